@@ -1,0 +1,87 @@
+import type { Message } from './message.js';
+import type { Artifact } from './message.js';
+import type { Usage } from './model.js';
+import type { Run, RunEnd } from './run.js';
+import type { Activity, Grant, Question, Scope, TaskState } from './task.js';
+
+/** An agent that this server runs: its public face and its work. */
+export interface Agent {
+  readonly profile: AgentProfile;
+  /**
+   * Works on one task. May throw: the journal ends the task as failed, with the text of a
+   * `LangoError` or a general one. Stops soon after `run.signal` aborts.
+   */
+  run(run: Run): Promise<RunEnd>;
+}
+
+export interface AgentProfile {
+  /** `[a-z][a-z0-9-]{0,63}`: part of its URL and of the delegation function's enum. */
+  readonly name: string;
+  /** One or two sentences for people and for an orchestrator; never a tool name. */
+  readonly description: string;
+  readonly skills: readonly Skill[];
+}
+
+/** A skill of an agent card (A2A 1.0 section 4.4.5). */
+export interface Skill {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  /** "read {path}": templates with placeholders are fine. */
+  readonly examples: readonly string[];
+}
+
+/**
+ * An agent that tasks can be delegated to, behind A2A: in this process or on another machine, the
+ * caller cannot tell. Made by `loadRemoteAgents`.
+ */
+export interface Peer extends AgentProfile {
+  /**
+   * Sends a request and yields what happens until exactly one `end`, which is last. Never throws: an
+   * unreachable peer is an `end` with state `failed`. Sending the same `messageId` again re-attaches to
+   * the same task. When `signal` aborts for cancel, the peer's task is canceled too.
+   */
+  send(request: PeerRequest, signal: AbortSignal): AsyncIterable<PeerEvent>;
+}
+
+export interface PeerRequest {
+  readonly scope: Scope;
+  /** The user role message for the peer; its id is the idempotency key. */
+  readonly message: Message;
+  readonly contextId: string;
+  readonly parentTaskId: string;
+  readonly grant: Grant;
+  /** The peer's task to continue (an answer to its question) or to re-attach to. */
+  readonly taskId?: string;
+  /** True when `message` answers a question of that task; else the task is only watched again. */
+  readonly isAnswer?: boolean;
+}
+
+export type PeerEvent =
+  | { readonly type: 'task'; readonly taskId: string }
+  | { readonly type: 'activity'; readonly author: string; readonly activity: Activity }
+  | {
+      readonly type: 'text-delta';
+      readonly author: string;
+      readonly artifactId: string;
+      readonly text: string;
+      readonly replace: boolean;
+    }
+  /** A file or data artifact; whole, not in pieces. */
+  | { readonly type: 'artifact'; readonly author: string; readonly artifact: Artifact }
+  | {
+      readonly type: 'end';
+      readonly state: Exclude<TaskState, 'submitted' | 'working'>;
+      /** The answer's text when completed, else the reason or question. */
+      readonly text: string;
+      readonly author: string;
+      readonly questions: readonly Question[];
+      readonly usage: Usage;
+    };
+
+/** The peers there are right now. Agents ask for the list at each turn, so peers may come and go. */
+export interface PeerDirectory {
+  list(): readonly Peer[];
+  get(name: string): Peer | undefined;
+}

@@ -1,0 +1,43 @@
+import type { Json, JsonObject } from './json.js';
+
+/**
+ * A piece of content with exactly one of text, data or file (A2A 1.0 section 4.1.6). `bytes` is
+ * base64 text, so that a part is always plain JSON.
+ */
+export type Part =
+  | ({ readonly kind: 'text'; readonly text: string } & PartExtras)
+  | ({ readonly kind: 'data'; readonly data: Json } & PartExtras)
+  | ({ readonly kind: 'file'; readonly bytes: string } & PartExtras)
+  | ({ readonly kind: 'file'; readonly url: string } & PartExtras);
+
+export interface PartExtras {
+  readonly mediaType?: string;
+  readonly filename?: string;
+  readonly metadata?: JsonObject;
+}
+
+export interface Message {
+  readonly id: string;
+  readonly role: 'user' | 'agent';
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+  readonly referenceTaskIds?: readonly string[];
+}
+
+export interface Artifact {
+  readonly id: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+}
+
+export function textPart(text: string): Part {
+  return { kind: 'text', text };
+}
+
+/** The text parts of `parts`, joined by line breaks; empty when there are none. */
+export function textOf(parts: readonly Part[]): string {
+  return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+}

@@ -1,0 +1,124 @@
+import type { JsonObject } from './json.js';
+import type { Part } from './message.js';
+
+/**
+ * A model vendor behind one streaming call. `stream` never throws once it was started: it ends with
+ * exactly one `end` or `error` event, and nothing comes after that. Retries on 429, 5xx and overload
+ * happen inside, and only before the first text was handed out.
+ */
+export interface ModelProvider {
+  /** Provider and model, for logs and usage: "anthropic/claude-…", "offline". */
+  readonly id: string;
+  stream(request: ModelRequest): AsyncIterable<ModelEvent>;
+}
+
+export interface ModelRequest {
+  /** The instruction, most stable text first; a provider may cache up to the last `stable` block. */
+  readonly system: readonly SystemBlock[];
+  readonly messages: readonly ModelMessage[];
+  readonly functions: readonly FunctionSpec[];
+  /** Upper bound of the answer, in tokens. */
+  readonly maxTokens: number;
+  /** Aborting ends the stream with an `error` event of code `canceled`. */
+  readonly signal: AbortSignal;
+}
+
+export interface SystemBlock {
+  readonly text: string;
+  readonly stable: boolean;
+}
+
+/** A function that the model may call: a tool, the delegation, or a control function of the loop. */
+export interface FunctionSpec {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema (draft 2020-12) of the arguments, an object schema. */
+  readonly parameters: JsonObject;
+  /** How a person would ask for it; the offline model works from these. */
+  readonly examples: readonly Example[];
+}
+
+/**
+ * A request in plain words. `{name}` in `text` stands for the argument of that name ("read {path}").
+ * `arguments` are fixed ones that go with this wording; a value may name a placeholder of the text
+ * ("{path}") or `{request}`, the whole of what was asked.
+ */
+export interface Example {
+  readonly text: string;
+  readonly arguments?: JsonObject;
+}
+
+export type ModelMessage =
+  | { readonly role: 'user'; readonly parts: readonly Part[] }
+  | { readonly role: 'assistant'; readonly author: string; readonly content: readonly AnswerBlock[] }
+  | { readonly role: 'results'; readonly results: readonly FunctionResult[] };
+
+export type AnswerBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | FunctionCall
+  /** Passed back to the same provider as it came (thinking blocks), and to no other. */
+  | { readonly type: 'opaque'; readonly provider: string; readonly block: JsonObject };
+
+export interface FunctionCall {
+  readonly type: 'function-call';
+  /** The vendor's id of the call: its result carries the same. Unique within an answer. */
+  readonly id: string;
+  readonly name: string;
+  /** The arguments; `undefined` when the model wrote something that is not a JSON object: see `invalid`. */
+  readonly arguments: JsonObject | undefined;
+  /** What the model wrote instead of a JSON object, at most 2,000 characters. */
+  readonly invalid?: string;
+}
+
+export interface FunctionResult {
+  readonly id: string;
+  readonly name: string;
+  readonly content: string;
+  readonly isError: boolean;
+  /** Images for a model that takes them; others are told of in `content`. */
+  readonly images?: readonly Part[];
+}
+
+export type StopReason = 'end' | 'function-calls' | 'max-tokens' | 'refusal';
+
+export interface ModelAnswer {
+  readonly content: readonly AnswerBlock[];
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+}
+
+/** Tokens of one or more model calls. `input` counts cached ones too; `cached` is the part read from a cache. */
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+}
+
+export type ModelErrorCode =
+  'canceled' | 'overloaded' | 'rate-limited' | 'unreachable' | 'rejected' | 'bad-answer';
+
+export type ModelEvent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'end'; readonly answer: ModelAnswer }
+  | {
+      readonly type: 'error';
+      readonly code: ModelErrorCode;
+      /** Fit for a log and for the person who runs the server; never holds a key. */
+      readonly message: string;
+      readonly retryable: boolean;
+    };
+
+export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return { input: a.input + b.input, output: a.output + b.output, cached: a.cached + b.cached };
+}
+
+/** The text blocks of an answer, joined as they stand. */
+export function answerText(content: readonly AnswerBlock[]): string {
+  return content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+}
+
+export function functionCalls(content: readonly AnswerBlock[]): readonly FunctionCall[] {
+  return content.filter((block) => block.type === 'function-call');
+}

@@ -1,0 +1,88 @@
+import type { TaskPage, TaskQuery } from './journal.js';
+import type { Message } from './message.js';
+import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
+
+/**
+ * Durable state of the journal. One implementation per database, all held to one contract suite.
+ * Every write is atomic, resolves after commit, and rejects with code `storage` when the database
+ * fails (the original as cause). Writes of one turn of the event loop may share a transaction.
+ */
+export interface TaskStore {
+  /**
+   * Inbox row, task row and event 1 in one transaction; the task is leased to `worker` at once when
+   * `lease` is set. A message id that this owner already sent to this agent gives the earlier task.
+   */
+  accept(entry: NewTask): Promise<AcceptOutcome>;
+  /** Inbox row and `message` event on an existing task that has not ended; leased when it was idle and `lease` is set. */
+  addInput(entry: NewInput): Promise<AcceptOutcome | { readonly kind: 'not-found' | 'already-ended' }>;
+  /**
+   * Appends with the next numbers, if `epoch` still is the task's and it has not ended; else rejects
+   * with code `fenced` and nothing is written. Renews the lease. Resolves with the new head.
+   */
+  append(fence: Fence, events: readonly NewEvent[]): Promise<number>;
+  /**
+   * Cancels in one transaction: an idle task ends as canceled at once; on a leased one a `cancel-request`
+   * is appended for its worker. Repeats add nothing. Undefined when it is not in this scope.
+   */
+  requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
+  /** Takes up to `limit` unfinished tasks of these agents whose lease ran out or never was; raises their epoch. */
+  claim(worker: string, agents: readonly string[], limit: number): Promise<readonly TaskRecord[]>;
+  /** Renews leases held by `worker`; resolves with the ids of those that are lost. */
+  renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]>;
+  /** Gives all leases of `worker` back, so that others (or the next start) may claim at once. */
+  release(worker: string): Promise<void>;
+
+  get(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
+  list(scope: Scope, query: TaskQuery): Promise<TaskPage>;
+  read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
+  /** Conversation events of earlier tasks of this task's session, oldest first, the newest `limit`. */
+  readSession(task: TaskRecord, limit: number): Promise<readonly TaskEvent[]>;
+
+  /** Called after commit with the ids of tasks that got events: a hint to look, nothing more. Returns the way to stop. */
+  onAppend(listener: (taskId: string) => void): () => void;
+  /** A name for this store that stays the same over restarts. */
+  nodeId(): string;
+  close(): Promise<void>;
+}
+
+export interface Fence {
+  readonly taskId: string;
+  readonly epoch: number;
+}
+
+export interface NewTask {
+  readonly id: string;
+  readonly scope: Scope;
+  readonly agent: string;
+  readonly contextId: string;
+  readonly parentTaskId: string | undefined;
+  readonly grant: Grant;
+  readonly message: Message;
+  /** Hash of what was sent, to tell a repeat from a conflict. */
+  readonly requestHash: string;
+  /** The worker that starts on it at once; undefined leaves it for `claim`. */
+  readonly lease: string | undefined;
+}
+
+export interface NewInput {
+  readonly scope: Scope;
+  readonly agent: string;
+  readonly taskId: string;
+  readonly message: Message;
+  readonly requestHash: string;
+  readonly lease: string | undefined;
+}
+
+export type AcceptOutcome =
+  | {
+      readonly kind: 'accepted';
+      readonly task: TaskRecord;
+      readonly seq: number;
+      /** Whether the lease was taken by this call. */
+      readonly leased: boolean;
+    }
+  | { readonly kind: 'repeated'; readonly task: TaskRecord; readonly seq: number }
+  | { readonly kind: 'conflict' };
+
+/** How long a lease lasts without a renewal or an append, in milliseconds of the store's clock. */
+export const LEASE_MS = 10_000;

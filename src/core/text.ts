@@ -1,0 +1,35 @@
+/** What is left of a text after a cut, and how much is missing. */
+export interface Cut {
+  readonly text: string;
+  readonly missingBytes: number;
+}
+
+const HEAD_SHARE = 0.7;
+
+/**
+ * At most `limitBytes` UTF-8 bytes of `text` (plus the mark): the head and the tail with a mark between
+ * that says how much is missing and `advice` on how to read the rest. Never splits a character.
+ */
+export function cutText(text: string, limitBytes: number, advice: string): Cut {
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length <= limitBytes) return { text, missingBytes: 0 };
+  const headEnd = characterStart(bytes, Math.floor(limitBytes * HEAD_SHARE));
+  const tailStart = characterStart(bytes, bytes.length - (limitBytes - headEnd));
+  const missingBytes = tailStart - headEnd;
+  const head = bytes.toString('utf8', 0, headEnd);
+  const tail = bytes.toString('utf8', tailStart);
+  return { text: `${head}\n[… ${missingBytes} bytes left out; ${advice} …]\n${tail}`, missingBytes };
+}
+
+function characterStart(bytes: Buffer, index: number): number {
+  let start = Math.max(0, index);
+  while (start < bytes.length && (bytes[start]! & 0xc0) === 0x80) start += 1;
+  return start;
+}
+
+const BYTES_PER_TOKEN = 4;
+
+/** A rough count of tokens, for budgets where the vendor's own count is not known yet. */
+export function estimateTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text, 'utf8') / BYTES_PER_TOKEN);
+}

@@ -1,0 +1,64 @@
+import type { z } from 'zod';
+import type { Json } from './json.js';
+import type { Logger } from './logger.js';
+import type { Part } from './message.js';
+import type { Example } from './model.js';
+
+/**
+ * What happens to a call whose result is not known because the process died in between:
+ * `pure` runs again; `keyed` runs again with the same key, which the target knows to be a repeat;
+ * `queryable` is asked what happened (`settle`); `unsafe` is never repeated without a person's word.
+ */
+export type EffectClass = 'pure' | 'keyed' | 'queryable' | 'unsafe';
+
+/** `dangerous` calls wait for a person under the default approval policy. */
+export type DangerLevel = 'safe' | 'moderate' | 'dangerous';
+
+/**
+ * Something an agent can do. The schema is the validation and what the model sees; unknown keys are
+ * refused. Whatever `execute` throws becomes an error result that the model can read, so errors
+ * name the argument, what was wrong and what would be right.
+ */
+export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
+  /** Its prefix decides which agent owns it (requirement P1). `[a-z][a-z0-9_]{0,63}`. */
+  readonly name: string;
+  /** Written for a model. */
+  readonly description: string;
+  readonly schema: Schema;
+  readonly effect: EffectClass;
+  /** May depend on the arguments; must not do I/O and must not throw. */
+  danger(input: z.infer<Schema>): DangerLevel;
+  /** The time one call may take, in milliseconds; the loop aborts the signal after it. May depend on the arguments. */
+  timeoutMs(input: z.infer<Schema>): number;
+  /** Published as skill examples on the agent card; they drive the offline model. */
+  readonly examples: readonly Example[];
+  /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */
+  execute(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput>;
+  /** For `queryable` only: what became of the call with this key; undefined when it never happened. */
+  settle?(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput | undefined>;
+}
+
+export interface ToolContext {
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** The idempotency key of this call: the same on every attempt. 64 hex digits. */
+  readonly key: string;
+  readonly tenant: string;
+  readonly owner: string;
+  readonly taskId: string;
+  readonly contextId: string;
+}
+
+export interface ToolOutput {
+  /** What the model reads. Text goes as it is, other values as JSON. Cut to the loop's size limit. */
+  readonly content: Json;
+  /** True for a failure the model should know of and may work around. */
+  readonly isError?: boolean;
+  /** Files for the person (screenshots, documents): each becomes an artifact of the task. */
+  readonly files?: readonly Part[];
+}
+
+/** A tool with its input type kept inside its own file; the catalogue sees plain tools. */
+export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool {
+  return tool;
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { canonicalJson, hashJson } from '../../src/core/json.js';
+import { newId } from '../../src/core/ids.js';
+
+describe('canonicalJson', () => {
+  it('gives one text for equal values, whatever the order of members', () => {
+    expect(canonicalJson({ b: 1, a: [true, null, 'x'], c: undefined })).toBe('{"a":[true,null,"x"],"b":1}');
+    expect(hashJson({ a: 1, b: 2 })).toBe(hashJson({ b: 2, a: 1 }));
+    expect(hashJson({ a: 1 })).not.toBe(hashJson({ a: '1' }));
+  });
+
+  it('reads back as the same value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const normal: unknown = JSON.parse(JSON.stringify(value));
+        expect(JSON.parse(canonicalJson(normal))).toEqual(normal);
+      }),
+    );
+  });
+
+  it('refuses what JSON cannot hold', () => {
+    expect(() => canonicalJson(Number.NaN)).toThrow(TypeError);
+    expect(() => canonicalJson(() => 1)).toThrow(TypeError);
+  });
+});
+
+describe('newId', () => {
+  it('makes distinct version 7 UUIDs that sort in the order they were made', () => {
+    const ids = Array.from({ length: 20_000 }, () => newId());
+    expect(new Set(ids).size).toBe(ids.length);
+    expect([...ids].sort()).toEqual(ids);
+    expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+});
