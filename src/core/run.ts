@@ -14,7 +14,7 @@ export interface Run {
   /** 1 for the first; each restart and each answer adds one. */
   readonly attempt: number;
   /** The caller's messages of this task in order: the request, then each follow-up. At least one. */
-  readonly inputs: readonly Message[];
+  readonly inputs: readonly RunInput[];
   /**
    * Aborts on cancel, on a passed deadline, on shutdown, and when another process took the task over.
    * Its `reason` is a `LangoError`.
@@ -23,8 +23,8 @@ export interface Run {
   readonly logger: Logger;
   /** What earlier attempts recorded under a step; undefined when it never began. */
   recorded(step: string): RecordedStep | undefined;
-  /** Questions asked by earlier attempts, by their hash. */
-  readonly questions: ReadonlyMap<string, Question>;
+  /** Questions asked by earlier attempts, by their hash; asked twice, the first counts. */
+  readonly questions: ReadonlyMap<string, AskedQuestion>;
   /**
    * Conversation events of earlier tasks of this session, oldest first: the newest `limit` of them.
    * The session is that of tenant, owner, agent and context.
@@ -42,6 +42,16 @@ export interface Run {
   emit(body: EventBody, author?: string): void;
   /** What this task and those below it used so far, over all attempts. */
   usage(): Usage;
+}
+
+export interface RunInput {
+  readonly seq: number;
+  readonly message: Message;
+}
+
+export interface AskedQuestion {
+  readonly seq: number;
+  readonly question: Question;
 }
 
 export interface RecordedStep {
