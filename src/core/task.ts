@@ -155,6 +155,7 @@ export type EventBody =
   | {
       readonly type: 'delegation-end';
       readonly step: string;
+      readonly agent: string;
       readonly state: TaskState;
       readonly result: FunctionResult;
       readonly usage: Usage;

@@ -1,0 +1,118 @@
+import { Role, TaskState as WireState } from '@a2a-js/sdk';
+import type { Artifact as WireArtifact, Message as WireMessage, Part as WirePart } from '@a2a-js/sdk';
+import type { Json, JsonObject } from '../../core/json.js';
+import type { Artifact, Message, Part } from '../../core/message.js';
+import type { TaskState } from '../../core/task.js';
+
+const TO_WIRE_STATE: Readonly<Record<TaskState, WireState>> = {
+  submitted: WireState.TASK_STATE_SUBMITTED,
+  working: WireState.TASK_STATE_WORKING,
+  'input-required': WireState.TASK_STATE_INPUT_REQUIRED,
+  'auth-required': WireState.TASK_STATE_AUTH_REQUIRED,
+  completed: WireState.TASK_STATE_COMPLETED,
+  failed: WireState.TASK_STATE_FAILED,
+  canceled: WireState.TASK_STATE_CANCELED,
+  rejected: WireState.TASK_STATE_REJECTED,
+};
+
+const FROM_WIRE_STATE = new Map(
+  Object.entries(TO_WIRE_STATE).map(([state, wire]) => [wire, state as TaskState] as const),
+);
+
+export function toWireState(state: TaskState): WireState {
+  return TO_WIRE_STATE[state];
+}
+
+/** Undefined for "unspecified" and for states of a later protocol. */
+export function fromWireState(state: WireState): TaskState | undefined {
+  return FROM_WIRE_STATE.get(state);
+}
+
+export function toWirePart(part: Part): WirePart {
+  const rest = { metadata: part.metadata, filename: part.filename ?? '', mediaType: part.mediaType ?? '' };
+  switch (part.kind) {
+    case 'text':
+      return { content: { $case: 'text', value: part.text }, ...rest };
+    case 'data':
+      return { content: { $case: 'data', value: part.data }, ...rest };
+    case 'file':
+      return 'url' in part
+        ? { content: { $case: 'url', value: part.url }, ...rest }
+        : { content: { $case: 'raw', value: Buffer.from(part.bytes, 'base64') }, ...rest };
+  }
+}
+
+/** Undefined when the part has no content that we know. */
+export function fromWirePart(part: WirePart): Part | undefined {
+  const extras = {
+    ...(part.mediaType ? { mediaType: part.mediaType } : {}),
+    ...(part.filename ? { filename: part.filename } : {}),
+    ...(part.metadata ? { metadata: part.metadata } : {}),
+  };
+  switch (part.content?.$case) {
+    case 'text':
+      return { kind: 'text', text: part.content.value, ...extras };
+    case 'data':
+      return { kind: 'data', data: part.content.value as Json, ...extras };
+    case 'url':
+      return { kind: 'file', url: part.content.value, ...extras };
+    case 'raw':
+      return { kind: 'file', bytes: Buffer.from(part.content.value).toString('base64'), ...extras };
+    case undefined:
+      return undefined;
+  }
+}
+
+export interface MessagePlace {
+  readonly taskId: string;
+  readonly contextId: string;
+}
+
+export function toWireMessage(message: Message, place: MessagePlace): WireMessage {
+  return {
+    messageId: message.id,
+    contextId: place.contextId,
+    taskId: place.taskId,
+    role: message.role === 'user' ? Role.ROLE_USER : Role.ROLE_AGENT,
+    parts: message.parts.map(toWirePart),
+    metadata: message.metadata,
+    extensions: [...(message.extensions ?? [])],
+    referenceTaskIds: [...(message.referenceTaskIds ?? [])],
+  };
+}
+
+export function fromWireMessage(message: WireMessage): Message {
+  return {
+    id: message.messageId,
+    role: message.role === Role.ROLE_AGENT ? 'agent' : 'user',
+    parts: fromWireParts(message.parts),
+    ...(message.metadata ? { metadata: message.metadata } : {}),
+    ...(message.extensions.length > 0 ? { extensions: message.extensions } : {}),
+    ...(message.referenceTaskIds.length > 0 ? { referenceTaskIds: message.referenceTaskIds } : {}),
+  };
+}
+
+export function fromWireParts(parts: readonly WirePart[]): readonly Part[] {
+  return parts.flatMap((part) => fromWirePart(part) ?? []);
+}
+
+export function toWireArtifact(artifact: Artifact): WireArtifact {
+  return {
+    artifactId: artifact.id,
+    name: artifact.name ?? '',
+    description: artifact.description ?? '',
+    parts: artifact.parts.map(toWirePart),
+    metadata: artifact.metadata,
+    extensions: [],
+  };
+}
+
+export function fromWireArtifact(artifact: WireArtifact): Artifact {
+  return {
+    id: artifact.artifactId,
+    ...(artifact.name ? { name: artifact.name } : {}),
+    ...(artifact.description ? { description: artifact.description } : {}),
+    parts: fromWireParts(artifact.parts),
+    ...(artifact.metadata ? { metadata: artifact.metadata } : {}),
+  };
+}

@@ -1,0 +1,132 @@
+import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '@a2a-js/sdk';
+import type { JsonObject } from '../../core/json.js';
+import type { Artifact, Message } from '../../core/message.js';
+import { textPart } from '../../core/message.js';
+import type { Activity, TaskEvent, TaskState } from '../../core/task.js';
+import type { MessagePlace } from './content.js';
+import { toWireArtifact, toWireMessage, toWireState } from './content.js';
+import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
+
+/** The protocol's name for the text an agent answers with. */
+export const ANSWER_ARTIFACT_NAME = 'answer';
+
+const RESULT_PREVIEW_CHARACTERS = 2_000;
+
+/**
+ * One journal event as what a stream shows of it; undefined for entries that are only bookkeeping.
+ * `author` is the resolved one (requirements A1 and A2).
+ */
+export function toStreamResponse(
+  event: TaskEvent,
+  place: MessagePlace,
+  author: string,
+): StreamResponse | undefined {
+  const { body } = event;
+  switch (body.type) {
+    case 'run-start':
+      return status(event, place, { state: 'working', metadata: authorMetadata({ author }) });
+    case 'run-end':
+      return status(event, place, {
+        state: body.state,
+        message: body.message,
+        metadata: { ...authorMetadata({ author }), ...usageMetadata(body.usage) },
+      });
+    case 'text-delta':
+      return artifact(event, place, {
+        artifact: textArtifact(body.artifactId, body.text, author),
+        append: !body.replace,
+      });
+    case 'artifact':
+      return artifact(event, place, { artifact: signed(body.artifact, author), append: body.append });
+    default: {
+      const activity = activityOf(event);
+      return activity && working(event, place, { author, activity });
+    }
+  }
+}
+
+/** What an entry tells of an agent's doings, for whoever watches. */
+function activityOf({ body }: TaskEvent): Activity | undefined {
+  switch (body.type) {
+    case 'activity':
+      return body.activity;
+    case 'turn-start':
+      return { type: 'turn-start' };
+    case 'tool-call':
+      return { type: 'tool-call', tool: body.tool, arguments: body.arguments };
+    case 'tool-result': {
+      const { name, isError, content } = body.result;
+      return { type: 'tool-result', tool: name, isError, text: content.slice(0, RESULT_PREVIEW_CHARACTERS) };
+    }
+    case 'delegation-start':
+      return { type: 'delegation-start', agent: body.agent, request: body.request };
+    case 'delegation-end':
+      return { type: 'delegation-end', agent: body.agent, state: body.state };
+    default:
+      return undefined;
+  }
+}
+
+function working(
+  event: TaskEvent,
+  place: MessagePlace,
+  mark: { readonly author: string; readonly activity: Activity },
+): StreamResponse {
+  const message = mark.activity.type === 'text' ? spoken(event, mark.author, mark.activity.text) : undefined;
+  return status(event, place, { state: 'working', message, metadata: authorMetadata(mark) });
+}
+
+/** What an agent said on the way, as a message of the task. */
+export function spoken(event: TaskEvent, author: string, text: string): Message {
+  return {
+    id: `${event.taskId}:${event.seq}`,
+    role: 'agent',
+    parts: [textPart(text)],
+    metadata: authorMetadata({ author }),
+  };
+}
+
+export function textArtifact(id: string, text: string, author: string): Artifact {
+  return { id, name: ANSWER_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
+}
+
+export function signed(whole: Artifact, author: string): Artifact {
+  return { ...whole, metadata: { ...whole.metadata, ...authorMetadata({ author }) } };
+}
+
+interface StatusFields {
+  readonly state: TaskState;
+  readonly message?: Message | undefined;
+  readonly metadata: JsonObject;
+}
+
+function status(event: TaskEvent, place: MessagePlace, fields: StatusFields): StreamResponse {
+  const value: TaskStatusUpdateEvent = {
+    taskId: place.taskId,
+    contextId: place.contextId,
+    status: {
+      state: toWireState(fields.state),
+      message: fields.message && toWireMessage(fields.message, place),
+      timestamp: new Date(event.at).toISOString(),
+    },
+    metadata: { ...fields.metadata, ...cursorMetadata(event.seq) },
+  };
+  return { payload: { $case: 'statusUpdate', value } };
+}
+
+interface ArtifactFields {
+  readonly artifact: Artifact;
+  readonly append: boolean;
+}
+
+function artifact(event: TaskEvent, place: MessagePlace, fields: ArtifactFields): StreamResponse {
+  const value: TaskArtifactUpdateEvent = {
+    taskId: place.taskId,
+    contextId: place.contextId,
+    artifact: toWireArtifact(fields.artifact),
+    append: fields.append,
+    lastChunk: false,
+    metadata: cursorMetadata(event.seq),
+  };
+  return { payload: { $case: 'artifactUpdate', value } };
+}

@@ -1,0 +1,154 @@
+import type { JsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
+import { NO_USAGE } from '../../core/model.js';
+import type { Usage } from '../../core/model.js';
+import type { Activity, Grant } from '../../core/task.js';
+
+/**
+ * The extensions Lango declares on its cards. All are optional for a client: they only add members to
+ * `metadata` (and one data part for questions), under these URIs. See docs/extensions.md.
+ */
+export const EXTENSIONS = {
+  /** Who wrote an event, message or artifact, and what they do: `{ author, activity? }`. */
+  author: 'urn:lango:a2a:author:v1',
+  /** `{ seq }` on each event; `{ after }` in the metadata of a subscription replays from there. */
+  cursor: 'urn:lango:a2a:cursor:v1',
+  /** On a message that delegates: who delegated to whom, and what is left: `{ parentTaskId, …grant }`. */
+  chain: 'urn:lango:a2a:chain:v1',
+  /** Questions and answers as data parts: `{ question }`, `{ answer }`. */
+  approval: 'urn:lango:a2a:approval:v1',
+  /** Tokens of the task and all below it, on the closing status: `{ input, output, cached }`. */
+  usage: 'urn:lango:a2a:usage:v1',
+} as const;
+
+export interface AuthorMark {
+  readonly author: string;
+  readonly activity?: Activity;
+}
+
+export function authorMetadata(mark: AuthorMark): JsonObject {
+  return { [EXTENSIONS.author]: mark as unknown as JsonObject };
+}
+
+/** Undefined when the sender does not speak the extension, or speaks it badly. */
+export function authorIn(metadata: unknown): AuthorMark | undefined {
+  const mark = extensionIn(metadata, EXTENSIONS.author);
+  if (typeof mark?.['author'] !== 'string' || mark['author'] === '') return undefined;
+  const activity = parseActivity(mark['activity']);
+  return { author: mark['author'], ...(activity ? { activity } : {}) };
+}
+
+/** The cursor a subscriber names: the `seq` of the last event it saw. */
+export function cursorAfterIn(metadata: unknown): number | undefined {
+  const after = extensionIn(metadata, EXTENSIONS.cursor)?.['after'];
+  return isCount(after) ? after : undefined;
+}
+
+export function cursorMetadata(seq: number): JsonObject {
+  return { [EXTENSIONS.cursor]: { seq } };
+}
+
+export function seqIn(metadata: unknown): number | undefined {
+  const seq = extensionIn(metadata, EXTENSIONS.cursor)?.['seq'];
+  return isCount(seq) ? seq : undefined;
+}
+
+export interface ChainMark {
+  readonly parentTaskId: string | undefined;
+  readonly grant: Partial<Grant>;
+}
+
+export function chainMetadata(parentTaskId: string, grant: Grant): JsonObject {
+  return { [EXTENSIONS.chain]: { parentTaskId, ...grant } };
+}
+
+/** What a sender says of its chain. It can only narrow what we allow anyway, so bad members are left out. */
+export function chainIn(metadata: unknown): ChainMark {
+  const mark = extensionIn(metadata, EXTENSIONS.chain) ?? {};
+  const { parentTaskId, chain, depth, deadline, tokens, tools } = mark;
+  return {
+    parentTaskId: typeof parentTaskId === 'string' && parentTaskId !== '' ? parentTaskId : undefined,
+    grant: {
+      ...(isTexts(chain) ? { chain } : {}),
+      ...(isWhole(depth) ? { depth } : {}),
+      ...(isWhole(deadline) ? { deadline } : {}),
+      ...(isWhole(tokens) ? { tokens } : {}),
+      ...(isTexts(tools) ? { tools } : {}),
+    },
+  };
+}
+
+export function usageMetadata(usage: Usage): JsonObject {
+  return { [EXTENSIONS.usage]: { ...usage } };
+}
+
+export function usageIn(metadata: unknown): Usage {
+  const mark = extensionIn(metadata, EXTENSIONS.usage);
+  const { input, output, cached } = mark ?? {};
+  return isCount(input) && isCount(output) && isCount(cached) ? { input, output, cached } : NO_USAGE;
+}
+
+function extensionIn(metadata: unknown, uri: string): JsonObject | undefined {
+  const mark = isJsonObject(metadata) ? metadata[uri] : undefined;
+  return isJsonObject(mark) ? mark : undefined;
+}
+
+function parseActivity(value: unknown): Activity | undefined {
+  if (!isJsonObject(value)) return undefined;
+  switch (value['type']) {
+    case 'turn-start':
+      return { type: 'turn-start' };
+    case 'text':
+      return isText(value['text']) ? { type: 'text', text: value['text'] } : undefined;
+    case 'tool-call':
+      return isText(value['tool']) && isJsonObject(value['arguments'])
+        ? { type: 'tool-call', tool: value['tool'], arguments: value['arguments'] }
+        : undefined;
+    case 'tool-result':
+      return isText(value['tool']) && isText(value['text']) && typeof value['isError'] === 'boolean'
+        ? { type: 'tool-result', tool: value['tool'], isError: value['isError'], text: value['text'] }
+        : undefined;
+    case 'delegation-start':
+      return isText(value['agent']) && isText(value['request'])
+        ? { type: 'delegation-start', agent: value['agent'], request: value['request'] }
+        : undefined;
+    case 'delegation-end':
+      return isText(value['agent']) && isState(value['state'])
+        ? { type: 'delegation-end', agent: value['agent'], state: value['state'] }
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+type EndState = Extract<Activity, { type: 'delegation-end' }>['state'];
+const STATES: readonly unknown[] = [
+  'submitted',
+  'working',
+  'input-required',
+  'auth-required',
+  'completed',
+  'failed',
+  'canceled',
+  'rejected',
+];
+
+function isState(value: unknown): value is EndState {
+  return STATES.includes(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isText);
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isCount(value: unknown): value is number {
+  return isWhole(value) && value >= 0;
+}

@@ -1,0 +1,98 @@
+import type { Task } from '@a2a-js/sdk';
+import type { Artifact, Message, Part } from '../../core/message.js';
+import { textPart } from '../../core/message.js';
+import { answerText } from '../../core/model.js';
+import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import { toWireArtifact, toWireMessage, toWireState } from './content.js';
+import { signed, spoken, textArtifact } from './events.js';
+import { cursorMetadata } from './extensions.js';
+
+export interface TaskView {
+  /** At most so many of the newest messages; undefined for all. */
+  readonly historyLength: number | undefined;
+  readonly includeArtifacts: boolean;
+}
+
+/**
+ * Reads a task's journal into the protocol's Task: what the caller said, what agents said on the way,
+ * and the artifacts with their text joined. Costs one pass over the events.
+ */
+export class TaskFold {
+  readonly #messages: Message[] = [];
+  readonly #artifacts = new Map<string, OpenArtifact>();
+
+  /** `author` is the resolved one (requirements A1 and A2). Events come in order, each once. */
+  add(event: TaskEvent, author: string): void {
+    const { body } = event;
+    switch (body.type) {
+      case 'message':
+        this.#messages.push(body.message);
+        break;
+      case 'activity':
+        if (body.activity.type === 'text') this.#messages.push(spoken(event, author, body.activity.text));
+        break;
+      case 'turn-end': {
+        const text = body.stopReason === 'function-calls' ? answerText(body.content).trim() : '';
+        if (text !== '') this.#messages.push(spoken(event, author, text));
+        break;
+      }
+      case 'text-delta':
+        this.#open(textArtifact(body.artifactId, '', author), body.replace).text.push(body.text);
+        break;
+      case 'artifact':
+        this.#open(signed(body.artifact, author), !body.append).parts.push(...body.artifact.parts);
+        break;
+      case 'run-end':
+        if (body.message) this.#messages.push(body.message);
+        break;
+      default:
+        break;
+    }
+  }
+
+  toTask(record: TaskRecord, view: TaskView): Task {
+    const place = { taskId: record.id, contextId: record.contextId };
+    const artifacts = [...this.#artifacts.values()].map((open) => toWireArtifact(open.close()));
+    return {
+      id: record.id,
+      contextId: record.contextId,
+      status: {
+        state: toWireState(record.state),
+        message: record.statusMessage && toWireMessage(record.statusMessage, place),
+        timestamp: new Date(record.statusAt).toISOString(),
+      },
+      artifacts: view.includeArtifacts ? artifacts : [],
+      history: newest(this.#messages, view.historyLength).map((message) => toWireMessage(message, place)),
+      metadata: cursorMetadata(record.head),
+    };
+  }
+
+  #open(artifact: Artifact, replace: boolean): OpenArtifact {
+    const known = this.#artifacts.get(artifact.id);
+    if (known && !replace) return known;
+    const fresh = new OpenArtifact(artifact);
+    this.#artifacts.set(artifact.id, fresh);
+    return fresh;
+  }
+}
+
+/** An artifact that still grows: consecutive text is kept in pieces and joined once. */
+class OpenArtifact {
+  readonly text: string[] = [];
+  readonly parts: Part[] = [];
+  readonly #head: Artifact;
+
+  constructor(head: Artifact) {
+    this.#head = head;
+  }
+
+  close(): Artifact {
+    const text = this.text.length > 0 ? [textPart(this.text.join(''))] : [];
+    return { ...this.#head, parts: [...text, ...this.parts] };
+  }
+}
+
+function newest(messages: readonly Message[], count: number | undefined): readonly Message[] {
+  if (count === undefined) return messages;
+  return count === 0 ? [] : messages.slice(-count);
+}
