@@ -1,0 +1,130 @@
+import { LangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import type { Usage } from '../core/model.js';
+import { addUsage } from '../core/model.js';
+import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
+import type { TaskStore } from '../core/store.js';
+import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import type { AppendReport } from './outbound.js';
+import { Outbound } from './outbound.js';
+import type { Replay } from './replay.js';
+
+/** One pass over a task, as the agent sees it: the past from the log, the present into the log. */
+export class TaskRun implements Run {
+  readonly task: TaskRecord;
+  readonly grant: Grant;
+  readonly attempt: number;
+  readonly logger: Logger;
+  readonly #store: TaskStore;
+  readonly #replay: Replay;
+  readonly #outbound: Outbound;
+  readonly #abort = new AbortController();
+  readonly #author: string;
+  /** Usage of this pass; what earlier ones used is in the replay. */
+  #used: Usage | undefined;
+  /** The newest entry that was written by us or looked at. */
+  #seen: number;
+  #looking = false;
+
+  constructor(options: TaskRunOptions) {
+    const { task, store, replay } = options;
+    this.task = task;
+    this.grant = task.grant;
+    this.attempt = replay.attempts + 1;
+    this.logger = options.logger;
+    this.#store = store;
+    this.#replay = replay;
+    this.#author = task.agent;
+    this.#seen = replay.head;
+    this.#outbound = new Outbound({
+      store,
+      fence: { taskId: task.id, epoch: task.epoch },
+      head: replay.head,
+      onAppended: (report) => this.#onAppended(report),
+      onFailure: (error) => this.abort(error),
+    });
+    this.emit({ type: 'run-start', attempt: this.attempt });
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get inputs(): readonly RunInput[] {
+    return this.#replay.inputs;
+  }
+
+  get questions(): ReadonlyMap<string, AskedQuestion> {
+    return this.#replay.questions;
+  }
+
+  recorded(step: string): RecordedStep | undefined {
+    return this.#replay.step(step);
+  }
+
+  history(limit: number): Promise<readonly TaskEvent[]> {
+    return this.#store.readSession(this.task, limit);
+  }
+
+  append(body: EventBody, author = this.#author): Promise<void> {
+    this.#count(body);
+    return this.#outbound.append({ author, body });
+  }
+
+  emit(body: EventBody, author = this.#author): void {
+    this.#count(body);
+    this.#outbound.emit({ author, body });
+  }
+
+  usage(): Usage {
+    return this.#used ? addUsage(this.#replay.usage, this.#used) : this.#replay.usage;
+  }
+
+  /** Resolves once everything emitted is durable. */
+  settle(): Promise<void> {
+    return this.#outbound.settle();
+  }
+
+  /** Ends the agent's work; the first reason counts. */
+  abort(reason: LangoError): void {
+    this.#abort.abort(reason);
+  }
+
+  /** Reads what others appended: a cancellation, another message. */
+  async look(): Promise<void> {
+    if (this.#looking || this.#outbound.busy) return;
+    this.#looking = true;
+    try {
+      for (const event of await this.#store.read(this.task.id, this.#seen, 100)) this.#notice(event);
+    } catch (error) {
+      this.logger.warn('could not look for news of a task', { task: this.task.id, error });
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  #onAppended({ head, count }: AppendReport): void {
+    if (head === this.#seen + count) this.#seen = head;
+    else void this.look();
+  }
+
+  #notice(event: TaskEvent): void {
+    this.#seen = Math.max(this.#seen, event.seq);
+    if (event.body.type === 'cancel-request') this.abort(new LangoError('canceled', 'the task was canceled'));
+    if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq)) {
+      this.#replay.inputs.push({ seq: event.seq, message: event.body.message });
+    }
+  }
+
+  #count(body: EventBody): void {
+    if (body.type !== 'turn-end' && body.type !== 'delegation-end') return;
+    this.#used = this.#used ? addUsage(this.#used, body.usage) : body.usage;
+  }
+}
+
+export interface TaskRunOptions {
+  readonly task: TaskRecord;
+  readonly store: TaskStore;
+  readonly replay: Replay;
+  readonly logger: Logger;
+}

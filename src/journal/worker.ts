@@ -1,0 +1,267 @@
+import type { Agent } from '../core/agent.js';
+import { LangoError, errorText, isLangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import type { Message } from '../core/message.js';
+import { textPart } from '../core/message.js';
+import { questionPart } from '../core/questions.js';
+import type { RunEnd } from '../core/run.js';
+import type { TaskStore } from '../core/store.js';
+import { LEASE_MS } from '../core/store.js';
+import type { EventBody, TaskEvent, TaskRecord } from '../core/task.js';
+import { isInterrupted } from '../core/task.js';
+import { Replay } from './replay.js';
+import { TaskRun } from './task-run.js';
+
+const RENEW_MS = LEASE_MS / 3;
+const READ_PAGE = 1_000;
+
+/** After an abort, an agent that does not stop is left behind after this time. */
+const STOP_GRACE_MS = 5_000;
+
+/** A task that began so often without recording anything is taken to kill its process. */
+const MAX_FRUITLESS_ATTEMPTS = 20;
+
+/** The longest delay a timer of Node takes. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export interface WorkerOptions {
+  readonly store: TaskStore;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly logger: Logger;
+  /** Names this process in leases. */
+  readonly worker: string;
+  /** Runs at the same time. */
+  readonly concurrentRuns: number;
+  /** The time of one pass over a task. */
+  readonly runSeconds: number;
+}
+
+/** Runs tasks: takes leases, hands each task to its agent, closes it with exactly one entry. */
+export class Worker {
+  readonly #options: WorkerOptions;
+  readonly #runs = new Map<string, { readonly run: TaskRun; readonly done: Promise<void> }>();
+  #timer: NodeJS.Timeout | undefined;
+  #claiming = false;
+  #backlog = false;
+  #stopped = true;
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up unfinished work and goes on looking for more. */
+  async start(): Promise<void> {
+    this.#stopped = false;
+    this.#timer = setInterval(() => void this.#tend(), RENEW_MS);
+    this.#timer.unref();
+    await this.claim();
+  }
+
+  /** Aborts all runs without closing their tasks, and gives the leases back: the next start goes on. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+    const running = [...this.#runs.values()];
+    for (const { run } of running) run.abort(new LangoError('unavailable', 'the server is shutting down'));
+    await Promise.all(running.map(({ done }) => done));
+    await this.#options.store.release(this.#options.worker);
+  }
+
+  /** The name to lease a new task to, or undefined when it has to wait for a free place. */
+  lease(): string | undefined {
+    if (!this.#stopped && this.#runs.size < this.#options.concurrentRuns) return this.#options.worker;
+    this.#backlog = true;
+    return undefined;
+  }
+
+  /** Starts on a task that was leased to us. `events` is its whole log when the caller has it. */
+  launch(task: TaskRecord, events?: readonly TaskEvent[]): void {
+    const earlier = this.#runs.get(task.id);
+    if (earlier) {
+      // Its closing entry is written (the answer to it came already); only its clean-up is not done.
+      void earlier.done.then(() => this.launch(task, events));
+      return;
+    }
+    const replay = new Replay();
+    for (const event of events ?? []) replay.add(event);
+    if (events) this.#begin(task, replay);
+    else {
+      this.#replay(task, replay).then(
+        () => this.#begin(task, replay),
+        (error: unknown) =>
+          this.#log(task).error('could not read the log of a task', { error: errorText(error) }),
+      );
+    }
+  }
+
+  /** Makes the run of a task look at what others appended. */
+  look(taskId: string): void {
+    void this.#runs.get(taskId)?.run.look();
+  }
+
+  async claim(): Promise<void> {
+    if (this.#claiming || this.#stopped) return;
+    this.#claiming = true;
+    try {
+      const free = this.#options.concurrentRuns - this.#runs.size;
+      if (free <= 0) return;
+      const { store, worker, agents } = this.#options;
+      const tasks = await store.claim(worker, [...agents.keys()], free);
+      this.#backlog = tasks.length === free;
+      for (const task of tasks) this.launch(task);
+    } finally {
+      this.#claiming = false;
+    }
+  }
+
+  async #tend(): Promise<void> {
+    const { store, worker, logger } = this.#options;
+    try {
+      const lost = await store.renew(worker, [...this.#runs.keys()]);
+      for (const id of lost) {
+        this.#runs.get(id)?.run.abort(new LangoError('fenced', 'another process took the task over'));
+      }
+      await this.claim();
+    } catch (error) {
+      logger.warn('could not renew leases', { error: errorText(error) });
+    }
+  }
+
+  async #replay(task: TaskRecord, replay: Replay): Promise<void> {
+    for (;;) {
+      const page = await this.#options.store.read(task.id, replay.head, READ_PAGE);
+      for (const event of page) replay.add(event);
+      if (page.length < READ_PAGE) return;
+    }
+  }
+
+  #begin(task: TaskRecord, replay: Replay): void {
+    const run = new TaskRun({ task, store: this.#options.store, replay, logger: this.#log(task) });
+    const done = this.#work(run, replay).then((again) => {
+      this.#runs.delete(task.id);
+      if (again) this.launch(task);
+      else if (this.#backlog) void this.claim();
+    });
+    this.#runs.set(task.id, { run, done });
+  }
+
+  /** True when the task has to be gone over again: another message came while the agent worked. */
+  async #work(run: TaskRun, replay: Replay): Promise<boolean> {
+    const timer = this.#deadline(run);
+    const known = run.inputs.length;
+    try {
+      const end = await this.#perform(run, replay);
+      if (end && isOpenTo(end) && run.inputs.length > known) {
+        await run.settle();
+        return true;
+      }
+      if (end) await this.#close(run, end);
+    } catch (error) {
+      const level = isLangoError(error, 'fenced') ? 'info' : 'error';
+      run.logger[level]('a run ended without its closing entry', { error: errorText(error) });
+    } finally {
+      clearTimeout(timer);
+    }
+    return false;
+  }
+
+  /** How the run ends; undefined when it is not ours to say. */
+  async #perform(run: TaskRun, replay: Replay): Promise<Closing | undefined> {
+    const agent = this.#options.agents.get(run.task.agent);
+    if (replay.cancelRequested) run.abort(new LangoError('canceled', 'the task was canceled'));
+    if (replay.fruitlessAttempts >= MAX_FRUITLESS_ATTEMPTS) {
+      const text = `the task was started ${replay.fruitlessAttempts} times and never got anywhere`;
+      return { state: 'failed', reason: 'crashed', text };
+    }
+    if (!agent)
+      return { state: 'failed', reason: 'no-agent', text: `this node runs no agent ${run.task.agent}` };
+    try {
+      if (!run.signal.aborted) {
+        const end = await Promise.race([agent.run(run), stopped(run.signal)]);
+        if (end && !run.signal.aborted) return end;
+      }
+    } catch (error) {
+      if (!run.signal.aborted) return this.#failure(run, error);
+    }
+    return closingOfAbort(run.signal.reason);
+  }
+
+  #failure(run: TaskRun, error: unknown): Closing {
+    if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
+    run.logger.error('an agent failed', { error: error instanceof Error ? error.stack : String(error) });
+    return { state: 'failed', reason: 'internal', text: 'internal error; the server log says more' };
+  }
+
+  async #close(run: TaskRun, end: Closing): Promise<void> {
+    const body = runEnd(run, end);
+    try {
+      await run.append(body);
+    } catch (error) {
+      // The run's own way to the journal ends at its first failure (an oversized entry, say); the closing
+      // entry still has to be written, unless the task is no longer ours.
+      if (isLangoError(error, 'fenced')) throw error;
+      const { task } = run;
+      const closing = runEnd(run, this.#failure(run, error));
+      await this.#options.store.append({ taskId: task.id, epoch: task.epoch }, [
+        { author: task.agent, body: closing },
+      ]);
+    }
+  }
+
+  #deadline(run: TaskRun): NodeJS.Timeout {
+    const { runSeconds } = this.#options;
+    const left = (run.grant.deadline ?? Infinity) - Date.now();
+    const ms = Math.max(0, Math.min(runSeconds * 1_000, left, MAX_TIMER_MS));
+    const text =
+      left < runSeconds * 1_000 ? 'the deadline passed' : `the time limit of ${runSeconds} s passed`;
+    return setTimeout(() => run.abort(new LangoError('timeout', text)), ms);
+  }
+
+  #log(task: TaskRecord): Logger {
+    return this.#options.logger.child({ task: task.id, agent: task.agent });
+  }
+}
+
+type Closing = Omit<RunEnd, 'state'> & { readonly state: Extract<EventBody, { type: 'run-end' }>['state'] };
+
+/** Whether another message could still change the outcome. */
+function isOpenTo(end: Closing): boolean {
+  return end.state === 'completed' || isInterrupted(end.state);
+}
+
+/** Resolves to undefined some time after the abort, so that an agent that ignores it cannot hold a task. */
+function stopped(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    const later = () => void setTimeout(() => resolve(undefined), STOP_GRACE_MS).unref();
+    if (signal.aborted) later();
+    else signal.addEventListener('abort', later, { once: true });
+  });
+}
+
+function closingOfAbort(reason: unknown): Closing | undefined {
+  if (isLangoError(reason, 'canceled')) return { state: 'canceled' };
+  if (isLangoError(reason, 'unavailable') || isLangoError(reason, 'fenced')) return undefined;
+  const code = isLangoError(reason, 'timeout') ? 'limit-seconds' : 'internal';
+  return { state: 'failed', reason: code, text: errorText(reason) };
+}
+
+function runEnd(run: TaskRun, end: Closing): EventBody {
+  const message = closingMessage(run, end);
+  return {
+    type: 'run-end',
+    state: end.state,
+    ...(end.reason === undefined ? {} : { reason: end.reason }),
+    ...(message ? { message } : {}),
+    ...(end.questions ? { questions: end.questions } : {}),
+    usage: run.usage(),
+  };
+}
+
+function closingMessage(run: TaskRun, end: Closing): Message | undefined {
+  const parts = [
+    ...(end.text === undefined ? [] : [textPart(end.text)]),
+    ...(end.questions ?? []).map(questionPart),
+  ];
+  if (parts.length === 0) return undefined;
+  return { id: `${run.task.id}:end:${run.attempt}`, role: 'agent', parts };
+}
