@@ -14,7 +14,9 @@ export interface TaskStore {
    */
   accept(entry: NewTask): Promise<AcceptOutcome>;
   /** Inbox row and `message` event on an existing task that has not ended; leased when it was idle and `lease` is set. */
-  addInput(entry: NewInput): Promise<AcceptOutcome | { readonly kind: 'not-found' | 'already-ended' }>;
+  addInput(
+    entry: NewInput,
+  ): Promise<AcceptOutcome | { readonly kind: 'not-found' } | { readonly kind: 'already-ended' }>;
   /**
    * Appends with the next numbers, if `epoch` still is the task's and it has not ended; else rejects
    * with code `fenced` and nothing is written. Renews the lease. Resolves with the new head.
