@@ -1,0 +1,191 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+
+/** The import rules of the house (ARCHITECTURE.md), read from the sources: nobody can switch them off quietly. */
+
+const SRC = path.resolve('src');
+
+/** Which rings (first folders, or `a2a/NAME`) a ring may import, besides itself. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  agents: ['core'],
+  models: ['core'],
+  tools: ['core'],
+  journal: ['core'],
+  storage: ['core'],
+  'a2a/translate': ['core'],
+  'a2a/server': ['core', 'a2a/translate'],
+  'a2a/client': ['core', 'a2a/translate'],
+  http: ['core'],
+  config: ['core'],
+  cli: ['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts'],
+  'logging.ts': ['core'],
+};
+
+/** Rings whose members (their sub-folders) never import each other; what they share lies in the ring's root. */
+const FAMILIES = ['models', 'tools', 'storage'];
+
+/** A library that lives in one place only. */
+const HOMES: Readonly<Record<string, readonly string[]>> = {
+  '@a2a-js/sdk': ['a2a'],
+  '@anthropic-ai/sdk': ['models/anthropic'],
+  openai: ['models/openai'],
+  'better-sqlite3': ['storage/sqlite'],
+  kysely: ['storage'],
+  express: ['http'],
+  'node-fetch': ['http'],
+  'request-filtering-agent': ['http'],
+  winston: ['logging.ts'],
+  yaml: ['config'],
+  commander: ['cli'],
+  '@clack/prompts': ['cli'],
+  picocolors: ['cli'],
+};
+
+const BANNED_NAMES = /(^|[-/.])(util|utils|common|manager|base|misc|impl|helper|helpers)(?=[-/.])/;
+
+interface Source {
+  /** Relative to src/, with slashes. */
+  readonly file: string;
+  readonly text: string;
+  readonly imports: readonly string[];
+}
+
+const sources = readSources(SRC);
+
+describe('the house', () => {
+  it('has sources to look at', () => {
+    expect(sources.length).toBeGreaterThan(50);
+  });
+
+  it('lets rings import only what their row of the table says', () => {
+    const broken = sources.flatMap((source) =>
+      localImports(source)
+        .filter((target) => !mayImport(source.file, target))
+        .map((target) => `${source.file} imports ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('keeps members of one family apart', () => {
+    const broken = sources.flatMap((source) =>
+      localImports(source)
+        .filter((target) => crossesFamily(source.file, target))
+        .map((target) => `${source.file} imports ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('gives each library one home', () => {
+    const broken = sources.flatMap(({ file, imports }) =>
+      imports
+        .filter((name) => !name.startsWith('.'))
+        .filter((name) => !isAtHome(file, name))
+        .map((name) => `${file} imports ${name}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('reads the environment in one file', () => {
+    const readers = sources.filter(({ text }) => /process\.env\b/.test(text)).map(({ file }) => file);
+    expect(readers).toEqual(['config/env.ts']);
+  });
+
+  it('has no import rings', () => {
+    expect(findRing(new Map(sources.map((source) => [source.file, localImports(source)])))).toBeUndefined();
+  });
+
+  it('opens connections only through the egress client', () => {
+    const openers = sources
+      .filter(({ imports }) => imports.some((name) => /^(node:)?(net|tls|dgram|http2)$/.test(name)))
+      .map(({ file }) => file);
+    const globalFetch = sources
+      .filter(({ text }) => /(?<![.\w])fetch\(/.test(code(text)))
+      .map(({ file }) => file);
+    expect({ openers, globalFetch: globalFetch.filter((file) => file !== 'http/egress.ts') }).toEqual({
+      openers: [],
+      globalFetch: [],
+    });
+  });
+
+  it('has no default exports, no any, and no banned words in file names', () => {
+    const wrong = sources
+      .filter(
+        ({ file, text }) =>
+          /^export default /m.test(text) ||
+          /[:<|] any\b|as any\b/.test(code(text)) ||
+          BANNED_NAMES.test(file),
+      )
+      .map(({ file }) => file);
+    expect(wrong).toEqual([]);
+  });
+});
+
+function readSources(root: string): readonly Source[] {
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => {
+      const text = readFileSync(path.join(root, file), 'utf8');
+      const imports = [...text.matchAll(/(?:from\s+|import\s+|import\(\s*)'([^']+)'/g)].map(
+        (match) => match[1]!,
+      );
+      return { file: file.split(path.sep).join('/'), text, imports };
+    });
+}
+
+function localImports({ file, imports }: Source): readonly string[] {
+  return imports
+    .filter((name) => name.startsWith('.'))
+    .map((name) =>
+      path.posix.normalize(path.posix.join(path.posix.dirname(file), name)).replace(/\.js$/, '.ts'),
+    );
+}
+
+function ringOf(file: string): string {
+  const [first, second] = file.split('/');
+  return first === 'a2a' ? `a2a/${second}` : first!;
+}
+
+function mayImport(file: string, target: string): boolean {
+  const from = ringOf(file);
+  const to = ringOf(target);
+  if (from === to || from === 'app.ts' || from === 'index.ts') return true;
+  return MAY_IMPORT[from]?.includes(to) ?? false;
+}
+
+function crossesFamily(file: string, target: string): boolean {
+  const [ring, member, ...rest] = file.split('/');
+  const [targetRing, targetMember, ...targetRest] = target.split('/');
+  if (ring !== targetRing || !FAMILIES.includes(ring!) || rest.length === 0) return false;
+  return targetRest.length > 0 && member !== targetMember;
+}
+
+function isAtHome(file: string, name: string): boolean {
+  const library = Object.keys(HOMES).find((known) => name === known || name.startsWith(`${known}/`));
+  return !library || HOMES[library]!.some((home) => file === home || file.startsWith(`${home}/`));
+}
+
+function findRing(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const next of graph.get(file) ?? []) {
+      const ring = visit(next, [...path, file]);
+      if (ring) return ring;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of graph.keys()) {
+    const ring = visit(file, []);
+    if (ring) return ring;
+  }
+  return undefined;
+}
+
+/** The text without comments, roughly. */
+function code(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*$/gm, '');
+}
