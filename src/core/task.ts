@@ -156,9 +156,13 @@ export type EventBody =
       readonly type: 'delegation-end';
       readonly step: string;
       readonly agent: string;
+      /** With an interrupted state the peer's task goes on under a further step, with the person's answer. */
       readonly state: TaskState;
       readonly result: FunctionResult;
+      /** What the peer used since the last entry of this kind for the same task. */
       readonly usage: Usage;
+      /** What the peer waits for, when the state is an interrupted one. */
+      readonly questions?: readonly Question[];
     }
   /** What somebody below does; the event's author is that agent. */
   | { readonly type: 'activity'; readonly activity: Activity }
