@@ -1,0 +1,40 @@
+import { ServerCallContext } from '@a2a-js/sdk/server';
+import { LangoError } from '../../core/errors.js';
+import type { Scope } from '../../core/task.js';
+
+/** What our handler needs to know of a call besides its parameters, whatever transport brought it. */
+export interface Call {
+  readonly scope: Scope;
+  /** Ends waiting and streaming, never the task. */
+  readonly signal: AbortSignal;
+  /** For a subscription: the `seq` of the last event the caller saw. */
+  readonly after?: number;
+  /** The extensions that the client named. */
+  readonly extensions?: readonly string[];
+}
+
+const CALL_KEY = 'lango.call';
+
+/** The SDK's context of a call, so that any of its transports can carry one of ours. */
+export function toCallContext(call: Call): ServerCallContext {
+  return new ServerCallContext({
+    user: { isAuthenticated: true, userName: call.scope.owner },
+    requestedVersion: '1.0',
+    state: new Map([[CALL_KEY, call]]),
+    ...(call.scope.tenant === '' ? {} : { tenant: call.scope.tenant }),
+    ...(call.extensions ? { requestedExtensions: [...call.extensions] } : {}),
+  });
+}
+
+/** Throws `unauthenticated` when the context names nobody. Contexts made by the SDK's own transports work too. */
+export function callOf(context: ServerCallContext): Call {
+  const call = context.state.get(CALL_KEY);
+  if (call !== undefined) return call as Call;
+  if (context.user?.isAuthenticated !== true || context.user.userName === '') {
+    throw new LangoError('unauthenticated', 'this operation needs an authenticated caller');
+  }
+  return {
+    scope: { tenant: context.tenant ?? '', owner: context.user.userName },
+    signal: new AbortController().signal,
+  };
+}
