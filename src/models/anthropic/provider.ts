@@ -1,0 +1,145 @@
+import type { Anthropic } from '@anthropic-ai/sdk';
+import {
+  addUsage,
+  functionCalls,
+  NO_USAGE,
+  type AnswerBlock,
+  type ModelMessage,
+  type ModelProvider,
+  type ModelRequest,
+  type StopReason,
+  type Usage,
+} from '../../core/model.js';
+import {
+  DEFAULT_MAX_RETRIES,
+  DEFAULT_SILENCE_MS,
+  LONGEST_TIMER_MS,
+  openEndpoint,
+  type Endpoint,
+  type VendorOptions,
+} from '../endpoint.js';
+import { exchangeText } from '../exchange.js';
+import { ModelFailure } from '../failure.js';
+import { streamCall, type AnswerEvent } from '../retry.js';
+import { AnthropicAnswerReader } from './answer-reader.js';
+import { toAnthropicRequest } from './request.js';
+
+export interface AnthropicOptions extends VendorOptions {
+  readonly apiKey: string;
+}
+
+const DEFAULT_BASE_URL = 'https://api.anthropic.com';
+
+/** How often one answer may pause and be continued. */
+const MAX_PAUSES = 8;
+
+/**
+ * Claude through the Messages API. Loads the vendor's SDK at the first call, not before. Throws
+ * `LangoError` `invalid-config` when `baseUrl` is no web address.
+ */
+export function createAnthropicProvider(options: AnthropicOptions): ModelProvider {
+  const endpoint = openEndpoint({
+    vendor: 'Anthropic',
+    model: options.model,
+    baseUrl: options.baseUrl ?? DEFAULT_BASE_URL,
+    apiKey: options.apiKey,
+    keyVariable: 'ANTHROPIC_API_KEY',
+  });
+  let client: Promise<Anthropic> | undefined;
+  const context: Context = {
+    id: `anthropic/${options.model}`,
+    endpoint,
+    silenceMs: options.timeoutMs ?? DEFAULT_SILENCE_MS,
+    connect: () => (client ??= openClient(options, endpoint)),
+  };
+  return {
+    id: context.id,
+    stream: (request) =>
+      streamCall({
+        attempt: () => answer(request, context),
+        maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
+        signal: request.signal,
+        logger: options.logger,
+      }),
+  };
+}
+
+interface Context {
+  readonly id: string;
+  readonly endpoint: Endpoint;
+  readonly silenceMs: number;
+  connect(): Promise<Anthropic>;
+}
+
+/** Settings come from the options alone, so that nothing in the environment redirects a request or its key. */
+async function openClient(options: AnthropicOptions, { baseUrl }: Endpoint): Promise<Anthropic> {
+  const { Anthropic } = await import('@anthropic-ai/sdk');
+  return new Anthropic({
+    apiKey: options.apiKey,
+    baseURL: baseUrl,
+    maxRetries: 0,
+    timeout: LONGEST_TIMER_MS,
+    logLevel: 'off',
+    openTelemetry: false,
+    // A redirect would carry the key to another host.
+    fetchOptions: { redirect: 'manual' },
+    ...(options.fetch ? { fetch: options.fetch } : {}),
+  });
+}
+
+/** One answer, over as many requests as the model pauses in it. */
+async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
+  let content: readonly AnswerBlock[] = [];
+  let usage = NO_USAGE;
+  for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
+    const reader = new AnthropicAnswerReader(context.id, context.endpoint);
+    const next = { ...request, ...continuation(request, content, usage) };
+    yield* exchangeText({
+      ...context,
+      reader,
+      signal: request.signal,
+      send: (signal) => send(next, context, signal),
+    });
+    content = [...content, ...reader.content()];
+    usage = addUsage(usage, reader.usage());
+    if (reader.stopReason !== 'pause_turn' || usage.output >= request.maxTokens) {
+      yield { type: 'end', answer: { content, stopReason: toStopReason(reader.stopReason, content), usage } };
+      return;
+    }
+  }
+  throw new ModelFailure('bad-answer', `The model paused more than ${MAX_PAUSES} times in one answer.`);
+}
+
+/** A paused model goes on when it is sent what it has said so far; it may say only what is left of its limit. */
+function continuation(
+  { messages, maxTokens }: ModelRequest,
+  content: readonly AnswerBlock[],
+  usage: Usage,
+): Pick<ModelRequest, 'messages' | 'maxTokens'> {
+  const sofar: ModelMessage = { role: 'assistant', author: '', content };
+  return { messages: [...messages, sofar], maxTokens: maxTokens - usage.output };
+}
+
+async function send(request: ModelRequest, context: Context, signal: AbortSignal): Promise<Response> {
+  const client = await context.connect();
+  const body = toAnthropicRequest(request, context.endpoint.model, context.id);
+  return client.messages.create(body, { signal }).asResponse();
+}
+
+/** A pause is final only when the limit is used up. A reason that we do not know ends the answer like a usual one. */
+function toStopReason(reason: string, content: readonly AnswerBlock[]): StopReason {
+  switch (reason) {
+    case 'max_tokens':
+    case 'pause_turn':
+      return 'max-tokens';
+    case 'refusal':
+      return 'refusal';
+    case 'model_context_window_exceeded':
+      throw new ModelFailure(
+        'rejected',
+        "The conversation does not fit into the model's context window. Shorten it or use a model with a larger one.",
+      );
+    default:
+      return functionCalls(content).length > 0 ? 'function-calls' : 'end';
+  }
+}

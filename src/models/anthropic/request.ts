@@ -1,0 +1,107 @@
+import type {
+  ContentBlockParam,
+  ImageBlockParam,
+  MessageCreateParamsStreaming,
+  MessageParam,
+  TextBlockParam,
+  Tool,
+  ToolResultBlockParam,
+} from '@anthropic-ai/sdk/resources/messages/messages';
+import type {
+  AnswerBlock,
+  FunctionResult,
+  FunctionSpec,
+  ModelRequest,
+  SystemBlock,
+} from '../../core/model.js';
+import { toContent, type Content } from '../content.js';
+import { toTurns, type Turn } from '../conversation.js';
+import { argumentsToSend } from '../function-call.js';
+
+const CACHED = { cache_control: { type: 'ephemeral' } } as const;
+
+/**
+ * The body of a Messages API request; opaque blocks of `providerId` are sent back. Cache marks stand at the
+ * last function, the last stable block of the instruction, and the newest result of a tool loop.
+ */
+export function toAnthropicRequest(
+  request: ModelRequest,
+  model: string,
+  providerId: string,
+): MessageCreateParamsStreaming {
+  const system = systemBlocks(request.system);
+  return {
+    model,
+    max_tokens: request.maxTokens,
+    stream: true,
+    ...(system.length > 0 ? { system } : {}),
+    ...(request.functions.length > 0 ? { tools: tools(request.functions) } : {}),
+    messages: toTurns(request.messages, providerId)
+      .map(toMessage)
+      .filter((message) => message.content.length > 0),
+  };
+}
+
+function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {
+  const blocks = system.filter((block) => block.text.trim() !== '');
+  const lastStable = blocks.findLastIndex((block) => block.stable);
+  return blocks.map(({ text }, index) => ({ type: 'text', text, ...(index === lastStable ? CACHED : {}) }));
+}
+
+function tools(functions: readonly FunctionSpec[]): Tool[] {
+  return functions.map(({ name, description, parameters }, index) => ({
+    name,
+    description,
+    input_schema: { ...parameters, type: 'object' },
+    ...(index === functions.length - 1 ? CACHED : {}),
+  }));
+}
+
+function toMessage(turn: Turn, index: number, turns: readonly Turn[]): MessageParam {
+  if (turn.role === 'assistant') {
+    const blocks = turn.content.map(toBlock);
+    return { role: 'assistant', content: blocks.slice(0, blocks.findLastIndex(mayBeLast) + 1) };
+  }
+  const isLast = index === turns.length - 1;
+  const results = turn.results.map((result, at) => ({
+    ...toResultBlock(result),
+    // In a tool loop the next request repeats all of this one.
+    ...(isLast && at === turn.results.length - 1 ? CACHED : {}),
+  }));
+  return { role: 'user', content: [...results, ...turn.content.map(toContentBlock)] };
+}
+
+/** The API refuses a message that ends with a thought, as an answer does that was cut short. */
+function mayBeLast({ type }: ContentBlockParam): boolean {
+  return type !== 'thinking' && type !== 'redacted_thinking';
+}
+
+function toBlock(block: AnswerBlock): ContentBlockParam {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text };
+    case 'function-call':
+      return { type: 'tool_use', id: block.id, name: block.name, input: argumentsToSend(block) };
+    case 'opaque':
+      // It came from this API as a content block, and goes back untouched.
+      return block.block as unknown as ContentBlockParam;
+  }
+}
+
+function toResultBlock({ id, content, images, isError }: FunctionResult): ToolResultBlockParam {
+  const parts: readonly Content[] = toContent([{ kind: 'text', text: content }, ...(images ?? [])]);
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(parts.length > 0 ? { content: parts.map(toContentBlock) } : {}),
+    ...(isError ? { is_error: true } : {}),
+  };
+}
+
+function toContentBlock(content: Content): TextBlockParam | ImageBlockParam {
+  if (content.type === 'text') return content;
+  return {
+    type: 'image',
+    source: { type: 'base64', media_type: content.mediaType, data: content.bytes },
+  };
+}

@@ -1,0 +1,119 @@
+import { isJsonObject } from '../core/json.js';
+import type { ModelEvent } from '../core/model.js';
+import type { Endpoint } from './endpoint.js';
+import { readEvents, type ServerEvent } from './event-stream.js';
+import { connectionFailure, ModelFailure, vendorFailure } from './failure.js';
+import { retryAfterMs } from './retry.js';
+import { SilenceWatch } from './silence.js';
+
+/** Puts a vendor's events together to an answer. */
+export interface AnswerReader {
+  /** Takes the next event and returns the new text in it, empty when there is none. Throws `ModelFailure`. */
+  accept(event: ServerEvent): string;
+  /** Whether the answer is whole: whatever happens to the connection after that does no harm. */
+  readonly isWhole: boolean;
+}
+
+/** One request and its streamed answer. */
+export interface Exchange {
+  /** Resolves with a response of status 2xx; rejects with the SDK's error. */
+  send(signal: AbortSignal): Promise<Response>;
+  readonly reader: AnswerReader;
+  readonly endpoint: Endpoint;
+  readonly signal: AbortSignal;
+  readonly silenceMs: number;
+}
+
+const EVENT_STREAM = 'text/event-stream';
+
+/** How long to wait for the end of a response that has said all: read to its end, the connection is used again. */
+const AFTER_WHOLE_MS = 1_000;
+
+/**
+ * Yields the answer's text as it comes and returns once `reader` has it all. Throws `ModelFailure`. However
+ * it ends, also when the consumer stops early, the HTTP request is over then.
+ */
+export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEvent & { type: 'text' }, void> {
+  const { reader, endpoint } = exchange;
+  using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
+  try {
+    const response = await exchange.send(watch.signal);
+    for await (const event of eventsOf(response, watch, exchange)) {
+      const text = acceptEvent(reader, event);
+      if (text) yield { type: 'text', text };
+      if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
+    }
+    if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
+  } catch (error) {
+    if (reader.isWhole) return;
+    throw watch.isBroken ? silenceFailure(exchange) : toFailure(error, endpoint);
+  }
+}
+
+/** The events of a response. A JSON body counts as one event, since some servers answer whole although asked to stream. */
+async function* eventsOf(
+  response: Response,
+  watch: SilenceWatch,
+  { reader, endpoint }: Exchange,
+): AsyncGenerator<ServerEvent, void> {
+  const mediaType = (response.headers.get('content-type') ?? EVENT_STREAM).split(';', 1)[0]!.trim();
+  if (mediaType === EVENT_STREAM && response.body) yield* readEvents(chunksOf(response.body, watch));
+  if (mediaType === 'application/json') yield { name: '', data: await response.text() };
+  if (mediaType === EVENT_STREAM || reader.isWhole) return;
+  throw new ModelFailure(
+    'bad-answer',
+    `${endpoint.vendor} at ${endpoint.hostAndPort} answers with ${mediaType}, not with an event stream. Check model.baseUrl.`,
+  );
+}
+
+async function* chunksOf(
+  body: AsyncIterable<Uint8Array>,
+  watch: SilenceWatch,
+): AsyncGenerator<Uint8Array, void> {
+  for await (const chunk of body) {
+    watch.rest();
+    yield chunk;
+    watch.wait();
+  }
+}
+
+/**
+ * Both SDKs throw errors with `status`, `headers` and the parsed body as `error`. Anything else that comes
+ * from the network means that there was no answer, or no more of it.
+ */
+function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
+  if (error instanceof ModelFailure) return error;
+  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number') {
+    return connectionFailure(error, endpoint);
+  }
+  const headers = 'headers' in error && error.headers instanceof Headers ? error.headers : undefined;
+  const body = ('error' in error ? error.error : undefined) ?? error.message;
+  return vendorFailure({ status: error.status, body, retryAfterMs: retryAfterMs(headers) }, endpoint);
+}
+
+/** An event that breaks the reader is the server's fault, not ours. */
+function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
+  try {
+    return reader.accept(event);
+  } catch (error) {
+    if (error instanceof ModelFailure) throw error;
+    throw new ModelFailure('bad-answer', 'The model server sent an event that cannot be read.');
+  }
+}
+
+/** Throws `ModelFailure` when `text` is not a JSON object. */
+export function parseEvent(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Said below, in the same words as for JSON that is no object.
+  }
+  throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
+}
+
+function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
+  const where = `${endpoint.vendor} at ${endpoint.hostAndPort}`;
+  const message = `${where} sent nothing for ${silenceMs / 1000} s. Raise model.timeoutSeconds if it needs longer.`;
+  return new ModelFailure('unreachable', message, { retryable: true });
+}

@@ -1,0 +1,164 @@
+import { isLangoError } from '../core/errors.js';
+import { isJsonObject } from '../core/json.js';
+import type { ModelErrorCode } from '../core/model.js';
+import type { Endpoint } from './endpoint.js';
+
+export interface FailureDetails {
+  readonly retryable?: boolean;
+  /** How long the vendor asks to wait before the next attempt. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** Why a model call ended without an answer; becomes its `error` event. `message` never holds a key. */
+export class ModelFailure extends Error {
+  readonly code: ModelErrorCode;
+  readonly retryable: boolean;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ModelErrorCode, message: string, details: FailureDetails = {}) {
+    super(message);
+    this.name = 'ModelFailure';
+    this.code = code;
+    this.retryable = details.retryable ?? false;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** An error that a vendor sent: as the answer to a request, or in the middle of a stream. */
+export interface VendorError {
+  /** The HTTP status, or the one that stands for the error's kind. */
+  readonly status: number;
+  /** What came with it: the parsed body, or its text. */
+  readonly body: unknown;
+  readonly retryAfterMs?: number | undefined;
+}
+
+const MAX_QUOTED_CHARACTERS = 500;
+
+/** The kinds of error that vendors name in a body, as the HTTP status that means the same. */
+const STATUS_OF_KIND: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  insufficient_quota: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  api_error: 500,
+  server_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+
+interface Verdict {
+  readonly code: ModelErrorCode;
+  readonly retryable: boolean;
+  readonly words: string;
+}
+
+export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFailure {
+  const kind = kindOf(error.body);
+  const status = kind === 402 ? kind : error.status;
+  const { code, retryable, words } = verdictOn(status, endpoint);
+  const said = quoted(error.body, endpoint.apiKey);
+  const message = `${endpoint.vendor} at ${endpoint.hostAndPort} ${words}${said ? ` It says: ${said}` : ''}`;
+  return new ModelFailure(code, message, { retryable, retryAfterMs: error.retryAfterMs });
+}
+
+/** The failure for an error object that came inside a stream, where no HTTP status tells its kind. */
+export function inStreamFailure(body: unknown, endpoint: Endpoint): ModelFailure {
+  return vendorFailure({ status: kindOf(body) ?? 500, body }, endpoint);
+}
+
+function verdictOn(status: number, endpoint: Endpoint): Verdict {
+  const rejected = (words: string): Verdict => ({ code: 'rejected', retryable: false, words });
+  const http = `(HTTP ${status})`;
+  if (status === 401 || status === 403) {
+    const key = endpoint.apiKey ? 'refuses the API key' : 'wants an API key';
+    return rejected(`${key} ${http}. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`);
+  }
+  if (status === 402)
+    return rejected(`has no credit left for this API key ${http}. Check the account's plan.`);
+  if (status === 404) {
+    return rejected(
+      `does not know the model "${endpoint.model}" or this address ${http}. Check model.name and model.baseUrl.`,
+    );
+  }
+  if (status === 413)
+    return rejected(`finds the request too large ${http}. Send less text or smaller images.`);
+  if (status === 429) return { code: 'rate-limited', retryable: true, words: `limits our rate ${http}.` };
+  if (status === 408 || status === 409 || status >= 500) {
+    return { code: 'overloaded', retryable: true, words: `cannot answer right now ${http}.` };
+  }
+  if (status >= 300 && status < 400) {
+    return rejected(
+      `answers with a redirect ${http}, which is not followed. Set model.baseUrl to the final address.`,
+    );
+  }
+  return rejected(`rejects the request ${http}. Check model.name and model.baseUrl.`);
+}
+
+/** The status that goes with the kind of error a body names; undefined when it names none we know. */
+function kindOf(body: unknown): number | undefined {
+  const error = innerError(body);
+  if (!isJsonObject(error)) return undefined;
+  for (const word of [error.code, error.type]) {
+    if (typeof word === 'number') return word;
+    if (typeof word === 'string' && Object.hasOwn(STATUS_OF_KIND, word)) return STATUS_OF_KIND[word];
+  }
+  return undefined;
+}
+
+/** Vendors send `{error: {message}}`, `{error: "text"}`, or the inner part alone. */
+function innerError(body: unknown): unknown {
+  return isJsonObject(body) && body.error !== undefined ? body.error : body;
+}
+
+function quoted(body: unknown, apiKey: string | undefined): string {
+  const error = innerError(body);
+  const message = isJsonObject(error) ? error.message : error;
+  if (typeof message !== 'string' || /<html|<!doctype/i.test(message)) return '';
+  const text = apiKey ? message.replaceAll(apiKey, '[API key]') : message;
+  return text.replace(/\s+/g, ' ').trim().slice(0, MAX_QUOTED_CHARACTERS);
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'no such host name',
+  EAI_AGAIN: 'its name cannot be looked up',
+  ETIMEDOUT: 'no connection in time',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+};
+
+/** The failure for a connection that could not be made, or was lost with no answer to show for it. */
+export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFailure {
+  const causes = causesOf(error);
+  const refused = causes.find((cause) => isLangoError(cause));
+  if (refused) return new ModelFailure('rejected', refused.message, { retryable: refused.retryable });
+  const code = causes.map(codeOf).find((word) => word !== undefined);
+  const where = `${endpoint.vendor} at ${endpoint.hostAndPort}`;
+  if (code && /CERT|TLS|SSL/.test(code)) {
+    return new ModelFailure('unreachable', `The certificate of ${where} is not trusted (${code}).`);
+  }
+  const reason = (code && REASONS[code]) ?? 'the connection was lost';
+  const message = `Cannot reach ${where}: ${reason}. Check model.baseUrl and that the server runs.`;
+  return new ModelFailure('unreachable', message, { retryable: true });
+}
+
+/** An error, what caused it, and so on; the parts of an aggregate too. */
+function causesOf(error: unknown): readonly unknown[] {
+  const causes: unknown[] = [error];
+  for (const cause of causes) {
+    if (!(cause instanceof Error) || causes.length > 20) continue;
+    if (cause.cause !== undefined) causes.push(cause.cause);
+    if (cause instanceof AggregateError) causes.push(...(cause.errors as unknown[]));
+  }
+  return causes;
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}

@@ -1,0 +1,121 @@
+import { isJsonObject } from '../../core/json.js';
+import {
+  NO_USAGE,
+  type AnswerBlock,
+  type ModelAnswer,
+  type StopReason,
+  type Usage,
+} from '../../core/model.js';
+import type { Endpoint } from '../endpoint.js';
+import type { ServerEvent } from '../event-stream.js';
+import { parseEvent, type AnswerReader } from '../exchange.js';
+import { inStreamFailure } from '../failure.js';
+import { CallCollector, type CallFragment } from './call-collector.js';
+
+const DONE = '[DONE]';
+
+/** A chunk as servers really send it: everything may be missing, and a whole `message` may stand for a `delta`. */
+interface Chunk {
+  readonly object?: unknown;
+  readonly error?: unknown;
+  readonly choices?: readonly Choice[] | null;
+  readonly usage?: ChunkUsage | null;
+}
+
+interface Choice {
+  readonly index?: number;
+  readonly delta?: Delta | null;
+  readonly message?: Delta | null;
+  readonly finish_reason?: string | null;
+}
+
+interface Delta {
+  readonly content?: string | readonly unknown[] | null;
+  readonly refusal?: string | null;
+  readonly tool_calls?: readonly CallFragment[] | null;
+}
+
+interface ChunkUsage {
+  readonly prompt_tokens?: number | null;
+  readonly completion_tokens?: number | null;
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null;
+}
+
+/** Puts the chunks of one Chat Completions stream together. */
+export class OpenaiAnswerReader implements AnswerReader {
+  readonly #endpoint: Endpoint;
+  readonly #calls = new CallCollector();
+  #text = '';
+  #hasDelta = false;
+  #hasRefused = false;
+  #finishReason: string | undefined;
+  #usage: Usage = NO_USAGE;
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  get isWhole(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  accept({ name, data }: ServerEvent): string {
+    if (data.startsWith(DONE)) {
+      this.#finishReason ??= '';
+      return '';
+    }
+    if (name !== '' && name !== 'message' && name !== 'error') return '';
+    const chunk: Chunk = parseEvent(data);
+    if (chunk.error || chunk.object === 'error' || name === 'error')
+      throw inStreamFailure(chunk, this.#endpoint);
+    if (chunk.usage) this.#usage = toUsage(chunk.usage);
+    const choice = chunk.choices?.find((item) => (item.index ?? 0) === 0);
+    return choice ? this.#take(choice) : '';
+  }
+
+  answer(): ModelAnswer {
+    const calls = this.#calls.calls();
+    const text: readonly AnswerBlock[] = this.#text ? [{ type: 'text', text: this.#text }] : [];
+    return {
+      content: [...text, ...calls],
+      stopReason: this.#stopReason(calls.length > 0),
+      usage: this.#usage,
+    };
+  }
+
+  #take(choice: Choice): string {
+    if (choice.finish_reason) this.#finishReason = choice.finish_reason;
+    // Some servers repeat the whole message after its deltas.
+    const delta = choice.delta ?? (this.#hasDelta ? undefined : choice.message);
+    if (!delta) return '';
+    this.#hasDelta = true;
+    this.#hasRefused ||= Boolean(delta.refusal);
+    for (const fragment of delta.tool_calls ?? []) this.#calls.add(fragment);
+    const text = textOf(delta.content) + (delta.refusal ?? '');
+    this.#text += text;
+    return text;
+  }
+
+  /** Some servers finish with "stop" although they call functions, and a refusal looks like an answer. */
+  #stopReason(hasCalls: boolean): StopReason {
+    if (this.#finishReason === 'length') return 'max-tokens';
+    if (this.#finishReason === 'content_filter' || this.#hasRefused) return 'refusal';
+    return hasCalls ? 'function-calls' : 'end';
+  }
+}
+
+/** Content is a text, or a list of parts of which those with `text` count. */
+function textOf(content: Delta['content']): string {
+  if (typeof content === 'string') return content;
+  return (content ?? [])
+    .map((part) => (isJsonObject(part) && typeof part.text === 'string' ? part.text : ''))
+    .join('');
+}
+
+function toUsage(usage: ChunkUsage): Usage {
+  return {
+    input: usage.prompt_tokens ?? 0,
+    output: usage.completion_tokens ?? 0,
+    cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
+  };
+}

@@ -1,0 +1,90 @@
+import type { OpenAI } from 'openai';
+import type { ModelProvider, ModelRequest } from '../../core/model.js';
+import {
+  DEFAULT_MAX_RETRIES,
+  DEFAULT_SILENCE_MS,
+  LONGEST_TIMER_MS,
+  openEndpoint,
+  type Endpoint,
+  type VendorOptions,
+} from '../endpoint.js';
+import { exchangeText } from '../exchange.js';
+import { streamCall, type AnswerEvent } from '../retry.js';
+import { OpenaiAnswerReader } from './answer-reader.js';
+import { toOpenaiRequest } from './request.js';
+
+const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
+
+/**
+ * Any server that speaks Chat Completions: OpenAI, Ollama, vLLM and others. Loads the vendor's SDK at the
+ * first call, not before. Throws `LangoError` `invalid-config` when `baseUrl` is no web address.
+ */
+export function createOpenaiProvider(options: VendorOptions): ModelProvider {
+  const id = `openai/${options.model}`;
+  const endpoint = openEndpoint({
+    vendor: options.baseUrl === undefined ? 'OpenAI' : 'The model server',
+    model: options.model,
+    baseUrl: options.baseUrl ?? DEFAULT_BASE_URL,
+    apiKey: options.apiKey,
+    keyVariable: 'OPENAI_API_KEY',
+  });
+  let client: Promise<OpenAI> | undefined;
+  const context: Context = {
+    id,
+    endpoint,
+    silenceMs: options.timeoutMs ?? DEFAULT_SILENCE_MS,
+    connect: () => (client ??= openClient(options, endpoint)),
+  };
+  return {
+    id,
+    stream: (request) =>
+      streamCall({
+        attempt: () => answer(request, context),
+        maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
+        signal: request.signal,
+        logger: options.logger,
+      }),
+  };
+}
+
+interface Context {
+  readonly id: string;
+  readonly endpoint: Endpoint;
+  readonly silenceMs: number;
+  connect(): Promise<OpenAI>;
+}
+
+/** Settings come from the options alone, so that nothing in the environment redirects a request or its key. */
+async function openClient({ apiKey, fetch }: VendorOptions, { baseUrl }: Endpoint): Promise<OpenAI> {
+  const { OpenAI } = await import('openai');
+  return new OpenAI({
+    // The SDK insists on a key; for a server without one the header is left out below.
+    apiKey: apiKey ?? 'none',
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    baseURL: baseUrl,
+    maxRetries: 0,
+    timeout: LONGEST_TIMER_MS,
+    logLevel: 'off',
+    // A redirect would carry the conversation to another host.
+    fetchOptions: { redirect: 'manual' },
+    ...(apiKey === undefined ? { defaultHeaders: { Authorization: null } } : {}),
+    ...(fetch ? { fetch } : {}),
+  });
+}
+
+async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
+  const reader = new OpenaiAnswerReader(context.endpoint);
+  yield* exchangeText({
+    ...context,
+    reader,
+    signal: request.signal,
+    send: async (signal) => {
+      const client = await context.connect();
+      const body = toOpenaiRequest(request, context.endpoint, context.id);
+      return client.chat.completions.create(body, { signal }).asResponse();
+    },
+  });
+  yield { type: 'end', answer: reader.answer() };
+}
