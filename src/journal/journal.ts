@@ -41,24 +41,24 @@ class TaskJournal implements RunningJournal {
   readonly #store: TaskStore;
   readonly #worker: Worker;
   readonly #hints = new Hints();
-  readonly #unsubscribe: () => void;
+  #unsubscribe: (() => void) | undefined;
 
   constructor(options: JournalOptions) {
     this.#store = options.store;
     this.#worker = new Worker({ ...options, worker: newId() });
-    this.#unsubscribe = options.store.onAppend((taskId) => {
-      this.#hints.tell(taskId);
-      this.#worker.look(taskId);
-    });
   }
 
   start(): Promise<void> {
+    this.#unsubscribe = this.#store.onAppend((taskId) => {
+      this.#hints.tell(taskId);
+      this.#worker.look(taskId);
+    });
     return this.#worker.start();
   }
 
   async stop(): Promise<void> {
     await this.#worker.stop();
-    this.#unsubscribe();
+    this.#unsubscribe?.();
   }
 
   async submit(submission: Submission): Promise<Accepted> {
@@ -116,51 +116,39 @@ class TaskJournal implements RunningJournal {
     }
   }
 
-  async #accept(submission: Submission, requestHash: string): Promise<AcceptOutcome> {
-    const { scope, agent, message, parentTaskId, grant } = submission;
-    const lease = this.#worker.lease();
+  #accept(submission: Submission, requestHash: string): Promise<AcceptOutcome> {
+    const { message } = submission;
     const contextId = submission.contextId ?? newId();
-    const outcome = await this.#store.accept({
-      id: newId(),
-      scope,
-      agent,
-      contextId,
-      parentTaskId,
-      grant,
-      message,
-      requestHash,
-      lease,
+    return this.#worker.withPlace(async (lease) => {
+      const entry = { ...submission, id: newId(), contextId, requestHash, lease };
+      const outcome = await this.#store.accept(entry);
+      if (outcome.kind === 'accepted' && outcome.leased) {
+        const { task, seq } = outcome;
+        const body = { type: 'message', message } as const;
+        this.#worker.launch(task, [{ taskId: task.id, seq, at: task.createdAt, author: undefined, body }]);
+      }
+      return outcome;
     });
-    if (outcome.kind === 'accepted' && outcome.leased) {
-      const { task, seq } = outcome;
-      const first = {
-        taskId: task.id,
-        seq,
-        at: task.createdAt,
-        author: 'user',
-        body: { type: 'message', message },
-      };
-      this.#worker.launch(task, [first as TaskEvent]);
-    }
-    return outcome;
   }
 
   async #addInput(
     submission: Submission,
     target: { readonly taskId: string; readonly requestHash: string },
   ): Promise<AcceptOutcome> {
-    const { scope, agent, message, contextId } = submission;
-    const { taskId, requestHash } = target;
+    const { scope, agent, contextId } = submission;
+    const { taskId } = target;
     const task = await this.#store.get(scope, taskId);
     if (task?.agent !== agent) throw noInput('not-found', taskId);
     if (contextId !== undefined && contextId !== task.contextId) {
       throw new LangoError('invalid-input', `task ${taskId} belongs to another context`);
     }
-    const lease = this.#worker.lease();
-    const outcome = await this.#store.addInput({ scope, agent, taskId, message, requestHash, lease });
-    if (outcome.kind === 'not-found' || outcome.kind === 'already-ended') throw noInput(outcome.kind, taskId);
-    if (outcome.kind === 'accepted' && outcome.leased) this.#worker.launch(outcome.task);
-    return outcome;
+    return this.#worker.withPlace(async (lease) => {
+      const outcome = await this.#store.addInput({ ...submission, ...target, lease });
+      if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')
+        throw noInput(outcome.kind, taskId);
+      if (outcome.kind === 'accepted' && outcome.leased) this.#worker.launch(outcome.task);
+      return outcome;
+    });
   }
 
   async #untilEnded(scope: Scope, task: TaskRecord): Promise<TaskRecord> {

@@ -31,6 +31,8 @@ export class Outbound {
   #pendingText = 0;
   #waiting: Waiting[] = [];
   #busy = false;
+  /** Something waits that must not wait for the text timer. */
+  #urgent = false;
   #timer: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
   #failure: LangoError | undefined;
@@ -62,6 +64,7 @@ export class Outbound {
     if (this.#failure) return;
     this.#push(event);
     if (event.body.type !== 'text-delta' || this.#pendingText >= TEXT_BATCH_CHARACTERS) {
+      this.#urgent = true;
       this.#soon ??= setImmediate(() => this.#flush());
     } else {
       this.#timer ??= setTimeout(() => this.#flush(), TEXT_DELAY_MS);
@@ -99,7 +102,10 @@ export class Outbound {
     clearImmediate(this.#soon);
     this.#timer = undefined;
     this.#soon = undefined;
-    if (this.#busy) return;
+    if (this.#busy) {
+      this.#urgent = true;
+      return;
+    }
     if (this.#pending.length === 0) {
       for (const { resolve } of this.#waiting.splice(0)) resolve();
       return;
@@ -109,13 +115,14 @@ export class Outbound {
     this.#pending = [];
     this.#waiting = [];
     this.#pendingText = 0;
+    this.#urgent = false;
     this.#busy = true;
     this.#store.append(this.#fence, events).then(
       (head) => {
         this.#busy = false;
         this.#onAppended({ head, count: events.length });
         for (const { resolve } of waiting) resolve();
-        this.#flush();
+        if (this.#urgent) this.#flush();
       },
       (error: unknown) => this.#fail(error, waiting),
     );

@@ -43,6 +43,8 @@ export class Worker {
   #timer: NodeJS.Timeout | undefined;
   #claiming = false;
   #backlog = false;
+  /** Places promised to tasks that are being accepted. */
+  #reserved = 0;
   #stopped = true;
 
   constructor(options: WorkerOptions) {
@@ -67,11 +69,19 @@ export class Worker {
     await this.#options.store.release(this.#options.worker);
   }
 
-  /** The name to lease a new task to, or undefined when it has to wait for a free place. */
-  lease(): string | undefined {
-    if (!this.#stopped && this.#runs.size < this.#options.concurrentRuns) return this.#options.worker;
-    this.#backlog = true;
-    return undefined;
+  /**
+   * Calls `accept` with the name to lease a task to (undefined when it has to wait for a free place)
+   * and holds that place until `accept` has launched the task or not.
+   */
+  async withPlace<Result>(accept: (lease: string | undefined) => Promise<Result>): Promise<Result> {
+    const free = !this.#stopped && this.#free() > 0;
+    if (!free) this.#backlog = true;
+    else this.#reserved += 1;
+    try {
+      return await accept(free ? this.#options.worker : undefined);
+    } finally {
+      if (free) this.#reserved -= 1;
+    }
   }
 
   /** Starts on a task that was leased to us. `events` is its whole log when the caller has it. */
@@ -103,7 +113,7 @@ export class Worker {
     if (this.#claiming || this.#stopped) return;
     this.#claiming = true;
     try {
-      const free = this.#options.concurrentRuns - this.#runs.size;
+      const free = this.#free();
       if (free <= 0) return;
       const { store, worker, agents } = this.#options;
       const tasks = await store.claim(worker, [...agents.keys()], free);
@@ -112,6 +122,10 @@ export class Worker {
     } finally {
       this.#claiming = false;
     }
+  }
+
+  #free(): number {
+    return this.#options.concurrentRuns - this.#runs.size - this.#reserved;
   }
 
   async #tend(): Promise<void> {
@@ -136,6 +150,7 @@ export class Worker {
   }
 
   #begin(task: TaskRecord, replay: Replay): void {
+    if (this.#stopped) return;
     const run = new TaskRun({ task, store: this.#options.store, replay, logger: this.#log(task) });
     const done = this.#work(run, replay).then((again) => {
       this.#runs.delete(task.id);

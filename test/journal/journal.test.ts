@@ -1,0 +1,363 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Agent } from '../../src/core/agent.js';
+import { LangoError } from '../../src/core/errors.js';
+import { newId } from '../../src/core/ids.js';
+import type { Submission } from '../../src/core/journal.js';
+import { silentLogger } from '../../src/core/logger.js';
+import { textOf, textPart } from '../../src/core/message.js';
+import { NO_USAGE } from '../../src/core/model.js';
+import type { Run, RunEnd } from '../../src/core/run.js';
+import type { TaskStore } from '../../src/core/store.js';
+import type { TaskEvent } from '../../src/core/task.js';
+import type { RunningJournal } from '../../src/journal/journal.js';
+import { createJournal } from '../../src/journal/journal.js';
+import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+
+const SCOPE = { tenant: '', owner: 'ada' };
+let folder: string;
+let store: TaskStore;
+let journal: RunningJournal;
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'lango-journal-'));
+});
+afterEach(async () => {
+  await journal.stop();
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('a run', () => {
+  it('journals what the agent does, in order, without gaps, with one closing entry', async () => {
+    await open(async (run) => {
+      run.emit({ type: 'text-delta', artifactId: 'answer', text: 'one ', replace: true });
+      run.emit({ type: 'text-delta', artifactId: 'answer', text: 'two', replace: false });
+      await run.append({ type: 'activity', activity: { type: 'turn-start' } });
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    const events = await ended(task.id);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+    expect(events.map(({ body }) => body.type)).toEqual([
+      'message',
+      'run-start',
+      'text-delta',
+      'activity',
+      'run-end',
+    ]);
+    expect(events[2]?.body).toMatchObject({ text: 'one two', replace: true });
+    expect(events[2]?.author).toBe('echo');
+    expect((await journal.get(SCOPE, task.id))?.state).toBe('completed');
+  });
+
+  it('joins 2,000 small pieces of text into a few entries', async () => {
+    await open(async (run) => {
+      for (let i = 0; i < 2_000; i += 1) {
+        run.emit({ type: 'text-delta', artifactId: 'answer', text: 'abcd', replace: i === 0 });
+        if (i % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    const deltas = (await ended(task.id)).flatMap(({ body }) =>
+      body.type === 'text-delta' ? [body.text] : [],
+    );
+    expect(deltas.join('')).toBe('abcd'.repeat(2_000));
+    expect(deltas.length).toBeLessThan(20);
+  });
+
+  it.each([
+    {
+      title: 'a LangoError, in its words',
+      thrown: new LangoError('model', 'no model answers'),
+      reason: 'model',
+      text: 'no model answers',
+    },
+    {
+      title: 'anything else, without its text',
+      thrown: new Error('secret path /etc'),
+      reason: 'internal',
+      text: 'internal error; the server log says more',
+    },
+  ])('ends as failed when the agent throws $title', async ({ thrown, reason, text }) => {
+    await open(async () => {
+      throw thrown;
+    });
+    const { task } = await journal.submit(message('go'));
+    const end = (await ended(task.id)).at(-1)!.body;
+    expect(end).toMatchObject({ type: 'run-end', state: 'failed', reason });
+    expect(end.type === 'run-end' && textOf(end.message?.parts ?? [])).toBe(text);
+  });
+
+  it('ends as failed, once, when an entry is too large to keep', async () => {
+    await open(async (run) => {
+      await run.append({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(300_000) } });
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    const ends = (await ended(task.id)).filter(({ body }) => body.type === 'run-end');
+    expect(ends.map(({ body }) => body)).toMatchObject([{ state: 'failed', reason: 'too-large' }]);
+  });
+
+  it('is stopped when its time is over', async () => {
+    await open((run) => until(run.signal), { runSeconds: 0.05 });
+    const { task } = await journal.submit(message('go'));
+    expect((await ended(task.id)).at(-1)!.body).toMatchObject({ state: 'failed', reason: 'limit-seconds' });
+  });
+
+  it('is stopped at the deadline of its grant', async () => {
+    await open((run) => until(run.signal));
+    const grant = { chain: [], depth: 1, deadline: Date.now() + 50 };
+    const { task } = await journal.submit({ ...message('go'), grant });
+    const end = (await ended(task.id)).at(-1)!.body;
+    expect(end).toMatchObject({ state: 'failed', message: { parts: [{ text: 'the deadline passed' }] } });
+  });
+});
+
+describe('a message', () => {
+  it('sent again gives the same task; with other content it is refused', async () => {
+    await open(async () => ({ state: 'completed' }));
+    const first = message('go');
+    const sent = await Promise.all([journal.submit(first), journal.submit(first), journal.submit(first)]);
+    expect(new Set(sent.map(({ task }) => task.id)).size).toBe(1);
+    expect(sent.filter(({ repeated }) => repeated)).toHaveLength(2);
+    const other = { ...first, message: { ...first.message, parts: [textPart('stop')] } };
+    await expect(journal.submit(other)).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('continues a task that waits for it, in the run that follows', async () => {
+    await open(async (run) => {
+      if (run.inputs.length === 1) return { state: 'input-required', text: 'Which color?' };
+      return { state: 'completed', text: `thank you for ${textOf(run.inputs[1]!.message.parts)}` };
+    });
+    const { task } = await journal.submit(message('paint'));
+    expect((await closed(task.id, 1)).state).toBe('input-required');
+    await journal.submit({ ...message('blue'), taskId: task.id });
+    const events = await ended(task.id);
+    expect(events.at(-1)?.body).toMatchObject({ message: { parts: [{ text: 'thank you for blue' }] } });
+    expect(events.filter(({ body }) => body.type === 'run-start').map(({ body }) => body)).toEqual([
+      { type: 'run-start', attempt: 1 },
+      { type: 'run-start', attempt: 2 },
+    ]);
+  });
+
+  it('that comes while the agent works is worked on before the task ends', async () => {
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    await open(async (run) => {
+      if (run.inputs.length === 1) await gate;
+      return { state: 'completed', text: run.inputs.map((input) => textOf(input.message.parts)).join('+') };
+    });
+    const { task } = await journal.submit(message('one'));
+    await seen(task.id, 'run-start');
+    await journal.submit({ ...message('two'), taskId: task.id });
+    expect((await journal.get(SCOPE, task.id))?.state).toBe('working');
+    release();
+    expect((await ended(task.id)).at(-1)?.body).toMatchObject({ message: { parts: [{ text: 'one+two' }] } });
+  });
+
+  it('to an ended, a foreign or an unknown task, or in a wrong context, is refused and stores nothing', async () => {
+    await open(async () => ({ state: 'completed' }));
+    const { task } = await journal.submit(message('go'));
+    const before = (await ended(task.id)).length;
+    const again = { ...message('more'), taskId: task.id };
+    await expect(journal.submit(again)).rejects.toMatchObject({ code: 'already-ended' });
+    const foreign = { ...again, scope: { tenant: '', owner: 'eve' } };
+    await expect(journal.submit(foreign)).rejects.toMatchObject({ code: 'not-found' });
+    await expect(journal.submit({ ...again, taskId: newId() })).rejects.toMatchObject({ code: 'not-found' });
+    await expect(journal.submit({ ...again, contextId: 'other' })).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+    expect((await journal.read(task.id, 0, 100)).length).toBe(before);
+  });
+});
+
+describe('cancel', () => {
+  it('stops the running agent and ends the task once', async () => {
+    let reason: unknown;
+    await open(async (run) => {
+      await until(run.signal);
+      reason = run.signal.reason;
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    await seen(task.id, 'run-start');
+    expect((await journal.cancel(SCOPE, task.id)).state).toBe('canceled');
+    expect(reason).toMatchObject({ code: 'canceled' });
+    expect((await journal.cancel(SCOPE, task.id)).state).toBe('canceled');
+    const ends = (await ended(task.id)).filter(({ body }) => body.type === 'run-end');
+    expect(ends).toHaveLength(1);
+  });
+
+  it('is refused on a task that ended otherwise, and unknown to strangers', async () => {
+    await open(async () => ({ state: 'completed' }));
+    const { task } = await journal.submit(message('go'));
+    await ended(task.id);
+    await expect(journal.cancel(SCOPE, task.id)).rejects.toMatchObject({ code: 'not-cancelable' });
+    const eve = { tenant: '', owner: 'eve' };
+    await expect(journal.cancel(eve, task.id)).rejects.toMatchObject({ code: 'not-found' });
+  });
+});
+
+describe('after a restart', () => {
+  it('unfinished tasks go on, with what was recorded', async () => {
+    const attempts: number[] = [];
+    await open(async (run) => {
+      attempts.push(run.attempt);
+      if (!run.recorded('t1.c0')) {
+        await run.append({
+          type: 'tool-call',
+          step: 't1.c0',
+          callId: 'c',
+          tool: 'x',
+          arguments: {},
+          effect: 'unsafe',
+          key: 'k',
+        });
+        return until(run.signal);
+      }
+      return { state: 'completed', text: String(run.recorded('t1.c0')?.result === undefined) };
+    });
+    const { task } = await journal.submit(message('go'));
+    await seen(task.id, 'tool-call');
+    await journal.stop();
+    await journal.start();
+    const events = await ended(task.id);
+    expect(attempts).toEqual([1, 2]);
+    expect(events.filter(({ body }) => body.type === 'tool-call')).toHaveLength(1);
+    expect(events.at(-1)?.body).toMatchObject({ state: 'completed', message: { parts: [{ text: 'true' }] } });
+  });
+
+  it('a task whose runs never get anywhere is ended', async () => {
+    await open((run) => until(run.signal));
+    const { task } = await journal.submit(message('go'));
+    for (let i = 0; i < 20; i += 1) {
+      await seenTimes(task.id, i + 1);
+      await journal.stop();
+      await journal.start();
+    }
+    expect((await ended(task.id)).at(-1)?.body).toMatchObject({ state: 'failed', reason: 'crashed' });
+  });
+
+  it('usage counts over all attempts', async () => {
+    await open(async (run) => {
+      const step = `t${run.attempt}`;
+      await run.append({ type: 'turn-start', step });
+      const usage = { input: 10, output: 1, cached: 0 };
+      await run.append({ type: 'turn-end', step, content: [], stopReason: 'end', usage });
+      return run.attempt === 1 ? until(run.signal) : { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    await seen(task.id, 'turn-end');
+    await journal.stop();
+    await journal.start();
+    expect((await ended(task.id)).at(-1)?.body).toMatchObject({ usage: { input: 20, output: 2 } });
+    expect(NO_USAGE.input).toBe(0);
+  });
+});
+
+describe('following', () => {
+  it('shows every follower the same entries in the same order, from any cursor', async () => {
+    await open(async (run) => {
+      for (let i = 0; i < 50; i += 1) {
+        await run.append({ type: 'activity', activity: { type: 'text', text: String(i) } });
+      }
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    const [all, others, late] = await Promise.all([ended(task.id), ended(task.id), ended(task.id, 20)]);
+    expect(others).toEqual(all);
+    expect(late).toEqual(all.slice(20));
+    expect(await ended(task.id, 10)).toEqual(all.slice(10));
+  });
+
+  it('keeps more tasks than there are places waiting, and runs them all', async () => {
+    let running = 0;
+    let most = 0;
+    await open(
+      async () => {
+        most = Math.max(most, (running += 1));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        running -= 1;
+        return { state: 'completed' };
+      },
+      { concurrentRuns: 3 },
+    );
+    const sent = await Promise.all(Array.from({ length: 20 }, () => journal.submit(message('go'))));
+    const ends = await Promise.all(sent.map(async ({ task }) => (await ended(task.id)).at(-1)?.body));
+    expect(ends.every((body) => body?.type === 'run-end' && body.state === 'completed')).toBe(true);
+    expect(most).toBe(3);
+  });
+});
+
+async function open(
+  run: (run: Run) => Promise<RunEnd>,
+  limits: { concurrentRuns?: number; runSeconds?: number } = {},
+): Promise<void> {
+  const agent: Agent = { profile: { name: 'echo', description: 'Says what it hears.', skills: [] }, run };
+  store = openSqliteStore({ file: path.join(folder, 'j.db'), synchronous: 'normal', logger: silentLogger });
+  const agents = new Map([['echo', agent]]);
+  journal = createJournal({
+    store,
+    agents,
+    logger: silentLogger,
+    concurrentRuns: 50,
+    runSeconds: 60,
+    ...limits,
+  });
+  await journal.start();
+}
+
+function message(text: string): Submission {
+  return {
+    scope: SCOPE,
+    agent: 'echo',
+    message: { id: newId(), role: 'user', parts: [textPart(text)] },
+    contextId: undefined,
+    taskId: undefined,
+    parentTaskId: undefined,
+    grant: { chain: [], depth: 5 },
+  };
+}
+
+function until(signal: AbortSignal): Promise<RunEnd> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve({ state: 'completed' }), { once: true });
+  });
+}
+
+/** All entries after `after`, once the task has ended. */
+async function ended(taskId: string, after = 0): Promise<readonly TaskEvent[]> {
+  const events: TaskEvent[] = [];
+  for await (const batch of journal.follow(taskId, after, AbortSignal.timeout(10_000))) events.push(...batch);
+  const last = events.at(-1)?.body;
+  if (last?.type !== 'run-end') throw new Error('the task did not end in time');
+  return events;
+}
+
+/** The `count`th closing entry. */
+async function closed(taskId: string, count: number): Promise<{ readonly state: string }> {
+  const ends: { state: string }[] = [];
+  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(10_000))) {
+    for (const { body } of batch) if (body.type === 'run-end') ends.push(body);
+    if (ends.length >= count) break;
+  }
+  return ends[count - 1]!;
+}
+
+async function seen(taskId: string, type: string): Promise<void> {
+  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(10_000))) {
+    if (batch.some(({ body }) => body.type === type)) return;
+  }
+}
+
+async function seenTimes(taskId: string, count: number): Promise<void> {
+  let starts = 0;
+  for await (const batch of journal.follow(taskId, 0, AbortSignal.timeout(10_000))) {
+    starts += batch.filter(({ body }) => body.type === 'run-start').length;
+    if (starts >= count) return;
+  }
+}
