@@ -1,0 +1,24 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
+import { packageRoot } from '../src/config/package-root.js';
+import { configSchema, renderReference } from '../src/config/reference.js';
+
+/** Writes what is generated from the configuration's schema; with --check it only says what is stale. */
+const folder = join(packageRoot(), 'docs');
+const schemaFile = join(folder, 'config.schema.json');
+const style = await resolveConfig(schemaFile);
+const documents = new Map([
+  [schemaFile, await format(JSON.stringify(configSchema()), { ...style, parser: 'json' })],
+  [join(folder, 'configuration.md'), renderReference()],
+]);
+
+for (const [file, text] of documents) {
+  if (!process.argv.includes('--check')) {
+    await writeFile(file, text);
+    console.log(`wrote ${file}`);
+  } else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
+    console.error(`${file} is stale: run npm run schema`);
+    process.exitCode = 1;
+  }
+}

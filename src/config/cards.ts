@@ -1,0 +1,82 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { CardFile } from '../core/card.js';
+import { errorText, LangoError } from '../core/errors.js';
+import { agentName, httpUrl, refuseDuplicates, text } from './fields.js';
+import { findingsOf } from './issues.js';
+import type { Problem } from './problem.js';
+import { keyOf, problemsError } from './problem.js';
+import type { KeySchema } from './schema-walk.js';
+import { schemasAt } from './schema-walk.js';
+import { textSource } from './source.js';
+
+const mediaType = z.string().regex(/^[\w.+-]+\/[\w.+*-]+$/, 'must be a media type such as text/plain');
+
+const skillSchema = z.strictObject({
+  id: z.string().regex(/^[a-z][a-z0-9-]*$/, 'must be lower-case letters, digits and "-"'),
+  name: text(),
+  description: text(),
+  tags: z.array(text()).min(1),
+  examples: z.array(text()),
+});
+
+const cardSchema = z.strictObject({
+  name: agentName(),
+  description: text(),
+  provider: z.strictObject({ organization: text(), url: httpUrl() }).optional(),
+  iconUrl: httpUrl().optional(),
+  documentationUrl: httpUrl().optional(),
+  defaultInputModes: z.array(mediaType).min(1),
+  defaultOutputModes: z.array(mediaType).min(1),
+  skills: z.array(skillSchema).superRefine(refuseDuplicates((skill) => skill.id, ['id'])),
+}) satisfies z.ZodType<CardFile>;
+
+const CARD_JSON_SCHEMA = z.toJSONSchema(cardSchema, { io: 'input' }) as KeySchema;
+const EXTENSION = '.json';
+
+/**
+ * Reads every `NAME.json` of the folder, by agent name. Throws `invalid-config` that names file, line
+ * and column of everything that is wrong, in all the files.
+ */
+export async function loadCardFiles(folder: string): Promise<Map<string, CardFile>> {
+  const names = (await listFiles(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
+  const results = await Promise.all(names.map((name) => loadCardFile(folder, name)));
+  const problems = results.flatMap((result) => ('problems' in result ? result.problems : []));
+  if (problems.length > 0) throw problemsError(problems, 'Correct the agent card files.');
+  return new Map(results.flatMap((result) => ('card' in result ? [[result.card.name, result.card]] : [])));
+}
+
+async function listFiles(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    throw new LangoError('invalid-config', `The agent card folder cannot be read: ${errorText(error)}.`, {
+      cause: error,
+    });
+  }
+}
+
+type CardResult = { readonly card: CardFile } | { readonly problems: readonly Problem[] };
+
+async function loadCardFile(folder: string, fileName: string): Promise<CardResult> {
+  const file = join(folder, fileName);
+  const source = textSource(await readFile(file, 'utf8'), { file, syntax: 'json' });
+  if (source.problems.length > 0) return { problems: source.problems };
+  const result = cardSchema.safeParse(source.values);
+  if (!result.success) {
+    const findings = findingsOf(result.error.issues, (path) => schemasAt(path, CARD_JSON_SCHEMA));
+    return {
+      problems: findings.map(({ path, about, text: problem }) => ({
+        at: about === 'key' ? source.locateKey(path) : source.locate(path),
+        key: keyOf(path),
+        text: problem,
+      })),
+    };
+  }
+  const expected = fileName.slice(0, -EXTENSION.length);
+  if (result.data.name === expected) return { card: result.data };
+  return {
+    problems: [{ at: source.locate(['name']), key: 'name', text: `must be "${expected}", as its file` }],
+  };
+}

@@ -1,0 +1,84 @@
+import { DEFAULT_ANTHROPIC_MODEL } from './agent-keys.js';
+import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
+import { DEFAULT_LIMITS } from '../core/limits.js';
+import type { Roster } from '../core/roster.js';
+import type { Places } from './paths.js';
+import type { Settings } from './schema.js';
+
+/** The resolved configuration: every default applied, every path absolute. Fit for a log: it holds no secret. */
+export interface Config {
+  /** The data folder, absolute. It may not exist yet. */
+  readonly home: string;
+  /** The file that was read; undefined when there is none. */
+  readonly file: string | undefined;
+  readonly agent: AgentConfig;
+  readonly model: ModelConfig;
+  readonly server: Readonly<Settings['server']>;
+  readonly auth: { readonly mode: 'token' | 'none' };
+  readonly a2a: A2aConfig;
+  readonly storage: Readonly<Settings['storage']>;
+  readonly workspace: readonly string[];
+  readonly tools: Readonly<Settings['tools']>;
+  readonly approval: { readonly policy: ApprovalPolicy };
+  readonly egress: { readonly allowPrivate: readonly string[] };
+  readonly logging: Readonly<Settings['logging']>;
+}
+
+export interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'limits'>> {
+  readonly roster: 'standard' | 'classic' | Roster;
+  readonly limits: Omit<AgentLimits, 'delegationRounds'>;
+}
+
+export interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
+  /** `auto` is decided here. */
+  readonly provider: 'offline' | 'anthropic' | 'openai';
+}
+
+export interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
+  readonly remoteAgents: readonly RemoteAgentConfig[];
+}
+
+/** Its token, when it has one, is in `Secrets.remoteTokens`. */
+export interface RemoteAgentConfig {
+  readonly name: string;
+  readonly url: string;
+  readonly allowPrivate: boolean;
+}
+
+/** The limits of a run as the agents take them. */
+export function agentLimits({ maxDelegationRounds, limits }: AgentConfig): AgentLimits {
+  return { ...limits, delegationRounds: maxDelegationRounds };
+}
+
+/** What checked settings mean: the choices made, the secrets left out. */
+export function configOf(settings: Settings, places: Places): Config {
+  const { auth, a2a, server, storage, workspace, tools, approval, egress, logging } = settings;
+  return {
+    home: places.home,
+    file: places.configFile,
+    agent: {
+      ...settings.agent,
+      maxDelegationRounds: settings.agent.maxDelegationRounds || DEFAULT_LIMITS.delegationRounds,
+    },
+    model: modelOf(settings.model),
+    server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
+    auth: { mode: auth.mode },
+    a2a: {
+      ...a2a,
+      ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
+      remoteAgents: a2a.remoteAgents.map(({ name, url, allowPrivate }) => ({ name, url, allowPrivate })),
+    },
+    storage,
+    workspace,
+    tools,
+    approval,
+    egress,
+    logging,
+  };
+}
+
+function modelOf({ apiKey, provider, name, ...others }: Settings['model']): ModelConfig {
+  const chosen = provider !== 'auto' ? provider : apiKey === undefined ? 'offline' : 'anthropic';
+  const model = name ?? (chosen === 'anthropic' ? DEFAULT_ANTHROPIC_MODEL : undefined);
+  return { ...others, provider: chosen, ...(model === undefined ? {} : { name: model }) };
+}

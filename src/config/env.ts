@@ -1,0 +1,53 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/** The environment variables that Lango reads: each named once, here. */
+export const ENV_VARIABLES = {
+  home: { name: 'LANGO_HOME', description: 'The data folder. Default: `~/.lango`.' },
+  configFile: {
+    name: 'LANGO_CONFIG',
+    description: 'The configuration file. Default: `config.yaml` in the data folder, if it exists.',
+  },
+  token: { name: 'LANGO_TOKEN', description: 'The bearer token, when the file has no `auth.token`.' },
+  anthropicApiKey: {
+    name: 'ANTHROPIC_API_KEY',
+    description: 'The key for the provider `anthropic`, when the file has no `model.apiKey`.',
+  },
+  openaiApiKey: {
+    name: 'OPENAI_API_KEY',
+    description: 'The key for the provider `openai`, when the file has no `model.apiKey`.',
+  },
+  logLevel: { name: 'LANGO_LOG_LEVEL', description: 'Wins over `logging.level` of the file.' },
+  noColor: { name: 'NO_COLOR', description: 'Any value turns colors off.' },
+} as const;
+
+export interface Env {
+  readonly home: string;
+  /** Undefined means `config.yaml` in the home, if it exists. */
+  readonly configFile: string | undefined;
+  readonly token: string | undefined;
+  readonly anthropicApiKey: string | undefined;
+  readonly openaiApiKey: string | undefined;
+  readonly logLevel: string | undefined;
+  readonly noColor: boolean;
+  /** Everything, for `${VAR}` in the configuration file. Holds secrets: never log it. */
+  readonly variables: Variables;
+}
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** The only reader of `process.env`. A variable that is set to nothing counts as not set. */
+export function readEnv(env: Variables = process.env): Env {
+  const read = (key: keyof typeof ENV_VARIABLES): string | undefined =>
+    env[ENV_VARIABLES[key].name] || undefined;
+  return {
+    home: read('home') ?? join(homedir(), '.lango'),
+    configFile: read('configFile'),
+    token: read('token'),
+    anthropicApiKey: read('anthropicApiKey'),
+    openaiApiKey: read('openaiApiKey'),
+    logLevel: read('logLevel'),
+    noColor: read('noColor') !== undefined,
+    variables: { ...env },
+  };
+}

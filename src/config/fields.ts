@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/roster.js';
+
+const NAME_PATTERN = /^[a-z][a-z0-9-]{0,63}$/;
+const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
+const PREFIX_PATTERN = /^[a-z][a-z0-9_]*$/;
+const TOOL_PATTERN = /^[a-z][a-z0-9_]{0,63}$/;
+const VARIABLE_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** What an HTTP header may carry. */
+const SECRET_PATTERN = /^[\x21-\x7e]+$/;
+/** Beyond this, Node's timers fire at once instead of late. */
+const MAX_SECONDS = 2_000_000;
+
+/** A whole number from 1 up. */
+export function count(max = Number.MAX_SAFE_INTEGER): z.ZodInt {
+  return z.int().min(1).max(max);
+}
+
+export function seconds(): z.ZodNumber {
+  return z.number().positive().max(MAX_SECONDS);
+}
+
+export function port(): z.ZodInt {
+  return z.int().min(0).max(65_535);
+}
+
+export function text(): z.ZodString {
+  return z.string().trim().min(1, 'must not be empty');
+}
+
+/** A file or folder: relative to the configuration file, `~/` is the user's home. */
+export function path(): z.ZodString {
+  return z.string().min(1, 'must not be empty');
+}
+
+/** Kept out of `Config`: JSON Schema's `writeOnly` is what marks it. */
+export function secret(description: string): z.ZodOptional<z.ZodString> {
+  return z
+    .string()
+    .regex(SECRET_PATTERN, 'must be printable ASCII without spaces, as it travels in an HTTP header')
+    .optional()
+    .meta({ description, writeOnly: true });
+}
+
+export function agentName(): z.ZodString {
+  return z
+    .string()
+    .regex(NAME_PATTERN, 'must be lower-case letters, digits and "-", beginning with a letter');
+}
+
+/** The name of a sub-agent, here or elsewhere: any but a root agent's. */
+export function subAgentName(): z.ZodString {
+  return agentName().refine((name) => !ROOT_NAMES.includes(name), 'is the name of a root agent');
+}
+
+export function toolName(): z.ZodString {
+  return z
+    .string()
+    .regex(TOOL_PATTERN, 'must be lower-case letters, digits and "_", beginning with a letter');
+}
+
+export function toolPrefix(): z.ZodString {
+  return z
+    .string()
+    .regex(PREFIX_PATTERN, 'must be lower-case letters, digits and "_", beginning with a letter');
+}
+
+export function variableName(): z.ZodString {
+  return z.string().regex(VARIABLE_PATTERN, 'must be the name of an environment variable');
+}
+
+/** A host name or address, without a port. */
+export function host(): z.ZodString {
+  return z.string().regex(/^[^\s/@]+$/, 'must be a host name or an address, without a scheme or path');
+}
+
+/** An http or https address. Credentials in it would reach the log, so they are refused. */
+export function httpUrl(): z.ZodString {
+  return z.string().superRefine((value, context) => {
+    const problem = urlProblem(value);
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+  });
+}
+
+function urlProblem(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    return 'must be an http:// or https:// address';
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
+  return undefined;
+}
+
+/** Refuses two entries with the same `key(entry)`. */
+export function refuseDuplicates<Item>(
+  key: (item: Item) => string,
+  keyPath: readonly PropertyKey[],
+): (items: readonly Item[], context: z.RefinementCtx) => void {
+  return (items, context) => {
+    const first = new Map<string, number>();
+    items.forEach((item, index) => {
+      const earlier = first.get(key(item));
+      if (earlier === undefined) first.set(key(item), index);
+      else {
+        const message = `stands twice (also entry ${earlier + 1})`;
+        context.addIssue({ code: 'custom', message, path: [index, ...keyPath] });
+      }
+    });
+  };
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { count, path, seconds, text, toolName, variableName } from './fields.js';
+
+const MIB = 1024 * 1024;
+
+/** Stands for the data folder in the defaults of paths. */
+export const HOME_MARK = '${LANGO_HOME}';
+
+export const storage = z
+  .strictObject({
+    sqlite: z
+      .strictObject({
+        file: path()
+          .default(`${HOME_MARK}/lango.db`)
+          .describe('The database file; `:memory:` keeps nothing after the end.'),
+        synchronous: z
+          .enum(['normal', 'full'])
+          .default('normal')
+          .describe('`normal` survives a crash of the program, `full` also a loss of power.'),
+      })
+      .prefault({})
+      .describe('The embedded database.'),
+  })
+  .prefault({})
+  .describe('Where tasks are kept.');
+
+export const workspace = z
+  .array(path())
+  .min(1)
+  .default([`${HOME_MARK}/workspace`])
+  .describe('Folders that the file and command tools may work in. Nothing outside them is reachable.');
+
+const fsTools = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Offer the file tools.'),
+    maxReadBytes: count().default(MIB).describe('What one read takes from a file at most.'),
+    maxWriteBytes: count()
+      .default(10 * MIB)
+      .describe('Size of a file that is written.'),
+  })
+  .prefault({})
+  .describe('Reading and writing files of the workspace.');
+
+const execTools = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Offer the command tools.'),
+    sandbox: z
+      .enum(['auto', 'required', 'off'])
+      .default('auto')
+      .describe(
+        '`auto`: in a sandbox where there is one, else each command waits for approval. `required`: no sandbox, no command. `off`: never; each command waits for approval.',
+      ),
+    network: z.boolean().default(false).describe('Commands in the sandbox may use the network.'),
+    envAllow: z
+      .array(variableName())
+      .default([])
+      .describe('Environment variables of the server that commands may see.'),
+    timeoutSeconds: seconds()
+      .default(120)
+      .describe('Longest time of one command, unless the call asks for less.'),
+    cpuSeconds: count().default(60).describe('Processor time of one process.'),
+    memoryMb: count().default(1024).describe('Memory of one process.'),
+    processes: count().default(128).describe('Processes at once.'),
+    outputBytes: count()
+      .default(MIB)
+      .describe('Output kept of one command; the middle is left out beyond it.'),
+  })
+  .prefault({})
+  .describe('Running commands.');
+
+export const tools = z
+  .strictObject({ fs: fsTools, exec: execTools })
+  .prefault({})
+  .describe('The tool families.');
+
+export const approval = z
+  .strictObject({
+    policy: z
+      .union([z.enum(['dangerous', 'all', 'none']), z.array(toolName())])
+      .default('dangerous')
+      .describe(
+        'Tool calls that wait for a person: the dangerous ones, all, none, or those of the tools named in a list.',
+      ),
+  })
+  .prefault({})
+  .describe('When a person is asked.');
+
+export const egress = z
+  .strictObject({
+    allowPrivate: z
+      .array(text())
+      .default([])
+      .describe('Hosts that may have a private or loopback address, as `name` or `name:port`.'),
+  })
+  .prefault({})
+  .describe('Outgoing requests.');
+
+export const logging = z
+  .strictObject({
+    level: z
+      .enum(['debug', 'info', 'warn', 'error'])
+      .default('info')
+      .describe('The least level that is written. `LANGO_LOG_LEVEL` wins over it.'),
+    format: z
+      .enum(['auto', 'pretty', 'json'])
+      .default('auto')
+      .describe('`auto`: lines for people on a terminal, JSON lines elsewhere.'),
+  })
+  .prefault({})
+  .describe('The log, on standard error.');

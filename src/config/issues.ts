@@ -1,0 +1,115 @@
+import type { z } from 'zod';
+import type { Path } from './problem.js';
+import type { KeySchema } from './schema-walk.js';
+
+type Issue = z.core.$ZodIssue;
+
+/** A problem that still knows its path, and whether it is about a key's name or its value. */
+export interface Finding {
+  readonly path: Path;
+  readonly about: 'key' | 'value';
+  readonly text: string;
+}
+
+/** Finds the keys that may stand at a path, to suggest the nearest. */
+export type SchemasAt = (path: Path) => readonly KeySchema[];
+
+/** What zod says, in the words of a person who edits the file: one finding for each wrong key or value. */
+export function findingsOf(
+  issues: readonly Issue[],
+  schemasAt: SchemasAt,
+  base: Path = [],
+): readonly Finding[] {
+  return issues.flatMap((issue): readonly Finding[] => {
+    const path = [...base, ...issue.path];
+    if (issue.code === 'unrecognized_keys') {
+      const known = schemasAt(path).flatMap((schema) => Object.keys(schema.properties ?? {}));
+      return issue.keys.map((key) => ({ path: [...path, key], about: 'key', text: unknownKey(key, known) }));
+    }
+    if (issue.code === 'invalid_union') return unionFindings(issue, schemasAt, path);
+    return [{ path, about: 'value', text: issueText(issue) }];
+  });
+}
+
+/** The branch that fits the kind of value that was written, or all that would have been right. */
+function unionFindings(
+  issue: Extract<Issue, { code: 'invalid_union' }>,
+  schemasAt: SchemasAt,
+  path: Path,
+): readonly Finding[] {
+  const fitting = issue.errors.find((branch) => branch.every((inner) => inner.path.length > 0));
+  if (fitting !== undefined) return findingsOf(fitting, schemasAt, path);
+  const right = issue.errors.flatMap((branch) => branch.slice(0, 1).map(expectation));
+  return [{ path, about: 'value', text: `must be ${right.join(' or ')}` }];
+}
+
+function issueText(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.message.endsWith('received undefined') ? 'is missing' : `must be ${expectation(issue)}`;
+    case 'invalid_value':
+      return `must be ${expectation(issue)}`;
+    case 'too_small':
+      return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${entries(issue.origin)}`;
+    case 'too_big':
+      return `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${entries(issue.origin)}`;
+    default:
+      return issue.message;
+  }
+}
+
+function entries(origin: string): string {
+  return origin === 'array' ? ' entries' : '';
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  int: 'a whole number',
+  number: 'a number',
+  object: 'a group of keys',
+  string: 'a text (put it in quotes)',
+};
+
+function expectation(issue: Issue): string {
+  if (issue.code === 'invalid_type') return TYPE_WORDS[issue.expected] ?? issue.expected;
+  if (issue.code === 'invalid_value') return issue.values.map((value) => `"${String(value)}"`).join(', ');
+  return issue.message;
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const nearest = nearestOf(key, known);
+  if (nearest !== undefined) return `is not a known key; did you mean "${nearest}"?`;
+  return `is not a known key; known here: ${[...known].sort().join(', ')}`;
+}
+
+/** The known word with the fewest edits, when at most a third of the letters differ (2 for short words). */
+function nearestOf(word: string, known: readonly string[]): string | undefined {
+  const ranked = known
+    .map((candidate) => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.edits - b.edits);
+  const best = ranked[0];
+  return best !== undefined && best.edits <= Math.max(2, Math.floor(word.length / 3))
+    ? best.candidate
+    : undefined;
+}
+
+/** Insertions, deletions, replacements, and swaps of neighbors that turn `a` into `b`. */
+function editDistance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
+  for (let row = 1; row <= a.length; row++) {
+    const line = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1];
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      line[column] = Math.min(
+        rows[row - 1]![column]! + 1,
+        line[column - 1]! + 1,
+        rows[row - 1]![column - 1]! + (same ? 0 : 1),
+        swapped ? rows[row - 2]![column - 2]! + 1 : Infinity,
+      );
+    }
+    rows.push(line);
+  }
+  return rows[a.length]![b.length]!;
+}

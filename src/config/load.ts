@@ -1,0 +1,128 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { errorText } from '../core/errors.js';
+import { checkSettings } from './check.js';
+import type { Config } from './config.js';
+import { configOf } from './config.js';
+import type { Env, Variables } from './env.js';
+import { ENV_VARIABLES } from './env.js';
+import type { Finding } from './issues.js';
+import type { Origin, Overrides } from './layers.js';
+import { isGroup, layer } from './layers.js';
+import type { Path, Problem } from './problem.js';
+import { keyOf, problemsError } from './problem.js';
+import type { SettingsInput } from './schema.js';
+import { schemasAt } from './schema-walk.js';
+import type { Secrets } from './secrets.js';
+import { secretsOf } from './secrets.js';
+import type { Source, TextReading } from './source.js';
+import { objectSource, textSource } from './source.js';
+import { retype, substitute } from './substitute.js';
+
+const HINT = 'Correct this, then check it with: lango config check';
+
+export interface LoadedConfig {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  /** By key; what is not in it is a default. */
+  readonly origins: ReadonlyMap<string, Origin>;
+}
+
+export interface LoadOptions {
+  readonly env: Env;
+  readonly overrides?: Overrides;
+}
+
+export interface ResolveOptions extends LoadOptions {
+  /** In the place of a file's content. */
+  readonly settings?: SettingsInput;
+}
+
+/**
+ * Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` with all
+ * problems at once.
+ */
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const { file, source } = await readSource(options);
+  return resolved(attempt(source, file, options));
+}
+
+/** What is wrong with the configuration that `loadConfig` would read, in the order of the file. */
+export async function checkConfig(options: LoadOptions): Promise<readonly Problem[]> {
+  const { file, source } = await readSource(options);
+  return attempt(source, file, options).problems ?? [];
+}
+
+/** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
+export function resolveConfig(options: ResolveOptions): LoadedConfig {
+  return resolved(attempt(objectSource(options.settings ?? {}), undefined, options));
+}
+
+type Attempt =
+  | { readonly loaded: LoadedConfig; readonly problems?: undefined }
+  | { readonly problems: readonly Problem[] };
+
+function resolved(result: Attempt): LoadedConfig {
+  if (result.problems !== undefined) throw problemsError(result.problems, HINT);
+  return result.loaded;
+}
+
+function homeOf({ env, overrides }: LoadOptions): string {
+  return resolve(overrides?.home ?? env.home);
+}
+
+async function readSource(options: LoadOptions): Promise<{ file: string | undefined; source: Source }> {
+  const named = options.overrides?.configFile ?? options.env.configFile;
+  const file = named ?? join(homeOf(options), 'config.yaml');
+  try {
+    const text = await readFile(file, 'utf8');
+    const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
+    const readText = (value: string, path: Path) => readScalar(value, path, variables);
+    return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
+  } catch (error) {
+    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (missing && named === undefined) return { file: undefined, source: objectSource({}) };
+    const text = missing ? 'there is no such file' : `cannot be read: ${errorText(error)}`;
+    throw problemsError([{ at: file, key: '', text }], HINT);
+  }
+}
+
+/** A text with variables in it becomes what the key expects; one that comes out empty leaves its key out. */
+function readScalar(text: string, path: Path, variables: Variables): TextReading {
+  const result = substitute(text, variables);
+  if ('problem' in result) return result;
+  if (!result.changed) return { value: result.text };
+  if (result.text === '') return { value: undefined };
+  const types = new Set(schemasAt(path).flatMap(({ type }) => type ?? []));
+  return { value: retype(result.text, types) };
+}
+
+function attempt(source: Source, file: string | undefined, options: LoadOptions): Attempt {
+  if (source.values !== undefined && !isGroup(source.values)) {
+    return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
+  }
+  const places = { home: homeOf(options), configFile: file };
+  const {
+    values,
+    origins,
+    places: outside,
+  } = layer(source.values ?? {}, options.env, options.overrides ?? {});
+  const checked = checkSettings(values, places);
+  const reported = new Set(source.problems.map(({ key }) => key));
+  const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, outside));
+  const all = [...source.problems, ...problems.filter(({ key }) => !reported.has(key))];
+  if (checked.settings === undefined || all.length > 0) return { problems: all.sort(byPlace) };
+  const { settings } = checked;
+  return { loaded: { config: configOf(settings, places), secrets: secretsOf(settings), origins } };
+}
+
+function toProblem(finding: Finding, source: Source, outside: ReadonlyMap<string, string>): Problem {
+  const key = keyOf(finding.path);
+  const inFile = finding.about === 'key' ? source.locateKey(finding.path) : source.locate(finding.path);
+  return { at: outside.get(key) ?? inFile, key, text: finding.text };
+}
+
+/** "FILE:9:1" before "FILE:10:1". */
+function byPlace(a: Problem, b: Problem): number {
+  return a.at.localeCompare(b.at, 'en', { numeric: true });
+}

@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const PACKAGE_NAME = 'lango';
+
+/**
+ * The folder of this package, where the shipped `agent-cards/` and `prompts/` stand: the same from the
+ * sources, from dist/ and from node_modules. Throws when the program was taken out of its package.
+ */
+export function packageRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!isPackageRoot(folder)) {
+    const parent = dirname(folder);
+    if (parent === folder) throw new Error(`no package.json of ${PACKAGE_NAME} stands above this file`);
+    folder = parent;
+  }
+  return folder;
+}
+
+function isPackageRoot(folder: string): boolean {
+  const file = join(folder, 'package.json');
+  if (!existsSync(file)) return false;
+  const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  return (
+    typeof content === 'object' && content !== null && 'name' in content && content.name === PACKAGE_NAME
+  );
+}

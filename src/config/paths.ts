@@ -1,0 +1,32 @@
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { HOME_MARK } from './host-keys.js';
+import type { Settings } from './schema.js';
+
+export interface Places {
+  /** The data folder, absolute. */
+  readonly home: string;
+  /** The file that was read, absolute; undefined when there is none. */
+  readonly configFile: string | undefined;
+}
+
+/** The settings with every path absolute: relative ones start at the configuration file's folder. */
+export function withPaths(settings: Settings, places: Places): Settings {
+  const base = places.configFile === undefined ? places.home : dirname(places.configFile);
+  const toPath = (path: string): string => {
+    if (path.startsWith(HOME_MARK)) return join(places.home, path.slice(HOME_MARK.length));
+    if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
+    return resolve(base, path);
+  };
+  const { agent, storage, workspace } = settings;
+  const { file } = storage.sqlite;
+  return {
+    ...settings,
+    agent: {
+      ...agent,
+      ...(agent.promptFolder === undefined ? {} : { promptFolder: toPath(agent.promptFolder) }),
+    },
+    storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
+    workspace: workspace.map(toPath),
+  };
+}

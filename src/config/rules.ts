@@ -1,0 +1,86 @@
+import { isIPv4 } from 'node:net';
+import { isAbsolute, relative } from 'node:path';
+import type { Finding } from './issues.js';
+import type { Places } from './paths.js';
+import type { Path } from './problem.js';
+import type { Settings } from './schema.js';
+
+/** What must hold between keys. Paths are resolved. */
+interface Rule {
+  /** The keys it looks at: skipped when one of them is wrong by itself. */
+  readonly keys: readonly string[];
+  check(settings: Settings, places: Places): readonly Finding[];
+}
+
+export const RULES: readonly Rule[] = [
+  { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
+  { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], check: checkModelKey },
+  { keys: ['model.provider', 'model.name'], check: checkModelName },
+  { keys: ['agent.roster', 'a2a.remoteAgents'], check: checkAgentNames },
+  { keys: ['workspace', 'storage.sqlite.file'], check: checkWorkspace },
+];
+
+/** Whether only programs of this machine can reach the address. */
+function isLoopback(host: string): boolean {
+  return (
+    host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
+  );
+}
+
+function checkOpenServer({ auth, server }: Settings): readonly Finding[] {
+  if (auth.mode !== 'none' || isLoopback(server.host)) return [];
+  return finding(
+    ['auth', 'mode'],
+    `must be "token" when server.host is "${server.host}"; "none" is for loopback addresses such as 127.0.0.1`,
+  );
+}
+
+function checkModelKey({ model }: Settings): readonly Finding[] {
+  if (model.apiKey !== undefined) return [];
+  if (model.provider === 'anthropic') {
+    return finding(['model', 'provider'], 'needs a key: set model.apiKey or ANTHROPIC_API_KEY');
+  }
+  if (model.provider === 'openai' && model.baseUrl === undefined) {
+    return finding(
+      ['model', 'provider'],
+      'needs a key or another server: set model.apiKey, OPENAI_API_KEY or model.baseUrl',
+    );
+  }
+  return [];
+}
+
+function checkModelName({ model }: Settings): readonly Finding[] {
+  if (model.provider !== 'openai' || model.name !== undefined) return [];
+  return finding(['model', 'provider'], 'needs to know which model to ask: set model.name');
+}
+
+function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {
+  if (typeof agent.roster === 'string') return [];
+  const local = new Set(agent.roster.map(({ name }) => name));
+  return a2a.remoteAgents.flatMap(({ name }, index) =>
+    local.has(name) ? finding(['a2a', 'remoteAgents', index, 'name'], 'is the name of a local agent') : [],
+  );
+}
+
+/** An agent that could write these files could give itself any right. */
+function checkWorkspace({ workspace, storage }: Settings, places: Places): readonly Finding[] {
+  const guarded = [
+    { file: places.home, what: 'the data folder' },
+    { file: storage.sqlite.file, what: 'the database' },
+    { file: places.configFile, what: 'the configuration file' },
+  ];
+  return workspace.flatMap((folder, index) => {
+    const exposed = guarded.find(({ file }) => file !== undefined && isInside(file, folder));
+    if (exposed === undefined) return [];
+    return finding(['workspace', index], `must not contain ${exposed.what}: agents could change it`);
+  });
+}
+
+function isInside(file: string, folder: string): boolean {
+  const way = relative(folder, file);
+  return isAbsolute(file) && !isAbsolute(way) && way !== '..' && !way.startsWith('../');
+}
+
+function finding(path: Path, text: string): readonly Finding[] {
+  return [{ path, about: 'value', text }];
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { agent, model } from './agent-keys.js';
+import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
+import { a2a, auth, server } from './server-keys.js';
+
+/** Every key of the configuration file, with its check, its default and its description. */
+export const settingsSchema = z.strictObject({
+  agent,
+  model,
+  server,
+  auth,
+  a2a,
+  storage,
+  workspace,
+  tools,
+  approval,
+  egress,
+  logging,
+});
+
+/** What a file, or a program that starts the server, may say: everything is optional. */
+export type SettingsInput = z.input<typeof settingsSchema>;
+/** Checked and with its defaults, still holding secrets. */
+export type Settings = z.output<typeof settingsSchema>;

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import {
+  agentName,
+  subAgentName,
+  count,
+  host,
+  httpUrl,
+  port,
+  refuseDuplicates,
+  seconds,
+  secret,
+  text,
+} from './fields.js';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+const serverLimits = z
+  .strictObject({
+    bodyBytes: count().default(MIB).describe('Size of a request body.'),
+    jsonDepth: count(1000).default(64).describe('Nesting of JSON in a request.'),
+    jsonKeys: count().default(1000).describe('Members of one JSON object in a request.'),
+    headerBytes: count()
+      .default(16 * KIB)
+      .describe('Size of all headers of a request.'),
+    headerSeconds: seconds().default(10).describe('Time a client has to send its headers.'),
+    bodySeconds: seconds().default(30).describe('Time a client has to send its whole request.'),
+    streams: count().default(1000).describe('Event streams open at once.'),
+    streamBufferBytes: count()
+      .default(MIB)
+      .describe('What may wait for a slow reader of a stream before it is closed; it can resume.'),
+    heartbeatSeconds: seconds()
+      .default(15)
+      .describe('Pause after which an idle stream sends a sign of life.'),
+    drainSeconds: seconds().default(20).describe('Time that open requests get when the server stops.'),
+    concurrentRuns: count().default(64).describe('Tasks worked on at once; others wait their turn.'),
+  })
+  .prefault({})
+  .describe('What bounds requests and streams.');
+
+export const server = z
+  .strictObject({
+    host: host().default('127.0.0.1').describe('Address to listen on.'),
+    port: port().default(4100).describe('Port to listen on; 0 takes a free one.'),
+    trustProxy: z
+      .boolean()
+      .default(false)
+      .describe('Believe the X-Forwarded headers. Only behind a proxy that sets them itself.'),
+    allowedHosts: z
+      .array(text())
+      .default([])
+      .describe(
+        'Further Host headers to answer, as `name` or `name:port`. Its own address is always allowed.',
+      ),
+    allowedOrigins: z
+      .array(httpUrl())
+      .default([])
+      .describe('Web origins whose pages may call this server, such as `https://app.example`.'),
+    limits: serverLimits,
+  })
+  .prefault({})
+  .describe('The HTTP server.');
+
+export const auth = z
+  .strictObject({
+    mode: z
+      .enum(['token', 'none'])
+      .default('token')
+      .describe(
+        '`token`: every request carries the bearer token. `none`: no check; loopback addresses only.',
+      ),
+    token: secret(
+      'The bearer token. Default: `LANGO_TOKEN`, else one made at first start and kept in `${LANGO_HOME}/token`.',
+    ),
+  })
+  .prefault({})
+  .describe('Who may call.');
+
+const remoteAgent = z.strictObject({
+  name: subAgentName().describe('The name it has here, for delegations.'),
+  url: httpUrl().describe('Address of its agent card, or of the agent itself.'),
+  token: secret('The bearer token it asks for.'),
+  allowPrivate: z.boolean().default(false).describe('Its address may be a private or loopback one.'),
+});
+
+export const a2a = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(false)
+      .describe('Whether the agents of `a2a.remoteAgents` join as sub-agents.'),
+    baseUrl: httpUrl()
+      .optional()
+      .describe(
+        'The address that agent cards name, such as `https://agents.example`. Default: the one that the client used.',
+      ),
+    publish: z
+      .array(agentName())
+      .min(1)
+      .superRefine(refuseDuplicates((name) => name, []))
+      .optional()
+      .describe('The agents that this node runs, by name. Default: all.'),
+    remoteAgents: z
+      .array(remoteAgent)
+      .superRefine(refuseDuplicates((peer) => peer.name, ['name']))
+      .default([])
+      .describe('Agents on other servers.'),
+    cardBytes: count()
+      .default(256 * KIB)
+      .describe('Size of a remote agent card.'),
+    connectSeconds: seconds().default(10).describe('Time a remote agent has to answer with its card.'),
+    refreshSeconds: seconds()
+      .default(15)
+      .describe('Pause between two looks at the remote agents, to see who came and who left.'),
+  })
+  .prefault({})
+  .describe('Agents of other servers, and what this one shows of its own.');

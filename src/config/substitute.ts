@@ -1,0 +1,39 @@
+import type { Variables } from './env.js';
+
+const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
+
+export type Substituted = { readonly text: string; readonly changed: boolean } | { readonly problem: string };
+
+/**
+ * Puts variables into a text: `${VAR}`, or `${VAR:-default}` for one that is not set or empty. `$${`
+ * stands for a plain `${`. A value is taken as it is: `${` inside it means nothing.
+ */
+export function substitute(text: string, variables: Variables): Substituted {
+  if (!text.includes('${')) return { text, changed: false };
+  let problem: string | undefined;
+  const result = text.replace(REFERENCE, (match, name?: string, fallback?: string) => {
+    if (match === '$${') return '${';
+    if (name === undefined) {
+      problem ??=
+        'has a "${" that starts no variable; write ${NAME}, ${NAME:-default}, or $${ for the characters';
+      return '';
+    }
+    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    if (fallback !== undefined) return value || fallback;
+    if (value === undefined) {
+      problem ??= `needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`;
+    }
+    return value ?? '';
+  });
+  return problem === undefined ? { text: result, changed: true } : { problem };
+}
+
+const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
+
+/** The number or boolean that a text from a variable stands for, where one of `types` is expected. */
+export function retype(text: string, types: ReadonlySet<string>): string | number | boolean {
+  if (types.has('string')) return text;
+  if ((types.has('number') || types.has('integer')) && NUMBER.test(text)) return Number(text);
+  if (types.has('boolean') && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}

@@ -1,0 +1,153 @@
+import { styleText } from 'node:util';
+import winston from 'winston';
+import { LangoError } from './core/errors.js';
+import type { LogFields, Logger } from './core/logger.js';
+
+const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 } as const;
+const COLORS = { error: 'red', warn: 'yellow', info: 'green', debug: 'gray' } as const;
+const LEVEL_WIDTH = 5;
+/** Deeper objects are left out of a line. */
+const MAX_DEPTH = 6;
+/** A shorter secret cannot be told from ordinary text. */
+const MIN_SECRET_LENGTH = 4;
+
+type Level = keyof typeof LEVELS;
+
+export interface LoggerOptions {
+  readonly level: Level;
+  /** `auto`: lines for people on a terminal, JSON lines elsewhere. */
+  readonly format: 'auto' | 'pretty' | 'json';
+  /** Colors on a terminal. Default: true. */
+  readonly color?: boolean;
+  /** Values that are replaced wherever they would be written, also in base64, hex and URL form. */
+  readonly secrets?: readonly string[];
+  /** Default: standard error. */
+  readonly stream?: NodeJS.WritableStream & { readonly isTTY?: boolean };
+}
+
+/**
+ * The server's log. Writing never throws, also when the stream is gone. A stack is written to a terminal only
+ * at level `debug`. What comes from outside cannot break out of its line or drive the terminal.
+ */
+export function createLogger(options: LoggerOptions): Logger {
+  const stream = options.stream ?? process.stderr;
+  const isTerminal = stream.isTTY === true;
+  const plain = plainValues(options.secrets ?? [], options.level === 'debug' || !isTerminal);
+  const pretty = options.format === 'pretty' || (options.format === 'auto' && isTerminal);
+  const write = pretty ? prettyLine(isTerminal && options.color !== false) : jsonLine;
+  stream.on('error', () => undefined);
+  const sink = winston.createLogger({
+    levels: LEVELS,
+    level: options.level,
+    format: winston.format.printf(({ level, message, fields }) =>
+      write({
+        time: new Date(),
+        level: level as Level,
+        message: plain(message) as string,
+        fields: plain(fields) as LogFields,
+      }),
+    ),
+    transports: [new winston.transports.Stream({ stream })],
+  });
+  return childLogger(sink, {});
+}
+
+function childLogger(sink: winston.Logger, bound: LogFields): Logger {
+  const at =
+    (level: Level) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (sink.isLevelEnabled(level)) sink.log({ level, message, fields: { ...bound, ...fields } });
+    };
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => childLogger(sink, { ...bound, ...fields }),
+  };
+}
+
+interface Line {
+  readonly time: Date;
+  readonly level: Level;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+function jsonLine({ time, level, message, fields }: Line): string {
+  const head = { time: time.toISOString(), level, message };
+  return JSON.stringify({ ...head, ...fields, ...head });
+}
+
+function prettyLine(color: boolean): (line: Line) => string {
+  const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
+    color ? styleText(style, text, { validateStream: false }) : text;
+  return ({ time, level, message, fields }) => {
+    const clock = time.toTimeString().slice(0, 8);
+    const pairs = Object.entries(fields).map(
+      ([key, value]) => ` ${paint('dim', `${visible(key)}=`)}${shown(value)}`,
+    );
+    return `${paint('dim', clock)} ${paint(COLORS[level], level.padEnd(LEVEL_WIDTH))} ${visible(message)}${pairs.join('')}`;
+  };
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string' && /^[\w./:@-]+$/.test(value)) return value;
+  return visible(JSON.stringify(value));
+}
+
+/** Control characters as escapes: a line stays one line, and a terminal is not driven by it. */
+function visible(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** Turns anything into what JSON can hold, without secrets; never throws. */
+function plainValues(secrets: readonly string[], withStack: boolean): (value: unknown) => unknown {
+  const redact = redaction(secrets);
+  const convert = (value: unknown, above: readonly object[]): unknown => {
+    if (typeof value === 'string') return redact(value);
+    if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
+    if (value === undefined) return undefined;
+    if (typeof value === 'bigint') return value.toString();
+    if (typeof value !== 'object') return `[${typeof value}]`;
+    if (above.includes(value) || above.length === MAX_DEPTH) return '[…]';
+    const inner = (child: unknown): unknown => convert(child, [...above, value]);
+    if (value instanceof Error) return inner(errorFields(value, withStack));
+    if (Array.isArray(value)) return value.map(inner);
+    if (value instanceof Date || value instanceof URL) return redact(JSON.stringify(value).slice(1, -1));
+    const entries = value instanceof Map ? [...value] : Object.entries(value);
+    return Object.fromEntries(entries.map(([key, child]) => [redact(String(key)), inner(child)]));
+  };
+  return (value) => {
+    try {
+      return convert(value, []);
+    } catch {
+      return '[unreadable]';
+    }
+  };
+}
+
+function errorFields(error: Error, withStack: boolean): LogFields {
+  return {
+    name: error.name,
+    message: error.message,
+    ...(error instanceof LangoError ? { code: error.code } : {}),
+    ...(withStack ? { stack: error.stack } : {}),
+    ...(error.cause === undefined ? {} : { cause: error.cause }),
+  };
+}
+
+function redaction(secrets: readonly string[]): (text: string) => string {
+  const forms = secrets
+    .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
+    .flatMap((secret) => {
+      const bytes = Buffer.from(secret);
+      const encoded = [bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')];
+      return [secret, encodeURIComponent(secret), ...encoded];
+    })
+    .sort((a, b) => b.length - a.length);
+  return (text) => forms.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text);
+}
