@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { LangoError } from '../core/errors.js';
+
+export interface AdmissionRules {
+  /** Believe X-Forwarded-Host, -Proto and -For. */
+  readonly trustProxy: boolean;
+  /** Host names beyond our own, as `name` or `name:port`. */
+  readonly allowedHosts: readonly string[];
+  /** Web origins that may call, as `https://app.example`. */
+  readonly allowedOrigins: readonly string[];
+}
+
+/** What a request says of where it came from, once believed. */
+export interface Admission {
+  /** Scheme, host and port that the client used. */
+  readonly origin: string;
+  /** The web origin of the page that calls, when it is one of `allowedOrigins`. */
+  readonly crossOrigin: string | undefined;
+}
+
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/;
+
+/**
+ * Decides by Host and Origin whether a request is meant for us: the defense against DNS rebinding and
+ * foreign pages. Throws `invalid-input` (Host missing, twice or malformed) or `forbidden`.
+ */
+export function createAdmission(rules: AdmissionRules): (request: IncomingMessage) => Admission {
+  const allowedHosts = new Set(rules.allowedHosts.map((host) => host.toLowerCase()));
+  const allowedOrigins = new Set(rules.allowedOrigins.map((origin) => new URL(origin).origin));
+
+  function isOurs(name: string, port: string | undefined, request: IncomingMessage): boolean {
+    if (allowedHosts.has(name) || (port !== undefined && allowedHosts.has(`${name}:${port}`))) return true;
+    // An address cannot be rebound: whoever names the one the connection arrived at, knows it.
+    return LOOPBACK_NAMES.has(name) || name === hostOf(request.socket.localAddress);
+  }
+
+  return (request) => {
+    const host = requestedHost(request, rules.trustProxy);
+    const [, name = '', port] = HOST.exec(host) ?? [];
+    if (name === '') throw new LangoError('invalid-input', 'The Host header is not a host name.');
+    if (!isOurs(name, port, request)) {
+      throw new LangoError('forbidden', 'This server does not answer to that host name.', {
+        hint: 'Add it to server.allowedHosts if it should.',
+      });
+    }
+    const origin = `${requestedScheme(request, rules.trustProxy)}://${host}`;
+    const pageOrigin = request.headers.origin;
+    if (pageOrigin === undefined || pageOrigin === origin) return { origin, crossOrigin: undefined };
+    if (allowedOrigins.has(pageOrigin)) return { origin, crossOrigin: pageOrigin };
+    throw new LangoError('forbidden', 'Pages of that origin may not call this server.', {
+      hint: 'Add it to server.allowedOrigins if they should.',
+    });
+  };
+}
+
+/** The address of the client: with a trusted proxy the last one it added, else the socket's. */
+export function clientAddress(request: IncomingMessage, trustProxy: boolean): string {
+  const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-for']) : undefined;
+  return forwarded ?? request.socket.remoteAddress ?? 'unknown';
+}
+
+function requestedHost(request: IncomingMessage, trustProxy: boolean): string {
+  // node:http keeps the first of two Host headers; another part of the way may have gone by the second.
+  const count = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
+  if (count > 1) throw new LangoError('invalid-input', 'The request has more than one Host header.');
+  const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-host']) : undefined;
+  return (forwarded ?? request.headers.host ?? '').toLowerCase();
+}
+
+function requestedScheme(request: IncomingMessage, trustProxy: boolean): string {
+  const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-proto']) : undefined;
+  return forwarded?.toLowerCase() === 'https' ? 'https' : 'http';
+}
+
+function lastOf(header: string | readonly string[] | undefined): string | undefined {
+  const text = typeof header === 'string' ? header : header?.join(',');
+  return text?.split(',').at(-1)?.trim() || undefined;
+}
+
+function hostOf(address: string | undefined): string | undefined {
+  if (address === undefined) return undefined;
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(plain) === 6 ? `[${plain}]` : plain;
+}

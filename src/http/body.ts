@@ -1,0 +1,128 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { LangoError } from '../core/errors.js';
+import type { Json } from '../core/json.js';
+import { assertJsonLimits } from './json-scan.js';
+
+export interface BodyLimits {
+  readonly bodyBytes: number;
+  readonly jsonDepth: number;
+  readonly jsonKeys: number;
+  /** Time the whole body may take to arrive. */
+  readonly bodySeconds: number;
+}
+
+const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
+const BYTE_ORDER_MARK = '\uFEFF';
+/** What is still read and dropped of a body that is too large, so that the client sees the answer and not a reset. */
+const LINGER_BYTES = 16 * 1024 * 1024;
+const LINGER_MS = 1_000;
+
+/** The body as JSON; every limit is checked before parsing. Errors as promised by `HttpExchange.readJson`. */
+export async function readJson(request: IncomingMessage, limits: BodyLimits): Promise<Json> {
+  assertJsonBody(request);
+  const bytes = await readBody(request, limits);
+  if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
+  if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
+  assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
+  return parse(bytes.toString('utf8'));
+}
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text) as Json;
+  } catch (cause) {
+    throw new LangoError('invalid-input', 'The body is not valid JSON.', { cause });
+  }
+}
+
+function assertJsonBody(request: IncomingMessage): void {
+  const coding = request.headers['content-encoding']?.trim().toLowerCase();
+  if (coding !== undefined && coding !== '' && coding !== 'identity') {
+    throw unsupported('Compressed bodies are not accepted.');
+  }
+  const [type = '', ...parameters] = (request.headers['content-type'] ?? '').toLowerCase().split(';');
+  if (!JSON_TYPE.test(type.trim())) {
+    throw unsupported('The body must be JSON: Content-Type application/json or application/a2a+json.');
+  }
+  const charset = parameters.map((parameter) => parameter.trim()).find((text) => text.startsWith('charset='));
+  if (charset && !/^charset="?utf-?8"?$/.test(charset)) throw unsupported('The body must be in UTF-8.');
+}
+
+function unsupported(message: string): LangoError {
+  return new LangoError('content-type-not-supported', message);
+}
+
+async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  const declared = Number(request.headers['content-length'] ?? 0);
+  if (declared > limits.bodyBytes) {
+    await linger(request);
+    throw tooLarge(limits.bodyBytes);
+  }
+  const outcome = await collect(request, limits);
+  if (outcome === 'too-large') {
+    await linger(request);
+    throw tooLarge(limits.bodyBytes);
+  }
+  return outcome;
+}
+
+function tooLarge(limit: number): LangoError {
+  return new LangoError('too-large', `The body is larger than ${limit} bytes.`);
+}
+
+function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | 'too-large'> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = setTimeout(() => {
+      leave();
+      reject(new LangoError('timeout', `The body did not arrive within ${limits.bodySeconds} s.`));
+    }, limits.bodySeconds * 1000);
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size <= limits.bodyBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      leave();
+      resolve('too-large');
+    };
+    const onEnd = (): void => {
+      leave();
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
+    };
+    const onClose = (): void => {
+      leave();
+      reject(new LangoError('canceled', 'The client went away before the body was complete.'));
+    };
+    const leave = (): void => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      request.on('error', ignore);
+      request.pause();
+    };
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+  });
+}
+
+/** Drops what still comes, within bounds. A client that sends on is cut off by the answer's `Connection: close`. */
+function linger(request: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    let size = 0;
+    const leave = (): void => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', leave).off('close', leave).off('error', leave);
+      request.on('error', ignore);
+      resolve();
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > LINGER_BYTES) leave();
+    };
+    const timer = setTimeout(leave, LINGER_MS);
+    request.on('data', onData).on('end', leave).on('close', leave).on('error', leave).resume();
+  });
+}
+
+function ignore(): void {}

@@ -1,0 +1,142 @@
+import type { Agent } from 'node:http';
+import nodeFetch, { FetchError } from 'node-fetch';
+import type { Response as NodeResponse } from 'node-fetch';
+import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
+import { LangoError, errorText, isLangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import { toWebResponse } from './egress-response.js';
+import { Patience } from './patience.js';
+
+export interface EgressOptions {
+  /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
+  readonly allowPrivate: readonly string[];
+  /** The whole of a request and its answer; for an event stream only until its head is there. */
+  readonly timeoutMs: number;
+  /** How long an event stream may be silent. */
+  readonly idleMs?: number;
+  /** Size of an answer, decoded; event streams are not counted. */
+  readonly maxBytes?: number;
+  readonly logger: Logger;
+}
+
+const DEFAULT_IDLE_MS = 120_000;
+const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
+const EVENT_STREAM = 'text/event-stream';
+
+/**
+ * The one way out of the program: a `fetch` that checks every address when it connects, ignores proxy
+ * variables, follows no redirect unless asked to, and bounds time and size. It rejects with a
+ * `LangoError`: `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`;
+ * or with the reason of the caller's signal. Reading the body may reject with the same.
+ */
+export function createEgress(options: EgressOptions): typeof fetch {
+  const agents = createAgents(options.allowPrivate);
+  const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+  const idleMs = options.idleMs ?? DEFAULT_IDLE_MS;
+
+  return async (input, init) => {
+    const call = await describeCall(input, init);
+    const patience = new Patience(call.init.signal ?? undefined);
+    patience.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
+    const explain = (error: unknown): Error => explained(error, call.url, patience.signal);
+    try {
+      const answer = await nodeFetch(call.url, {
+        method: call.init.method ?? 'GET',
+        headers: [...call.headers],
+        body: call.body,
+        redirect: call.init.redirect ?? 'error',
+        signal: patience.signal,
+        agent: agents,
+      });
+      const isStream = typeOf(answer) === EVENT_STREAM;
+      if (isStream) patience.expect(idleMs, `${call.url.host} was silent for ${idleMs} ms.`);
+      return toWebResponse(answer, { maxBytes: isStream ? Infinity : maxBytes, explain, patience });
+    } catch (error) {
+      patience.end();
+      const reason = explain(error);
+      options.logger.debug('outgoing request failed', { host: call.url.host, error: reason.message });
+      throw reason;
+    }
+  };
+}
+
+interface Call {
+  readonly url: URL;
+  readonly init: RequestInit;
+  readonly headers: Headers;
+  readonly body: Buffer | null;
+}
+
+async function describeCall(input: string | URL | Request, init: RequestInit = {}): Promise<Call> {
+  const request = input instanceof Request ? input : undefined;
+  const url = parseUrl(request ? request.url : (input as string | URL));
+  const merged: RequestInit = request
+    ? { method: request.method, signal: request.signal, headers: request.headers, ...init }
+    : init;
+  const headers = new Headers(merged.headers);
+  // A web Response knows how to turn every kind of body into bytes, and which type goes with it.
+  const source = new Response(init.body ?? request?.body ?? null);
+  const type = source.headers.get('content-type');
+  if (type !== null && !headers.has('content-type')) headers.set('content-type', type);
+  const body = source.body === null ? null : Buffer.from(await source.arrayBuffer());
+  return { url, init: merged, headers, body };
+}
+
+function parseUrl(text: string | URL): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch (cause) {
+    throw new LangoError('invalid-input', 'The address of an outgoing request is not a URL.', { cause });
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new LangoError('invalid-input', `Outgoing requests use http or https, not ${url.protocol}`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new LangoError('invalid-input', 'The address of an outgoing request must not hold credentials.');
+  }
+  return url;
+}
+
+/** Chooses the agent for each hop: the filtering one, unless the name of the hop is allowed. */
+function createAgents(allowPrivate: readonly string[]): (url: URL) => Agent {
+  const allowed = new Set(allowPrivate.map((name) => name.toLowerCase()));
+  const strict = {
+    http: new RequestFilteringHttpAgent(),
+    https: new RequestFilteringHttpsAgent(),
+  };
+  const open = {
+    http: new RequestFilteringHttpAgent({ allowPrivateIPAddress: true }),
+    https: new RequestFilteringHttpsAgent({ allowPrivateIPAddress: true }),
+  };
+  return (url) => {
+    const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+    const isAllowed = allowed.has(url.hostname) || allowed.has(`${url.hostname}:${port}`);
+    return (isAllowed ? open : strict)[url.protocol === 'https:' ? 'https' : 'http'];
+  };
+}
+
+function typeOf(answer: NodeResponse): string {
+  return (answer.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
+}
+
+function explained(error: unknown, url: URL, signal: AbortSignal): Error {
+  if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');
+  if (isLangoError(error)) return error;
+  const text = errorText(error);
+  if (/(?:private|meta) IP address/.test(text)) {
+    return new LangoError('forbidden', `${url.host} has a private or loopback address.`, {
+      hint: `If that is meant, add "${url.host}" to egress.allowPrivate.`,
+    });
+  }
+  if (error instanceof FetchError && error.type === 'no-redirect') {
+    return new LangoError('unavailable', `${url.host} answered with a redirect, which is not followed.`, {
+      cause: error,
+    });
+  }
+  const code = error instanceof FetchError && error.code !== undefined ? error.code : 'connection lost';
+  return new LangoError('unavailable', `${url.host} cannot be reached (${code}).`, {
+    cause: error,
+    retryable: true,
+  });
+}

@@ -1,0 +1,100 @@
+import type { ServerResponse } from 'node:http';
+import type { ErrorCode } from '../core/errors.js';
+import { isLangoError } from '../core/errors.js';
+import type { LangoError } from '../core/errors.js';
+
+/** The one shape in which the host answers errors (google.rpc.Status as JSON). */
+export interface ErrorBody {
+  readonly error: {
+    /** The HTTP status. */
+    readonly code: number;
+    readonly status: string;
+    readonly message: string;
+    readonly details: readonly Readonly<Record<string, unknown>>[];
+  };
+}
+
+const INTERNAL_MESSAGE = 'Something went wrong on the server.';
+
+const STATUS: Readonly<Record<ErrorCode, readonly [number, string]>> = {
+  'invalid-input': [400, 'INVALID_ARGUMENT'],
+  'invalid-config': [500, 'INTERNAL'],
+  'not-found': [404, 'NOT_FOUND'],
+  'already-ended': [400, 'FAILED_PRECONDITION'],
+  'not-cancelable': [400, 'FAILED_PRECONDITION'],
+  conflict: [409, 'ABORTED'],
+  'not-supported': [501, 'UNIMPLEMENTED'],
+  'content-type-not-supported': [415, 'INVALID_ARGUMENT'],
+  'version-not-supported': [400, 'FAILED_PRECONDITION'],
+  'extension-required': [400, 'FAILED_PRECONDITION'],
+  'extended-card-not-configured': [400, 'FAILED_PRECONDITION'],
+  'push-not-supported': [400, 'FAILED_PRECONDITION'],
+  'invalid-agent-response': [502, 'INTERNAL'],
+  unauthenticated: [401, 'UNAUTHENTICATED'],
+  forbidden: [403, 'PERMISSION_DENIED'],
+  'too-large': [413, 'INVALID_ARGUMENT'],
+  'too-many': [429, 'RESOURCE_EXHAUSTED'],
+  fenced: [409, 'ABORTED'],
+  'outcome-unknown': [500, 'UNKNOWN'],
+  'limit-reached': [429, 'RESOURCE_EXHAUSTED'],
+  timeout: [408, 'DEADLINE_EXCEEDED'],
+  canceled: [499, 'CANCELLED'],
+  unavailable: [503, 'UNAVAILABLE'],
+  storage: [500, 'INTERNAL'],
+  model: [502, 'INTERNAL'],
+  tool: [500, 'INTERNAL'],
+  internal: [500, 'INTERNAL'],
+};
+
+/** What an error looks like to a client. A defect (anything but a `LangoError`) shows nothing of itself. */
+export function toErrorBody(error: unknown): ErrorBody {
+  if (!isLangoError(error)) return body(500, 'INTERNAL', { message: INTERNAL_MESSAGE });
+  const [code, status] = STATUS[error.code];
+  return body(code, status, {
+    message: error.hint === undefined ? error.message : `${error.message} ${error.hint}`,
+    details: detailsOf(error),
+  });
+}
+
+/** An error that only HTTP has a word for. */
+export function httpErrorBody(code: number, status: string, message: string): ErrorBody {
+  return body(code, status, { message });
+}
+
+/** Answers with `error`, if the head was not sent yet; else cuts the connection, so that nobody takes the rest for whole. */
+export function sendError(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const answer = toErrorBody(error);
+  if (isLangoError(error) && error.retryAfterMs !== undefined) {
+    response.setHeader('Retry-After', Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  }
+  sendJson(response, answer.error.code, answer);
+}
+
+export function sendJson(response: ServerResponse, code: number, value: unknown): void {
+  const text = Buffer.from(`${JSON.stringify(value)}\n`, 'utf8');
+  response.writeHead(code, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': text.length,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  });
+  response.end(text);
+}
+
+interface BodyText {
+  readonly message: string;
+  readonly details?: ErrorBody['error']['details'];
+}
+
+function body(code: number, status: string, { message, details = [] }: BodyText): ErrorBody {
+  return { error: { code, status, message, details } };
+}
+
+function detailsOf(error: LangoError): ErrorBody['error']['details'] {
+  if (!error.violations) return [];
+  return [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: error.violations }];
+}

@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LangoError, isLangoError } from '../core/errors.js';
+import type { Caller, HttpExchange } from '../core/http.js';
+import { newId } from '../core/ids.js';
+import type { Json } from '../core/json.js';
+import type { Logger } from '../core/logger.js';
+import type { BodyLimits } from './body.js';
+import { readJson } from './body.js';
+
+export interface ExchangeFacts {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly origin: string;
+  readonly limits: BodyLimits;
+  readonly logger: Logger;
+  readonly identify: () => Caller;
+  /** Aborts when the host stops. */
+  readonly closing: AbortSignal;
+}
+
+const REQUEST_ID = /^[\w.:-]{1,128}$/;
+const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** What is costly (a child logger, an abort signal, the parsed query) is made when first asked for. */
+export class Exchange implements HttpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly origin: string;
+  readonly requestId: string;
+  readonly #facts: ExchangeFacts;
+  readonly #search: string;
+  #query: URLSearchParams | undefined;
+  #logger: Logger | undefined;
+  #signal: AbortSignal | undefined;
+  #caller: Caller | LangoError | undefined;
+  #json: Promise<Json> | undefined;
+
+  constructor(facts: ExchangeFacts) {
+    this.#facts = facts;
+    this.request = facts.request;
+    this.response = facts.response;
+    this.origin = facts.origin;
+    const url = facts.request.url ?? '/';
+    const mark = url.indexOf('?');
+    this.path = mark === -1 ? url : url.slice(0, mark);
+    this.#search = mark === -1 ? '' : url.slice(mark + 1);
+    this.requestId = requestIdOf(facts.request);
+  }
+
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.#search));
+  }
+
+  get logger(): Logger {
+    return (this.#logger ??= this.#facts.logger.child(this.logFields));
+  }
+
+  /** What each log line of this request carries. */
+  get logFields(): Readonly<Record<string, string>> {
+    const traceId = TRACE_PARENT.exec(headerText(this.request.headers['traceparent']))?.[1];
+    return { requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) };
+  }
+
+  get signal(): AbortSignal {
+    return (this.#signal ??= this.#watch());
+  }
+
+  caller(): Caller {
+    this.#caller ??= this.#identify();
+    if (isLangoError(this.#caller)) throw this.#caller;
+    return this.#caller;
+  }
+
+  readJson(): Promise<Json> {
+    return (this.#json ??= readJson(this.request, this.#facts.limits));
+  }
+
+  #identify(): Caller | LangoError {
+    try {
+      return this.#facts.identify();
+    } catch (error) {
+      if (!isLangoError(error)) throw error;
+      // Set here, so that whoever answers the error gives the challenge too.
+      if (error.code === 'unauthenticated') this.response.setHeader('WWW-Authenticate', 'Bearer');
+      return error;
+    }
+  }
+
+  #watch(): AbortSignal {
+    const controller = new AbortController();
+    const { response } = this;
+    const { closing } = this.#facts;
+    const onClosing = (): void => controller.abort(closing.reason);
+    const onClose = (): void => {
+      closing.removeEventListener('abort', onClosing);
+      if (!response.writableFinished) controller.abort(new LangoError('canceled', 'The client went away.'));
+    };
+    if (closing.aborted) onClosing();
+    else closing.addEventListener('abort', onClosing);
+    if (response.closed) onClose();
+    else response.once('close', onClose);
+    return controller.signal;
+  }
+}
+
+function requestIdOf(request: IncomingMessage): string {
+  const given = headerText(request.headers['x-request-id']);
+  return REQUEST_ID.test(given) ? given : newId();
+}
+
+function headerText(header: string | readonly string[] | undefined): string {
+  return typeof header === 'string' ? header : '';
+}

@@ -1,0 +1,61 @@
+import { LangoError } from '../core/errors.js';
+
+export interface JsonLimits {
+  /** Arrays and objects inside each other. */
+  readonly depth: number;
+  /** Members of one object. */
+  readonly keys: number;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/**
+ * Throws `invalid-input` when a JSON text goes beyond `limits`. One pass over the bytes, before
+ * `JSON.parse`: that accepts depths which other code cannot walk. Syntax is not judged here.
+ */
+export function assertJsonLimits(bytes: Uint8Array, limits: JsonLimits): void {
+  const keys: number[] = [0];
+  let inText = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (inText) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) inText = false;
+      continue;
+    }
+    switch (byte) {
+      case QUOTE:
+        inText = true;
+        break;
+      case OPEN_ARRAY:
+      case OPEN_OBJECT:
+        if (keys.length > limits.depth) throw tooDeep(limits.depth);
+        keys.push(0);
+        break;
+      case CLOSE_ARRAY:
+      case CLOSE_OBJECT:
+        // A closing bracket too many is for the parser to refuse.
+        if (keys.length > 1) keys.pop();
+        break;
+      case COLON:
+        if (++keys[keys.length - 1]! > limits.keys) throw tooManyKeys(limits.keys);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+function tooDeep(limit: number): LangoError {
+  return new LangoError('invalid-input', `The JSON is nested deeper than ${limit} levels.`);
+}
+
+function tooManyKeys(limit: number): LangoError {
+  return new LangoError('invalid-input', `A JSON object has more than ${limit} members.`);
+}

@@ -1,0 +1,231 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { silentLogger } from '../../src/core/logger.js';
+import type { EgressOptions } from '../../src/http/egress.js';
+import { createEgress } from '../../src/http/egress.js';
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+async function listen(listener: RequestListener, host = '127.0.0.1'): Promise<number> {
+  const server = createServer(listener).listen(0, host);
+  servers.push(server);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+function egress(changes: Partial<EgressOptions> = {}): typeof fetch {
+  return createEgress({ allowPrivate: [], timeoutMs: 2_000, logger: silentLogger, ...changes });
+}
+
+const hello: RequestListener = (_request, response) => response.end('hello');
+
+describe('addresses', () => {
+  it.each([
+    '127.0.0.1',
+    'localhost',
+    'LOCALHOST',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '0.0.0.0',
+    '[::]',
+    '2130706433',
+    '0x7f000001',
+    '0177.0.0.1',
+    '127.1',
+    '10.0.0.1',
+    '169.254.169.254',
+    '192.168.0.1',
+    '[fe80::1]',
+    '[fd00::1]',
+    '[64:ff9b::7f00:1]',
+  ])('refuses %s', async (name) => {
+    const port = await listen(hello);
+    await expect(egress()(`http://${name}:${port}/`)).rejects.toMatchObject({ code: 'forbidden' });
+  });
+
+  it('allows a name one by one, with or without its port', async () => {
+    const port = await listen(hello);
+    const other = await listen(hello);
+    const get = egress({ allowPrivate: [`127.0.0.1:${port}`, 'localhost'] });
+    expect(await (await get(`http://127.0.0.1:${port}/`)).text()).toBe('hello');
+    expect(await (await get(`http://localhost:${other}/`)).text()).toBe('hello');
+    await expect(get(`http://127.0.0.1:${other}/`)).rejects.toMatchObject({
+      code: 'forbidden',
+      hint: expect.stringContaining(`127.0.0.1:${other}`) as unknown,
+    });
+    await expect(get(`http://[::ffff:127.0.0.1]:${port}/`)).rejects.toMatchObject({ code: 'forbidden' });
+  });
+
+  it('does not follow redirects, and checks each hop when asked to follow', async () => {
+    const inner = await listen(hello);
+    const port = await listen((_request, response) => {
+      response.writeHead(302, { location: `http://127.0.0.1:${inner}/` }).end();
+    });
+    const get = egress({ allowPrivate: [`127.0.0.1:${port}`] });
+    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow(/redirect/);
+    expect((await get(`http://127.0.0.1:${port}/`, { redirect: 'manual' })).status).toBe(302);
+    await expect(get(`http://127.0.0.1:${port}/`, { redirect: 'follow' })).rejects.toMatchObject({
+      code: 'forbidden',
+    });
+  });
+
+  it('ignores proxy variables and other schemes', async () => {
+    const proxy = await listen((_request, response) => response.end('proxied'));
+    const port = await listen(hello);
+    process.env['http_proxy'] = `http://127.0.0.1:${proxy}`;
+    process.env['NODE_USE_ENV_PROXY'] = '1';
+    try {
+      const get = egress({ allowPrivate: ['127.0.0.1'] });
+      expect(await (await get(`http://127.0.0.1:${port}/`)).text()).toBe('hello');
+    } finally {
+      delete process.env['http_proxy'];
+      delete process.env['NODE_USE_ENV_PROXY'];
+    }
+    for (const url of [
+      'data:text/plain,x',
+      'file:///etc/passwd',
+      'nonsense',
+      'http://user:pw@example.com/',
+    ]) {
+      await expect(egress()(url)).rejects.toMatchObject({ code: 'invalid-input' });
+    }
+  });
+});
+
+describe('requests and answers', () => {
+  const allowPrivate = ['127.0.0.1'];
+
+  it('passes method, headers and body on, and gives a web response', async () => {
+    const port = await listen((request, response) => {
+      void (async () => {
+        const chunks = await Array.fromAsync(request as AsyncIterable<Buffer>);
+        response.writeHead(201, { 'content-type': 'application/json', 'set-cookie': ['a=1', 'b=2'] });
+        const body = Buffer.concat(chunks).toString();
+        response.end(JSON.stringify({ method: request.method, type: request.headers['content-type'], body }));
+      })();
+    });
+    const post = egress({ allowPrivate });
+    const url = `http://127.0.0.1:${port}/`;
+    const answer = await post(url, {
+      method: 'POST',
+      body: '{"ü":1}',
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(answer).toBeInstanceOf(Response);
+    expect([answer.status, answer.ok, answer.headers.getSetCookie()]).toEqual([201, true, ['a=1', 'b=2']]);
+    expect(await answer.json()).toEqual({ method: 'POST', type: 'application/json', body: '{"ü":1}' });
+    const form = await post(new Request(url, { method: 'PUT', body: new URLSearchParams({ a: 'b' }) }));
+    expect(await form.json()).toEqual({
+      method: 'PUT',
+      type: 'application/x-www-form-urlencoded;charset=UTF-8',
+      body: 'a=b',
+    });
+  });
+
+  it('bounds the size of what it decodes', async () => {
+    const port = await listen((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50_000)));
+    });
+    const get = egress({ allowPrivate, maxBytes: 10_000 });
+    await expect((await get(`http://127.0.0.1:${port}/`)).arrayBuffer()).rejects.toMatchObject({
+      code: 'too-large',
+    });
+    const roomy = egress({ allowPrivate, maxBytes: 50_000 });
+    expect((await (await roomy(`http://127.0.0.1:${port}/`)).arrayBuffer()).byteLength).toBe(50_000);
+  });
+
+  it('gives up on a silent server, before the head and in the body', async () => {
+    const silent = await listen(() => {});
+    const get = egress({ allowPrivate, timeoutMs: 150 });
+    await expect(get(`http://127.0.0.1:${silent}/`)).rejects.toMatchObject({ code: 'timeout' });
+    const stuck = await listen((_request, response) => response.write('begin'));
+    const answer = await get(`http://127.0.0.1:${stuck}/`);
+    await expect(answer.text()).rejects.toMatchObject({ code: 'timeout' });
+  });
+
+  it('says that nobody listens, and that the line was cut', async () => {
+    const port = await listen(hello);
+    servers.pop()?.close();
+    await expect(egress({ allowPrivate })(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({
+      code: 'unavailable',
+      retryable: true,
+      message: expect.stringContaining('ECONNREFUSED') as unknown,
+    });
+    const cutting = await listen((_request, response) => {
+      response.write('begin', () => response.destroy());
+    });
+    const answer = await egress({ allowPrivate })(`http://127.0.0.1:${cutting}/`);
+    await expect(answer.text()).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it("rejects with the reason of the caller's signal, at any time", async () => {
+    const port = await listen((_request, response) => response.write('begin'));
+    const controller = new AbortController();
+    const answer = await egress({ allowPrivate })(`http://127.0.0.1:${port}/`, { signal: controller.signal });
+    const reason = new Error('enough');
+    const text = answer.text();
+    controller.abort(reason);
+    await expect(text).rejects.toBe(reason);
+    await expect(
+      egress({ allowPrivate })(`http://127.0.0.1:${port}/`, { signal: controller.signal }),
+    ).rejects.toBe(reason);
+  });
+});
+
+describe('event streams', () => {
+  const allowPrivate = ['127.0.0.1'];
+  const STREAM = { 'content-type': 'text/event-stream; charset=utf-8' };
+
+  it('hands out each chunk as it comes and is not bound by the total time or size', async () => {
+    const steps: (() => void)[] = [];
+    const port = await listen((_request, response) => {
+      response.writeHead(200, STREAM);
+      response.write('data: 0\n\n');
+      steps.push(
+        () => response.write('data: 1\n\n'),
+        () => response.end('data: 2\n\n'),
+      );
+    });
+    const get = egress({ allowPrivate, timeoutMs: 100, idleMs: 5_000, maxBytes: 10 });
+    const reader = (await get(`http://127.0.0.1:${port}/`))
+      .body!.pipeThrough(new TextDecoderStream())
+      .getReader();
+    expect((await reader.read()).value).toBe('data: 0\n\n');
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    steps[0]!();
+    expect((await reader.read()).value).toBe('data: 1\n\n');
+    steps[1]!();
+    expect((await reader.read()).value).toBe('data: 2\n\n');
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  it('gives up when a stream is silent too long', async () => {
+    const port = await listen((_request, response) => {
+      response.writeHead(200, STREAM).write('data: 0\n\n');
+    });
+    const answer = await egress({ allowPrivate, idleMs: 150 })(`http://127.0.0.1:${port}/`);
+    await expect(answer.text()).rejects.toMatchObject({ code: 'timeout' });
+  });
+
+  it('closes the connection when the reader cancels', async () => {
+    const closed = Promise.withResolvers<void>();
+    const port = await listen((_request, response) => {
+      response.on('close', () => closed.resolve());
+      response.writeHead(200, STREAM).write('data: 0\n\n');
+    });
+    const answer = await egress({ allowPrivate })(`http://127.0.0.1:${port}/`);
+    await answer.body!.cancel();
+    await closed.promise;
+  });
+});

@@ -1,0 +1,351 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { LangoError } from '../../src/core/errors.js';
+import type { HttpRoute } from '../../src/core/http.js';
+import { sendJson } from '../../src/http/errors.js';
+import type { Host, HostOptions } from '../../src/http/host.js';
+import type { LogLine, RunningHost } from './running-host.js';
+import { LIMITS, TOKEN, rawRequest, recordingLogger, startHost } from './running-host.js';
+
+const open: Host[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((host) => host.stop()));
+});
+
+async function start(
+  routes: readonly HttpRoute[] = [],
+  changes: Partial<HostOptions> = {},
+): Promise<RunningHost> {
+  const host = await startHost(routes, changes);
+  open.push(host.server);
+  return host;
+}
+
+interface ErrorAnswer {
+  readonly error: { code: number; status: string; message: string; details: unknown[] };
+}
+
+const echo: HttpRoute = async (exchange) => {
+  if (exchange.path !== '/echo') return false;
+  const body = await exchange.readJson();
+  sendJson(exchange.response, 200, { body, origin: exchange.origin, q: exchange.query.get('q') });
+  return true;
+};
+
+const whoami: HttpRoute = async (exchange) => {
+  if (exchange.path !== '/me') return false;
+  sendJson(exchange.response, 200, exchange.caller());
+  return true;
+};
+
+function post(host: RunningHost, body: BodyInit, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${host.origin}/echo`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+}
+
+describe('routes and plain answers', () => {
+  it('asks routes first, then health, and answers "not found" as JSON', async () => {
+    const host = await start([echo]);
+    const answer = await (await post(host, '{"a":[1,"ü"]}')).json();
+    expect(answer).toEqual({ body: { a: [1, 'ü'] }, origin: host.origin, q: null });
+    expect(await (await fetch(`${host.origin}/healthz`)).json()).toEqual({ status: 'ok' });
+
+    const missing = await fetch(`${host.origin}/nowhere`);
+    expect(missing.status).toBe(404);
+    expect(missing.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(missing.headers.get('x-powered-by')).toBeNull();
+    expect(((await missing.json()) as ErrorAnswer).error).toMatchObject({
+      code: 404,
+      status: 'NOT_FOUND',
+      details: [],
+    });
+  });
+
+  it('tells readiness with its reason', async () => {
+    const host = await start([], { health: () => ({ ready: false, reason: 'no model' }) });
+    const answer = await fetch(`${host.origin}/readyz`);
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toEqual({ status: 'not ready', reason: 'no model' });
+  });
+
+  it('answers a path that is no percent-encoding with 400 and no HTML', async () => {
+    const host = await start();
+    const answer = await rawRequest(
+      host.port,
+      `GET /%ff HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 40[04]/);
+    expect(answer).not.toContain('<');
+  });
+
+  it('shows nothing of a defect, and logs it', async () => {
+    const lines: LogLine[] = [];
+    const broken: HttpRoute = async () => {
+      throw new Error('secret detail /root/x');
+    };
+    const host = await start([broken], { logger: recordingLogger(lines) });
+    const answer = await fetch(`${host.origin}/x`);
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).not.toContain('secret');
+    expect(
+      lines.some((line) => line.level === 'error' && line.fields['error'] === 'secret detail /root/x'),
+    ).toBe(true);
+  });
+
+  it('gives each error code its status, the violations as details, and Retry-After', async () => {
+    const refuse: HttpRoute = async () => {
+      throw new LangoError('unavailable', 'Busy.', {
+        retryAfterMs: 1_500,
+        violations: [{ field: 'message.parts', description: 'is empty' }],
+      });
+    };
+    const host = await start([refuse]);
+    const answer = await fetch(`${host.origin}/x`);
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(((await answer.json()) as ErrorAnswer).error.details).toEqual([
+      {
+        '@type': 'type.googleapis.com/google.rpc.BadRequest',
+        fieldViolations: [{ field: 'message.parts', description: 'is empty' }],
+      },
+    ]);
+  });
+
+  it('logs method, path without query, status and trace id, and answers with a request id', async () => {
+    const lines: LogLine[] = [];
+    const host = await start([echo], { logger: recordingLogger(lines) });
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const answer = await fetch(`${host.origin}/echo?q=token`, {
+      method: 'POST',
+      body: '1',
+      headers: { 'content-type': 'application/json', traceparent: `00-${trace}-00f067aa0ba902b7-01` },
+    });
+    await answer.text();
+    await host.server.stop();
+    const line = lines.find(({ message }) => message === 'request');
+    expect(line).toMatchObject({
+      level: 'debug',
+      fields: { method: 'POST', path: '/echo', status: 200, traceId: trace },
+    });
+    expect(line?.fields['requestId']).toBe(answer.headers.get('x-request-id'));
+    expect(JSON.stringify(lines)).not.toContain('q=token');
+  });
+});
+
+describe('limits before parsing', () => {
+  const cases: readonly [string, BodyInit, Record<string, string>, number][] = [
+    ['a body over the limit', `"${'x'.repeat(1_000)}"`, {}, 413],
+    ['nesting over the limit', '['.repeat(9) + ']'.repeat(9), {}, 400],
+    ['too many members', `{${Array.from({ length: 11 }, (_, i) => `"k${i}":1`).join()}}`, {}, 400],
+    ['a syntax error', '{"a":', {}, 400],
+    ['an empty body', '', {}, 400],
+    ['bytes that are not UTF-8', new Uint8Array([0x22, 0xff, 0x22]), {}, 400],
+    ['a compressed body', '{}', { 'content-encoding': 'gzip' }, 415],
+    ['another media type', '{}', { 'content-type': 'text/plain' }, 415],
+    ['another character set', '{}', { 'content-type': 'application/json; charset=latin1' }, 415],
+  ];
+  it.each(cases)('refuses %s', async (_name, body, headers, status) => {
+    const host = await start([echo]);
+    const answer = await post(host, body, headers);
+    expect(answer.status).toBe(status);
+    expect(((await answer.json()) as ErrorAnswer).error.code).toBe(status);
+  });
+
+  it.each(['application/a2a+json', 'application/json; charset=UTF-8', 'application/vnd.x+json'])(
+    'takes %s',
+    async (type) => {
+      const host = await start([echo]);
+      expect((await post(host, '{"a":{"b":1}}', { 'content-type': type })).status).toBe(200);
+    },
+  );
+
+  it('counts a streamed body that names no length', async () => {
+    const host = await start([echo]);
+    const chunk = `400\r\n${'x'.repeat(1_024)}\r\n`;
+    const answer = await rawRequest(
+      host.port,
+      'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+        `Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk}${chunk}0\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+  });
+
+  it('refuses large headers', async () => {
+    const host = await start();
+    const answer = await rawRequest(
+      host.port,
+      `GET / HTTP/1.1\r\nHost: localhost\r\nX-Big: ${'x'.repeat(5_000)}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 431 /);
+    expect(answer).toContain('"code":431');
+  });
+
+  it('ends a request whose headers do not come', async () => {
+    const host = await start([], { limits: { ...LIMITS, headerSeconds: 0.2 } });
+    expect(await rawRequest(host.port, 'GET / HTTP/1.1\r\nHost: loc')).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it('ends a request whose body does not come', async () => {
+    const host = await start([echo], { limits: { ...LIMITS, bodySeconds: 0.2 } });
+    const answer = await rawRequest(
+      host.port,
+      'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a"',
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it('is not harmed by members named __proto__', async () => {
+    const host = await start([echo]);
+    const answer = await (await post(host, '{"__proto__":{"polluted":true}}')).text();
+    expect(answer).toContain('polluted');
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+});
+
+describe('who may ask', () => {
+  it.each([
+    ['another name', 'GET / HTTP/1.1\r\nHost: evil.example\r\n', 403],
+    ['the wildcard address', 'GET / HTTP/1.1\r\nHost: 0.0.0.0\r\n', 403],
+    ['no host name', 'GET / HTTP/1.1\r\nHost: a b\r\n', 400],
+    ['a name with a path', 'GET / HTTP/1.1\r\nHost: localhost/x\r\n', 400],
+    ['two Host headers', 'GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n', 400],
+    ['none', 'GET / HTTP/1.0\r\n', 400],
+  ])('refuses a request for %s', async (_name, head, status) => {
+    const host = await start();
+    const answer = await rawRequest(host.port, `${head}Connection: close\r\n\r\n`);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
+  it('takes allowed host names, and the address it was reached at', async () => {
+    const host = await start([], { host: '0.0.0.0', allowedHosts: ['Agents.example', 'node:81'] });
+    expect(host.origin).toBe(`http://localhost:${host.port}`);
+    const ask = (name: string): Promise<string> =>
+      rawRequest(host.port, `GET /healthz HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`);
+    expect(await ask('agents.example:9')).toMatch(/^HTTP\/1.1 200 /);
+    expect(await ask('node:81')).toMatch(/^HTTP\/1.1 200 /);
+    expect(await ask('node:82')).toMatch(/^HTTP\/1.1 403 /);
+    expect(await ask(`127.0.0.1:${host.port}`)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await ask('10.9.8.7')).toMatch(/^HTTP\/1.1 403 /);
+  });
+
+  it('refuses pages of other origins and answers the preflight of allowed ones', async () => {
+    const host = await start([echo], { allowedOrigins: ['https://app.example/'] });
+    expect((await post(host, '1', { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post(host, '1', { origin: 'null' })).status).toBe(403);
+    expect((await post(host, '1', { origin: host.origin })).status).toBe(200);
+    const allowed = await post(host, '1', { origin: 'https://app.example' });
+    expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
+    const preflight = await fetch(`${host.origin}/echo`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization');
+  });
+
+  it('believes forwarded headers only behind a trusted proxy', async () => {
+    const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agents.example' };
+    const plain = await start([echo]);
+    expect(await (await post(plain, '1', forwarded)).json()).toMatchObject({ origin: plain.origin });
+    const trusting = await start([echo], { trustProxy: true, allowedHosts: ['agents.example'] });
+    expect(await (await post(trusting, '1', forwarded)).json()).toMatchObject({
+      origin: 'https://agents.example',
+    });
+    expect((await post(trusting, '1', { ...forwarded, 'x-forwarded-host': 'evil.example' })).status).toBe(
+      403,
+    );
+  });
+
+  it('takes the bearer token from the header only, and challenges', async () => {
+    const host = await start([whoami]);
+    const ask = (headers: Record<string, string>, query = ''): Promise<Response> =>
+      fetch(`${host.origin}/me${query}`, { headers });
+    expect(await (await ask({ authorization: `Bearer ${TOKEN}` })).json()).toEqual({
+      owner: 'default',
+      tenant: '',
+    });
+    for (const answer of [
+      await ask({}),
+      await ask({ authorization: 'Bearer wrong' }),
+      await ask({ authorization: `Basic ${TOKEN}` }),
+      await ask({}, `?token=${TOKEN}&access_token=${TOKEN}`),
+    ]) {
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    }
+  });
+});
+
+describe('start and stop', () => {
+  it('says which port is taken and what to do', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    await expect(startHost([], { port })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: `Port ${port} on 127.0.0.1 is already in use.`,
+      hint: expect.stringContaining('--port') as unknown,
+    });
+    taken.close();
+  });
+
+  it('aborts open exchanges, lets them end, and refuses what comes on open connections', async () => {
+    const mayEnd = Promise.withResolvers<void>();
+    const stream: HttpRoute = async ({ response, signal, path }) => {
+      if (path !== '/stream') return false;
+      response.write('begin;');
+      await once(signal, 'abort');
+      await mayEnd.promise;
+      response.end((signal.reason as LangoError).code);
+      return true;
+    };
+    const host = await start([stream]);
+    const socket = connect(host.port, '127.0.0.1');
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+    socket.write('GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(socket, 'data');
+    const stopped = host.server.stop();
+    socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n', () => setImmediate(mayEnd.resolve));
+    await Promise.all([stopped, once(socket, 'close')]);
+    const [first = '', second = ''] = received.split(/(?=HTTP\/1.1 503)/);
+    expect(first).toContain('begin;');
+    expect(first).toContain('unavailable');
+    expect(second).toMatch(/^HTTP\/1.1 503 /);
+    expect(second).toMatch(/retry-after: 2/i);
+    expect(second).toMatch(/connection: close/i);
+    await expect(fetch(host.origin)).rejects.toThrow();
+  });
+
+  it('cuts what does not end within the drain time', async () => {
+    const stubborn: HttpRoute = async ({ response }) => {
+      response.write('begin;');
+      await once(response, 'close');
+      return true;
+    };
+    const host = await start([stubborn], { limits: { ...LIMITS, drainSeconds: 0.1 } });
+    const answer = await fetch(`${host.origin}/x`);
+    await host.server.stop();
+    await expect(answer.text()).rejects.toThrow();
+  });
+
+  it('aborts the signal when the client goes away', async () => {
+    const gone = Promise.withResolvers<unknown>();
+    const watch: HttpRoute = async ({ response, signal }) => {
+      signal.addEventListener('abort', () => gone.resolve(signal.reason));
+      response.write('begin;');
+      await once(response, 'close');
+      return true;
+    };
+    const host = await start([watch]);
+    const controller = new AbortController();
+    const answer = await fetch(`${host.origin}/x`, { signal: controller.signal });
+    controller.abort();
+    await answer.text().catch(() => undefined);
+    expect(await gone.promise).toMatchObject({ code: 'canceled' });
+  });
+});

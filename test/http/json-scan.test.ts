@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { assertJsonLimits } from '../../src/http/json-scan.js';
+
+function scan(text: string, limits: { depth: number; keys: number }): void {
+  assertJsonLimits(Buffer.from(text), limits);
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+function widthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const own = Array.isArray(value) ? 0 : Object.keys(value).length;
+  return Math.max(own, ...Object.values(value).map(widthOf), 0);
+}
+
+describe('assertJsonLimits', () => {
+  it('agrees with a walk over the parsed value, for any JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), fc.integer({ min: 0, max: 5 }), (value, limit) => {
+        const text = JSON.stringify(value);
+        const parsed: unknown = JSON.parse(text);
+        const check = (): void => scan(text, { depth: limit, keys: limit });
+        if (depthOf(parsed) > limit || widthOf(parsed) > limit) expect(check).toThrow();
+        else expect(check).not.toThrow();
+      }),
+    );
+  });
+
+  it('does not count what stands in texts', () => {
+    scan(JSON.stringify(['[[[{{{:::', '\\"[[[', 'a":"b']), { depth: 1, keys: 0 });
+    expect(() => scan('{"a\\\\":1,"b":2}', { depth: 1, keys: 1 })).toThrow(/members/);
+  });
+
+  it('stops a depth bomb at once and leaves bad syntax to the parser', () => {
+    expect(() => scan('['.repeat(1_000_000), { depth: 64, keys: 1 })).toThrow(/deeper than 64/);
+    scan(']]]}}"', { depth: 1, keys: 1 });
+  });
+});

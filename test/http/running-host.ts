@@ -1,0 +1,76 @@
+import { connect } from 'node:net';
+import type { HttpRoute } from '../../src/core/http.js';
+import type { LogFields, Logger } from '../../src/core/logger.js';
+import { silentLogger } from '../../src/core/logger.js';
+import type { Host, HostAddress, HostOptions } from '../../src/http/host.js';
+import { createHost } from '../../src/http/host.js';
+import { createAuthenticator } from '../../src/http/identity.js';
+
+export const TOKEN = 'correct-horse';
+
+export const LIMITS: HostOptions['limits'] = {
+  bodyBytes: 1_000,
+  jsonDepth: 8,
+  jsonKeys: 10,
+  headerBytes: 4_096,
+  headerSeconds: 5,
+  bodySeconds: 5,
+  drainSeconds: 2,
+};
+
+export interface RunningHost extends HostAddress {
+  readonly host: string;
+  readonly server: Host;
+}
+
+export async function startHost(
+  routes: readonly HttpRoute[],
+  changes: Partial<HostOptions> = {},
+): Promise<RunningHost> {
+  const server = createHost({
+    host: '127.0.0.1',
+    port: 0,
+    trustProxy: false,
+    allowedHosts: [],
+    allowedOrigins: [],
+    limits: LIMITS,
+    authenticator: createAuthenticator({ mode: 'token', token: TOKEN, logger: silentLogger }),
+    routes,
+    health: () => ({ ready: true }),
+    logger: silentLogger,
+    ...changes,
+  });
+  return { ...(await server.start()), server };
+}
+
+/** Sends raw text and resolves with all that came back until the server closed the connection. */
+export function rawRequest(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    let answer = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => (answer += chunk));
+    socket.on('close', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+/** A logger that keeps its lines. */
+export function recordingLogger(lines: LogLine[], bound: LogFields = {}): Logger {
+  const at = (level: string) => (message: string, fields?: LogFields) => {
+    lines.push({ level, message, fields: { ...bound, ...fields } });
+  };
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => recordingLogger(lines, { ...bound, ...fields }),
+  };
+}
