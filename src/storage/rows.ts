@@ -1,0 +1,159 @@
+import { LangoError } from '../core/errors.js';
+import type { Message } from '../core/message.js';
+import type {
+  EventBody,
+  EventType,
+  Grant,
+  NewEvent,
+  TaskEvent,
+  TaskRecord,
+  TaskState,
+} from '../core/task.js';
+import { isTerminal, SESSION_EVENT_TYPES, stateAfter } from '../core/task.js';
+
+/** The largest event body a store takes, in bytes of its JSON text. */
+export const MAX_EVENT_BYTES = 256 * 1024;
+
+/** The author of what the caller did: messages and requests to cancel. */
+export const CALLER_AUTHOR = 'user';
+
+/** A row of `tasks`; the column names are the same in every database. */
+export interface TaskRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly owner: string;
+  readonly agent: string;
+  readonly context: string;
+  readonly parent: string | null;
+  /** The row of `sessions` that stands for tenant, owner, agent and context. */
+  readonly session: number;
+  /** A `Grant` as JSON. */
+  readonly authority: string;
+  readonly state: TaskState;
+  /** A `Message` as JSON. */
+  readonly status_message: string | null;
+  readonly status_at: number;
+  readonly created_at: number;
+  readonly head: number;
+  readonly epoch: number;
+  readonly lease_by: string | null;
+  readonly lease_until: number;
+  readonly attempts: number;
+  /** 1 while the run under way has a `cancel-request`. */
+  readonly cancel_requested: 0 | 1;
+}
+
+/** What a read of `events` selects. */
+export interface EventRow {
+  readonly task: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly author: string | null;
+  /** An `EventBody` as JSON. */
+  readonly body: string;
+}
+
+/** An event as it is written: its body made into text once. */
+export interface EncodedEvent {
+  readonly author: string | null;
+  readonly type: EventType;
+  readonly body: string;
+  /** Whether later tasks of the session read it. */
+  readonly inSession: boolean;
+}
+
+/** What a batch of events does to the row of its task. */
+export interface TaskChange {
+  /** Undefined when the batch leaves the state, its message and its time alone. */
+  readonly state: TaskState | undefined;
+  readonly statusMessage: string | null;
+  readonly runStarts: number;
+  /** The run is over, so nobody works on the task: its lease is given back. */
+  readonly endsRun: boolean;
+}
+
+export function toTaskRecord(row: TaskRow): TaskRecord {
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    owner: row.owner,
+    agent: row.agent,
+    contextId: row.context,
+    parentTaskId: row.parent ?? undefined,
+    grant: JSON.parse(row.authority) as Grant,
+    state: row.state,
+    statusMessage: row.status_message === null ? undefined : (JSON.parse(row.status_message) as Message),
+    head: row.head,
+    epoch: row.epoch,
+    attempts: row.attempts,
+    createdAt: row.created_at,
+    statusAt: row.status_at,
+  };
+}
+
+export function toTaskEvent(row: EventRow): TaskEvent {
+  return {
+    taskId: row.task,
+    seq: row.seq,
+    at: row.at,
+    author: row.author ?? undefined,
+    body: JSON.parse(row.body) as EventBody,
+  };
+}
+
+/** Throws `LangoError` `too-large` for a body over `MAX_EVENT_BYTES`. */
+export function encodeEvent(event: NewEvent): EncodedEvent {
+  const body = JSON.stringify(event.body);
+  if (exceeds(body, MAX_EVENT_BYTES)) {
+    throw new LangoError(
+      'too-large',
+      `A ${event.body.type} event holds more than ${MAX_EVENT_BYTES} bytes.`,
+      {
+        hint: 'Send less at once, or send large content as a URL.',
+      },
+    );
+  }
+  const { type } = event.body;
+  return { author: event.author ?? null, type, body, inSession: SESSION_EVENT_TYPES.has(type) };
+}
+
+/** Throws `LangoError` `invalid-input` when anything follows an event that ends the task. */
+export function changeOf(events: readonly NewEvent[]): TaskChange {
+  let state: TaskState | undefined;
+  let message: Message | undefined;
+  let runStarts = 0;
+  let endsRun = false;
+  for (const { body } of events) {
+    if (state !== undefined && isTerminal(state)) {
+      throw new LangoError('invalid-input', `No ${body.type} event can follow the end of its task.`);
+    }
+    const next = stateAfter(body);
+    if (next === undefined) continue;
+    state = next;
+    endsRun = body.type === 'run-end';
+    message = body.type === 'run-end' ? body.message : undefined;
+    if (body.type === 'run-start') runStarts += 1;
+  }
+  const statusMessage = message === undefined ? null : JSON.stringify(message);
+  return { state, statusMessage, runStarts, endsRun };
+}
+
+/**
+ * Names that rows are found by must survive any database unchanged: U+0000 and lone surrogates do
+ * not. Throws `LangoError` `invalid-input` that names the field.
+ */
+export function assertKeys(keys: Readonly<Record<string, string>>): void {
+  for (const [field, value] of Object.entries(keys)) {
+    if (value.isWellFormed() && !value.includes('\0')) continue;
+    const description = 'It holds U+0000 or half of a surrogate pair.';
+    throw new LangoError('invalid-input', `The value of ${field} cannot be stored.`, {
+      violations: [{ field, description }],
+    });
+  }
+}
+
+const MOST_BYTES_PER_CODE_UNIT = 3;
+
+function exceeds(text: string, bytes: number): boolean {
+  return text.length * MOST_BYTES_PER_CODE_UNIT > bytes && Buffer.byteLength(text) > bytes;
+}

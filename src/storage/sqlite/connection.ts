@@ -1,0 +1,149 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { LangoError } from '../../core/errors.js';
+import { newId } from '../../core/ids.js';
+import type { Logger } from '../../core/logger.js';
+import { primaryCode, storageError } from './failure.js';
+import { APPLICATION_ID, MIGRATIONS } from './schema.js';
+
+export interface ConnectionOptions {
+  /** A path in an existing folder, or ":memory:". */
+  readonly file: string;
+  /**
+   * `normal`: a commit outlives a killed process, and the last ones may be lost with the power.
+   * `full`: a commit outlives both, at the price of one disk flush per group of commits.
+   */
+  readonly synchronous: 'normal' | 'full';
+  readonly logger: Logger;
+}
+
+export interface Connection {
+  readonly database: Database.Database;
+  readonly nodeId: string;
+  /** Folds the log into the database file and lets other processes have it. */
+  close(): void;
+}
+
+/** Before this version a WAL could be reset under a reader's feet (https://sqlite.org/wal.html#walresetbug). */
+const OLDEST_SQLITE = '3.51.3';
+
+/** How long a statement waits for a lock that another program holds, in milliseconds; the event loop waits with it. */
+const BUSY_TIMEOUT_MS = 2_000;
+const CACHE_KIB = 8_192;
+/** What a write-ahead log that grew in a burst is cut back to, in bytes. */
+const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Opens the database for this process alone and brings its schema up to date. Throws `LangoError`
+ * `storage` with advice, and leaves nothing open then.
+ */
+export function openConnection(options: ConnectionOptions): Connection {
+  const opened: Database.Database[] = [];
+  const close = () => opened.toReversed().forEach((database) => database.close());
+  try {
+    if (options.file !== ':memory:') opened.push(lockFile(options.file));
+    const database = new Database(options.file, { timeout: BUSY_TIMEOUT_MS });
+    opened.push(database);
+    assertSqliteVersion(database.prepare<[], string>('SELECT sqlite_version()').pluck().get() ?? '');
+    configure(database, options.synchronous);
+    migrate(database, options.logger);
+    return { database, nodeId: nodeIdOf(database), close };
+  } catch (error) {
+    close();
+    throw withFile(storageError(error), options.file);
+  }
+}
+
+/** Throws `LangoError` `storage` when the bundled SQLite is older than what the log can be trusted to. */
+export function assertSqliteVersion(version: string): void {
+  if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) >= 0) return;
+  throw new LangoError('storage', `SQLite ${version} is too old: ${OLDEST_SQLITE} is needed.`, {
+    hint: 'Install the version of better-sqlite3 that package.json names.',
+  });
+}
+
+/**
+ * Holds an exclusive lock on FILE.lock, which the operating system drops when the process dies, however
+ * it dies. On a file of its own, so that backups and people may read the database meanwhile.
+ */
+function lockFile(file: string): Database.Database {
+  if (!existsSync(dirname(file))) {
+    throw new LangoError('storage', 'The folder of the database does not exist.', {
+      hint: 'Create the data folder, or choose another one.',
+    });
+  }
+  const lock = new Database(`${realFile(file)}.lock`, { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (primaryCode(error) !== 'SQLITE_BUSY') throw error;
+    throw new LangoError('storage', 'Another process uses this database.', {
+      hint: 'Stop the other server, or give this one a data folder of its own.',
+      cause: error,
+    });
+  }
+}
+
+/** One name for one file, whichever links lead to it. */
+function realFile(file: string): string {
+  return existsSync(file) ? realpathSync(file) : join(realpathSync(dirname(file)), basename(file));
+}
+
+function configure(database: Database.Database, synchronous: ConnectionOptions['synchronous']): void {
+  database.pragma('journal_mode = WAL');
+  database.pragma(`synchronous = ${synchronous.toUpperCase()}`);
+  database.pragma(`cache_size = -${CACHE_KIB}`);
+  database.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
+}
+
+function migrate(database: Database.Database, logger: Logger): void {
+  const version = requireOwnVersion(database);
+  const apply = database.transaction(() => {
+    for (const sql of MIGRATIONS.slice(version)) database.exec(sql);
+    database.pragma(`application_id = ${APPLICATION_ID}`);
+    database.pragma(`user_version = ${MIGRATIONS.length}`);
+  });
+  // Also when nothing is to be done: a database that cannot be written is refused here, not at the first task.
+  apply.immediate();
+  if (version > 0 && version < MIGRATIONS.length) {
+    logger.info('database schema upgraded', { from: version, to: MIGRATIONS.length });
+  }
+}
+
+/** The schema version of the file, 0 for an empty one. */
+function requireOwnVersion(database: Database.Database): number {
+  const version = numberPragma(database, 'user_version');
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
+  if (!isEmpty && numberPragma(database, 'application_id') !== APPLICATION_ID) {
+    throw new LangoError('storage', 'The file is a database of another program.', {
+      hint: 'Choose another data folder.',
+    });
+  }
+  if (version > MIGRATIONS.length) {
+    throw new LangoError(
+      'storage',
+      `The database was made by a newer version of Lango: schema ${version} > ${MIGRATIONS.length}.`,
+      { hint: 'Start that version or a later one, or choose another data folder.' },
+    );
+  }
+  return version;
+}
+
+function numberPragma(database: Database.Database, name: string): number {
+  return Number(database.pragma(name, { simple: true }));
+}
+
+function nodeIdOf(database: Database.Database): string {
+  database.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('node', ?)").run(newId());
+  return database.prepare<[], string>("SELECT value FROM meta WHERE key = 'node'").pluck().get() ?? '';
+}
+
+function withFile(error: LangoError, file: string): LangoError {
+  return new LangoError('storage', error.message, {
+    hint: `${error.hint ?? ''} The database is ${file}.`.trimStart(),
+    cause: error.cause ?? error,
+  });
+}

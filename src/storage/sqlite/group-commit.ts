@@ -1,0 +1,98 @@
+import type Database from 'better-sqlite3';
+import type { LangoError } from '../../core/errors.js';
+import { errorText, isLangoError } from '../../core/errors.js';
+import type { Logger } from '../../core/logger.js';
+import { storageError } from './failure.js';
+
+/**
+ * What one caller wants to write. It may run twice (the first run is rolled back then), so it keeps its
+ * hands off everything but the database. When it throws a `LangoError` it has written nothing.
+ * `touch` names a task that got events.
+ */
+export type Work<Result> = (touch: (taskId: string) => void) => Result;
+
+interface Pending {
+  readonly work: Work<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: LangoError) => void;
+}
+
+/**
+ * Runs all writes of one turn of the event loop in one transaction and settles each of their promises
+ * after the commit. Writes run in the order they were asked for.
+ */
+export class GroupCommit {
+  readonly #transact: (group: readonly Pending[], touched: Set<string>) => readonly (() => void)[];
+  readonly #listeners = new Set<(taskId: string) => void>();
+  readonly #logger: Logger;
+  #pending: Pending[] = [];
+
+  constructor(database: Database.Database, logger: Logger) {
+    this.#logger = logger;
+    const transaction = database.transaction((group: readonly Pending[], touched: Set<string>) => {
+      const touch = (taskId: string) => touched.add(taskId);
+      return group.map((pending) => attempt(pending, touch));
+    });
+    this.#transact = (group, touched) => transaction.immediate(group, touched);
+  }
+
+  run<Result>(work: Work<Result>): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      if (this.#pending.length === 0) setImmediate(() => this.flush());
+      this.#pending.push({ work, resolve: (result) => resolve(result as Result), reject });
+    });
+  }
+
+  /** Commits what waits, now. Never throws. */
+  flush(): void {
+    const group = this.#pending;
+    if (group.length === 0) return;
+    this.#pending = [];
+    const touched = new Set<string>();
+    for (const settle of this.#commit(group, touched)) settle();
+    for (const taskId of touched) this.#announce(taskId);
+  }
+
+  /** Called after commit, once per task that got events. Returns the way to stop. */
+  onCommit(listener: (taskId: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** One bad write must not fail its neighbors: after a failure each gets a transaction of its own. */
+  #commit(group: readonly Pending[], touched: Set<string>): readonly (() => void)[] {
+    const touchedHere = new Set<string>();
+    try {
+      const settled = this.#transact(group, touchedHere);
+      touchedHere.forEach((taskId) => touched.add(taskId));
+      return settled;
+    } catch (error) {
+      const [only, ...others] = group;
+      if (only === undefined) return [];
+      if (others.length > 0) return group.flatMap((pending) => this.#commit([pending], touched));
+      this.#logger.error('a write failed', { error: errorText(error) });
+      return [() => only.reject(storageError(error))];
+    }
+  }
+
+  #announce(taskId: string): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(taskId);
+      } catch (error) {
+        this.#logger.error('a listener for new events failed', { taskId, error: errorText(error) });
+      }
+    }
+  }
+}
+
+/** Runs one write inside a transaction; what the caller is told waits for the commit. */
+function attempt(pending: Pending, touch: (taskId: string) => void): () => void {
+  try {
+    const result = pending.work(touch);
+    return () => pending.resolve(result);
+  } catch (error) {
+    if (!isLangoError(error)) throw error;
+    return () => pending.reject(error);
+  }
+}

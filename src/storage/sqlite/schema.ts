@@ -1,0 +1,77 @@
+/**
+ * Each entry takes the database from the version of its index to the next one. Entries are never
+ * edited once released: a change of the schema is a new entry.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    context TEXT NOT NULL,
+    UNIQUE (tenant, owner, agent, context)
+  ) STRICT;
+
+  CREATE TABLE tasks (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    context TEXT NOT NULL,
+    parent TEXT,
+    session INTEGER NOT NULL,
+    authority TEXT NOT NULL,
+    state TEXT NOT NULL,
+    status_message TEXT,
+    status_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    head INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    lease_by TEXT,
+    lease_until INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    cancel_requested INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Lists: all of an agent's tasks, those in one state, those of one context.
+  CREATE INDEX tasks_by_status ON tasks (tenant, owner, agent, status_at, id);
+  CREATE INDEX tasks_by_state ON tasks (tenant, owner, agent, state, status_at, id);
+  CREATE INDEX tasks_by_session ON tasks (session, status_at, id, state);
+  -- What claim looks through: unfinished and not waiting for a person.
+  CREATE INDEX tasks_live ON tasks (id, agent) WHERE state IN ('submitted', 'working');
+
+  CREATE TABLE events (
+    task TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    author TEXT,
+    type TEXT NOT NULL,
+    session INTEGER,
+    body TEXT NOT NULL,
+    PRIMARY KEY (task, seq)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The conversation of a session; other events have no session.
+  CREATE INDEX events_by_session ON events (session, task, seq) WHERE session IS NOT NULL;
+
+  CREATE TABLE inbox (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    task TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, agent, message_id)
+  ) STRICT, WITHOUT ROWID;
+  `,
+];
+
+/** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */
+export const APPLICATION_ID = 0x4c4e474f;

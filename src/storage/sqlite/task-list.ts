@@ -1,0 +1,64 @@
+import type Database from 'better-sqlite3';
+import type { TaskPage, TaskQuery } from '../../core/journal.js';
+import type { Scope } from '../../core/task.js';
+import { parsePageToken, toPageToken } from '../page-token.js';
+import type { TaskRow } from '../rows.js';
+import { toTaskRecord } from '../rows.js';
+
+interface Condition {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+/**
+ * Reads one page of a caller's tasks. Each combination of filters is one SQL text, prepared at its first
+ * use, and walks one index in the order of the page.
+ */
+export function taskLister(database: Database.Database): (scope: Scope, query: TaskQuery) => TaskPage {
+  const prepared = new Map<string, Database.Statement<unknown[]>>();
+  const prepare = (sql: string) => {
+    const statement = prepared.get(sql) ?? database.prepare(sql);
+    prepared.set(sql, statement);
+    return statement;
+  };
+  return (scope, query) => {
+    const filters = filtersOf(scope, query);
+    const total = prepare(`SELECT count(*) AS total FROM tasks ${where(filters)}`);
+    const onPage = [...filters, ...startOf(query)];
+    const page = prepare(`SELECT * FROM tasks ${where(onPage)} ORDER BY status_at DESC, id DESC LIMIT ?`);
+    const { total: totalSize } = total.get(...valuesOf(filters)) as { total: number };
+    const rows = page.all(...valuesOf(onPage), query.pageSize + 1) as TaskRow[];
+    const tasks = rows.slice(0, query.pageSize);
+    const last = rows.length > tasks.length ? tasks.at(-1) : undefined;
+    const nextPageToken = last ? toPageToken({ statusAt: last.status_at, taskId: last.id }) : '';
+    return { tasks: tasks.map(toTaskRecord), nextPageToken, totalSize };
+  };
+}
+
+function filtersOf(scope: Scope, query: TaskQuery): readonly Condition[] {
+  const owned = [scope.tenant, scope.owner, query.agent];
+  const filters: Condition[] = [];
+  if (query.contextId === undefined) {
+    filters.push({ sql: 'tenant = ? AND owner = ? AND agent = ?', values: owned });
+  } else {
+    const session = 'SELECT id FROM sessions WHERE tenant = ? AND owner = ? AND agent = ? AND context = ?';
+    filters.push({ sql: `session = (${session})`, values: [...owned, query.contextId] });
+  }
+  if (query.state !== undefined) filters.push({ sql: 'state = ?', values: [query.state] });
+  if (query.statusFrom !== undefined) filters.push({ sql: 'status_at >= ?', values: [query.statusFrom] });
+  return filters;
+}
+
+function startOf(query: TaskQuery): readonly Condition[] {
+  if (query.pageToken === undefined || query.pageToken === '') return [];
+  const { statusAt, taskId } = parsePageToken(query.pageToken);
+  return [{ sql: '(status_at, id) < (?, ?)', values: [statusAt, taskId] }];
+}
+
+function where(conditions: readonly Condition[]): string {
+  return `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`;
+}
+
+function valuesOf(conditions: readonly Condition[]): (string | number)[] {
+  return conditions.flatMap(({ values }) => values);
+}

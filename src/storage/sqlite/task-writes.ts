@@ -1,0 +1,186 @@
+import { LangoError } from '../../core/errors.js';
+import { NO_USAGE } from '../../core/model.js';
+import type { AcceptOutcome, Fence, NewInput, NewTask } from '../../core/store.js';
+import { LEASE_MS } from '../../core/store.js';
+import type { EventBody, Scope, TaskRecord } from '../../core/task.js';
+import { isTerminal } from '../../core/task.js';
+import type { EncodedEvent, TaskChange, TaskRow } from '../rows.js';
+import { CALLER_AUTHOR, encodeEvent, toTaskRecord } from '../rows.js';
+import type { Statements } from './statements.js';
+
+/** What every write needs. All of these run inside a transaction, and write nothing when they throw. */
+export interface WriteContext {
+  readonly statements: Statements;
+  /** The store's clock at this write, in milliseconds since the epoch. */
+  readonly now: number;
+  /** Names a task that got events. */
+  readonly touch: (taskId: string) => void;
+}
+
+export function acceptTask(context: WriteContext, entry: NewTask, event: EncodedEvent): AcceptOutcome {
+  const earlier = earlierOutcome(context, entry);
+  if (earlier) return earlier;
+  const { now, statements } = context;
+  const { tenant, owner } = entry.scope;
+  const row: TaskRow = {
+    id: entry.id,
+    tenant,
+    owner,
+    agent: entry.agent,
+    context: entry.contextId,
+    parent: entry.parentTaskId ?? null,
+    session: sessionOf(context, entry),
+    authority: JSON.stringify(entry.grant),
+    state: 'submitted',
+    status_message: null,
+    status_at: now,
+    created_at: now,
+    head: 1,
+    epoch: 1,
+    lease_by: entry.lease ?? null,
+    lease_until: entry.lease === undefined ? 0 : now + LEASE_MS,
+    attempts: 0,
+    cancel_requested: 0,
+  };
+  statements.insertTask.run(row);
+  return settleAccepted(context, { entry, row, event, leased: entry.lease !== undefined });
+}
+
+export function addInput(
+  context: WriteContext,
+  entry: NewInput,
+  event: EncodedEvent,
+): AcceptOutcome | { readonly kind: 'not-found' | 'already-ended' } {
+  const earlier = earlierOutcome(context, entry);
+  if (earlier) return earlier;
+  const task = context.statements.task.get(entry.taskId, entry.scope.tenant, entry.scope.owner);
+  if (task?.agent !== entry.agent) return { kind: 'not-found' };
+  if (isTerminal(task.state)) return { kind: 'already-ended' };
+  const idle = isIdle(task, context.now);
+  const leased = entry.lease !== undefined && idle;
+  const row: TaskRow = {
+    ...task,
+    ...(idle ? ({ state: 'submitted', status_message: null, status_at: context.now } as const) : {}),
+    head: task.head + 1,
+    ...(leased ? { epoch: task.epoch + 1, lease_by: entry.lease, lease_until: context.now + LEASE_MS } : {}),
+  };
+  context.statements.saveTask.run(row);
+  return settleAccepted(context, { entry, row, event, leased });
+}
+
+/** Resolves with the new head; throws `LangoError` `fenced` when the task is another's or has ended. */
+export function appendEvents(
+  context: WriteContext,
+  fence: Fence,
+  { change, events }: { readonly change: TaskChange; readonly events: readonly EncodedEvent[] },
+): number {
+  const { statements, now } = context;
+  const leaseUntil = now + LEASE_MS;
+  const advanced =
+    change.state === undefined
+      ? statements.advance.get(events.length, leaseUntil, fence.taskId, fence.epoch)
+      : statements.advanceTo.get({
+          id: fence.taskId,
+          epoch: fence.epoch,
+          count: events.length,
+          state: change.state,
+          statusMessage: change.statusMessage,
+          at: now,
+          runStarts: change.runStarts,
+          leaseUntil,
+          endsRun: change.endsRun ? 1 : 0,
+        });
+  if (!advanced) {
+    throw new LangoError('fenced', 'The task has ended, or somebody else works on it now.');
+  }
+  insertEvents(context, { id: fence.taskId, ...advanced }, events);
+  return advanced.head;
+}
+
+/** Ends an idle task at once, and asks the worker of a leased one. Undefined when it is not in this scope. */
+export function cancelTask(context: WriteContext, scope: Scope, taskId: string): TaskRecord | undefined {
+  const task = context.statements.task.get(taskId, scope.tenant, scope.owner);
+  if (!task) return undefined;
+  if (isTerminal(task.state)) return toTaskRecord(task);
+  if (isIdle(task, context.now)) return endCanceled(context, task);
+  if (task.cancel_requested === 1) return toTaskRecord(task);
+  const row: TaskRow = { ...task, head: task.head + 1, cancel_requested: 1 };
+  return saveWithEvent(context, row, { author: CALLER_AUTHOR, body: { type: 'cancel-request' } });
+}
+
+/** The epoch rises, so that a worker whose lease ran out learns of it. */
+function endCanceled(context: WriteContext, task: TaskRow): TaskRecord {
+  const row: TaskRow = {
+    ...task,
+    state: 'canceled',
+    status_message: null,
+    status_at: context.now,
+    head: task.head + 1,
+    epoch: task.epoch + 1,
+    lease_by: null,
+    lease_until: 0,
+  };
+  const body: EventBody = { type: 'run-end', state: 'canceled', usage: NO_USAGE };
+  return saveWithEvent(context, row, { author: task.agent, body });
+}
+
+function saveWithEvent(
+  context: WriteContext,
+  row: TaskRow,
+  event: { readonly author: string; readonly body: EventBody },
+): TaskRecord {
+  context.statements.saveTask.run(row);
+  insertEvents(context, row, [encodeEvent(event)]);
+  return toTaskRecord(row);
+}
+
+function earlierOutcome(context: WriteContext, entry: NewTask | NewInput): AcceptOutcome | undefined {
+  const { tenant, owner } = entry.scope;
+  const sent = context.statements.inbox.get(tenant, owner, entry.agent, entry.message.id);
+  if (!sent) return undefined;
+  const task = context.statements.task.get(sent.task, tenant, owner);
+  if (!task || sent.request_hash !== entry.requestHash) return { kind: 'conflict' };
+  return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
+}
+
+interface AcceptedInput {
+  readonly entry: NewTask | NewInput;
+  readonly row: TaskRow;
+  readonly event: EncodedEvent;
+  readonly leased: boolean;
+}
+
+function settleAccepted(context: WriteContext, { entry, row, event, leased }: AcceptedInput): AcceptOutcome {
+  const { id, head, tenant, owner, agent } = row;
+  const { insertInbox } = context.statements;
+  insertInbox.run(tenant, owner, agent, entry.message.id, entry.requestHash, id, head);
+  insertEvents(context, row, [event]);
+  return { kind: 'accepted', task: toTaskRecord(row), seq: head, leased };
+}
+
+function sessionOf({ statements }: WriteContext, entry: NewTask): number {
+  const { tenant, owner } = entry.scope;
+  const found = statements.session.get(tenant, owner, entry.agent, entry.contextId);
+  const session = found ?? statements.insertSession.get(tenant, owner, entry.agent, entry.contextId);
+  if (session === undefined) throw new TypeError('INSERT … RETURNING gave no session');
+  return session;
+}
+
+/** Writes events whose numbers end at the head that the task's row has already got. */
+function insertEvents(
+  { statements, now, touch }: WriteContext,
+  task: { readonly id: string; readonly head: number; readonly session: number },
+  events: readonly EncodedEvent[],
+): void {
+  let seq = task.head - events.length;
+  for (const { author, type, body, inSession } of events) {
+    seq += 1;
+    statements.insertEvent.run(task.id, seq, now, author, type, inSession ? task.session : null, body);
+  }
+  if (events.length > 0) touch(task.id);
+}
+
+/** Nobody works on it: it was never leased, was given back, or its worker went silent. */
+function isIdle(task: TaskRow, now: number): boolean {
+  return task.lease_by === null || task.lease_until <= now;
+}

@@ -1,0 +1,27 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../../src/core/logger.js';
+import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+import type { OpenStore } from '../suites/task-store-fixtures.js';
+import { taskStoreSuite } from '../suites/task-store.js';
+
+const FIRST_MS = Date.UTC(2026, 10, 21);
+
+function open(file: string, dispose: () => Promise<void>) {
+  let clock = FIRST_MS;
+  const now = () => clock;
+  const advance = async (ms: number) => void (clock += ms);
+  const store = openSqliteStore({ file, synchronous: 'normal', logger: silentLogger, now });
+  return { store, advance, dispose };
+}
+
+const openInMemory: OpenStore = async () => open(':memory:', async () => undefined);
+
+const openOnFile: OpenStore = async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'lango-store-'));
+  return open(join(folder, 'lango.db'), () => rm(folder, { recursive: true }));
+};
+
+taskStoreSuite('sqlite in memory', openInMemory);
+taskStoreSuite('sqlite on a file', openOnFile);

@@ -1,0 +1,195 @@
+import { describe, expect, it } from '@jest/globals';
+import { newId } from '../../src/core/ids.js';
+import type { StoreUnderTest } from './task-store-fixtures.js';
+import {
+  acceptOne,
+  ALICE,
+  ALICE_ELSEWHERE,
+  BOB,
+  fenceOf,
+  message,
+  newInput,
+  newTask,
+  readAll,
+  reload,
+  runEnd,
+  taskOf,
+  typesOf,
+} from './task-store-fixtures.js';
+
+export function acceptCases(get: () => StoreUnderTest): void {
+  describe('accept', () => {
+    it('keeps the task and its first event as they were given', async () => {
+      const { store } = get();
+      const entry = newTask({
+        parentTaskId: newId(),
+        grant: { chain: ['lango-orchestrator@home'], depth: 2, deadline: 5, tokens: 9, tools: ['fs_read'] },
+      });
+      const outcome = await store.accept(entry);
+      expect(outcome).toMatchObject({ kind: 'accepted', seq: 1, leased: false });
+      const task = taskOf(outcome);
+      expect(task).toMatchObject({
+        ...{ id: entry.id, tenant: '', owner: 'alice', agent: entry.agent, contextId: entry.contextId },
+        ...{ parentTaskId: entry.parentTaskId, grant: entry.grant, state: 'submitted', head: 1, attempts: 0 },
+      });
+      expect(task.statusMessage).toBeUndefined();
+      expect(await store.get(ALICE, entry.id)).toEqual(task);
+      expect(await readAll(store, task)).toEqual([
+        {
+          taskId: entry.id,
+          seq: 1,
+          at: task.createdAt,
+          author: 'user',
+          body: { type: 'message', message: entry.message },
+        },
+      ]);
+    });
+
+    it('gives the same task for a message that is sent again', async () => {
+      const { store } = get();
+      const entry = newTask();
+      const first = await store.accept(entry);
+      const again = await store.accept({ ...entry, id: newId(), lease: 'worker-2' });
+      expect(again).toEqual({ kind: 'repeated', task: taskOf(first), seq: 1 });
+      expect(await typesOf(store, taskOf(first))).toEqual(['message']);
+    });
+
+    it('refuses a message id that comes again with other content', async () => {
+      const { store } = get();
+      const entry = newTask();
+      await store.accept(entry);
+      const other = newTask({ message: message('something else', entry.message.id) });
+      expect(await store.accept(other)).toEqual({ kind: 'conflict' });
+      expect(await store.get(ALICE, other.id)).toBeUndefined();
+    });
+
+    it('makes one task of 50 sends of the same message at once', async () => {
+      const { store } = get();
+      const sent = message('once only');
+      const outcomes = await Promise.all(
+        Array.from({ length: 50 }, () => store.accept(newTask({ message: sent }))),
+      );
+      expect(new Set(outcomes.map((outcome) => taskOf(outcome).id)).size).toBe(1);
+      expect(outcomes.filter((outcome) => outcome.kind === 'accepted')).toHaveLength(1);
+    });
+
+    it('tells apart the same message id of another owner, tenant or agent', async () => {
+      const { store } = get();
+      const sent = message('hello');
+      const outcomes = await Promise.all([
+        store.accept(newTask({ message: sent })),
+        store.accept(newTask({ message: sent, scope: BOB })),
+        store.accept(newTask({ message: sent, scope: ALICE_ELSEWHERE })),
+        store.accept(newTask({ message: sent, agent: 'librarian' })),
+      ]);
+      expect(outcomes.map((outcome) => outcome.kind)).toEqual(Array(4).fill('accepted'));
+      expect(new Set(outcomes.map((outcome) => taskOf(outcome).id)).size).toBe(4);
+    });
+
+    it('does not fail its neighbors when the database refuses one', async () => {
+      const { store } = get();
+      const id = newId();
+      const [before, twin, after] = await Promise.allSettled([
+        store.accept(newTask({ id })),
+        store.accept(newTask({ id })),
+        store.accept(newTask()),
+      ]);
+      expect(before).toMatchObject({ status: 'fulfilled', value: { kind: 'accepted' } });
+      expect(twin).toMatchObject({ status: 'rejected', reason: { code: 'storage' } });
+      expect(after).toMatchObject({ status: 'fulfilled', value: { kind: 'accepted' } });
+    });
+
+    it('keeps contexts, owners and texts of any length and script', async () => {
+      const { store } = get();
+      const contextId = Array.from({ length: 300 }, () => newId()).join(' ');
+      const scope = { tenant: 'テナント', owner: "o'brien; DROP TABLE tasks --" };
+      const text = 'naïve 漢字 🦜 \u0000 \u2028 \ud800 end';
+      const task = await acceptOne(store, { contextId, scope, message: message(text, 'ид-1') });
+      expect((await reload(store, task)).contextId).toBe(contextId);
+      expect((await readAll(store, task))[0]?.body).toMatchObject({ message: message(text, 'ид-1') });
+      const twin = await acceptOne(store, { contextId, scope });
+      expect(await store.list(scope, { agent: task.agent, contextId, pageSize: 5 })).toMatchObject({
+        tasks: [{ id: twin.id }, { id: task.id }],
+        totalSize: 2,
+      });
+    });
+
+    it.each([
+      ['message.id', { message: message('x', 'a\0b') }],
+      ['contextId', { contextId: 'half \ud83d' }],
+      ['owner', { scope: { tenant: '', owner: '\0' } }],
+      ['tenant', { scope: { tenant: '\udc00', owner: 'alice' } }],
+    ])('refuses a %s that no database would give back', async (field, changes) => {
+      await expect(get().store.accept(newTask(changes))).rejects.toMatchObject({
+        code: 'invalid-input',
+        violations: [{ field }],
+      });
+    });
+
+    it('takes a message at the size limit and refuses a larger one, storing nothing', async () => {
+      const { store } = get();
+      const limit = 256 * 1024;
+      const frame = JSON.stringify({ type: 'message', message: message('') }).length;
+      const fits = await acceptOne(store, { message: message('x'.repeat(limit - frame)) });
+      expect((await readAll(store, fits))[0]?.body).toMatchObject({ type: 'message' });
+      const entry = newTask({ message: message('é'.repeat((limit - frame) / 2 + 1)) });
+      await expect(store.accept(entry)).rejects.toMatchObject({ code: 'too-large' });
+      expect(await store.get(ALICE, entry.id)).toBeUndefined();
+    });
+  });
+
+  describe('addInput', () => {
+    it('adds a message and makes the task submitted again', async () => {
+      const { store } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(task), [runEnd('input-required', 'which folder?')]);
+      const outcome = await store.addInput(newInput(task, { message: message('this one') }));
+      expect(outcome).toMatchObject({ kind: 'accepted', seq: 3, leased: false });
+      expect(taskOf(outcome)).toMatchObject({ state: 'submitted', head: 3 });
+      expect(taskOf(outcome).statusMessage).toBeUndefined();
+      expect(await reload(store, task)).toEqual(taskOf(outcome));
+      expect(await typesOf(store, task)).toEqual(['message', 'run-end', 'message']);
+    });
+
+    it('gives the same answer to a repeat, and refuses other content', async () => {
+      const { store } = get();
+      const task = await acceptOne(store);
+      const input = newInput(task);
+      await store.addInput(input);
+      expect(await store.addInput(input)).toMatchObject({ kind: 'repeated', seq: 2, task: { id: task.id } });
+      expect(await store.addInput({ ...input, requestHash: 'other' })).toEqual({ kind: 'conflict' });
+      expect(await typesOf(store, task)).toEqual(['message', 'message']);
+    });
+
+    it('answers a repeat also after the task has ended', async () => {
+      const { store } = get();
+      const task = await acceptOne(store);
+      const input = newInput(task);
+      await store.addInput(input);
+      await store.append(fenceOf(task), [runEnd('completed')]);
+      expect(await store.addInput(input)).toMatchObject({ kind: 'repeated', task: { state: 'completed' } });
+    });
+
+    it.each(['completed', 'failed', 'canceled', 'rejected'] as const)(
+      'refuses a message to a task that is %s',
+      async (state) => {
+        const { store } = get();
+        const task = await acceptOne(store, { lease: 'worker' });
+        await store.append(fenceOf(task), [runEnd(state)]);
+        expect(await store.addInput(newInput(task))).toEqual({ kind: 'already-ended' });
+        expect(await typesOf(store, task)).toEqual(['message', 'run-end']);
+      },
+    );
+
+    it('does not find the task of somebody else, of another agent, or one that never was', async () => {
+      const { store } = get();
+      const task = await acceptOne(store);
+      const missing = { kind: 'not-found' };
+      expect(await store.addInput(newInput(task, { scope: BOB }))).toEqual(missing);
+      expect(await store.addInput(newInput(task, { scope: ALICE_ELSEWHERE }))).toEqual(missing);
+      expect(await store.addInput(newInput(task, { agent: 'librarian' }))).toEqual(missing);
+      expect(await store.addInput(newInput(task, { taskId: newId() }))).toEqual(missing);
+      expect(await typesOf(store, task)).toEqual(['message']);
+    });
+  });
+}

@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { LEASE_MS } from '../../src/core/store.js';
+import type { StoreUnderTest } from './task-store-fixtures.js';
+import {
+  acceptOne,
+  AGENT,
+  BOB,
+  delta,
+  fenceOf,
+  newInput,
+  newTask,
+  reload,
+  RUN_START,
+  runEnd,
+  taskOf,
+} from './task-store-fixtures.js';
+
+export function leaseCases(get: () => StoreUnderTest): void {
+  const claimIds = async (worker: string, limit = 10) =>
+    (await get().store.claim(worker, [AGENT], limit)).map((task) => task.id);
+
+  describe('claim', () => {
+    it('takes tasks that nobody works on, oldest first, with a new epoch', async () => {
+      const { store } = get();
+      const tasks = [await acceptOne(store), await acceptOne(store, { scope: BOB }), await acceptOne(store)];
+      const claimed = await store.claim('worker', [AGENT], 2);
+      expect(claimed.map((task) => task.id)).toEqual([tasks[0]!.id, tasks[1]!.id]);
+      expect(claimed[0]).toEqual({ ...tasks[0], epoch: tasks[0]!.epoch + 1 });
+      expect(await reload(store, tasks[0]!)).toEqual(claimed[0]);
+      expect(await claimIds('worker')).toEqual([tasks[2]!.id]);
+    });
+
+    it('never gives one task to two workers', async () => {
+      const { store } = get();
+      for (let count = 0; count < 12; count += 1) await acceptOne(store);
+      const shares = await Promise.all(['a', 'b', 'c', 'd'].map((worker) => claimIds(worker, 4)));
+      expect(shares.flat()).toHaveLength(12);
+      expect(new Set(shares.flat()).size).toBe(12);
+    });
+
+    it('takes tasks of the named agents only', async () => {
+      const { store } = get();
+      const task = await acceptOne(store, { agent: 'librarian' });
+      expect(await store.claim('worker', [], 10)).toEqual([]);
+      expect(await store.claim('worker', ['operator', 'vault'], 10)).toEqual([]);
+      const claimed = await store.claim('worker', ['vault', 'librarian'], 10);
+      expect(claimed.map(({ id }) => id)).toEqual([task.id]);
+    });
+
+    it('leaves alone what is leased, waits for a person, or has ended', async () => {
+      const { store, advance } = get();
+      await acceptOne(store, { lease: 'worker' });
+      expect(await claimIds('other')).toEqual([]);
+      for (const state of ['input-required', 'auth-required', 'completed', 'canceled'] as const) {
+        const task = await acceptOne(store, { lease: 'worker', scope: BOB });
+        await store.append(fenceOf(task), [RUN_START, runEnd(state)]);
+      }
+      await advance(LEASE_MS * 10);
+      expect(await claimIds('other')).toHaveLength(1);
+    });
+
+    it('takes a task over once its lease ran out, and fences the old worker', async () => {
+      const { store, advance } = get();
+      const task = await acceptOne(store, { lease: 'gone' });
+      await store.append(fenceOf(task), [RUN_START]);
+      await advance(LEASE_MS - 1);
+      expect(await claimIds('other')).toEqual([]);
+      await advance(1);
+      const [taken] = await store.claim('other', [AGENT], 1);
+      expect(taken).toMatchObject({ id: task.id, state: 'working', epoch: task.epoch + 1 });
+      await expect(store.append(fenceOf(task), [delta('zombie')])).rejects.toMatchObject({ code: 'fenced' });
+      expect(await store.append(fenceOf(taken!), [delta('mine')])).toBe(3);
+    });
+  });
+
+  describe('leases', () => {
+    it('go to the worker that accept and addInput name', async () => {
+      const { store } = get();
+      const outcome = await store.accept(newTask({ lease: 'worker' }));
+      expect(outcome).toMatchObject({ kind: 'accepted', leased: true });
+      const task = taskOf(outcome);
+      await store.append(fenceOf(task), [runEnd('input-required', 'which?')]);
+      const answered = await store.addInput(newInput(task, { lease: 'worker-2' }));
+      expect(answered).toMatchObject({ kind: 'accepted', leased: true, task: { epoch: task.epoch + 1 } });
+      expect(await claimIds('other')).toEqual([]);
+      await expect(store.append(fenceOf(task), [delta('old run')])).rejects.toMatchObject({ code: 'fenced' });
+      expect(await store.append(fenceOf(taskOf(answered)), [RUN_START])).toBe(4);
+    });
+
+    it('are not taken by addInput while somebody works on the task', async () => {
+      const { store, advance } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      const outcome = await store.addInput(newInput(task, { lease: 'other' }));
+      expect(outcome).toMatchObject({ kind: 'accepted', leased: false, task: { epoch: task.epoch } });
+      expect(await store.append(fenceOf(task), [delta('still mine')])).toBe(3);
+      await advance(LEASE_MS);
+      expect(await store.addInput(newInput(task, { lease: 'other' }))).toMatchObject({ leased: true });
+      await expect(store.append(fenceOf(task), [delta('zombie')])).rejects.toMatchObject({ code: 'fenced' });
+    });
+
+    it('live on with each append', async () => {
+      const { store, advance } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      await advance(LEASE_MS - 1);
+      await store.append(fenceOf(task), [delta('x')]);
+      await advance(LEASE_MS - 1);
+      await store.append(fenceOf(task), [RUN_START]);
+      await advance(LEASE_MS - 1);
+      expect(await claimIds('other')).toEqual([]);
+      await advance(1);
+      expect(await claimIds('other')).toEqual([task.id]);
+    });
+
+    it('live on by renew, which names those that are lost', async () => {
+      const { store, advance } = get();
+      const kept = await acceptOne(store, { lease: 'worker' });
+      const ended = await acceptOne(store, { lease: 'worker' });
+      const taken = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(ended), [runEnd('completed')]);
+      await advance(LEASE_MS - 1);
+      expect(await store.renew('worker', [kept.id])).toEqual([]);
+      await advance(1);
+      expect(await claimIds('other')).toEqual([taken.id]);
+      expect(await store.renew('worker', [kept.id, ended.id, taken.id, 'nobody'])).toEqual([
+        ended.id,
+        taken.id,
+        'nobody',
+      ]);
+    });
+
+    it('are given back by release, all of one worker and no others', async () => {
+      const { store } = get();
+      const mine = [await acceptOne(store, { lease: 'worker' }), await acceptOne(store, { lease: 'worker' })];
+      await acceptOne(store, { lease: 'other' });
+      await store.release('worker');
+      await expect(store.append(fenceOf(mine[0]!), [delta('late')])).rejects.toMatchObject({
+        code: 'fenced',
+      });
+      expect(await claimIds('next')).toEqual(mine.map((task) => task.id));
+    });
+
+    it('are over with the run', async () => {
+      const { store } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(task), [RUN_START, runEnd('input-required', 'which?')]);
+      expect(await store.renew('worker', [task.id])).toEqual([task.id]);
+      await store.addInput(newInput(task));
+      expect(await claimIds('other')).toEqual([task.id]);
+    });
+  });
+}

@@ -1,0 +1,183 @@
+import { describe, expect, it } from '@jest/globals';
+import type { TaskRecord } from '../../src/core/task.js';
+import type { StoreUnderTest } from './task-store-fixtures.js';
+import {
+  acceptOne,
+  AGENT,
+  ALICE,
+  ALICE_ELSEWHERE,
+  BOB,
+  delta,
+  fenceOf,
+  message,
+  newInput,
+  newTask,
+  readAll,
+  RUN_START,
+  runEnd,
+  scopeOf,
+  turnEnd,
+  upTo,
+} from './task-store-fixtures.js';
+
+export function readCases(get: () => StoreUnderTest): void {
+  describe('get and read', () => {
+    it('do not find the task of somebody else', async () => {
+      const { store } = get();
+      const task = await acceptOne(store);
+      expect(await store.get(ALICE, task.id)).toEqual(task);
+      expect(await store.get(BOB, task.id)).toBeUndefined();
+      expect(await store.get(ALICE_ELSEWHERE, task.id)).toBeUndefined();
+      expect(await store.get(ALICE, 'nobody')).toBeUndefined();
+      expect(await store.read('nobody', 0, 10)).toEqual([]);
+    });
+
+    it('give events after a cursor, in order, at most the limit', async () => {
+      const { store } = get();
+      const task = await acceptOne(store);
+      await store.append(
+        fenceOf(task),
+        upTo(19).map((n) => delta(String(n))),
+      );
+      const seqs = async (after: number, limit: number) =>
+        (await store.read(task.id, after, limit)).map((event) => event.seq);
+      expect(await seqs(0, 3)).toEqual([1, 2, 3]);
+      expect(await seqs(17, 64)).toEqual([18, 19, 20]);
+      expect(await seqs(20, 64)).toEqual([]);
+      expect(await seqs(500, 64)).toEqual([]);
+    });
+  });
+
+  describe('readSession', () => {
+    /** A task of the session that said one thing and ended. */
+    const talk = async (text: string, changes: Parameters<typeof newTask>[0] = {}): Promise<TaskRecord> => {
+      const { store } = get();
+      const task = await acceptOne(store, { message: message(`ask ${text}`), lease: 'worker', ...changes });
+      await store.append(fenceOf(task), [
+        RUN_START,
+        delta(text),
+        turnEnd(`answer ${text}`),
+        runEnd('completed'),
+      ]);
+      return task;
+    };
+    const textsOf = async (task: TaskRecord, limit: number) =>
+      (await get().store.readSession(task, limit)).map(({ body }) => {
+        if (body.type === 'message')
+          return body.message.parts.map((part) => 'text' in part && part.text).join();
+        return body.type === 'turn-end'
+          ? body.content.map((part) => 'text' in part && part.text).join()
+          : body.type;
+      });
+
+    it('gives the conversation of earlier tasks, oldest first, and nothing of the task itself', async () => {
+      await talk('one');
+      await talk('two');
+      const task = await talk('three');
+      await talk('four');
+      expect(await textsOf(task, 100)).toEqual(['ask one', 'answer one', 'ask two', 'answer two']);
+    });
+
+    it('gives the newest when there are more than the limit', async () => {
+      for (const n of upTo(30)) await talk(String(n));
+      const task = await talk('now');
+      expect(await textsOf(task, 3)).toEqual(['answer 29', 'ask 30', 'answer 30']);
+      expect(await textsOf(task, 1)).toEqual(['answer 30']);
+    });
+
+    it('is whole: events as they are in the log of their task', async () => {
+      const { store } = get();
+      const earlier = await talk('one');
+      const task = await talk('two');
+      const log = await readAll(store, earlier);
+      expect(await store.readSession(task, 10)).toEqual([log[0], log[3]]);
+    });
+
+    it('knows the follow-ups too', async () => {
+      const { store } = get();
+      const earlier = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(earlier), [runEnd('input-required', 'which?')]);
+      await store.addInput(newInput(earlier, { message: message('this one') }));
+      expect(await textsOf(await talk('next'), 10)).toEqual(['list the files', 'this one']);
+    });
+
+    it('never mixes contexts, agents, owners or tenants', async () => {
+      await talk('other context', { contextId: 'context-2' });
+      await talk('other agent', { agent: 'librarian' });
+      await talk('other owner', { scope: BOB });
+      await talk('other tenant', { scope: ALICE_ELSEWHERE });
+      const task = await talk('own');
+      expect(await textsOf(task, 100)).toEqual([]);
+    });
+  });
+
+  describe('onAppend', () => {
+    it('tells of every write that added events, after they can be read', async () => {
+      const { store } = get();
+      const seen: Promise<number>[] = [];
+      store.onAppend((taskId) => {
+        seen.push(store.read(taskId, 0, 100).then((events) => events.length));
+      });
+      const heads = async () => {
+        const lengths = await Promise.all(seen);
+        seen.length = 0;
+        return lengths;
+      };
+      const task = await acceptOne(store, { lease: 'worker' });
+      expect(await heads()).toEqual([1]);
+      await store.append(fenceOf(task), [RUN_START, delta('x')]);
+      expect(await heads()).toEqual([3]);
+      await store.addInput(newInput(task));
+      expect(await heads()).toEqual([4]);
+      await store.requestCancel(scopeOf(task), task.id);
+      expect(await heads()).toEqual([5]);
+      await store.requestCancel(scopeOf(task), task.id);
+      await store.renew('worker', [task.id]);
+      await expect(store.append({ taskId: task.id, epoch: 99 }, [delta('x')])).rejects.toThrow();
+      expect(await heads()).toEqual([]);
+    });
+
+    it('stops when told, and outlives a listener that throws', async () => {
+      const { store } = get();
+      const seen: string[] = [];
+      store.onAppend(() => {
+        throw new Error('a defect elsewhere');
+      });
+      const stop = store.onAppend((taskId) => seen.push(taskId));
+      const task = await acceptOne(store);
+      expect(seen).toEqual([task.id]);
+      stop();
+      await store.append(fenceOf(task), [delta('x')]);
+      expect(seen).toEqual([task.id]);
+    });
+  });
+
+  describe('close', () => {
+    it('keeps what was asked for before it', async () => {
+      const { store } = get();
+      const task = await acceptOne(store);
+      const appended = store.append(fenceOf(task), [delta('just in time')]);
+      await store.close();
+      expect(await appended).toBe(2);
+    });
+
+    it('makes every use after it a typed error, and may be called again', async () => {
+      const { store } = get();
+      const task = await acceptOne(store);
+      await store.close();
+      await store.close();
+      const closed = { code: 'storage' };
+      await expect(store.accept(newTask())).rejects.toMatchObject(closed);
+      await expect(store.addInput(newInput(task))).rejects.toMatchObject(closed);
+      await expect(store.append(fenceOf(task), [delta('x')])).rejects.toMatchObject(closed);
+      await expect(store.requestCancel(ALICE, task.id)).rejects.toMatchObject(closed);
+      await expect(store.claim('worker', [AGENT], 1)).rejects.toMatchObject(closed);
+      await expect(store.renew('worker', [task.id])).rejects.toMatchObject(closed);
+      await expect(store.release('worker')).rejects.toMatchObject(closed);
+      await expect(store.get(ALICE, task.id)).rejects.toMatchObject(closed);
+      await expect(store.list(ALICE, { agent: AGENT, pageSize: 1 })).rejects.toMatchObject(closed);
+      await expect(store.read(task.id, 0, 1)).rejects.toMatchObject(closed);
+      await expect(store.readSession(task, 1)).rejects.toMatchObject(closed);
+    });
+  });
+}
