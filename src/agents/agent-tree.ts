@@ -1,0 +1,193 @@
+import type { Agent, Peer, PeerDirectory } from '../core/agent.js';
+import { LangoError } from '../core/errors.js';
+import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
+import type { Logger } from '../core/logger.js';
+import type { ModelProvider, SystemBlock } from '../core/model.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, rootAgentName } from '../core/roster.js';
+import type { AgentSpec, Roster } from '../core/roster.js';
+import type { Tool } from '../core/tool.js';
+import { turnAway } from './admission.js';
+import { capabilityDescription, skillsOf } from './capabilities.js';
+import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
+import { Delegations, delegationRounds, sameMembers } from './delegation.js';
+import { EventsAdapter } from './events-adapter.js';
+import { note, runLoop } from './loop.js';
+import type { Equipment } from './loop.js';
+import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
+import { assertRoster, partitionTools } from './partition.js';
+import type { Additions, PromptTexts } from './prompts.js';
+import { flatAgentInstruction, runtimeBlocks, subAgentInstruction } from './prompts.js';
+import { toolFunction } from './tool-function.js';
+import { TRANSFER_NAME } from './transfer.js';
+
+export interface AgentTreeOptions {
+  readonly multiAgent: boolean;
+  readonly roster: Roster;
+  readonly tools: readonly Tool[];
+  readonly model: ModelProvider;
+  /** Whom the orchestrator may delegate to, local and remote alike. */
+  readonly peers: PeerDirectory;
+  /** Names this node in chains of delegation. */
+  readonly nodeId: string;
+  readonly limits: AgentLimits;
+  readonly approval: ApprovalPolicy;
+  readonly prompts: PromptTexts;
+  readonly logger: Logger;
+  readonly additions?: Additions;
+  /** The agents this node runs; absent: all. */
+  readonly publish?: readonly string[];
+}
+
+export interface AgentTree {
+  /** Undefined when this node does not publish it. */
+  readonly root: Agent | undefined;
+  readonly subAgents: readonly Agent[];
+  /** Names of tools that no agent owns. */
+  readonly unmatched: readonly string[];
+}
+
+/** Makes the agents of this node. Throws `invalid-config` on names that cannot stand together. */
+export function buildAgentTree(options: AgentTreeOptions): AgentTree {
+  assertTools(options.tools);
+  return options.multiAgent ? buildTeam(options) : buildFlat(options);
+}
+
+function buildFlat(options: AgentTreeOptions): AgentTree {
+  assertPublished(options.publish, [FLAT_AGENT_NAME]);
+  return { root: flatAgent(options), subAgents: [], unmatched: [] };
+}
+
+/** An agent for each spec that has tools or does without; what a spec owns is adapted for it and for nobody else. */
+function buildTeam(options: AgentTreeOptions): AgentTree {
+  const { roster, tools, publish, logger } = options;
+  assertRoster(roster);
+  assertPublished(publish, [ORCHESTRATOR_NAME, ...roster.map(({ name }) => name)]);
+  const runsHere = (name: string) => publish?.includes(name) ?? true;
+  const owned = partitionTools(tools, roster);
+  for (const { name } of owned.unmatched)
+    logger.warn(`no agent owns the tool ${name}: it is dead`, { tool: name });
+  const subAgents = roster
+    .filter((spec) => runsHere(spec.name))
+    .filter((spec) => spec.alwaysInclude || owned[spec.name]!.length > 0)
+    .map((spec) => subAgent(spec, owned[spec.name]!, options));
+  const root = runsHere(ORCHESTRATOR_NAME) ? orchestrator(options) : undefined;
+  return { root, subAgents, unmatched: owned.unmatched.map(({ name }) => name) };
+}
+
+function flatAgent(options: AgentTreeOptions): Agent {
+  const { tools, prompts } = options;
+  const system = stable(flatAgentInstruction(prompts));
+  const functions = [...tools.map((tool) => toolFunction(tool, options)), askUser];
+  return makeAgent(options, {
+    name: FLAT_AGENT_NAME,
+    description: described('One agent that answers and acts with all the tools of this server.', tools),
+    skills: skillsOf(tools),
+    open: () => () => ({ system, functions }),
+  });
+}
+
+function subAgent(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Agent {
+  const system = stable(subAgentInstruction(spec));
+  const functions = [...tools.map((tool) => toolFunction(tool, options)), declineRequest, askUser];
+  return makeAgent(options, {
+    name: spec.name,
+    description: described(spec.description, tools),
+    skills: skillsOf(tools),
+    open: () => () => ({ system, functions }),
+  });
+}
+
+/** It has no tools (requirement M2): nothing here could give it one. */
+function orchestrator(options: AgentTreeOptions): Agent {
+  const { peers } = options;
+  const instructionFor = instructionSource(options);
+  return makeAgent(options, {
+    name: ORCHESTRATOR_NAME,
+    description: 'Understands a request, has the agents of this server do it, and answers.',
+    skills: [],
+    open() {
+      const delegations = new Delegations(options);
+      return () => ({
+        system: [
+          ...stable(instructionFor(peers.list())),
+          ...(delegations.exhausted
+            ? [note('The rounds of delegation are used up: answer from what you have.')]
+            : []),
+        ],
+        functions: [delegations.transferFunction()],
+      });
+    },
+  });
+}
+
+/** The instruction for the peers there are, written anew only when they changed. */
+function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readonly Peer[]) => string {
+  let known: { readonly peers: readonly Peer[]; readonly text: string } | undefined;
+  return (peers) => {
+    if (!known || !sameMembers(known.peers, peers)) {
+      const rules = { roster, delegationRounds: delegationRounds(limits) };
+      known = { peers: [...peers], text: buildOrchestratorInstruction(peers, rules) };
+    }
+    return known.text;
+  };
+}
+
+interface AgentParts {
+  readonly name: string;
+  readonly description: string;
+  readonly skills: Agent['profile']['skills'];
+  /** Called once per run; what it gives is asked at each turn. */
+  readonly open: () => () => Equipment;
+}
+
+/** The newest entries of a session that a run reads. */
+const HISTORY_EVENTS = 200;
+
+function makeAgent(options: AgentTreeOptions, { open, ...profile }: AgentParts): Agent {
+  const { model, limits, nodeId, additions } = options;
+  const adapter = new EventsAdapter({
+    rootAgentName: rootAgentName(options.multiAgent),
+    historyTokens: limits.historyTokens,
+  });
+  return {
+    profile,
+    async run(run) {
+      const refusal = turnAway(run, nodeId, limits);
+      if (refusal) return refusal;
+      const history = adapter.toMessages(await run.history(HISTORY_EVENTS));
+      const added = await runtimeBlocks(run, additions);
+      const equipTurn = open();
+      const equip = (): Equipment => {
+        const { system, functions } = equipTurn();
+        return { system: [...system, ...added], functions };
+      };
+      return runLoop({ run, model, limits, history, equip });
+    },
+  };
+}
+
+function described(purpose: string, tools: readonly Tool[]): string {
+  return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
+}
+
+function stable(text: string): readonly SystemBlock[] {
+  return text === '' ? [] : [{ text, stable: true }];
+}
+
+/** A model knows functions by their names alone. */
+function assertTools(tools: readonly Tool[]): void {
+  const names = tools.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice) throw new LangoError('invalid-config', `two tools are named ${twice}`);
+  const taken = [TRANSFER_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
+  if (taken) throw new LangoError('invalid-config', `a tool cannot be named ${taken}`);
+}
+
+function assertPublished(publish: readonly string[] | undefined, known: readonly string[]): void {
+  const stranger = publish?.find((name) => !known.includes(name));
+  if (stranger === undefined) return;
+  const hint = `it can hold: ${known.join(', ')}`;
+  throw new LangoError('invalid-config', `a2a.publish names ${stranger}, which is no agent of this server`, {
+    hint,
+  });
+}

@@ -1,0 +1,218 @@
+import type { Peer, PeerEvent } from '../core/agent.js';
+import { errorText } from '../core/errors.js';
+import { hashJson } from '../core/json.js';
+import type { AgentLimits } from '../core/limits.js';
+import type { Message } from '../core/message.js';
+import { textPart } from '../core/message.js';
+import type { Usage } from '../core/model.js';
+import { NO_USAGE, addUsage } from '../core/model.js';
+import { findAnswer } from '../core/questions.js';
+import type { Run } from '../core/run.js';
+import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
+import { isInterrupted, narrowGrant } from '../core/task.js';
+import { cutText } from '../core/text.js';
+import type { Call, CallOutcome } from './agent-function.js';
+import { resultOf } from './agent-function.js';
+import { questionHash } from './asking.js';
+import { PeerRelay } from './peer-relay.js';
+import { carriedUserMessage } from './user-words.js';
+
+export interface Consultation {
+  readonly call: Call;
+  readonly agent: string;
+  readonly request: string;
+  /** Its answer is the user's answer. */
+  readonly final: boolean;
+  /** Undefined when it has left since it was asked. */
+  readonly peer: Peer | undefined;
+  readonly limits: AgentLimits;
+  readonly nodeId: string;
+  /** How many delegations share what is left of the budget. */
+  readonly roundSize: () => number;
+}
+
+type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
+
+/** One message to the peer and what came of it: the request, or a person's answer to the peer's question. */
+interface Exchange {
+  readonly step: string;
+  readonly message: Message;
+  readonly isAnswer: boolean;
+}
+
+/**
+ * Asks one agent and, while it waits for a person, hands on what the person says. Each exchange is a step of
+ * its own ("t1.c0", "t1.c0.x1", …) with the key of its message, so that nothing is asked or told twice.
+ */
+export async function consult(
+  consultation: Consultation,
+): Promise<{ readonly state: TaskState; readonly outcome: CallOutcome }> {
+  const { call } = consultation;
+  const told = new Set<string>();
+  const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
+  let exchange: Exchange = { step: call.step, message: requestMessage(consultation), isAnswer: false };
+  for (let number = 1; ; number += 1) {
+    const recorded = call.run.recorded(exchange.step)?.result;
+    const end =
+      recorded?.type === 'delegation-end' ? recorded : await converse(consultation, exchange, progress);
+    progress.used = addUsage(progress.used, end.usage);
+    if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(consultation, end) };
+    const word = nextWord(call.run, end.questions ?? [], told);
+    if (!word) return { state: end.state, outcome: waiting(end) };
+    told.add(word.id);
+    const message: Message = { id: hashJson([call.key, word.id]), role: 'user', parts: word.parts };
+    exchange = { step: `${call.step}.x${number}`, message, isAnswer: true };
+  }
+}
+
+/** What is known of the peer's task so far. */
+interface Progress {
+  taskId: string | undefined;
+  used: Usage;
+}
+
+async function converse(
+  consultation: Consultation,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<DelegationEnd> {
+  const { call, agent, request, final } = consultation;
+  const { run } = call;
+  const { step, message } = exchange;
+  if (!run.recorded(step)) {
+    const key = message.id;
+    await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
+  }
+  const relay = new PeerRelay({ run, step, agent, live: final });
+  const end = await watch(consultation, exchange, { relay, progress });
+  run.signal.throwIfAborted();
+  const questions = isInterrupted(end.state) ? questionsOf(consultation, step, end) : [];
+  for (const question of questions) {
+    if (!run.questions.has(question.hash)) run.emit({ type: 'question', step, question }, end.author);
+  }
+  const body: DelegationEnd = {
+    type: 'delegation-end',
+    step,
+    agent,
+    state: end.state,
+    result: resultOf(call, toldToModel(consultation, end, relay), end.state !== 'completed'),
+    usage: subtractUsage(end.usage, progress.used),
+    ...(questions.length === 0 ? {} : { questions }),
+  };
+  await run.append(body);
+  return body;
+}
+
+type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
+
+async function watch(
+  { call, peer, agent, limits, nodeId, roundSize }: Consultation,
+  { message, isAnswer }: Exchange,
+  { relay, progress }: { readonly relay: PeerRelay; readonly progress: Progress },
+): Promise<PeerEnd> {
+  const { run } = call;
+  const { tenant, owner, contextId, id: parentTaskId } = run.task;
+  if (!peer) return failed(agent, `${agent} is not there any more`);
+  const grant = childGrant(run, { limits, nodeId, sharedBy: roundSize() });
+  const { taskId } = progress;
+  const request = {
+    scope: { tenant, owner },
+    message,
+    contextId,
+    parentTaskId,
+    grant,
+    isAnswer,
+    ...(taskId === undefined ? {} : { taskId }),
+  };
+  try {
+    for await (const event of peer.send(request, run.signal)) {
+      if (event.type === 'task' && progress.taskId === undefined) progress.taskId = event.taskId;
+      if (event.type === 'end') {
+        relay.finish(event);
+        return event;
+      }
+      relay.pass(event);
+    }
+  } catch (error) {
+    run.signal.throwIfAborted();
+    run.logger.error('a peer failed', { peer: agent, error: errorText(error) });
+  }
+  return failed(agent, `the connection to ${agent} ended without an answer`);
+}
+
+/** The peer's share of what this task may still do, never more than it has itself. */
+function childGrant(
+  run: Run,
+  { limits, nodeId, sharedBy }: { limits: AgentLimits; nodeId: string; sharedBy: number },
+): Grant {
+  const { input, output } = run.usage();
+  const left = Math.min(limits.tokens, run.grant.tokens ?? Infinity) - input - output;
+  return narrowGrant(run.grant, {
+    chain: [...run.grant.chain, `${run.task.agent}@${nodeId}`],
+    depth: run.grant.depth - 1,
+    tokens: Math.max(0, Math.floor(left / sharedBy)),
+  });
+}
+
+function requestMessage({ call, request }: Consultation): Message {
+  const carried = carriedUserMessage(call.run);
+  return { ...carried, id: call.key, role: 'user', parts: [textPart(request), ...carried.parts] };
+}
+
+/** The first message that answers one of the peer's questions and was not handed on yet. */
+function nextWord(run: Run, questions: readonly Question[], told: ReadonlySet<string>): Message | undefined {
+  const untold = run.inputs.filter(({ message }) => !told.has(message.id));
+  return untold.find((input) =>
+    questions.some(({ hash }) => {
+      const asked = run.questions.get(hash);
+      return asked !== undefined && findAnswer(asked, [input]) !== undefined;
+    }),
+  )?.message;
+}
+
+/** The peer's own questions; one that only says in words what it waits for is asked in its name. */
+function questionsOf({ call, agent }: Consultation, step: string, end: PeerEnd): readonly Question[] {
+  if (end.questions.length > 0) return end.questions;
+  const text = end.text || `${agent} needs something from you to go on.`;
+  return [{ hash: questionHash(call.key, step), kind: 'input', text, author: end.author }];
+}
+
+function waiting(end: DelegationEnd): CallOutcome {
+  const state = end.state === 'auth-required' ? 'auth-required' : 'input-required';
+  return { type: 'waiting', state, questions: end.questions ?? [] };
+}
+
+function outcomeOf({ final }: Consultation, end: DelegationEnd): CallOutcome {
+  if (final && end.state === 'completed') return { type: 'end', end: { state: 'completed' } };
+  return { type: 'result', result: end.result };
+}
+
+function toldToModel({ agent, limits }: Consultation, end: PeerEnd, relay: PeerRelay): string {
+  const text = cutText(end.text.trim(), limits.toolOutputBytes, 'ask for less at once').text;
+  switch (end.state) {
+    case 'completed':
+      return [text || `${agent} finished without any text.`, ...relay.delivered()].join('\n');
+    case 'rejected':
+      return `${agent} rejected the request: ${text || 'no reason given'}. Do not ask it again; ask another agent or answer from what you have.`;
+    case 'failed':
+      return `${agent} failed: ${text || 'no reason given'}. Do not ask it the same again.`;
+    case 'canceled':
+      return `${agent} did not finish: its task was canceled.`;
+    case 'input-required':
+    case 'auth-required':
+      return text;
+  }
+}
+
+function failed(author: string, text: string): PeerEnd {
+  return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE };
+}
+
+/** A peer counts all of its task; the journal wants each token once. */
+function subtractUsage(total: Usage, counted: Usage): Usage {
+  return {
+    input: Math.max(0, total.input - counted.input),
+    output: Math.max(0, total.output - counted.output),
+    cached: Math.max(0, total.cached - counted.cached),
+  };
+}

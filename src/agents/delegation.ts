@@ -1,0 +1,117 @@
+import type { Peer, PeerDirectory } from '../core/agent.js';
+import type { AgentLimits } from '../core/limits.js';
+import { DEFAULT_LIMITS } from '../core/limits.js';
+import type { FunctionSpec } from '../core/model.js';
+import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
+import { refuse } from './agent-function.js';
+import { consult } from './consultation.js';
+import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
+
+export interface DelegationOptions {
+  readonly peers: PeerDirectory;
+  readonly limits: AgentLimits;
+  /** Names this node in chains of delegation. */
+  readonly nodeId: string;
+}
+
+/**
+ * The delegations of one run. A resumed run makes the recorded ones again, step by step, and so comes to
+ * the same counts and the same agents that are not asked again.
+ */
+export class Delegations {
+  readonly #options: DelegationOptions;
+  readonly #maxRounds: number;
+  /** How many delegations each round began; a round is a turn with at least one. */
+  readonly #rounds = new Map<string, number>();
+  /** Agents that rejected a request of this task (requirement D4). */
+  readonly #rejected = new Set<string>();
+  #offered: { readonly agents: readonly Peer[]; readonly spec: FunctionSpec | undefined } | undefined;
+
+  constructor(options: DelegationOptions) {
+    this.#options = options;
+    this.#maxRounds = delegationRounds(options.limits);
+  }
+
+  /** No further round may begin. */
+  get exhausted(): boolean {
+    return this.#rounds.size >= this.#maxRounds;
+  }
+
+  /** The delegation function as it stands now: the enum holds the agents that may be asked. */
+  transferFunction(): AgentFunction {
+    return {
+      name: TRANSFER_NAME,
+      spec: this.exhausted ? undefined : this.#spec(),
+      first: false,
+      call: (call) => this.#transfer(call),
+    };
+  }
+
+  async #transfer(call: Call): Promise<CallOutcome> {
+    const parsed = transferReader.parse(call.arguments);
+    if ('problem' in parsed) return refuse(call, `invalid arguments: ${parsed.problem}`);
+    const { agent_name: agent, request, final = false } = parsed.input;
+    const round = call.step.slice(0, call.step.indexOf('.'));
+    const begun = call.run.recorded(call.step)?.intent.type === 'delegation-start';
+    const obstacle = begun ? undefined : this.#obstacle(call, agent, round);
+    if (obstacle !== undefined) return refuse(call, obstacle);
+
+    this.#rounds.set(round, (this.#rounds.get(round) ?? 0) + 1);
+    const { peers, limits, nodeId } = this.#options;
+    const outcome = await consult({
+      call,
+      agent,
+      request,
+      final: final && call.alone,
+      peer: peers.get(agent),
+      limits,
+      nodeId,
+      roundSize: () => this.#rounds.get(round) ?? 1,
+    });
+    if (outcome.state === 'rejected') this.#rejected.add(agent);
+    return outcome.outcome;
+  }
+
+  /** Why this delegation may not begin, told to the model; undefined when it may. */
+  #obstacle(call: Call, agent: string, round: string): string | undefined {
+    const { limits } = this.#options;
+    const { grant } = call.run;
+    const names = this.#agents().map(({ name }) => name);
+    const valid = `Valid names: ${names.join(', ') || 'none; answer from what you have'}.`;
+    if (this.#rejected.has(agent))
+      return `${agent} rejected a request of this task and is not asked again. ${valid}`;
+    if (!names.includes(agent)) return `There is no agent named "${agent}". ${valid}`;
+    const inRound = this.#rounds.get(round) ?? 0;
+    if (inRound === 0 && this.exhausted) {
+      return `The ${this.#maxRounds} rounds of delegation of this task are used up (agent.maxDelegationRounds). Answer from what you have.`;
+    }
+    if (inRound >= limits.fanOut) {
+      return `At most ${limits.fanOut} delegations may run at once (agent.limits.fanOut). Ask again in the next turn.`;
+    }
+    if (grant.depth <= 0 || grant.chain.length >= limits.depth) {
+      return 'This task may not delegate any deeper (agent.limits.depth). Answer from what you have.';
+    }
+    return undefined;
+  }
+
+  #agents(): readonly Peer[] {
+    return this.#options.peers.list().filter(({ name }) => !this.#rejected.has(name));
+  }
+
+  #spec(): FunctionSpec | undefined {
+    const agents = this.#agents();
+    if (!this.#offered || !sameMembers(this.#offered.agents, agents)) {
+      this.#offered = { agents, spec: transferSpec(agents) };
+    }
+    return this.#offered.spec;
+  }
+}
+
+/** Requirement O6: 0 means the default. */
+export function delegationRounds(limits: AgentLimits): number {
+  return limits.delegationRounds || DEFAULT_LIMITS.delegationRounds;
+}
+
+export function sameMembers<T>(a: readonly T[], b: readonly T[]): boolean {
+  return a.length === b.length && a.every((member, index) => member === b[index]);
+}

@@ -1,0 +1,203 @@
+import type { AgentLimits } from '../core/limits.js';
+import { hashJson } from '../core/json.js';
+import type {
+  FunctionCall,
+  FunctionResult,
+  FunctionSpec,
+  ModelMessage,
+  ModelProvider,
+  SystemBlock,
+} from '../core/model.js';
+import { answerText, functionCalls } from '../core/model.js';
+import type { Run, RunEnd } from '../core/run.js';
+import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
+import { refuse } from './agent-function.js';
+import type { Admission } from './call-ledger.js';
+import { CallLedger } from './call-ledger.js';
+import type { TurnEnd } from './turn.js';
+import { sayAnswer, takeTurn } from './turn.js';
+import { UserWords } from './user-words.js';
+
+/** What an agent brings into a turn. */
+export interface Equipment {
+  readonly system: readonly SystemBlock[];
+  readonly functions: readonly AgentFunction[];
+}
+
+export interface LoopOptions {
+  readonly run: Run;
+  readonly model: ModelProvider;
+  readonly limits: AgentLimits;
+  /** The session's earlier conversation. */
+  readonly history: readonly ModelMessage[];
+  /** Asked at each turn: peers come and go. */
+  readonly equip: () => Equipment;
+}
+
+/**
+ * Works on one task until it ends or waits for a person: the model answers, its calls are done side by side, and
+ * it is asked again with their results. All that is done goes through steps of the journal, so that a resumed run
+ * takes the same way and does only what is missing.
+ */
+export async function runLoop(options: LoopOptions): Promise<RunEnd> {
+  const { run, limits } = options;
+  const conversation: ModelMessage[] = [...options.history];
+  const words = new UserWords(run);
+  const ledger = new CallLedger(limits);
+  for (let turn = 1; ; turn += 1) {
+    const step = `t${turn}`;
+    const spent = run.recorded(step)?.result ? undefined : tokensSpent(run, limits);
+    if (spent) return spent;
+
+    conversation.push(...words.next());
+    const { system, functions } = options.equip();
+    const last = lastTurn(turn, ledger, limits);
+    const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
+    const answer = await takeTurn({
+      run,
+      step,
+      model: options.model,
+      request: {
+        system: last ? [...system, note(last.note)] : system,
+        messages: [...conversation],
+        functions: offered,
+        maxTokens: limits.answerTokens,
+      },
+    });
+    if ('state' in answer) return answer;
+
+    const calls = functionCalls(answer.content);
+    if (answer.stopReason === 'refusal' || calls.length === 0) return conclude(run, answer);
+    if (last) return last.end;
+    const done = await performCalls({ run, step, calls, functions, offered, ledger });
+    if ('state' in done) return done;
+    conversation.push({ role: 'assistant', author: run.task.agent, content: answer.content });
+    conversation.push({ role: 'results', results: done });
+  }
+}
+
+/** The run's end when its answer is there. */
+function conclude(run: Run, answer: TurnEnd): RunEnd {
+  const text = answerText(answer.content);
+  if (answer.stopReason === 'refusal') {
+    return { state: 'rejected', reason: 'model-refusal', text: text || 'The model declined to answer this.' };
+  }
+  const cut = answer.stopReason === 'max-tokens';
+  if (text.trim() === '') {
+    const why = cut
+      ? ' It used up the length of an answer before it said anything (agent.limits.answerTokens).'
+      : '';
+    sayAnswer(run, { text: `The model gave no answer.${why}`, replace: true });
+  } else if (cut) {
+    const mark = '[The answer was cut off at its greatest length (agent.limits.answerTokens).]';
+    sayAnswer(run, { text: `${text}\n\n${mark}`, replace: true });
+  }
+  return { state: 'completed' };
+}
+
+function tokensSpent(run: Run, limits: AgentLimits): RunEnd | undefined {
+  const { input, output } = run.usage();
+  const limit = Math.min(limits.tokens, run.grant.tokens ?? Infinity);
+  if (input + output < limit) return undefined;
+  const text = `Stopped: the ${limit} tokens of this task are used up (agent.limits.tokens).`;
+  return { state: 'failed', reason: 'limit-tokens', text };
+}
+
+interface LastTurn {
+  /** Told to the model, which gets no functions any more. */
+  readonly note: string;
+  /** What becomes of the run when it calls one all the same. */
+  readonly end: RunEnd;
+}
+
+/** The turn in which the model has to answer from what it has; undefined when there are more to come. */
+function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTurn | undefined {
+  if (turn >= limits.turns) {
+    const limit = `the ${limits.turns} turns of this task are used up (agent.limits.turns)`;
+    return lastTurnBecause(limit, 'limit-turns');
+  }
+  if (ledger.exhausted) {
+    const limit = `the ${limits.toolCalls} calls of this task are used up (agent.limits.toolCalls)`;
+    return lastTurnBecause(limit, 'limit-tool-calls');
+  }
+  return undefined;
+}
+
+function lastTurnBecause(limit: string, reason: string): LastTurn {
+  return {
+    note: `From here on no function can be called: ${limit}. Answer now from what you have, and say what is missing.`,
+    end: { state: 'failed', reason, text: `Stopped: ${limit}.` },
+  };
+}
+
+export function note(text: string): SystemBlock {
+  return { text, stable: false };
+}
+
+interface CallBatch {
+  readonly run: Run;
+  readonly step: string;
+  readonly calls: readonly FunctionCall[];
+  readonly functions: readonly AgentFunction[];
+  readonly offered: readonly FunctionSpec[];
+  readonly ledger: CallLedger;
+}
+
+/** All results of one answer's calls in their order, or how the run ends because of them. */
+async function performCalls(batch: CallBatch): Promise<readonly FunctionResult[] | RunEnd> {
+  const admissions = batch.calls.map((call) => batch.ledger.enter(call));
+  const stop = admissions.find((admission) => admission.type === 'end');
+  if (stop) return stop.end;
+
+  const outcomes: CallOutcome[] = [];
+  for (const group of inOrder(batch)) {
+    const settled = await Promise.allSettled(
+      group.map((index) => performCall(batch, index, admissions[index]!)),
+    );
+    for (const [position, result] of settled.entries()) {
+      if (result.status === 'rejected') throw result.reason;
+      outcomes[group[position]!] = result.value;
+    }
+    const ended = outcomes.find((outcome) => outcome?.type === 'end');
+    if (ended) return ended.end;
+  }
+  return (
+    waitingEnd(outcomes) ?? outcomes.flatMap((outcome) => (outcome.type === 'result' ? [outcome.result] : []))
+  );
+}
+
+/** The calls that may end the run by themselves, then all others side by side. */
+function inOrder({ calls, functions }: CallBatch): readonly (readonly number[])[] {
+  const leading = new Set(functions.filter(({ first }) => first).map(({ name }) => name));
+  const { first = [], rest = [] } = Object.groupBy(calls.keys(), (index) =>
+    leading.has(calls[index]!.name) ? 'first' : 'rest',
+  );
+  return [first, rest];
+}
+
+async function performCall(batch: CallBatch, index: number, admission: Admission): Promise<CallOutcome> {
+  const { run, calls, functions, offered } = batch;
+  const { id, name, arguments: given, invalid } = calls[index]!;
+  const step = `${batch.step}.c${index}`;
+  const key = hashJson([run.task.id, step, name, given ?? {}]);
+  const call: Call = { run, step, id, name, arguments: given ?? {}, key, alone: calls.length === 1 };
+  const recorded = run.recorded(step)?.result;
+  if (recorded?.type === 'tool-result') return { type: 'result', result: recorded.result };
+  if (admission.type === 'refuse') return refuse(call, admission.reason);
+  if (!given) return refuse(call, `the arguments of ${name} are not a JSON object: ${invalid ?? 'nothing'}`);
+  const called = functions.find((candidate) => candidate.name === name);
+  if (called) return called.call(call);
+  const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';
+  return refuse(call, `there is no function "${name}". Valid names: ${names}`);
+}
+
+/** How the run ends when a person has to speak first. */
+function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
+  const waiting = outcomes.filter((outcome) => outcome.type === 'waiting');
+  if (waiting.length === 0) return undefined;
+  const questions = waiting.flatMap((outcome) => outcome.questions);
+  const state = waiting.every((outcome) => outcome.state === 'auth-required')
+    ? 'auth-required'
+    : 'input-required';
+  return { state, text: questions.map(({ text }) => text).join('\n'), questions };
+}

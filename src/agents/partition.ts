@@ -1,0 +1,48 @@
+import { LangoError } from '../core/errors.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/roster.js';
+import type { AgentSpec, Roster } from '../core/roster.js';
+import type { Tool } from '../core/tool.js';
+import { STANDARD_ROSTER } from './standard-roster.js';
+import type { StandardRole } from './standard-roster.js';
+
+const UNMATCHED = 'unmatched';
+
+/** Who owns which tools: one field per role, and one for the tools that nobody owns. */
+export type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
+  readonly [UNMATCHED]: readonly Tool[];
+};
+
+/**
+ * Gives each tool to exactly one role: the first of the roster with a prefix of its name, else the one
+ * that takes unmatched tools, else nobody. Keeps the order of the tools.
+ */
+export function partitionTools(tools: readonly Tool[]): RoleToolSet;
+export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet<string>;
+export function partitionTools(
+  tools: readonly Tool[],
+  roster: Roster = STANDARD_ROSTER,
+): RoleToolSet<string> {
+  const taker = roster.find(({ takesUnmatched }) => takesUnmatched);
+  const owners = Map.groupBy(tools, ({ name }) => (ownerOf(name, roster) ?? taker)?.name ?? UNMATCHED);
+  return {
+    ...Object.fromEntries(roster.map(({ name }) => [name, owners.get(name) ?? []])),
+    [UNMATCHED]: owners.get(UNMATCHED) ?? [],
+  };
+}
+
+function ownerOf(toolName: string, roster: Roster): AgentSpec | undefined {
+  return roster.find(({ prefixes }) => prefixes.some((prefix) => toolName.startsWith(prefix)));
+}
+
+/** Throws `invalid-config` when a roster cannot work. */
+export function assertRoster(roster: Roster): void {
+  const names = roster.map(({ name }) => name);
+  for (const taken of [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME]) {
+    if (names.includes(taken)) throw new LangoError('invalid-config', `a sub-agent cannot be named ${taken}`);
+  }
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice) throw new LangoError('invalid-config', `two sub-agents are named ${twice}`);
+  if (roster.filter(({ takesUnmatched }) => takesUnmatched).length > 1) {
+    throw new LangoError('invalid-config', 'only one sub-agent can take the unmatched tools');
+  }
+}

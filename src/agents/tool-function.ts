@@ -1,0 +1,202 @@
+import { LangoError, errorText } from '../core/errors.js';
+import type { Json } from '../core/json.js';
+import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
+import type { Part } from '../core/message.js';
+import type { RecordedStep, Run } from '../core/run.js';
+import type { Question } from '../core/task.js';
+import { cutText } from '../core/text.js';
+import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
+import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
+import { intentOf, refuse, resultOf } from './agent-function.js';
+import { argumentReader } from './arguments.js';
+import { answerTo, questionHash, waitFor } from './asking.js';
+import { withinTime } from './time-limit.js';
+
+export interface ToolRules {
+  readonly approval: ApprovalPolicy;
+  readonly limits: Pick<AgentLimits, 'toolOutputBytes'>;
+}
+
+type Input = Readonly<Record<string, unknown>>;
+
+/** One tool call on its way: the tool, its checked input, and how it may run. */
+interface Work {
+  readonly call: Call;
+  readonly tool: Tool;
+  readonly input: Input;
+  readonly rules: ToolRules;
+}
+
+/** Makes a tool callable by a model: grant, validation, approval, time, effect class and output size. */
+export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
+  const reader = argumentReader(tool.schema);
+  const { name, description, examples } = tool;
+  return {
+    name,
+    spec: { name, description, parameters: reader.parameters, examples },
+    first: false,
+    async call(call) {
+      const allowed = call.run.grant.tools;
+      if (allowed && !allowed.includes(name)) {
+        return refuse(call, `this task may not use ${name}; it may use: ${allowed.join(', ') || 'no tool'}`);
+      }
+      const parsed = reader.parse(call.arguments);
+      if ('problem' in parsed) return refuse(call, `invalid arguments: ${parsed.problem}`);
+      const work: Work = { call, tool, input: parsed.input, rules };
+      const held = await heldBack(work);
+      if (held) return held;
+      const last = lastAttempt(call.run, call.step);
+      return last ? takeUp(work, last) : perform(work, call.step);
+    },
+  };
+}
+
+/** What stands in the way of a call that a person has to allow first; undefined when nothing does. */
+async function heldBack(work: Work): Promise<CallOutcome | undefined> {
+  const { call, tool } = work;
+  if (!needsApproval(work)) return undefined;
+  const question = questionOf(work, {
+    hash: call.key,
+    kind: 'approval',
+    text: `May ${call.run.task.agent} run ${tool.name} with these arguments?`,
+  });
+  const answer = answerTo(question, call.run, call.step);
+  if (!answer) return waitFor(question);
+  if (answer.decision === 'approve') return undefined;
+  return refuse(call, `a person refused this call${because(answer.text)}; do not try it again`);
+}
+
+/** A call that began in an earlier run. Its effect class says what may happen when the outcome is not known. */
+async function takeUp(work: Work, last: Attempt): Promise<CallOutcome> {
+  const { call, tool } = work;
+  const { recorded, step } = last;
+  if (recorded.result?.type === 'tool-result') return { type: 'result', result: recorded.result.result };
+  switch (tool.effect) {
+    case 'pure':
+    case 'keyed':
+      return execute(work, step);
+    case 'queryable':
+      return execute(work, step, tool.settle?.bind(tool));
+    case 'unsafe': {
+      const question = questionOf(work, {
+        hash: questionHash(call.key, step),
+        kind: 'outcome-unknown',
+        text: `${tool.name} was interrupted and may or may not have taken effect. Run it again?`,
+      });
+      const answer = answerTo(question, call.run, step);
+      if (!answer) return waitFor(question);
+      if (answer.decision === 'approve') return perform(work, last.next);
+      const said = because(answer.text);
+      return finish(work, step, {
+        content: `the call was interrupted; its outcome is unknown and a person does not want it repeated${said}`,
+        isError: true,
+      });
+    }
+  }
+}
+
+/** Intent, effect, result. */
+async function perform(work: Work, step: string): Promise<CallOutcome> {
+  await work.call.run.append(intentOf(work.call, step, work.tool.effect));
+  return execute(work, step);
+}
+
+async function execute(
+  work: Work,
+  step: string,
+  settle?: (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>,
+): Promise<CallOutcome> {
+  const { call, tool, input } = work;
+  let output: ToolOutput;
+  try {
+    output = await withinTime(
+      async (signal) => {
+        const context = contextOf(call, signal);
+        return (await settle?.(input, context)) ?? (await tool.execute(input, context));
+      },
+      { signal: call.run.signal, timeoutMs: tool.timeoutMs(input) },
+    );
+  } catch (error) {
+    call.run.signal.throwIfAborted();
+    if (!(error instanceof LangoError)) {
+      call.run.logger.warn('a tool failed', { tool: tool.name, error: errorText(error) });
+    }
+    output = { content: `${tool.name} failed: ${advised(error)}`, isError: true };
+  }
+  return finish(work, step, output);
+}
+
+async function finish({ call, rules }: Work, step: string, output: ToolOutput): Promise<CallOutcome> {
+  const files = output.files ?? [];
+  files.forEach((file, index) => {
+    const name = file.filename === undefined ? {} : { name: file.filename };
+    const artifact = { id: `${step}.f${index}`, ...name, parts: [file] };
+    call.run.emit({ type: 'artifact', artifact, append: false });
+  });
+  const advice = 'ask for less at once, or in parts, to read the rest';
+  const content = cutText(readable(output.content), rules.limits.toolOutputBytes, advice).text;
+  const images = files.filter(isImage);
+  const result = {
+    ...resultOf(call, content, output.isError ?? false),
+    ...(images.length === 0 ? {} : { images }),
+  };
+  await call.run.append({ type: 'tool-result', step, result });
+  return { type: 'result', result };
+}
+
+interface Attempt {
+  readonly step: string;
+  readonly recorded: RecordedStep;
+  /** The step of the attempt after this one. */
+  readonly next: string;
+}
+
+/** Each time a person has an unsafe call run again, it gets a step of its own: "t2.c0", "t2.c0.r1", … */
+function lastAttempt(run: Run, first: string): Attempt | undefined {
+  let last: Attempt | undefined;
+  for (let number = 0; ; number += 1) {
+    const step = number === 0 ? first : `${first}.r${number}`;
+    const recorded = run.recorded(step);
+    if (!recorded) return last;
+    last = { step, recorded, next: `${first}.r${number + 1}` };
+  }
+}
+
+function needsApproval({ tool, input, rules: { approval } }: Work): boolean {
+  switch (approval) {
+    case 'none':
+      return false;
+    case 'all':
+      return true;
+    case 'dangerous':
+      return tool.danger(input) === 'dangerous';
+    default:
+      return approval.includes(tool.name);
+  }
+}
+
+function questionOf({ call }: Work, about: Pick<Question, 'hash' | 'kind' | 'text'>): Question {
+  return { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
+}
+
+function contextOf({ run, key, name }: Call, signal: AbortSignal): ToolContext {
+  const { id: taskId, contextId, tenant, owner } = run.task;
+  return { signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId };
+}
+
+function because(text: string | undefined): string {
+  return text ? ` ("${text}")` : '';
+}
+
+function advised(error: unknown): string {
+  const hint = error instanceof LangoError && error.hint !== undefined ? ` (${error.hint})` : '';
+  return `${errorText(error)}${hint}`;
+}
+
+function readable(content: Json): string {
+  return typeof content === 'string' ? content : JSON.stringify(content);
+}
+
+function isImage(part: Part): boolean {
+  return part.kind === 'file' && 'bytes' in part && (part.mediaType?.startsWith('image/') ?? false);
+}

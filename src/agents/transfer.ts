@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Peer } from '../core/agent.js';
+import type { FunctionCall, FunctionSpec } from '../core/model.js';
+import { argumentReader } from './arguments.js';
+
+/** The delegation function's fixed name (requirement D1). */
+export const TRANSFER_NAME = 'transfer_to_agent';
+
+const LONGEST_REQUEST = 32_000;
+
+const fields = {
+  agent_name: z.string().describe('The exact name of the agent.'),
+  request: z
+    .string()
+    .min(1)
+    .max(LONGEST_REQUEST)
+    .describe('What the agent is to do, complete in itself: it knows nothing else of this conversation.'),
+  final: z
+    .boolean()
+    .optional()
+    .describe(
+      'True when its answer is the whole answer for the user: it goes to them directly and you are not asked again. Only without another call beside it.',
+    ),
+};
+
+/** Takes any name: one outside the enum is answered with the valid ones, not with a schema error. */
+export const transferReader = argumentReader(z.object(fields));
+
+/** The function for these agents, or undefined when there is none to offer. */
+export function transferSpec(agents: readonly Peer[]): FunctionSpec | undefined {
+  const [first, ...others] = agents.map(({ name }) => name);
+  if (first === undefined) return undefined;
+  const named = z.object({ ...fields, agent_name: z.enum([first, ...others]).describe('Whom to ask.') });
+  return {
+    name: TRANSFER_NAME,
+    description:
+      'Delegate a request to one agent. Call it several times in one answer to have agents work at once.',
+    parameters: argumentReader(named).parameters,
+    examples: agents.flatMap(({ name, skills }) =>
+      skills.flatMap(({ examples }) =>
+        examples.map((text) => ({ text, arguments: { agent_name: name, request: '{request}' } })),
+      ),
+    ),
+  };
+}
+
+/** Whom a call delegates to, if it does, with the `final` that is asked for. */
+export function delegationTo(call: FunctionCall, final: boolean): string | undefined {
+  if (call.name !== TRANSFER_NAME || call.arguments === undefined) return undefined;
+  const parsed = transferReader.parse(call.arguments);
+  if ('problem' in parsed || (parsed.input.final ?? false) !== final) return undefined;
+  return parsed.input.agent_name;
+}

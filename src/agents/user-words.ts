@@ -1,0 +1,68 @@
+import { isJsonObject } from '../core/json.js';
+import type { Message, Part } from '../core/message.js';
+import { textOf } from '../core/message.js';
+import type { ModelMessage } from '../core/model.js';
+import { findAnswer } from '../core/questions.js';
+import type { Run } from '../core/run.js';
+
+/** Metadata of a delegated request: what the user themselves wrote, for a sub-agent to know (requirement D7). */
+const USER_MESSAGE_KEY = 'urn:lango:a2a:user-message:v1';
+
+const LONGEST_USER_MESSAGE = 8_000;
+
+/** The parts a model may read; a person's answers to questions go to those who asked. */
+export function withoutAnswers(parts: readonly Part[]): readonly Part[] {
+  return parts.filter((part) => !isAnswer(part));
+}
+
+function isAnswer(part: Part): boolean {
+  if (part.kind !== 'data' || !isJsonObject(part.data)) return false;
+  const answer = part.data['answer'];
+  return isJsonObject(answer) && typeof answer['hash'] === 'string';
+}
+
+/**
+ * What the user said to the task and no model has heard yet, in order. Words that answered a question are
+ * left out: they reach the model as that call's result.
+ */
+export class UserWords {
+  readonly #run: Run;
+  #heard = 0;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  next(): readonly ModelMessage[] {
+    const { inputs } = this.#run;
+    const spent = this.#spent();
+    const news = inputs.slice(this.#heard);
+    this.#heard += news.length;
+    return news.flatMap(({ message }) => {
+      const parts = spent.has(message.id) ? [] : withoutAnswers(message.parts);
+      return parts.length === 0 ? [] : [{ role: 'user' as const, parts }];
+    });
+  }
+
+  #spent(): ReadonlySet<string> {
+    const { inputs, questions } = this.#run;
+    const asked = [...questions.values()].filter(({ question }) => question.kind === 'input');
+    return new Set(asked.flatMap((one) => findAnswer(one, inputs)?.message.id ?? []));
+  }
+}
+
+/** The user's own message, through any number of delegations; undefined when this task is the user's own. */
+export function relayedUserMessage(run: Run): string | undefined {
+  const text = run.inputs[0]?.message.metadata?.[USER_MESSAGE_KEY];
+  return typeof text === 'string' ? text.slice(0, LONGEST_USER_MESSAGE) : undefined;
+}
+
+/** What a delegated request carries of the user's message: its words as metadata, its files and data as parts. */
+export function carriedUserMessage(run: Run): Pick<Message, 'parts' | 'metadata'> {
+  const parts = run.inputs[0]?.message.parts ?? [];
+  const text = relayedUserMessage(run) ?? textOf(parts).slice(0, LONGEST_USER_MESSAGE);
+  return {
+    parts: withoutAnswers(parts).filter(({ kind }) => kind !== 'text'),
+    metadata: { [USER_MESSAGE_KEY]: text },
+  };
+}
