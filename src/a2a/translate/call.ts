@@ -8,9 +8,7 @@ export interface Call {
   /** Ends waiting and streaming, never the task. */
   readonly signal: AbortSignal;
   /** For a subscription: the `seq` of the last event the caller saw. */
-  readonly after?: number;
-  /** The extensions that the client named. */
-  readonly extensions?: readonly string[];
+  readonly after: number | undefined;
 }
 
 const CALL_KEY = 'lango.call';
@@ -22,7 +20,6 @@ export function toCallContext(call: Call): ServerCallContext {
     requestedVersion: '1.0',
     state: new Map([[CALL_KEY, call]]),
     ...(call.scope.tenant === '' ? {} : { tenant: call.scope.tenant }),
-    ...(call.extensions ? { requestedExtensions: [...call.extensions] } : {}),
   });
 }
 
@@ -36,5 +33,6 @@ export function callOf(context: ServerCallContext): Call {
   return {
     scope: { tenant: context.tenant ?? '', owner: context.user.userName },
     signal: new AbortController().signal,
+    after: undefined,
   };
 }

@@ -1,6 +1,6 @@
 import { Role, TaskState as WireState } from '@a2a-js/sdk';
 import type { Artifact as WireArtifact, Message as WireMessage, Part as WirePart } from '@a2a-js/sdk';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import type { TaskState } from '../../core/task.js';
 

@@ -1,0 +1,108 @@
+import { AgentCard } from '@a2a-js/sdk';
+import type { AgentExtension, AgentSkill } from '@a2a-js/sdk';
+import type { AgentProfile, Skill } from '../../core/agent.js';
+import type { CardFile } from '../../core/card.js';
+import { SUPPORTED_VERSIONS } from '../translate/errors.js';
+import { EXTENSIONS } from '../translate/extensions.js';
+
+const BEARER = 'bearer';
+const BINDINGS = ['JSONRPC', 'HTTP+JSON'];
+const DEFAULT_MODES = ['text/plain', 'application/json'];
+/** What a server binds to when it takes every address; nobody can call it. */
+const BIND_ADDRESSES: readonly string[] = ['0.0.0.0', '[::]'];
+
+const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
+  author: 'Who wrote an event, message or artifact, and what that agent does.',
+  cursor:
+    'Numbered events; a subscription with Last-Event-ID replays every later one, also on an ended task.',
+  chain: 'Who delegated to whom, and what of depth, time and tokens is left.',
+  approval: 'Questions to a person and their answers, as data parts.',
+  usage: 'Tokens of the task and of all tasks below it, on the closing status.',
+};
+
+export interface CardParts {
+  /** What is fixed about the agent; without it the profile alone speaks. */
+  readonly file: CardFile | undefined;
+  readonly profile: AgentProfile;
+  /** Of the agent. */
+  readonly version: string;
+  /** Scheme, host and port under which clients reach this node. */
+  readonly baseUrl: string;
+  /** How callers are told apart: declared exactly as it is enforced. */
+  readonly auth: 'token' | 'none';
+}
+
+/** The public card of an agent. Equal parts give equal cards, to the byte. */
+export function buildCard(parts: CardParts): AgentCard {
+  const { file, profile, version, auth } = parts;
+  const url = agentUrl(parts.baseUrl, profile.name);
+  return {
+    name: profile.name,
+    description: file?.description ?? profile.description,
+    version,
+    supportedInterfaces: BINDINGS.flatMap((protocolBinding) =>
+      SUPPORTED_VERSIONS.map((protocolVersion) => ({ url, protocolBinding, protocolVersion, tenant: '' })),
+    ),
+    provider: file?.provider && { ...file.provider },
+    documentationUrl: file?.documentationUrl,
+    iconUrl: file?.iconUrl,
+    capabilities: { streaming: true, pushNotifications: false, extensions: declaredExtensions() },
+    securitySchemes: auth === 'token' ? { [BEARER]: bearerScheme() } : {},
+    securityRequirements: auth === 'token' ? [{ schemes: { [BEARER]: { list: [] } } }] : [],
+    defaultInputModes: [...(file?.defaultInputModes ?? DEFAULT_MODES)],
+    defaultOutputModes: [...(file?.defaultOutputModes ?? DEFAULT_MODES)],
+    skills: mergedSkills(file?.skills ?? [], profile.skills),
+    signatures: [],
+  };
+}
+
+/** The card as it is served: ProtoJSON, with the required fields that are empty. */
+export function cardJson(card: AgentCard): unknown {
+  const json = AgentCard.toJSON(card) as { readonly skills?: readonly object[] };
+  return { ...json, skills: (json.skills ?? []).map((skill) => ({ tags: [], ...skill })) };
+}
+
+/** Where an agent's interfaces are, under the address that clients use. */
+export function agentUrl(baseUrl: string, name: string): string {
+  return `${publicBase(baseUrl)}/agents/${name}`;
+}
+
+function publicBase(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  if (BIND_ADDRESSES.includes(url.hostname)) url.hostname = 'localhost';
+  return url.href.replace(/\/+$/, '');
+}
+
+function declaredExtensions(): AgentExtension[] {
+  return Object.entries(EXTENSION_TEXTS).map(([name, description]) => ({
+    uri: EXTENSIONS[name as keyof typeof EXTENSIONS],
+    description,
+    required: false,
+    params: undefined,
+  }));
+}
+
+function bearerScheme() {
+  return {
+    scheme: {
+      $case: 'httpAuthSecurityScheme' as const,
+      value: { scheme: 'Bearer', bearerFormat: '', description: 'The token of this node.' },
+    },
+  };
+}
+
+/** The file's skills first; one of the same id from the running system is the same skill. */
+function mergedSkills(fixed: readonly Skill[], found: readonly Skill[]): AgentSkill[] {
+  const byId = new Map<string, Skill>();
+  for (const skill of [...fixed, ...found]) if (!byId.has(skill.id)) byId.set(skill.id, skill);
+  return [...byId.values()].map(({ id, name, description, tags, examples }) => ({
+    id,
+    name,
+    description,
+    tags: [...tags],
+    examples: [...examples],
+    inputModes: [],
+    outputModes: [],
+    securityRequirements: [],
+  }));
+}

@@ -1,0 +1,254 @@
+import { TaskState } from '@a2a-js/sdk';
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  ListTasksResponse,
+  Message as WireMessage,
+  SendMessageRequest,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
+} from '@a2a-js/sdk';
+import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import type { AgentProfile } from '../../core/agent.js';
+import { LangoError } from '../../core/errors.js';
+import type { Accepted, Journal } from '../../core/journal.js';
+import type { Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
+import { isTerminal } from '../../core/task.js';
+import type { Call } from '../translate/call.js';
+import { callOf } from '../translate/call.js';
+import { fromWireMessage, fromWireState } from '../translate/content.js';
+import { toStreamResponse } from '../translate/events.js';
+import type { ChainMark } from '../translate/extensions.js';
+import { chainIn } from '../translate/extensions.js';
+import type { TaskView } from '../translate/task.js';
+import { assertInputModes, assertOutputModes } from './modes.js';
+import type { AuthorOf } from './task-reading.js';
+import { TaskReading, readTask, readUpTo } from './task-reading.js';
+
+const DEFAULT_PAGE_SIZE = 50;
+const WHOLE: TaskView = { historyLength: undefined, includeArtifacts: true };
+
+export interface AgentHandlerOptions {
+  readonly agent: AgentProfile;
+  readonly journal: Journal;
+  /** The public card, for a base URL; without one, for the configured one. */
+  readonly card: (baseUrl?: string) => AgentCard;
+  /** Whose words they are when an event does not say (requirement A2). */
+  readonly rootAgentName: string;
+  /** What a new task may do; throws when it must not begin. See `createGrant`. */
+  readonly grant: (mark: ChainMark) => Grant;
+}
+
+/**
+ * The protocol's operations for one agent over the journal. Parameters are taken to be well formed (the
+ * bindings check them); errors are `LangoError`s. Abandoning a call never touches the task.
+ */
+export function createAgentHandler(options: AgentHandlerOptions): A2ARequestHandler {
+  return new AgentHandler(options);
+}
+
+class AgentHandler implements A2ARequestHandler {
+  readonly #options: AgentHandlerOptions;
+  readonly #journal: Journal;
+  readonly #inputModes: readonly string[];
+  readonly #outputModes: readonly string[];
+  readonly #authorOf: AuthorOf;
+
+  constructor(options: AgentHandlerOptions) {
+    const card = options.card();
+    this.#options = options;
+    this.#journal = options.journal;
+    this.#inputModes = card.defaultInputModes;
+    this.#outputModes = card.defaultOutputModes;
+    this.#authorOf = (event) => event.author ?? options.rootAgentName;
+  }
+
+  async getAgentCard(): Promise<AgentCard> {
+    return this.#options.card();
+  }
+
+  async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
+    throw new LangoError('not-supported', 'this agent has no extended card');
+  }
+
+  async sendMessage(params: SendMessageRequest, context: ServerCallContext): Promise<WireMessage | Task> {
+    const call = callOf(context);
+    const accepted = await this.#submit(params, call);
+    const { historyLength, returnImmediately } = params.configuration ?? {};
+    const view = { historyLength, includeArtifacts: true };
+    return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
+  }
+
+  async *sendMessageStream(
+    params: SendMessageRequest,
+    context: ServerCallContext,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const call = callOf(context);
+    const { task, seq } = await this.#submit(params, call);
+    // As of the message, not of now: a repeated send sees the same stream again, and nothing twice.
+    yield await this.#snapshot(task, seq, params.configuration?.historyLength);
+    yield* this.#events(task, { after: seq, signal: call.signal, isLast: endsRun });
+  }
+
+  async getTask(params: GetTaskRequest, context: ServerCallContext): Promise<Task> {
+    const record = await this.#require(callOf(context).scope, params.id);
+    return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true });
+  }
+
+  async listTasks(params: ListTasksRequest, context: ServerCallContext): Promise<ListTasksResponse> {
+    const state = fromWireState(params.status ?? TaskState.TASK_STATE_UNSPECIFIED);
+    const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
+    const page = await this.#journal.list(callOf(context).scope, {
+      agent: this.#options.agent.name,
+      pageSize,
+      ...(params.contextId ? { contextId: params.contextId } : {}),
+      ...(state ? { state } : {}),
+      ...(params.statusTimestampAfter ? { statusFrom: Date.parse(params.statusTimestampAfter) } : {}),
+      ...(params.pageToken ? { pageToken: params.pageToken } : {}),
+    });
+    // Without being asked a list has no history: then it is made of task records alone, however long their logs.
+    const view = {
+      historyLength: params.historyLength ?? 0,
+      includeArtifacts: params.includeArtifacts === true,
+    };
+    const tasks: Task[] = [];
+    for (const record of page.tasks) tasks.push(await this.#read(record, view));
+    return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
+  }
+
+  async cancelTask(params: CancelTaskRequest, context: ServerCallContext): Promise<Task> {
+    const { scope } = callOf(context);
+    const { id } = await this.#require(scope, params.id);
+    return this.#read(await this.#journal.cancel(scope, id), WHOLE);
+  }
+
+  async *resubscribe(
+    params: SubscribeToTaskRequest,
+    context: ServerCallContext,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const { scope, signal, after } = callOf(context);
+    const task = await this.#require(scope, params.id);
+    if (after === undefined) {
+      if (isTerminal(task.state)) throw ended(task);
+      yield await this.#snapshot(task, task.head, undefined);
+      yield* this.#events(task, { after: task.head, signal, isLast: endsTask });
+      return;
+    }
+    if (after > task.head) {
+      throw new LangoError(
+        'invalid-input',
+        `the cursor ${after} is ahead of the task, whose last event is ${task.head}`,
+      );
+    }
+    if (after === task.head && isTerminal(task.state)) return;
+    yield* this.#events(task, { after, signal, isLast: endsTask });
+  }
+
+  createTaskPushNotificationConfig(): Promise<never> {
+    return noPush();
+  }
+
+  getTaskPushNotificationConfig(): Promise<never> {
+    return noPush();
+  }
+
+  listTaskPushNotificationConfigs(): Promise<never> {
+    return noPush();
+  }
+
+  deleteTaskPushNotificationConfig(): Promise<never> {
+    return noPush();
+  }
+
+  async #submit(params: SendMessageRequest, call: Call): Promise<Accepted> {
+    const { message: wire, configuration } = params;
+    if (!wire) throw new LangoError('invalid-input', 'message is missing');
+    if (configuration?.taskPushNotificationConfig) return noPush();
+    assertOutputModes(configuration?.acceptedOutputModes ?? [], this.#outputModes);
+    const message = fromWireMessage(wire);
+    assertInputModes(message.parts, this.#inputModes);
+    const mark = chainIn(wire.metadata);
+    return this.#journal.submit({
+      scope: call.scope,
+      agent: this.#options.agent.name,
+      message,
+      contextId: wire.contextId || undefined,
+      taskId: wire.taskId || undefined,
+      parentTaskId: mark.parentTaskId,
+      grant: this.#options.grant(mark),
+    });
+  }
+
+  /** The task once the run that answers the accepted message has ended, or as it stands when the call is given up. */
+  async #settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<Task> {
+    const reading = new TaskReading(task, this.#authorOf);
+    let isSettled = false;
+    for await (const batch of this.#journal.follow(task.id, 0, call.signal)) {
+      for (const event of batch) {
+        reading.add(event);
+        isSettled ||= event.seq > seq && endsRun(event);
+        if (isSettled && event.seq >= task.head) return reading.toTask(view);
+      }
+    }
+    return reading.head < task.head ? this.#read(task, view) : reading.toTask(view);
+  }
+
+  async #snapshot(
+    task: TaskRecord,
+    head: number,
+    historyLength: number | undefined,
+  ): Promise<StreamResponse> {
+    const reading = new TaskReading(task, this.#authorOf);
+    await readUpTo(this.#journal, reading, { id: task.id, head });
+    return { payload: { $case: 'task', value: reading.toTask({ historyLength, includeArtifacts: true }) } };
+  }
+
+  async *#events(task: TaskRecord, range: EventRange): AsyncGenerator<StreamResponse, void, undefined> {
+    const place = { taskId: task.id, contextId: task.contextId };
+    for await (const batch of this.#journal.follow(task.id, range.after, range.signal)) {
+      for (const event of batch) {
+        const response = toStreamResponse(event, place, this.#authorOf(event));
+        if (response) yield response;
+        if (range.isLast(event)) return;
+      }
+    }
+  }
+
+  /** Throws `not-found` also for the tasks of other callers and of other agents. */
+  async #require(scope: Scope, taskId: string): Promise<TaskRecord> {
+    const record = await this.#journal.get(scope, taskId);
+    if (record?.agent === this.#options.agent.name) return record;
+    throw new LangoError('not-found', `there is no task ${taskId}`);
+  }
+
+  #read(record: TaskRecord, view: TaskView): Promise<Task> {
+    return readTask(this.#journal, record, { view, authorOf: this.#authorOf });
+  }
+}
+
+interface EventRange {
+  readonly after: number;
+  readonly signal: AbortSignal;
+  readonly isLast: (event: TaskEvent) => boolean;
+}
+
+function endsRun({ body }: TaskEvent): boolean {
+  return body.type === 'run-end';
+}
+
+function endsTask({ body }: TaskEvent): boolean {
+  return body.type === 'run-end' && isTerminal(body.state);
+}
+
+function ended(task: TaskRecord): LangoError {
+  return new LangoError('already-ended', `the task is ${task.state} already`, {
+    hint: 'Get the task, or name the last event you saw in the header Last-Event-ID to have the later ones replayed.',
+  });
+}
+
+async function noPush(): Promise<never> {
+  throw new LangoError('push-not-supported', 'this agent sends no push notifications');
+}

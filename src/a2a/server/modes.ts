@@ -1,0 +1,44 @@
+import { LangoError } from '../../core/errors.js';
+import type { Part } from '../../core/message.js';
+
+const TEXT = 'text/plain';
+const JSON_TYPE = 'application/json';
+const BYTES = 'application/octet-stream';
+
+/** Throws `content-type-not-supported` for a part whose media type is none of the card's input modes. */
+export function assertInputModes(parts: readonly Part[], modes: readonly string[]): void {
+  for (const part of parts) {
+    const type = bareType(part.mediaType ?? impliedType(part));
+    if (!modes.some((mode) => covers(bareType(mode), type))) {
+      throw new LangoError('content-type-not-supported', `this agent does not take ${type}`, {
+        hint: `It takes ${modes.join(', ')}.`,
+      });
+    }
+  }
+}
+
+/** Throws `content-type-not-supported` when the client accepts nothing that the agent gives. An empty list accepts all. */
+export function assertOutputModes(accepted: readonly string[], modes: readonly string[]): void {
+  if (accepted.length === 0) return;
+  const isMet = accepted.some((want) => modes.some((mode) => covers(bareType(want), bareType(mode))));
+  if (isMet) return;
+  throw new LangoError('content-type-not-supported', 'this agent gives none of the accepted output modes', {
+    hint: `It gives ${modes.join(', ')}.`,
+  });
+}
+
+function impliedType(part: Part): string {
+  if (part.kind === 'text') return TEXT;
+  return part.kind === 'data' ? JSON_TYPE : BYTES;
+}
+
+/** Without parameters; `text`, which many cards and clients write, is `text/plain`. */
+function bareType(type: string): string {
+  const bare = (type.split(';')[0] ?? '').trim().toLowerCase();
+  return bare === 'text' ? TEXT : bare;
+}
+
+function covers(range: string, type: string): boolean {
+  if (range === '*/*' || range === type) return true;
+  return range.endsWith('/*') && type.startsWith(range.slice(0, -1));
+}

@@ -1,0 +1,94 @@
+import { AgentCard, ListTasksResponse, SendMessageResponse, Task } from '@a2a-js/sdk';
+import type { Message, StreamResponse } from '@a2a-js/sdk';
+import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import { LangoError } from '../../core/errors.js';
+import {
+  parseCancelTask,
+  parseExtendedCard,
+  parseGetTask,
+  parseListTasks,
+  parseSendMessage,
+  parseSubscribe,
+} from './requests.js';
+
+/** What a binding knows of a call: whose operation, what the client sent, on whose behalf. */
+export interface Request {
+  readonly handler: A2ARequestHandler;
+  readonly params: unknown;
+  readonly context: ServerCallContext;
+}
+
+/**
+ * An operation of A2A 1.0 section 3.1, the same behind each binding. `answer` resolves to ProtoJSON,
+ * `events` yields what a stream shows. Both throw `LangoError`, before anything is stored when the
+ * parameters are wrong.
+ */
+export type Operation =
+  | { readonly kind: 'unary'; answer(request: Request): Promise<unknown> }
+  | { readonly kind: 'stream'; events(request: Request): AsyncIterable<StreamResponse> };
+
+export type OperationName = keyof typeof TABLE;
+
+const TABLE = {
+  SendMessage: unary(async ({ handler, params, context }) =>
+    SendMessageResponse.toJSON(sendResult(await handler.sendMessage(parseSendMessage(params), context))),
+  ),
+  SendStreamingMessage: stream(({ handler, params, context }) =>
+    handler.sendMessageStream(parseSendMessage(params), context),
+  ),
+  GetTask: unary(async ({ handler, params, context }) =>
+    Task.toJSON(await handler.getTask(parseGetTask(params), context)),
+  ),
+  ListTasks: unary(async ({ handler, params, context }) => {
+    const request = parseListTasks(params);
+    return listJson(await handler.listTasks(request, context), request.includeArtifacts === true);
+  }),
+  CancelTask: unary(async ({ handler, params, context }) =>
+    Task.toJSON(await handler.cancelTask(parseCancelTask(params), context)),
+  ),
+  SubscribeToTask: stream(({ handler, params, context }) =>
+    handler.resubscribe(parseSubscribe(params), context),
+  ),
+  GetExtendedAgentCard: unary(async ({ handler, params, context }) =>
+    AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard(parseExtendedCard(params), context)),
+  ),
+  CreateTaskPushNotificationConfig: unary(noPush),
+  GetTaskPushNotificationConfig: unary(noPush),
+  ListTaskPushNotificationConfigs: unary(noPush),
+  DeleteTaskPushNotificationConfig: unary(noPush),
+};
+
+/** Undefined for a method that A2A 1.0 does not have. */
+export function operationNamed(name: string): Operation | undefined {
+  return Object.hasOwn(TABLE, name) ? TABLE[name as OperationName] : undefined;
+}
+
+function unary(answer: (request: Request) => Promise<unknown>): Operation {
+  return { kind: 'unary', answer };
+}
+
+function stream(events: (request: Request) => AsyncIterable<StreamResponse>): Operation {
+  return { kind: 'stream', events };
+}
+
+/** As long as no card declares push notifications, their parameters do not matter (A2A 1.0 section 3.3.4). */
+async function noPush(): Promise<never> {
+  throw new LangoError('push-not-supported', 'this agent sends no push notifications');
+}
+
+function sendResult(result: Message | Task): SendMessageResponse {
+  if ('messageId' in result) return { payload: { $case: 'message', value: result } };
+  return { payload: { $case: 'task', value: result } };
+}
+
+/** The encoder leaves empty lists out; a client that asked for artifacts gets the field in each task. */
+function listJson(response: ListTasksResponse, includeArtifacts: boolean): unknown {
+  const json = ListTasksResponse.toJSON(response) as { tasks?: object[] };
+  const tasks = json.tasks ?? [];
+  return {
+    nextPageToken: '',
+    totalSize: 0,
+    ...json,
+    tasks: includeArtifacts ? tasks.map((task) => ({ artifacts: [], ...task })) : tasks,
+  };
+}

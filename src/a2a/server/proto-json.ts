@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import { isJsonObject } from '../../core/json.js';
+
+/** Violations told at most; whoever sends a thousand wrong parts needs no list of a thousand. */
+const MAX_VIOLATIONS = 20;
+
+/**
+ * An object in ProtoJSON: a null member is absent, a member may also stand under its snake_case name, and
+ * members we do not know are ignored.
+ */
+export function protoObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  const aliases = new Map(
+    Object.keys(shape)
+      .map((name) => [snakeCase(name), name] as const)
+      .filter(([alias, name]) => alias !== name),
+  );
+  return z.preprocess(
+    (value) => (isJsonObject(value) ? canonicalMembers(value, aliases) : value),
+    z.object(shape),
+  );
+}
+
+/** An int32, which ProtoJSON also takes as a decimal string. */
+export function whole(min: number, max = 2 ** 31 - 1) {
+  const text = `must be a whole number from ${min} to ${max}`;
+  return z
+    .union(
+      [
+        z.number(),
+        z
+          .string()
+          .regex(/^-?\d{1,10}$/)
+          .transform(Number),
+      ],
+      text,
+    )
+    .pipe(z.number(text).int(text).min(min, text).max(max, text));
+}
+
+/** A boolean; query strings write it as text. */
+export function bool() {
+  return z.union(
+    [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
+    'must be true or false',
+  );
+}
+
+/** An enum value by name or by number; resolves to the number. */
+export function protoEnum(numbers: Readonly<Record<string, number>>) {
+  const known = new Map<unknown, number>(
+    Object.entries(numbers).flatMap(([name, n]) => [
+      [name, n],
+      [n, n],
+      [String(n), n],
+    ]),
+  );
+  return z.unknown().transform((value, context) => {
+    const number = known.get(value);
+    if (number !== undefined) return number;
+    context.addIssue({ code: 'custom', message: `must be one of ${Object.keys(numbers).join(', ')}` });
+    return z.NEVER;
+  });
+}
+
+export function jsonObject() {
+  return z.custom<Record<string, unknown>>(isJsonObject, 'must be a JSON object');
+}
+
+export function text(maxLength: number) {
+  return z.string('must be a string').max(maxLength, `must be at most ${maxLength} characters long`);
+}
+
+/** Throws `invalid-input` that names each wrong field. */
+export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const outcome = schema.safeParse(value);
+  if (outcome.success) return outcome.data;
+  const violations = outcome.error.issues
+    .slice(0, MAX_VIOLATIONS)
+    .map((issue) => ({ field: issue.path.join('.'), description: issue.message }));
+  const [first] = violations;
+  throw new LangoError(
+    'invalid-input',
+    first?.field ? `${first.field} ${first.description}` : 'the parameters must be a JSON object',
+    { violations },
+  );
+}
+
+function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>): object {
+  const entries = Object.entries(value);
+  if (!entries.some(([name, member]) => member === null || aliases.has(name))) return value;
+  const members: Record<string, unknown> = {};
+  for (const [name, member] of entries) {
+    if (member !== null) members[aliases.get(name) ?? name] = member as unknown;
+  }
+  return members;
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

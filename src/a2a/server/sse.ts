@@ -1,0 +1,95 @@
+import type { ServerResponse } from 'node:http';
+
+export interface StreamLimits {
+  /** Streams at the same time, of all agents of the node. */
+  readonly streams: number;
+  /** What one stream may hold for a reader that is behind. */
+  readonly streamBufferBytes: number;
+  /** A stream with nothing to say sends a comment this often, so that no proxy takes it for dead. */
+  readonly heartbeatSeconds: number;
+}
+
+/** A reader that has not taken what was held for it after so many heartbeats is closed. */
+const STALLED_HEARTBEATS = 2;
+
+/**
+ * A stream of server-sent events. What is sent in one turn of the event loop leaves in one write. While the
+ * reader is behind, `send` makes the sender wait; the events are in the journal, so waiting costs no memory.
+ */
+export class EventStream {
+  readonly #response: ServerResponse;
+  readonly #bufferBytes: number;
+  readonly #stallMs: number;
+  readonly #heartbeat: NodeJS.Timeout;
+  #pending = '';
+  #soon: NodeJS.Immediate | undefined;
+  #isQuiet = true;
+
+  /** Sends the head at once. */
+  constructor(response: ServerResponse, options: EventStreamOptions) {
+    const heartbeatMs = options.limits.heartbeatSeconds * 1_000;
+    this.#response = response;
+    this.#bufferBytes = options.limits.streamBufferBytes;
+    this.#stallMs = heartbeatMs * STALLED_HEARTBEATS;
+    this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs).unref();
+    response.writeHead(200, {
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+      'X-Content-Type-Options': 'nosniff',
+      ...options.headers,
+    });
+  }
+
+  /** The promise, when there is one, is to be awaited before more is sent; it never rejects. */
+  send(text: string): Promise<void> | undefined {
+    this.#pending += text;
+    this.#soon ??= setImmediate(() => this.#flush());
+    return this.#pending.length + this.#response.writableLength > this.#bufferBytes
+      ? this.#drained()
+      : undefined;
+  }
+
+  /** Sends what is left and ends the stream. */
+  close(): void {
+    clearInterval(this.#heartbeat);
+    this.#flush();
+    if (!this.#response.destroyed) this.#response.end();
+  }
+
+  #flush(): void {
+    clearImmediate(this.#soon);
+    this.#soon = undefined;
+    if (this.#pending !== '' && !this.#response.destroyed) this.#response.write(this.#pending);
+    this.#pending = '';
+    this.#isQuiet = false;
+  }
+
+  async #drained(): Promise<void> {
+    this.#flush();
+    const response = this.#response;
+    if (response.writableLength <= this.#bufferBytes) return;
+    await new Promise<void>((resolve) => {
+      // Cut, not ended: what lies in the buffer would hold it open. The reader comes back with its cursor.
+      const timer = setTimeout(() => response.destroy(), this.#stallMs);
+      const leave = (): void => {
+        clearTimeout(timer);
+        response.off('drain', leave).off('close', leave);
+        resolve();
+      };
+      response.on('drain', leave).on('close', leave);
+      if (response.destroyed) leave();
+    });
+  }
+
+  #beat(): void {
+    if (this.#isQuiet && !this.#response.destroyed && this.#response.writableLength === 0)
+      this.#response.write(':\n\n');
+    this.#isQuiet = true;
+  }
+}
+
+export interface EventStreamOptions {
+  readonly limits: StreamLimits;
+  readonly headers: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,81 @@
+import { StreamResponse } from '@a2a-js/sdk';
+import { LangoError } from '../../core/errors.js';
+import type { HttpExchange } from '../../core/http.js';
+import { seqIn } from '../translate/extensions.js';
+import type { StreamLimits } from './sse.js';
+import { EventStream } from './sse.js';
+
+/** How a binding writes one event, given as JSON text, and an error after the first event. */
+export interface Framing {
+  event(json: string): string;
+  error(error: unknown): string;
+}
+
+/** Until then an error is answered with its own status; a stream that has nothing to say yet opens all the same. */
+const OPEN_AFTER_MS = 200;
+const RETRY_AFTER_MS = 1_000;
+
+/** Answers calls with event streams, so many at the same time. */
+export class Streaming {
+  readonly #limits: StreamLimits;
+  #open = 0;
+
+  constructor(limits: StreamLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Asks for the events once there is a free place and sends them until they end. Throws `too-many`, and
+   * what `events` throws before the stream was opened; later errors are told inside it.
+   */
+  async answer(exchange: HttpExchange, call: StreamCall): Promise<void> {
+    if (this.#open >= this.#limits.streams) {
+      throw new LangoError('too-many', 'this server has as many open streams as it takes', {
+        retryable: true,
+        retryAfterMs: RETRY_AFTER_MS,
+      });
+    }
+    this.#open += 1;
+    try {
+      await this.#pump(exchange, call);
+    } finally {
+      this.#open -= 1;
+    }
+  }
+
+  async #pump({ response }: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
+    const iterator = events()[Symbol.asyncIterator]();
+    let next = iterator.next();
+    await Promise.race([next, delay(OPEN_AFTER_MS)]);
+    const stream = new EventStream(response, { limits: this.#limits, headers });
+    try {
+      for (let item = await next; item.done !== true && !response.destroyed; item = await next) {
+        const waiting = stream.send(frame(item.value, framing));
+        if (waiting) await waiting;
+        next = iterator.next();
+      }
+    } catch (error) {
+      void stream.send(`event: error\ndata: ${framing.error(error)}\n\n`);
+    } finally {
+      stream.close();
+      await iterator.return?.();
+    }
+  }
+}
+
+export interface StreamCall {
+  readonly events: () => AsyncIterable<StreamResponse>;
+  readonly framing: Framing;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function frame(event: StreamResponse, framing: Framing): string {
+  const payload = event.payload;
+  const seq = payload && seqIn(payload.value.metadata);
+  const id = seq === undefined ? '' : `id: ${seq}\n`;
+  return `${id}data: ${framing.event(JSON.stringify(StreamResponse.toJSON(event)))}\n\n`;
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
+}

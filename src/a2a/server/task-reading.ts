@@ -1,0 +1,69 @@
+import type { Task } from '@a2a-js/sdk';
+import type { Journal } from '../../core/journal.js';
+import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import { stateAfter } from '../../core/task.js';
+import type { TaskView } from '../translate/task.js';
+import { TaskFold } from '../translate/task.js';
+
+const PAGE = 1_000;
+
+/** Who wrote an event (requirements A1 and A2). */
+export type AuthorOf = (event: TaskEvent) => string;
+
+/** A task as it stood after any one of its entries: feed it the journal, ask for the protocol's Task. */
+export class TaskReading {
+  readonly #fold = new TaskFold();
+  readonly #authorOf: AuthorOf;
+  #record: TaskRecord;
+  #head = 0;
+
+  constructor(record: TaskRecord, authorOf: AuthorOf) {
+    this.#record = record;
+    this.#authorOf = authorOf;
+  }
+
+  /** The `seq` of the last event added; 0 before the first. */
+  get head(): number {
+    return this.#head;
+  }
+
+  /** Events come in order, from the first one on. */
+  add(event: TaskEvent): void {
+    this.#fold.add(event, this.#authorOf(event));
+    this.#head = event.seq;
+    const state = stateAfter(event.body);
+    if (state === undefined) return;
+    const statusMessage = event.body.type === 'run-end' ? event.body.message : undefined;
+    this.#record = { ...this.#record, state, statusMessage, statusAt: event.at };
+  }
+
+  toTask(view: TaskView): Task {
+    return this.#fold.toTask({ ...this.#record, head: this.#head }, view);
+  }
+}
+
+/** Reads the log of a task up to and including `head`. */
+export async function readUpTo(journal: Journal, reading: TaskReading, place: LogPlace): Promise<void> {
+  while (reading.head < place.head) {
+    const missing = Math.min(PAGE, place.head - reading.head);
+    const events = await journal.read(place.id, reading.head, missing);
+    if (events.length === 0) return;
+    for (const event of events) reading.add(event);
+  }
+}
+
+type LogPlace = Pick<TaskRecord, 'id' | 'head'>;
+
+/** The task as its record says, with as much of the log as the view asks for. */
+export async function readTask(journal: Journal, record: TaskRecord, look: Look): Promise<Task> {
+  const { view, authorOf } = look;
+  if (view.historyLength === 0 && !view.includeArtifacts) return new TaskFold().toTask(record, view);
+  const reading = new TaskReading(record, authorOf);
+  await readUpTo(journal, reading, record);
+  return reading.toTask(view);
+}
+
+export interface Look {
+  readonly view: TaskView;
+  readonly authorOf: AuthorOf;
+}
