@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { styleText, types } from 'node:util';
 import winston from 'winston';
 import { LangoError } from './core/errors.js';
 import type { LogFields, Logger } from './core/logger.js';
@@ -26,7 +26,7 @@ export interface LoggerOptions {
 }
 
 /**
- * The server's log. Writing never throws, also when the stream is gone. A stack is written to a terminal only
+ * The server's log. Writing never throws, whatever a field holds, also when the stream is gone. A stack is written to a terminal only
  * at level `debug`. What comes from outside cannot break out of its line or drive the terminal.
  */
 export function createLogger(options: LoggerOptions): Logger {
@@ -114,20 +114,22 @@ function plainValues(secrets: readonly string[], withStack: boolean): (value: un
     if (typeof value === 'bigint') return value.toString();
     if (typeof value !== 'object') return `[${typeof value}]`;
     if (above.includes(value) || above.length === MAX_DEPTH) return '[…]';
-    const inner = (child: unknown): unknown => convert(child, [...above, value]);
-    if (value instanceof Error) return inner(errorFields(value, withStack));
+    const inner = (child: unknown): unknown => attempt(child, [...above, value]);
+    if (types.isNativeError(value)) return inner(errorFields(value, withStack));
     if (Array.isArray(value)) return value.map(inner);
-    if (value instanceof Date || value instanceof URL) return redact(JSON.stringify(value).slice(1, -1));
-    const entries = value instanceof Map ? [...value] : Object.entries(value);
+    if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
+    if ('toJSON' in value && typeof value.toJSON === 'function') return inner(value.toJSON());
+    const entries = types.isMap(value) ? [...value] : Object.entries(value);
     return Object.fromEntries(entries.map(([key, child]) => [redact(String(key)), inner(child)]));
   };
-  return (value) => {
+  const attempt = (value: unknown, above: readonly object[]): unknown => {
     try {
-      return convert(value, []);
+      return convert(value, above);
     } catch {
       return '[unreadable]';
     }
   };
+  return (value) => attempt(value, []);
 }
 
 function errorFields(error: Error, withStack: boolean): LogFields {

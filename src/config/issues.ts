@@ -39,27 +39,29 @@ function unionFindings(
 ): readonly Finding[] {
   const fitting = issue.errors.find((branch) => branch.every((inner) => inner.path.length > 0));
   if (fitting !== undefined) return findingsOf(fitting, schemasAt, path);
-  const right = issue.errors.flatMap((branch) => branch.slice(0, 1).map(expectation));
-  return [{ path, about: 'value', text: `must be ${right.join(' or ')}` }];
+  const right = issue.errors.flatMap((branch) => branch.slice(0, 1).flatMap(expectations));
+  return [{ path, about: 'value', text: `must be ${oneOf(right)}` }];
 }
 
 function issueText(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return issue.message.endsWith('received undefined') ? 'is missing' : `must be ${expectation(issue)}`;
+      if (issue.message.endsWith('received undefined')) return 'is missing';
+      return `must be ${oneOf(expectations(issue))}`;
     case 'invalid_value':
-      return `must be ${expectation(issue)}`;
+      return `must be ${oneOf(expectations(issue))}`;
     case 'too_small':
-      return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${entries(issue.origin)}`;
+      return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${amount(issue.minimum, issue)}`;
     case 'too_big':
-      return `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${entries(issue.origin)}`;
+      return `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${amount(issue.maximum, issue)}`;
     default:
       return issue.message;
   }
 }
 
-function entries(origin: string): string {
-  return origin === 'array' ? ' entries' : '';
+function amount(limit: number | bigint, { origin }: { readonly origin: string }): string {
+  if (origin !== 'array') return String(limit);
+  return `${limit} ${limit === 1 ? 'entry' : 'entries'} long`;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -71,10 +73,15 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   string: 'a text (put it in quotes)',
 };
 
-function expectation(issue: Issue): string {
-  if (issue.code === 'invalid_type') return TYPE_WORDS[issue.expected] ?? issue.expected;
-  if (issue.code === 'invalid_value') return issue.values.map((value) => `"${String(value)}"`).join(', ');
-  return issue.message;
+function expectations(issue: Issue): readonly string[] {
+  if (issue.code === 'invalid_type') return [TYPE_WORDS[issue.expected] ?? issue.expected];
+  if (issue.code === 'invalid_value') return issue.values.map((value) => `"${String(value)}"`);
+  return [issue.message];
+}
+
+function oneOf(words: readonly string[]): string {
+  const last = words.at(-1) ?? '';
+  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} or ${last}`;
 }
 
 function unknownKey(key: string, known: readonly string[]): string {

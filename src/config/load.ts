@@ -6,6 +6,7 @@ import type { Config } from './config.js';
 import { configOf } from './config.js';
 import type { Env, Variables } from './env.js';
 import { ENV_VARIABLES } from './env.js';
+import { hasCode } from './file-error.js';
 import type { Finding } from './issues.js';
 import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
@@ -80,7 +81,7 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
     const readText = (value: string, path: Path) => readScalar(value, path, variables);
     return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    const missing = hasCode(error, 'ENOENT');
     if (missing && named === undefined) return { file: undefined, source: objectSource({}) };
     const text = missing ? 'there is no such file' : `cannot be read: ${errorText(error)}`;
     throw problemsError([{ at: file, key: '', text }], HINT);

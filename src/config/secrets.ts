@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import { hasCode } from './file-error.js';
 import type { Settings } from './schema.js';
 
 /** What must not reach a log. Kept apart from `Config`, which may. */
@@ -59,7 +60,7 @@ export async function loadToken(home: string): Promise<string | undefined> {
       await handle.close();
     }
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (hasCode(error, 'ENOENT')) return undefined;
     throw isLangoError(error) ? error : folderError(home, error);
   }
 }
@@ -100,12 +101,4 @@ function folderError(home: string, cause: unknown): LangoError {
     hint: 'Set LANGO_HOME to a folder that you can write to.',
     cause,
   });
-}
-
-function isMissing(error: unknown): boolean {
-  return hasCode(error, 'ENOENT');
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

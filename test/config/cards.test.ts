@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { loadCardFiles } from '../../src/config/cards.js';
+import { packageRoot } from '../../src/config/package-root.js';
+import { errorOf, newFolder, write } from './folder.js';
+
+const SHIPPED = join(packageRoot(), 'agent-cards');
+const ROOTS = ['lango-agent', 'lango-orchestrator'];
+const SUB_AGENTS = [
+  ...['chronicler', 'librarian', 'navigator', 'operator', 'planner', 'vault'],
+  ...['executor', 'memory-manager', 'researcher'],
+];
+const TOOL_NAME =
+  /\b(exec|fs|skill|browser|crypto|secrets|payment|search|rag|graph|save|create|list|memory|observe|reflect|transfer)_\w*/i;
+
+describe('the shipped agent cards', () => {
+  it('X1 are there for every agent of both rosters and both roots', async () => {
+    const cards = await loadCardFiles(SHIPPED);
+    expect([...cards.keys()].sort()).toEqual([...ROOTS, ...SUB_AGENTS].sort());
+  });
+
+  it('have skills of their own only where tools bring none', async () => {
+    const cards = await loadCardFiles(SHIPPED);
+    const skilled = [...cards.values()].flatMap(({ name, skills }) => (skills.length > 0 ? [name] : []));
+    expect(skilled.sort()).toEqual([...ROOTS, 'planner'].sort());
+    expect(cards.get('planner')?.skills[0]?.examples).toEqual(['plan {goal}', 'make a plan for {goal}']);
+  });
+
+  it('hold nothing that is not for the public: no tool name, no path, no prompt', () => {
+    for (const name of [...ROOTS, ...SUB_AGENTS]) {
+      const text = readFileSync(join(SHIPPED, `${name}.json`), 'utf8').replaceAll(
+        /"(text|application)\/\w+"/g,
+        '',
+      );
+      expect(text).not.toMatch(TOOL_NAME);
+      expect(text).not.toMatch(/[\\/~]\w|\.\w+\/|\bexec\b/);
+      expect(text).not.toMatch(/you are|you must|never invent|instruction|prompt/i);
+    }
+  });
+});
+
+describe('loadCardFiles', () => {
+  const card = {
+    name: 'clerk',
+    description: 'Keeps files.',
+    provider: { organization: 'Office', url: 'https://office.example' },
+    iconUrl: 'https://office.example/icon.png',
+    documentationUrl: 'https://office.example/clerk',
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain', 'image/*'],
+    skills: [
+      { id: 'filing', name: 'Filing', description: 'Files.', tags: ['files'], examples: ['file {it}'] },
+    ],
+  };
+
+  it('reads each .json file and nothing else', async () => {
+    const folder = newFolder();
+    write(folder, 'clerk.json', JSON.stringify(card));
+    write(folder, 'README.md', 'not a card');
+    expect(await loadCardFiles(folder)).toEqual(new Map([['clerk', card]]));
+  });
+
+  it('reports what is wrong in all files, with line and column', async () => {
+    const folder = newFolder();
+    const wrong = {
+      ...card,
+      descriptoin: 'x',
+      iconUrl: 'file:///icon',
+      skills: [{ ...card.skills[0], tags: [] }],
+    };
+    const one = write(folder, 'clerk.json', JSON.stringify(wrong, null, 2));
+    const two = write(folder, 'other.json', JSON.stringify(card, null, 2));
+    const three = write(folder, 'third.json', '{\n  "name": third }');
+    const four = write(folder, 'twice.json', '{\n  "name": "a",\n  "name": "b"\n}');
+    const { code, message } = await errorOf(() => loadCardFiles(folder));
+    expect(code).toBe('invalid-config');
+    expect(message).toContain(`${one}:8:14: iconUrl must be an http:// or https:// address`);
+    expect(message).toContain(`${one}:22:15: skills[0].tags must be at least 1 entry long`);
+    expect(message).toContain(`${one}:28:3: descriptoin is not a known key; did you mean "description"?`);
+    expect(message).toContain(`${two}:2:11: name must be "other", as its file`);
+    expect(message).toContain(`${three}:2:11: `);
+    expect(message).toContain(`${four}:3:3: Map keys must be unique`);
+  });
+
+  it('says so when the folder is missing', async () => {
+    expect(await errorOf(() => loadCardFiles(join(newFolder(), 'none')))).toMatchObject({
+      code: 'invalid-config',
+    });
+  });
+});

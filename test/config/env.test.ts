@@ -1,0 +1,36 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { readEnv } from '../../src/config/env.js';
+
+describe('readEnv', () => {
+  it('takes a variable that is set to nothing for one that is not set', () => {
+    expect(readEnv({ LANGO_HOME: '', LANGO_TOKEN: '', NO_COLOR: '' })).toMatchObject({
+      home: join(homedir(), '.lango'),
+      token: undefined,
+      noColor: false,
+    });
+  });
+
+  it('reads each variable under its name', () => {
+    const variables = {
+      LANGO_HOME: '/h',
+      LANGO_CONFIG: '/c',
+      LANGO_TOKEN: 't',
+      ANTHROPIC_API_KEY: 'a',
+      OPENAI_API_KEY: 'o',
+      LANGO_LOG_LEVEL: 'warn',
+      NO_COLOR: '1',
+    };
+    expect(readEnv(variables)).toEqual({
+      home: '/h',
+      configFile: '/c',
+      token: 't',
+      anthropicApiKey: 'a',
+      openaiApiKey: 'o',
+      logLevel: 'warn',
+      noColor: true,
+      variables,
+    });
+  });
+});

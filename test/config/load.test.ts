@@ -1,0 +1,298 @@
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { agentLimits } from '../../src/config/config.js';
+import { readEnv } from '../../src/config/env.js';
+import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
+import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import { errorOf, newFolder, write } from './folder.js';
+
+describe('loadConfig', () => {
+  it('works with no file at all', async () => {
+    const home = newFolder();
+    const { config, secrets } = await loadConfig({ env: readEnv({ LANGO_HOME: home }) });
+    expect(config).toMatchObject({
+      home,
+      file: undefined,
+      agent: { multiAgent: true, roster: 'standard', maxDelegationRounds: 5 },
+      model: { provider: 'offline' },
+      server: { host: '127.0.0.1', port: 4100 },
+      auth: { mode: 'token' },
+      storage: { sqlite: { file: join(home, 'lango.db') } },
+      workspace: [join(home, 'workspace')],
+    });
+    expect(agentLimits(config.agent)).toEqual(DEFAULT_LIMITS);
+    expect(secrets).toEqual({ token: undefined, modelApiKey: undefined, remoteTokens: new Map() });
+  });
+
+  it('reads config.yaml of the home, or the file that LANGO_CONFIG or the flag names', async () => {
+    const home = newFolder();
+    const other = newFolder();
+    write(home, 'config.yaml', 'server: { port: 1 }');
+    const named = write(other, 'a.yaml', 'server: { port: 2 }');
+    const flagged = write(other, 'b.yaml', 'server: { port: 3 }');
+    const variables = { LANGO_HOME: home };
+    const portOf = async (env: Record<string, string>, configFile?: string) =>
+      (await loadConfig({ env: readEnv(env), overrides: { configFile } })).config.server.port;
+    expect(await portOf(variables)).toBe(1);
+    expect(await portOf({ ...variables, LANGO_CONFIG: named })).toBe(2);
+    expect(await portOf({ ...variables, LANGO_CONFIG: named }, flagged)).toBe(3);
+  });
+
+  it('says so when a named file is missing, is a folder or is no group of keys', async () => {
+    const home = newFolder();
+    const env = readEnv({ LANGO_HOME: home });
+    const missing = join(home, 'none.yaml');
+    const load = (configFile: string) => errorOf(() => loadConfig({ env, overrides: { configFile } }));
+    expect(await load(missing)).toMatchObject({ code: 'invalid-config' });
+    expect((await load(missing)).message).toContain(`${missing}: there is no such file`);
+    expect((await load(home)).message).toContain('cannot be read');
+    expect((await load(write(home, 'list.yaml', '- 1'))).message).toContain(':1:1: must be a group of keys');
+  });
+
+  it('lets flags win over variables, variables over the file', async () => {
+    const home = newFolder();
+    write(home, 'config.yaml', 'server: { host: 127.0.0.2, port: 5000 }\nlogging: { level: warn }');
+    const env = readEnv({ LANGO_HOME: home, LANGO_LOG_LEVEL: 'debug' });
+    const { config } = await loadConfig({ env, overrides: { port: 0 } });
+    expect(config.server).toMatchObject({ host: '127.0.0.2', port: 0 });
+    expect(config.logging.level).toBe('debug');
+  });
+
+  it('takes the home from the flag before LANGO_HOME', async () => {
+    const home = newFolder();
+    const env = readEnv({ LANGO_HOME: '/elsewhere' });
+    expect((await loadConfig({ env, overrides: { home } })).config.home).toBe(home);
+  });
+
+  it('starts relative paths at the file, and leaves :memory: alone', async () => {
+    const folder = newFolder();
+    write(folder, 'own.yaml', 'workspace: [work, /srv/work]\nstorage: { sqlite: { file: ":memory:" } }');
+    const env = readEnv({ LANGO_HOME: '/h', LANGO_CONFIG: join(folder, 'own.yaml') });
+    const { config } = await loadConfig({ env });
+    expect(config.workspace).toEqual([join(folder, 'work'), '/srv/work']);
+    expect(config.storage.sqlite.file).toBe(':memory:');
+  });
+
+  it('takes 0 delegation rounds, and a group with nothing in it, for the default', async () => {
+    const home = newFolder();
+    write(home, 'config.yaml', 'agent:\n  maxDelegationRounds: 0\nserver:\nmodel:\n  name:\n');
+    const { config } = await loadConfig({ env: readEnv({ LANGO_HOME: home }) });
+    expect(agentLimits(config.agent).delegationRounds).toBe(5);
+    expect(config.server.port).toBe(4100);
+  });
+});
+
+describe('errors of the file', () => {
+  it('reports everything at once, with line and column, in the order of the file', async () => {
+    const home = newFolder();
+    const file = write(
+      home,
+      'config.yaml',
+      [
+        'server:',
+        '  prot: 1',
+        '  limits: { jsonDepth: deep }',
+        'auth: { mode: none }',
+        'a2a:',
+        '  remoteAgents:',
+        '    - name: Far Away',
+        '    - { name: near, url: "https://user:secret@near.example" }',
+        'approval: { policy: sometimes }',
+        'storage: 7',
+      ].join('\n'),
+    );
+    const env = readEnv({ LANGO_HOME: home, LANGO_LOG_LEVEL: 'loud' });
+    const error = await errorOf(() => loadConfig({ env, overrides: { host: '0.0.0.0', port: 99_999 } }));
+    expect(error.hint).toContain('lango config check');
+    expect(error.message.split('\n')).toEqual([
+      'The configuration has 10 problems:',
+      '  --port: server.port must be at most 65535',
+      `  ${file}:2:3: server.prot is not a known key; did you mean "port"?`,
+      `  ${file}:3:24: server.limits.jsonDepth must be a number`,
+      `  ${file}:4:15: auth.mode must be "token" when server.host is "0.0.0.0"; "none" is for loopback addresses such as 127.0.0.1`,
+      `  ${file}:7:7: a2a.remoteAgents[0].url is missing`,
+      `  ${file}:7:13: a2a.remoteAgents[0].name must be lower-case letters, digits and "-", beginning with a letter`,
+      `  ${file}:8:26: a2a.remoteAgents[1].url must not hold a user name or password`,
+      `  ${file}:9:21: approval.policy must be "dangerous", "all", "none" or a list`,
+      `  ${file}:10:10: storage must be a group of keys`,
+      '  LANGO_LOG_LEVEL: logging.level must be "debug", "info", "warn" or "error"',
+    ]);
+    expect(error.violations).toHaveLength(10);
+  });
+
+  it('names the known keys when none is near', async () => {
+    const problems = await check('logging:\n  destination: x');
+    expect(problems).toEqual([[2, 'is not a known key; known here: format, level']]);
+  });
+
+  it.each([
+    ['a: [1', 'flow'],
+    ['server: { port: 1 }\nserver: { port: 2 }', 'unique'],
+    ['workspace: &w [a]\negress: { allowPrivate: *w }', 'alias'],
+    ['auth: { token: !secret abcdefgh }', 'tag'],
+  ])('refuses %j', async (text, word) => {
+    const [problem] = await check(text);
+    expect(problem?.[1].toLowerCase()).toContain(word);
+  });
+
+  it('never quotes what stands in the file', async () => {
+    const home = newFolder();
+    const env = readEnv({ LANGO_HOME: home, KEY: 'hunter2 hunter2' });
+    for (const text of [
+      'auth:\n  token: "hunter2\n',
+      'auth:\n  token: hunter2 hunter2\n',
+      'auth:\n  token: ${KEY}\n',
+      'auth:\n  token: [hunter2]\n',
+      'auth:\n  token: `hunter2`\n',
+      'auth:\n  token: a\n  hunter2\n',
+      'auth: { token: hunter2: hunter2 }}\n',
+    ]) {
+      write(home, 'config.yaml', text);
+      const error = await errorOf(() => loadConfig({ env }));
+      expect(error.message).not.toContain('hunter2');
+    }
+  });
+
+  it('finds nothing wrong with a correct file', async () => {
+    expect(await check('server: { port: 0 }')).toEqual([]);
+  });
+});
+
+describe('variables', () => {
+  it('become what the key expects', async () => {
+    const config = await loadText(
+      'server: { port: "${PORT}", trustProxy: "${YES}" }\nmodel: { name: "m-${PORT}" }\nagent: { limits: { seconds: "${HALF:-0.5}" } }',
+      { PORT: '8080', YES: 'true' },
+    );
+    expect(config.config.server).toMatchObject({ port: 8080, trustProxy: true });
+    expect(config.config.model.name).toBe('m-8080');
+    expect(config.config.agent.limits.seconds).toBe(0.5);
+  });
+
+  it('leave a secret of digits a text', async () => {
+    const digits = '12345678901234567890';
+    const { secrets } = await loadText('auth:\n  token: ${TOKEN}', { TOKEN: digits });
+    expect(secrets.token).toBe(digits);
+  });
+
+  it('cannot add keys or refer to further variables', async () => {
+    const { config } = await loadText('model:\n  name: ${NAME}', {
+      NAME: 'x\nauth:\n  mode: none # ${HOME}',
+    });
+    expect(config.auth.mode).toBe('token');
+    expect(config.model.name).toContain('${HOME}');
+  });
+
+  it('that come out empty leave the key out', async () => {
+    const { config } = await loadText('server:\n  port: ${NONE:-}\n  host: ${EMPTY}', { EMPTY: '' });
+    expect(config.server).toMatchObject({ host: '127.0.0.1', port: 4100 });
+  });
+
+  it('know LANGO_HOME also when it is a default', async () => {
+    const { config } = await loadText('workspace:\n  - ${LANGO_HOME}/files', {});
+    expect(config.workspace).toEqual([join(config.home, 'files')]);
+  });
+
+  it('that are not set are a problem of their own, said once', async () => {
+    expect(await check('a2a:\n  remoteAgents:\n    - name: far\n      url: ${NOWHERE}')).toEqual([
+      [4, 'needs the environment variable NOWHERE, which is not set; set it, or write ${NOWHERE:-default}'],
+    ]);
+  });
+});
+
+describe('what must hold between keys', () => {
+  const env = readEnv({ LANGO_HOME: '/data/lango' });
+  const problem = async (settings: Parameters<typeof resolveConfig>[0]['settings']) =>
+    (await errorOf(() => resolveConfig({ env, settings }))).violations?.[0]?.field;
+
+  it.each(['127.0.0.1', '127.8.9.10', 'localhost', '::1'])('auth.mode none is fine on %s', (host) => {
+    expect(resolveConfig({ env, settings: { auth: { mode: 'none' }, server: { host } } })).toBeDefined();
+  });
+
+  it.each(['0.0.0.0', '::', '192.168.1.4', 'localhost.example', '127.example'])(
+    'auth.mode none is refused on %s',
+    async (host) => {
+      expect(await problem({ auth: { mode: 'none' }, server: { host } })).toBe('auth.mode');
+      expect(resolveConfig({ env, settings: { server: { host } } }).config.server.host).toBe(host);
+    },
+  );
+
+  it('a provider has what it needs', async () => {
+    expect(await problem({ model: { provider: 'anthropic' } })).toBe('model.provider');
+    expect(await problem({ model: { provider: 'openai', name: 'm' } })).toBe('model.provider');
+    expect(await problem({ model: { provider: 'openai', apiKey: 'k' } })).toBe('model.provider');
+    const local = { provider: 'openai', name: 'm', baseUrl: 'http://127.0.0.1:1/v1' } as const;
+    expect(resolveConfig({ env, settings: { model: local } }).config.model.provider).toBe('openai');
+  });
+
+  it('agents cannot write what governs them', async () => {
+    expect(await problem({ workspace: ['/w', '/data'] })).toBe('workspace[1]');
+    expect(await problem({ workspace: ['/data/lango'] })).toBe('workspace[0]');
+    expect(await problem({ workspace: ['/w'], storage: { sqlite: { file: '/w/x/lango.db' } } })).toBe(
+      'workspace[0]',
+    );
+    expect(await problem({ workspace: ['/'] })).toBe('workspace[0]');
+    expect(resolveConfig({ env, settings: { workspace: ['/data/lango-2'] } })).toBeDefined();
+  });
+
+  it("M5 a roster of one's own has distinct names and one taker of what is left", async () => {
+    const spec = { name: 'a', description: 'd', instruction: 'i' };
+    const roster = (...specs: (typeof spec & { takesUnmatched?: boolean })[]) => ({
+      agent: { roster: specs },
+    });
+    expect(await problem(roster(spec, spec))).toBe('agent.roster[1].name');
+    expect(await problem(roster({ ...spec, name: 'lango-agent' }))).toBe('agent.roster[0].name');
+    expect(
+      await problem(roster({ ...spec, takesUnmatched: true }, { ...spec, name: 'b', takesUnmatched: true })),
+    ).toBe('agent.roster[1].takesUnmatched');
+    expect(
+      await problem({ ...roster(spec), a2a: { remoteAgents: [{ name: 'a', url: 'http://a.example' }] } }),
+    ).toBe('a2a.remoteAgents[0].name');
+    expect(resolveConfig({ env, settings: roster(spec) }).config.agent.roster).toEqual([
+      { ...spec, prefixes: [], alwaysInclude: false, takesUnmatched: false },
+    ]);
+  });
+});
+
+describe('the model', () => {
+  const modelOf = (variables: Record<string, string>, model = {}) => {
+    const { config, secrets } = resolveConfig({ env: readEnv(variables), settings: { model } });
+    return [config.model.provider, config.model.name, secrets.modelApiKey];
+  };
+
+  it('is the offline one until there is a key', () => {
+    expect(modelOf({})).toEqual(['offline', undefined, undefined]);
+    expect(modelOf({ OPENAI_API_KEY: 'o' })).toEqual(['offline', undefined, undefined]);
+    expect(modelOf({ ANTHROPIC_API_KEY: 'a' })).toEqual(['anthropic', 'claude-sonnet-5-5', 'a']);
+    expect(modelOf({}, { apiKey: 'f' })).toEqual(['anthropic', 'claude-sonnet-5-5', 'f']);
+    expect(modelOf({ ANTHROPIC_API_KEY: 'a' }, { provider: 'offline' })).toEqual([
+      'offline',
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('gets the key of its own vendor, the one of the file first', () => {
+    const keys = { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' };
+    expect(modelOf(keys, { provider: 'openai', name: 'm' })).toEqual(['openai', 'm', 'o']);
+    expect(modelOf(keys, { provider: 'anthropic', apiKey: 'f' })).toEqual([
+      'anthropic',
+      'claude-sonnet-5-5',
+      'f',
+    ]);
+  });
+});
+
+async function loadText(text: string, variables: Record<string, string>) {
+  const home = newFolder();
+  write(home, 'config.yaml', text);
+  return loadConfig({ env: readEnv({ ...variables, LANGO_HOME: home }) });
+}
+
+/** Line and text of each problem. */
+async function check(text: string): Promise<readonly [number, string][]> {
+  const home = newFolder();
+  write(home, 'config.yaml', text);
+  const problems = await checkConfig({ env: readEnv({ LANGO_HOME: home }) });
+  return problems.map((problem) => [Number(problem.at.split(':').at(-2)), problem.text]);
+}
