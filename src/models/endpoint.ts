@@ -27,19 +27,20 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Where requests go, and the words in which a failure speaks of it. */
 export interface Endpoint {
-  /** "Anthropic". */
-  readonly vendor: string;
+  /** "Anthropic at api.anthropic.com:443": how a sentence about it begins. */
+  readonly place: string;
   readonly model: string;
   readonly baseUrl: string;
-  /** "127.0.0.1:11434": where the connection goes. */
-  readonly hostAndPort: string;
   readonly apiKey: string | undefined;
   /** The environment variable that holds the key. */
   readonly keyVariable: string;
 }
 
 /** Throws `LangoError` `invalid-config` when the base URL is not one of http or https. */
-export function openEndpoint(parts: Omit<Endpoint, 'hostAndPort'>): Endpoint {
+export function openEndpoint({
+  vendor,
+  ...parts
+}: Omit<Endpoint, 'place'> & { readonly vendor: string }): Endpoint {
   const url = URL.parse(parts.baseUrl);
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new LangoError('invalid-config', 'The base URL of the model is not a web address.', {
@@ -47,5 +48,5 @@ export function openEndpoint(parts: Omit<Endpoint, 'hostAndPort'>): Endpoint {
     });
   }
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  return { ...parts, hostAndPort: `${url.hostname}:${port}` };
+  return { ...parts, place: `${vendor} at ${url.hostname}:${port}` };
 }

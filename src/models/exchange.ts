@@ -3,7 +3,7 @@ import type { ModelEvent } from '../core/model.js';
 import type { Endpoint } from './endpoint.js';
 import { readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure } from './failure.js';
-import { retryAfterMs } from './retry.js';
+import { retryAfterMs, type HeaderLookup } from './retry.js';
 import { SilenceWatch } from './silence.js';
 
 /** Puts a vendor's events together to an answer. */
@@ -62,7 +62,7 @@ async function* eventsOf(
   if (mediaType === EVENT_STREAM || reader.isWhole) return;
   throw new ModelFailure(
     'bad-answer',
-    `${endpoint.vendor} at ${endpoint.hostAndPort} answers with ${mediaType}, not with an event stream. Check model.baseUrl.`,
+    `${endpoint.place} answers with ${mediaType}, not with an event stream. Check model.baseUrl.`,
   );
 }
 
@@ -83,12 +83,15 @@ async function* chunksOf(
  */
 function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   if (error instanceof ModelFailure) return error;
-  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number') {
-    return connectionFailure(error, endpoint);
-  }
-  const headers = 'headers' in error && error.headers instanceof Headers ? error.headers : undefined;
-  const body = ('error' in error ? error.error : undefined) ?? error.message;
-  return vendorFailure({ status: error.status, body, retryAfterMs: retryAfterMs(headers) }, endpoint);
+  const { status, headers, error: body, message } = error as Partial<SdkError>;
+  if (typeof status !== 'number') return connectionFailure(error, endpoint);
+  return vendorFailure({ status, body: body ?? message, retryAfterMs: retryAfterMs(headers) }, endpoint);
+}
+
+interface SdkError extends Error {
+  readonly status: number;
+  readonly headers: HeaderLookup;
+  readonly error: unknown;
 }
 
 /** An event that breaks the reader is the server's fault, not ours. */
@@ -113,7 +116,6 @@ export function parseEvent(text: string): Record<string, unknown> {
 }
 
 function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
-  const where = `${endpoint.vendor} at ${endpoint.hostAndPort}`;
-  const message = `${where} sent nothing for ${silenceMs / 1000} s. Raise model.timeoutSeconds if it needs longer.`;
+  const message = `${endpoint.place} sent nothing for ${silenceMs / 1000} s. Raise model.timeoutSeconds if it needs longer.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }

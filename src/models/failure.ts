@@ -63,7 +63,7 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
   const status = kind === 402 ? kind : error.status;
   const { code, retryable, words } = verdictOn(status, endpoint);
   const said = quoted(error.body, endpoint.apiKey);
-  const message = `${endpoint.vendor} at ${endpoint.hostAndPort} ${words}${said ? ` It says: ${said}` : ''}`;
+  const message = `${endpoint.place} ${words}${said ? ` It says: ${said}` : ''}`;
   return new ModelFailure(code, message, { retryable, retryAfterMs: error.retryAfterMs });
 }
 
@@ -124,6 +124,8 @@ function quoted(body: unknown, apiKey: string | undefined): string {
   return text.replace(/\s+/g, ' ').trim().slice(0, MAX_QUOTED_CHARACTERS);
 }
 
+const MOST_CAUSES = 20;
+
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'no such host name',
@@ -132,33 +134,40 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
 };
 
-/** The failure for a connection that could not be made, or was lost with no answer to show for it. */
+/** The failure for a connection that could not be made, or was lost too early. */
 export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   const causes = causesOf(error);
   const refused = causes.find((cause) => isLangoError(cause));
   if (refused) return new ModelFailure('rejected', refused.message, { retryable: refused.retryable });
   const code = causes.map(codeOf).find((word) => word !== undefined);
-  const where = `${endpoint.vendor} at ${endpoint.hostAndPort}`;
   if (code && /CERT|TLS|SSL/.test(code)) {
-    return new ModelFailure('unreachable', `The certificate of ${where} is not trusted (${code}).`);
+    return new ModelFailure(
+      'unreachable',
+      `${endpoint.place} shows a certificate that is not trusted (${code}).`,
+    );
   }
-  const reason = (code && REASONS[code]) ?? 'the connection was lost';
-  const message = `Cannot reach ${where}: ${reason}. Check model.baseUrl and that the server runs.`;
+  const reason = code && REASONS[code];
+  const message = reason
+    ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl and that the server runs.`
+    : `${endpoint.place} broke the connection before its answer was whole.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }
 
-/** An error, what caused it, and so on; the parts of an aggregate too. */
+/** An error, what caused it, and so on; the parts of an aggregate too. Libraries throw more than `Error`s of ours. */
 function causesOf(error: unknown): readonly unknown[] {
   const causes: unknown[] = [error];
   for (const cause of causes) {
-    if (!(cause instanceof Error) || causes.length > 20) continue;
+    if (!isObject(cause) || causes.length > MOST_CAUSES) continue;
     if (cause.cause !== undefined) causes.push(cause.cause);
-    if (cause instanceof AggregateError) causes.push(...(cause.errors as unknown[]));
+    if (Array.isArray(cause.errors)) causes.push(...(cause.errors as unknown[]));
   }
   return causes;
 }
 
 function codeOf(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : undefined;
+  return isObject(error) && typeof error.code === 'string' ? error.code : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }

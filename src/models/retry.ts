@@ -84,8 +84,13 @@ export function retryDelayMs(failures: number, askedMs: number | undefined): num
   return longest * (1 - Math.random() / 2);
 }
 
+/** The headers of a response, of whichever `fetch`. */
+export interface HeaderLookup {
+  get(name: string): string | null;
+}
+
 /** What `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3) ask for; never negative. */
-export function retryAfterMs(headers: Headers | undefined): number | undefined {
+export function retryAfterMs(headers: HeaderLookup | undefined): number | undefined {
   const milliseconds = headers?.get('retry-after-ms');
   if (milliseconds) return atLeastZero(Number(milliseconds));
   const value = headers?.get('retry-after');

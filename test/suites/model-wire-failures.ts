@@ -1,0 +1,250 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ModelEvent, ModelProvider } from '../../src/core/model.js';
+import { answerOf, collect, errorOf, modelRequest } from '../support/model-requests.js';
+import { API_KEY, type ModelWire, type WireOptions } from '../support/model-wire.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+import {
+  cutEvents,
+  events,
+  hangingEvents,
+  reset,
+  ScriptedServer,
+  silence,
+  status,
+} from '../support/scripted-server.js';
+
+/** How each provider that talks to a vendor over HTTP repeats, fails and stops. */
+export function describeModelWireFailures(name: string, wire: ModelWire): void {
+  let server: ScriptedServer;
+  let provider: ModelProvider;
+  beforeEach(async () => {
+    server = await ScriptedServer.open();
+    provider = create();
+  });
+  afterEach(() => server[Symbol.asyncDispose]());
+
+  const create = (options: Partial<WireOptions> = {}): ModelProvider =>
+    wire.create({ baseUrl: server.url, apiKey: API_KEY, ...options });
+  const hello = events(wire.answer({ texts: ['hello'], stop: 'end' }));
+
+  describe(`${name} tries again`, () => {
+    const soon = { 'retry-after': '0' };
+
+    it.each([429, 500, 502, 503, 529, 408])('after HTTP %d', async (code) => {
+      server.willReply(status(code, wire.errorBody('not now'), soon), hello);
+      await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+      expect(server.requests).toHaveLength(2);
+    });
+
+    it('after a lost connection, without being told when', async () => {
+      server.willReply(reset, hello);
+      await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+    });
+
+    it('after an overload inside a stream that said nothing yet', async () => {
+      server.willReply(events(wire.beginning('') + wire.streamError('overloaded', 'busy')), hello);
+      const got = await collect(provider, modelRequest());
+      expect(got.map((event) => event.type)).toEqual(['text', 'end']);
+    });
+
+    it('only as often as allowed, and then says what was wrong', async () => {
+      const logger = new RecordingLogger();
+      server.willReply(...Array<typeof hello>(9).fill(status(503, wire.errorBody('too busy'), soon)));
+      const got = await collect(create({ maxRetries: 2, logger }), modelRequest());
+      expect(got).toEqual([expect.objectContaining({ type: 'error', code: 'overloaded', retryable: true })]);
+      expect((got[0] as { message: string }).message).toContain('too busy');
+      expect(server.requests).toHaveLength(3);
+      expect(logger.lines).toHaveLength(2);
+    });
+
+    it('not once text was handed out', async () => {
+      server.willReply(events(wire.beginning('so') + wire.streamError('overloaded', 'busy')), hello);
+      const got = await collect(provider, modelRequest());
+      expect(got).toEqual([
+        { type: 'text', text: 'so' },
+        expect.objectContaining({ type: 'error', code: 'overloaded', retryable: true }),
+      ]);
+      expect(server.requests).toHaveLength(1);
+    });
+
+    it('not when it is asked to wait for an hour', async () => {
+      server.willReply(status(429, wire.errorBody('slow down'), { 'retry-after': '3600' }), hello);
+      await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({
+        code: 'rate-limited',
+        retryable: true,
+      });
+      expect(server.requests).toHaveLength(1);
+    });
+
+    it('no more when it is canceled while it waits', async () => {
+      const logger = new RecordingLogger();
+      const controller = new AbortController();
+      server.willReply(status(429, wire.errorBody('slow down'), { 'retry-after': '50' }), hello);
+      const failed = errorOf(create({ logger }), modelRequest({ signal: controller.signal }));
+      await logger.saying('is repeated');
+      controller.abort();
+      await expect(failed).resolves.toMatchObject({ code: 'canceled' });
+      expect(server.requests).toHaveLength(1);
+    });
+  });
+
+  describe(`${name} fails with words`, () => {
+    it.each([
+      [400, 'model.name'],
+      [401, 'API_KEY'],
+      [403, 'API_KEY'],
+      [402, 'credit'],
+      [404, 'model.name'],
+      [413, 'too large'],
+    ])('on HTTP %d, at once', async (code, words) => {
+      server.willReply(status(code, wire.errorBody('the vendor says so')), hello);
+      const error = await errorOf(provider, modelRequest());
+      expect(error).toMatchObject({ code: 'rejected', retryable: false });
+      expect(error.message).toContain(words);
+      expect(error.message).toContain('the vendor says so');
+      expect(server.requests).toHaveLength(1);
+    });
+
+    it('when nothing listens', async () => {
+      const baseUrl = server.url;
+      const closed = wire.create({ baseUrl, apiKey: API_KEY, maxRetries: 0 });
+      const { host } = new URL(baseUrl);
+      await server[Symbol.asyncDispose]();
+      const error = await errorOf(closed, modelRequest());
+      server = await ScriptedServer.open();
+      expect(error).toMatchObject({ code: 'unreachable', retryable: true });
+      expect(error.message).toContain(host);
+      expect(error.message).toContain('nothing listens');
+    });
+
+    it.each([
+      ['is cut', cutEvents],
+      ['just ends', events],
+    ])('when a stream %s in the middle', async (_, reply) => {
+      server.willReply(reply(wire.beginning('so')));
+      const got = await collect(provider, modelRequest());
+      expect(got).toEqual([
+        { type: 'text', text: 'so' },
+        expect.objectContaining({ type: 'error', code: 'unreachable', retryable: true }),
+      ]);
+    });
+
+    it.each([
+      ['before it answers', silence],
+      ['in the middle of its answer', hangingEvents(wire.beginning(''))],
+    ])('when the server falls silent %s, and closes the request', async (_, reply) => {
+      server.willReply(reply);
+      const error = await errorOf(create({ timeoutMs: 60, maxRetries: 0 }), modelRequest());
+      expect(error).toMatchObject({ code: 'unreachable', retryable: true });
+      expect(error.message).toContain('0.06 s');
+      await server.requests[0]!.abandoned;
+    });
+
+    it('on a web page instead of an event stream', async () => {
+      server.willReply(status(200, '<html>Welcome</html>', { 'content-type': 'text/html' }));
+      const error = await errorOf(provider, modelRequest());
+      expect(error).toMatchObject({ code: 'bad-answer', retryable: false });
+      expect(error.message).toContain('text/html');
+    });
+
+    it('on JSON that is no answer instead of an event stream', async () => {
+      server.willReply(status(200, { status: 'ok' }));
+      await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({ code: 'bad-answer' });
+    });
+
+    it.each(['{"type": "message_start"', '[]', '17'])('on the event %s', async (data) => {
+      server.willReply(events(`data: ${data}\n\n`));
+      await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({ code: 'bad-answer' });
+    });
+
+    it.each([
+      ['overloaded', true],
+      ['rate-limited', true],
+      ['rejected', false],
+    ] as const)('on the error "%s" inside a stream', async (code, retryable) => {
+      server.willReply(events(wire.beginning('so') + wire.streamError(code, 'the vendor says so')));
+      const got = await collect(provider, modelRequest());
+      expect(got).toEqual([
+        { type: 'text', text: 'so' },
+        {
+          type: 'error',
+          code,
+          retryable,
+          message: expect.stringContaining('the vendor says so') as unknown,
+        },
+      ]);
+    });
+
+    it('that never hold the key, nor does its log', async () => {
+      const logger = new RecordingLogger();
+      const echo = `Incorrect API key provided: ${API_KEY}.`;
+      server.willReply(
+        status(503, wire.errorBody(echo), { 'retry-after': '0' }),
+        status(401, wire.errorBody(echo)),
+        events(wire.beginning('so') + wire.streamError('rejected', echo)),
+        status(400, echo, { 'content-type': 'text/plain' }),
+      );
+      const watched = create({ logger });
+      for (let count = 0; count < 3; count++) {
+        const error = await errorOf(watched, modelRequest());
+        expect(error.message).toContain('Incorrect API key provided: [API key]');
+      }
+      expect(logger.lines.join()).toContain('Incorrect API key');
+      expect(logger.lines.join()).not.toContain(API_KEY);
+    });
+
+    it('on a redirect, which would carry the key elsewhere', async () => {
+      await using elsewhere = await ScriptedServer.open();
+      elsewhere.willReply(hello);
+      server.willReply((response) => {
+        response.writeHead(307, { location: elsewhere.url }).end();
+      });
+      const error = await errorOf(provider, modelRequest());
+      expect(error).toMatchObject({ code: 'rejected', retryable: false });
+      expect(error.message).toContain('model.baseUrl');
+      expect(elsewhere.requests).toEqual([]);
+    });
+
+    it('when its base URL is none, as soon as it is made', () => {
+      expect(() => create({ baseUrl: 'file:///etc' })).toThrow(/not a web address/);
+      expect(() => create({ baseUrl: 'nonsense' })).toThrow(/not a web address/);
+    });
+  });
+
+  describe(`${name} closes the HTTP request`, () => {
+    it('when it is canceled in the middle of an answer', async () => {
+      const controller = new AbortController();
+      server.willReply(hangingEvents(wire.beginning('so')));
+      const got: ModelEvent[] = [];
+      for await (const event of provider.stream(modelRequest({ signal: controller.signal }))) {
+        got.push(event);
+        // Not before the reader waits for more.
+        if (event.type === 'text') setTimeout(() => controller.abort(), 10);
+      }
+      expect(got.map((event) => (event.type === 'error' ? event.code : event.type))).toEqual([
+        'text',
+        'canceled',
+      ]);
+      await server.requests[0]!.abandoned;
+    });
+
+    it('when it is canceled before the server answers', async () => {
+      const controller = new AbortController();
+      server.willReply(silence);
+      const failed = errorOf(provider, modelRequest({ signal: controller.signal }));
+      const request = await server.request(0);
+      controller.abort();
+      await expect(failed).resolves.toMatchObject({ code: 'canceled' });
+      await request.abandoned;
+    });
+
+    it('when its consumer stops early', async () => {
+      server.willReply(hangingEvents(wire.beginning('so')));
+      for await (const event of provider.stream(modelRequest())) {
+        expect(event).toEqual({ type: 'text', text: 'so' });
+        break;
+      }
+      await server.requests[0]!.abandoned;
+    });
+  });
+}

@@ -1,0 +1,49 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { JsonObject } from '../../src/core/json.js';
+import type { Logger } from '../../src/core/logger.js';
+import type { ModelProvider, StopReason, Usage } from '../../src/core/model.js';
+
+/** An answer in no vendor's words. */
+export interface AnswerScript {
+  readonly texts?: readonly string[];
+  /** `json`: the arguments' text in the pieces in which it is sent. */
+  readonly calls?: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly json: readonly string[];
+  }[];
+  readonly stop: StopReason;
+}
+
+export interface WireOptions {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly maxRetries?: number;
+  readonly timeoutMs?: number;
+  readonly logger?: Logger;
+  readonly fetch?: typeof fetch;
+}
+
+/** A vendor's wire format, for the suite below. */
+export interface ModelWire {
+  create(options: WireOptions): ModelProvider;
+  /** The event stream of a whole answer; it says that `usage` tokens were used. */
+  answer(script: AnswerScript): string;
+  /** The beginning of the stream of an answer that has said `text` so far. */
+  beginning(text: string): string;
+  /** An error inside a stream. */
+  streamError(code: 'overloaded' | 'rate-limited' | 'rejected', message: string): string;
+  /** The body of an HTTP error. */
+  errorBody(message: string): JsonObject;
+  readonly usage: Usage;
+  /** The API key in a request's headers. */
+  key(headers: IncomingHttpHeaders): string | undefined;
+  /** A request's body; `messages` are one line a turn: "user: result a | text", "assistant: text | call a". */
+  sent(body: JsonObject): {
+    readonly maxTokens: number;
+    readonly functions: readonly { readonly name: string; readonly parameters: object }[];
+    readonly messages: readonly string[];
+  };
+}
+
+export const API_KEY = 'sk-very-secret-0123456789';

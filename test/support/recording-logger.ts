@@ -1,0 +1,30 @@
+import type { LogFields, Logger } from '../../src/core/logger.js';
+
+/** A logger that keeps its lines as JSON. */
+export class RecordingLogger implements Logger {
+  readonly lines: string[] = [];
+  readonly #waiting: (() => void)[] = [];
+
+  debug = this.#record('debug');
+  info = this.#record('info');
+  warn = this.#record('warn');
+  error = this.#record('error');
+
+  child(): Logger {
+    return this;
+  }
+
+  /** Resolves once there is a line that holds `words`. */
+  async saying(words: string): Promise<void> {
+    while (!this.lines.some((line) => line.includes(words))) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #record(level: string): (message: string, fields?: LogFields) => void {
+    return (message, fields) => {
+      this.lines.push(JSON.stringify({ level, message, ...fields }));
+      for (const resolve of this.#waiting.splice(0)) resolve();
+    };
+  }
+}
