@@ -109,7 +109,8 @@ describe('requests and answers', () => {
   it('passes method, headers and body on, and gives a web response', async () => {
     const port = await listen((request, response) => {
       void (async () => {
-        const chunks = await Array.fromAsync(request as AsyncIterable<Buffer>);
+        const chunks: Buffer[] = [];
+        for await (const chunk of request) chunks.push(chunk as Buffer);
         response.writeHead(201, { 'content-type': 'application/json', 'set-cookie': ['a=1', 'b=2'] });
         const body = Buffer.concat(chunks).toString();
         response.end(JSON.stringify({ method: request.method, type: request.headers['content-type'], body }));
