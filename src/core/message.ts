@@ -37,6 +37,11 @@ export function textPart(text: string): Part {
   return { kind: 'text', text };
 }
 
+/** Whether it is text with nothing more said about it. */
+export function isPlainText(part: Part): part is { readonly kind: 'text'; readonly text: string } {
+  return part.kind === 'text' && !('mediaType' in part || 'filename' in part || 'metadata' in part);
+}
+
 /** The text parts of `parts`, joined by line breaks; empty when there are none. */
 export function textOf(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');

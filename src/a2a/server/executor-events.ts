@@ -1,8 +1,8 @@
 import type { Artifact as WireArtifact, Message as WireMessage, TaskStatus } from '@a2a-js/sdk';
 import type { AgentExecutionEvent } from '@a2a-js/sdk/server';
 import { isLangoError } from '../../core/errors.js';
-import type { Artifact, Part } from '../../core/message.js';
-import { textOf } from '../../core/message.js';
+import type { Artifact } from '../../core/message.js';
+import { isPlainText, textOf } from '../../core/message.js';
 import type { Run, RunEnd } from '../../core/run.js';
 import type { EventBody, TaskState } from '../../core/task.js';
 import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
@@ -101,17 +101,13 @@ export class ExecutorEvents {
 /** Plain text goes as text, which the journal joins; a piece that says more about the artifact goes as it is. */
 function artifactBody(artifact: Artifact, append: boolean): EventBody {
   const [part] = artifact.parts;
-  const isPlain = artifact.parts.length === 1 && part?.kind === 'text' && hasNoExtras(part);
+  const plain = artifact.parts.length === 1 && part && isPlainText(part) ? part : undefined;
   const saysMore = artifact.description !== undefined || artifact.metadata !== undefined;
   const isNamed = artifact.name !== undefined && artifact.name !== ANSWER_ARTIFACT_NAME;
-  if (isPlain && (append || !(isNamed || saysMore))) {
-    return { type: 'text-delta', artifactId: artifact.id, text: part.text, replace: !append };
+  if (plain && (append || !(isNamed || saysMore))) {
+    return { type: 'text-delta', artifactId: artifact.id, text: plain.text, replace: !append };
   }
   return { type: 'artifact', artifact, append };
-}
-
-function hasNoExtras(part: Part): boolean {
-  return part.mediaType === undefined && part.filename === undefined && part.metadata === undefined;
 }
 
 type EndState = Exclude<TaskState, 'submitted' | 'working'>;

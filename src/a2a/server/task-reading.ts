@@ -2,6 +2,7 @@ import type { Task } from '@a2a-js/sdk';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { stateAfter } from '../../core/task.js';
+import { signed } from '../translate/events.js';
 import type { TaskView } from '../translate/task.js';
 import { TaskFold } from '../translate/task.js';
 
@@ -33,7 +34,8 @@ export class TaskReading {
     this.#head = event.seq;
     const state = stateAfter(event.body);
     if (state === undefined) return;
-    const statusMessage = event.body.type === 'run-end' ? event.body.message : undefined;
+    const message = event.body.type === 'run-end' ? event.body.message : undefined;
+    const statusMessage = message && signed(message, this.#authorOf(event));
     this.#record = { ...this.#record, state, statusMessage, statusAt: event.at };
   }
 

@@ -28,7 +28,7 @@ export function toStreamResponse(
     case 'run-end':
       return status(event, place, {
         state: body.state,
-        message: body.message,
+        message: body.message && signed(body.message, author),
         metadata: { ...authorMetadata({ author }), ...usageMetadata(body.usage) },
       });
     case 'text-delta':
@@ -90,7 +90,8 @@ export function textArtifact(id: string, text: string, author: string): Artifact
   return { id, name: ANSWER_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
 }
 
-export function signed(whole: Artifact, author: string): Artifact {
+/** The same with its author on it (requirements A1 and A2). */
+export function signed<Whole extends Artifact | Message>(whole: Whole, author: string): Whole {
   return { ...whole, metadata: { ...whole.metadata, ...authorMetadata({ author }) } };
 }
 

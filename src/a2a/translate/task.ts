@@ -1,6 +1,6 @@
 import type { Task } from '@a2a-js/sdk';
 import type { Artifact, Message, Part } from '../../core/message.js';
-import { textPart } from '../../core/message.js';
+import { isPlainText, textPart } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
@@ -37,13 +37,13 @@ export class TaskFold {
         break;
       }
       case 'text-delta':
-        this.#open(textArtifact(body.artifactId, '', author), body.replace).text.push(body.text);
+        this.#open(textArtifact(body.artifactId, '', author), body.replace).addText(body.text);
         break;
       case 'artifact':
-        this.#open(signed(body.artifact, author), !body.append).parts.push(...body.artifact.parts);
+        this.#open(signed(body.artifact, author), !body.append).add(body.artifact.parts);
         break;
       case 'run-end':
-        if (body.message) this.#messages.push(body.message);
+        if (body.message) this.#messages.push(signed(body.message, author));
         break;
       default:
         break;
@@ -76,19 +76,29 @@ export class TaskFold {
   }
 }
 
-/** An artifact that still grows: consecutive text is kept in pieces and joined once. */
+/** An artifact that still grows: text that follows text is kept in pieces and joined once. */
 class OpenArtifact {
-  readonly text: string[] = [];
-  readonly parts: Part[] = [];
   readonly #head: Artifact;
+  readonly #pieces: (Part | string[])[] = [];
 
   constructor(head: Artifact) {
     this.#head = head;
   }
 
+  addText(text: string): void {
+    const last = this.#pieces.at(-1);
+    if (Array.isArray(last)) last.push(text);
+    else this.#pieces.push([text]);
+  }
+
+  /** Text that says nothing more about itself may be continued by later text. */
+  add(parts: readonly Part[]): void {
+    for (const part of parts) this.#pieces.push(isPlainText(part) ? [part.text] : part);
+  }
+
   close(): Artifact {
-    const text = this.text.length > 0 ? [textPart(this.text.join(''))] : [];
-    return { ...this.#head, parts: [...text, ...this.parts] };
+    const parts = this.#pieces.map((piece) => (Array.isArray(piece) ? textPart(piece.join('')) : piece));
+    return { ...this.#head, parts };
   }
 }
 

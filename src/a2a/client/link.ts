@@ -1,0 +1,94 @@
+import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
+import {
+  ClientCallContext,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+  ServiceParameters,
+  TenantTransportDecorator,
+  withA2AExtensions,
+  withA2AVersion,
+} from '@a2a-js/sdk/client';
+import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
+import { LangoError } from '../../core/errors.js';
+import type { Scope } from '../../core/task.js';
+import { EXTENSIONS } from '../translate/extensions.js';
+import { CALL_FACTS } from './in-process.js';
+
+/** The way to one agent: its transport, and what the agent can do over it. */
+export interface Link {
+  readonly transport: Transport;
+  /** Sends and subscriptions are event streams; else the task is polled. */
+  readonly streams: boolean;
+  /** Replays missed events by cursor, and knows a message that was sent twice. */
+  readonly replays: boolean;
+  readonly extensions: readonly string[];
+}
+
+export interface LinkCall {
+  readonly scope: Scope | undefined;
+  readonly signal: AbortSignal;
+  readonly after?: number | undefined;
+}
+
+const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
+
+export function createLink(transport: Transport, card: AgentCard): Link {
+  const declared = (card.capabilities?.extensions ?? []).map(({ uri }) => uri);
+  return {
+    transport,
+    streams: card.capabilities?.streaming === true,
+    replays: declared.includes(EXTENSIONS.cursor),
+    extensions: declared.filter((uri) => OUR_EXTENSIONS.includes(uri)),
+  };
+}
+
+/**
+ * The transport for the first interface that we speak, in the card's order, version 1.0 before 0.3.
+ * Throws `not-supported` when there is none.
+ */
+export async function createRemoteTransport(card: AgentCard, fetchImpl: typeof fetch): Promise<Transport> {
+  const options = { fetchImpl, legacyCompat: { enabled: true } };
+  const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
+  for (const agentInterface of inOrder(card.supportedInterfaces)) {
+    const factory = factories.find(({ protocolName }) => protocolName === agentInterface.protocolBinding);
+    if (!factory) continue;
+    const only = { ...card, supportedInterfaces: [agentInterface] };
+    const transport = await factory.create(agentInterface.url, only);
+    return agentInterface.tenant === ''
+      ? transport
+      : new TenantTransportDecorator(transport, agentInterface.tenant);
+  }
+  throw new LangoError('not-supported', 'The card names no interface that we speak (JSONRPC or HTTP+JSON).');
+}
+
+function inOrder(interfaces: readonly AgentInterface[]): readonly AgentInterface[] {
+  const isLegacy = ({ protocolVersion }: AgentInterface): boolean => protocolVersion.startsWith('0.');
+  return [...interfaces.filter((one) => !isLegacy(one)), ...interfaces.filter(isLegacy)];
+}
+
+export function requestOptions(link: Link, call: LinkCall): RequestOptions {
+  const { scope, signal, after } = call;
+  const serviceParameters = ServiceParameters.create(withA2AVersion(link.transport.protocolVersion));
+  if (link.extensions.length > 0) withA2AExtensions(...link.extensions)(serviceParameters);
+  if (after !== undefined) serviceParameters['Last-Event-ID'] = String(after);
+  return {
+    signal,
+    serviceParameters,
+    ...(scope ? { context: ClientCallContext.create(CALL_FACTS.set({ scope, after })) } : {}),
+  };
+}
+
+/** Sends; the events until the stream ends, or the one snapshot that a peer without streams gives. */
+export async function* send(
+  link: Link,
+  request: SendMessageRequest,
+  options: RequestOptions,
+): AsyncGenerator<StreamResponse, void, undefined> {
+  if (link.streams) {
+    yield* link.transport.sendMessageStream(request, options);
+    return;
+  }
+  const result = await link.transport.sendMessage(request, options);
+  if ('messageId' in result) yield { payload: { $case: 'message', value: result } };
+  else yield { payload: { $case: 'task', value: result } };
+}

@@ -1,0 +1,304 @@
+import type {
+  Artifact as WireArtifact,
+  Message as WireMessage,
+  StreamResponse,
+  Task,
+  TaskArtifactUpdateEvent,
+  TaskStatus,
+} from '@a2a-js/sdk';
+import type { PeerEvent } from '../../core/agent.js';
+import { LangoError } from '../../core/errors.js';
+import { hashJson } from '../../core/json.js';
+import type { Part } from '../../core/message.js';
+import { textOf } from '../../core/message.js';
+import { NO_USAGE } from '../../core/model.js';
+import type { Usage } from '../../core/model.js';
+import { questionsIn } from '../../core/questions.js';
+import type { Question, TaskState } from '../../core/task.js';
+import { isInterrupted, isTerminal } from '../../core/task.js';
+import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
+import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
+
+/** What a watcher of a task is told: a peer's events, and each change of its state. */
+export type ClientEvent = PeerEvent | { readonly type: 'status'; readonly state: TaskState };
+export type EndEvent = Extract<PeerEvent, { readonly type: 'end' }>;
+
+export interface ReaderOptions {
+  /** Who speaks when an event does not say. */
+  readonly agent: string;
+  /** The only ids that count, when they are known already. */
+  readonly taskId?: string | undefined;
+  readonly contextId?: string | undefined;
+  /** A question of the task was just answered: its first snapshot may still show the question. */
+  readonly isAnswer?: boolean;
+}
+
+const MAX_EVENTS = 100_000;
+const MAX_CHARACTERS = 16 * 1024 * 1024;
+const MAX_QUESTIONS = 16;
+
+/**
+ * Reads what an agent sends about one task, by stream or snapshot, into events without repeats. It trusts
+ * nothing: `read` throws `invalid-agent-response` when ids change, `too-large` when there is no end to it.
+ */
+export class TaskReader {
+  readonly #agent: string;
+  readonly #artifacts = new Map<string, SeenArtifact>();
+  readonly #seenMessages = new Set<string>();
+  #taskId: string | undefined;
+  #contextId: string | undefined;
+  #isAnnounced = false;
+  #awaitsNews: boolean;
+  #held: EndEvent | undefined;
+  #state: TaskState | undefined;
+  #cursor: number | undefined;
+  #events = 0;
+  #characters = 0;
+  #usage: Usage = NO_USAGE;
+  #hasEnded = false;
+
+  constructor(options: ReaderOptions) {
+    this.#agent = options.agent;
+    this.#taskId = options.taskId;
+    this.#contextId = options.contextId;
+    this.#awaitsNews = options.isAnswer ?? false;
+  }
+
+  get taskId(): string | undefined {
+    return this.#taskId;
+  }
+
+  /** The `seq` of the last event, from peers that number them. */
+  get cursor(): number | undefined {
+    return this.#cursor;
+  }
+
+  /** The `end` was given out; nothing may be read any more. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  read({ payload }: StreamResponse): readonly ClientEvent[] {
+    if (++this.#events > MAX_EVENTS) throw endless(`more than ${MAX_EVENTS} events`);
+    this.#held = undefined;
+    if (payload === undefined) return [];
+    const before = this.#identify(payload);
+    this.#cursor = seqIn(payload.value.metadata) ?? this.#cursor;
+    switch (payload.$case) {
+      case 'task':
+        return [...before, ...this.#readTask(payload.value)];
+      case 'message':
+        return this.#readMessage(payload.value);
+      case 'statusUpdate':
+        this.#awaitsNews = false;
+        return [...before, ...this.#readStatus(payload.value.status, payload.value.metadata)];
+      case 'artifactUpdate':
+        this.#awaitsNews = false;
+        return [...before, ...this.#readArtifactUpdate(payload.value)];
+    }
+  }
+
+  /** The stream is over: the end that only a later event could have withdrawn, if there is one. */
+  settle(): EndEvent | undefined {
+    if (this.#held) this.#hasEnded = true;
+    return this.#held;
+  }
+
+  /** The end of a task that is not watched any further, as far as it was read. */
+  giveUp(state: EndEvent['state'], text: string): EndEvent {
+    this.#hasEnded = true;
+    return { type: 'end', state, text, author: this.#agent, questions: [], usage: this.#usage };
+  }
+
+  #identify(payload: NonNullable<StreamResponse['payload']>): readonly ClientEvent[] {
+    const taskId = payload.$case === 'task' ? payload.value.id : payload.value.taskId;
+    this.#contextId = sameId('context', this.#contextId, payload.value.contextId);
+    if (payload.$case === 'message') return [];
+    this.#taskId = sameId('task', this.#taskId, taskId);
+    if (this.#taskId === undefined) throw invalid('The agent sent an event without a task id.');
+    if (this.#isAnnounced) return [];
+    this.#isAnnounced = true;
+    return [{ type: 'task', taskId: this.#taskId }];
+  }
+
+  #readTask(task: Task): readonly ClientEvent[] {
+    const artifacts = task.artifacts.flatMap((artifact) => this.#readSnapshot(artifact));
+    const status = this.#readStatus(task.status, task.metadata);
+    const last = status.at(-1);
+    if (this.#awaitsNews && last?.type === 'end' && isInterrupted(last.state)) {
+      this.#hasEnded = false;
+      this.#held = last;
+      return [...artifacts, ...status.slice(0, -1)];
+    }
+    return [...artifacts, ...status];
+  }
+
+  /** A message instead of a task is the whole answer. */
+  #readMessage(message: WireMessage): readonly ClientEvent[] {
+    if (this.#isAnnounced) throw invalid('The agent sent a message in the middle of a task.');
+    const events = this.#readSnapshot({
+      artifactId: message.messageId,
+      name: '',
+      description: '',
+      parts: message.parts,
+      metadata: message.metadata,
+      extensions: [],
+    });
+    return [...events, this.#end('completed', undefined, message.metadata)];
+  }
+
+  #readStatus(status: TaskStatus | undefined, metadata: unknown): readonly ClientEvent[] {
+    const state = status && fromWireState(status.state);
+    if (!state) throw invalid('The agent sent a task without a state that we know.');
+    const events: ClientEvent[] = [];
+    if (state !== this.#state) events.push({ type: 'status', state });
+    this.#state = state;
+    if (isTerminal(state) || isInterrupted(state)) {
+      const spoken = state === 'completed' && !this.#hasAnswer() ? this.#readStatusAnswer(status.message) : [];
+      return [...events, ...spoken, this.#end(state as EndEvent['state'], status.message, metadata)];
+    }
+    return [...events, ...this.#readActivity(status.message, metadata)];
+  }
+
+  #readActivity(message: WireMessage | undefined, metadata: unknown): readonly ClientEvent[] {
+    const isRepeat = message !== undefined && message.messageId !== '' && this.#seenMessages.has(message.messageId);
+    if (message) this.#seenMessages.add(message.messageId);
+    const mark = authorIn(metadata);
+    const author = mark?.author ?? authorIn(message?.metadata)?.author ?? this.#agent;
+    if (isRepeat) return [];
+    if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity }];
+    const text = message ? textOf(fromWireParts(message.parts)) : '';
+    this.#count(text.length);
+    return text === '' ? [] : [{ type: 'activity', author, activity: { type: 'text', text } }];
+  }
+
+  /** Some agents put their answer into the closing status instead of an artifact. */
+  #readStatusAnswer(message: WireMessage | undefined): readonly ClientEvent[] {
+    if (!message) return [];
+    const { messageId, parts, metadata } = message;
+    return this.#readSnapshot({ artifactId: messageId, name: '', description: '', parts, metadata, extensions: [] });
+  }
+
+  #readArtifactUpdate({ artifact, append, metadata }: TaskArtifactUpdateEvent): readonly ClientEvent[] {
+    if (!artifact) return [];
+    const seen = this.#artifact(artifact, metadata);
+    if (!append) seen.files = [];
+    const { text, files } = divide(artifact);
+    this.#count(text.length + sizeOf(files));
+    const events: ClientEvent[] = [];
+    if (text !== '' || (!append && seen.text !== '')) events.push(seen.say(text, !append));
+    if (files.length > 0) events.push(seen.hold(files, artifact));
+    return events;
+  }
+
+  /** An artifact as it stands: only what is new about it is told. */
+  #readSnapshot(artifact: WireArtifact): readonly ClientEvent[] {
+    const seen = this.#artifact(artifact, undefined);
+    const { text, files } = divide(artifact);
+    const events: ClientEvent[] = [];
+    if (text !== seen.text) {
+      const continues = text.startsWith(seen.text);
+      const news = continues ? text.slice(seen.text.length) : text;
+      this.#count(news.length);
+      events.push(seen.say(news, !continues || seen.text === ''));
+    }
+    if (files.length > 0 && hashJson(files) !== hashJson(seen.files)) {
+      this.#count(sizeOf(files));
+      seen.files = [];
+      events.push(seen.hold(files, artifact));
+    }
+    return events;
+  }
+
+  #artifact(artifact: WireArtifact, metadata: unknown): SeenArtifact {
+    const author = (authorIn(artifact.metadata) ?? authorIn(metadata))?.author ?? this.#agent;
+    const known = this.#artifacts.get(artifact.artifactId);
+    const seen = known ?? new SeenArtifact(artifact.artifactId);
+    if (!known) this.#artifacts.set(artifact.artifactId, seen);
+    seen.author = author;
+    return seen;
+  }
+
+  #hasAnswer(): boolean {
+    return [...this.#artifacts.values()].some(({ text }) => text !== '');
+  }
+
+  #end(state: EndEvent['state'], message: WireMessage | undefined, metadata: unknown): EndEvent {
+    this.#hasEnded = true;
+    this.#usage = usageIn(metadata);
+    const author = (authorIn(metadata) ?? authorIn(message?.metadata))?.author ?? this.#agent;
+    const parts = message ? fromWireParts(message.parts) : [];
+    const reason = textOf(parts);
+    const answer = [...this.#artifacts.values()].flatMap(({ text }) => (text === '' ? [] : [text]));
+    return {
+      type: 'end',
+      state,
+      text: state === 'completed' ? answer.join('\n\n') || reason : reason || `${author} ended as ${state}.`,
+      author,
+      questions: isInterrupted(state) ? this.#questions(state, parts, author) : [],
+      usage: this.#usage,
+    };
+  }
+
+  /** The agent's own questions; one that asks in plain words asks for plain words. */
+  #questions(state: TaskState, parts: readonly Part[], author: string): readonly Question[] {
+    const asked = questionsIn(parts).slice(0, MAX_QUESTIONS);
+    if (asked.length > 0 || state !== 'input-required') return asked;
+    const text = textOf(parts) || `${author} needs more input.`;
+    return [{ hash: hashJson([this.#taskId, text]), kind: 'input', text, author }];
+  }
+
+  #count(characters: number): void {
+    this.#characters += characters;
+    if (this.#characters > MAX_CHARACTERS) throw endless(`more than ${MAX_CHARACTERS} characters`);
+  }
+}
+
+class SeenArtifact {
+  readonly #id: string;
+  text = '';
+  files: readonly Part[] = [];
+  author = '';
+
+  constructor(id: string) {
+    this.#id = id;
+  }
+
+  say(text: string, replace: boolean): ClientEvent {
+    this.text = replace ? text : this.text + text;
+    return { type: 'text-delta', author: this.author, artifactId: this.#id, text, replace };
+  }
+
+  /** Files and data are told whole: what came before is told again with what is new. */
+  hold(files: readonly Part[], artifact: WireArtifact): ClientEvent {
+    this.files = [...this.files, ...files];
+    const whole = { ...fromWireArtifact(artifact), parts: this.files };
+    return { type: 'artifact', author: this.author, artifact: whole };
+  }
+}
+
+/** Running text, which is joined as it comes, and everything else. */
+function divide(artifact: WireArtifact): { readonly text: string; readonly files: readonly Part[] } {
+  const parts = fromWireParts(artifact.parts);
+  const isText = (part: Part): boolean => part.kind === 'text' && part.filename === undefined;
+  const text = parts.map((part) => (isText(part) && part.kind === 'text' ? part.text : '')).join('');
+  return { text, files: parts.filter((part) => !isText(part)) };
+}
+
+function sizeOf(files: readonly Part[]): number {
+  return files.length === 0 ? 0 : JSON.stringify(files).length;
+}
+
+function sameId(kind: string, known: string | undefined, given: string): string | undefined {
+  if (given === '') return known;
+  if (known === undefined || known === given) return given;
+  throw invalid(`The agent changed the ${kind} id in the middle of its answer.`);
+}
+
+function invalid(message: string): LangoError {
+  return new LangoError('invalid-agent-response', message);
+}
+
+function endless(what: string): LangoError {
+  return new LangoError('too-large', `The agent sent ${what}.`);
+}
