@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { newId } from '../../src/core/ids.js';
+import { MAX_EVENT_BYTES } from '../../src/storage/rows.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
   acceptOne,
@@ -128,7 +129,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
 
     it('takes a message at the size limit and refuses a larger one, storing nothing', async () => {
       const { store } = get();
-      const limit = 256 * 1024;
+      const limit = MAX_EVENT_BYTES;
       const frame = JSON.stringify({ type: 'message', message: message('') }).length;
       const fits = await acceptOne(store, { message: message('x'.repeat(limit - frame)) });
       expect((await readAll(store, fits))[0]?.body).toMatchObject({ type: 'message' });

@@ -10,9 +10,9 @@ import type { NewEvent, Scope, TaskEvent, TaskRecord, TaskState } from '../../sr
 export interface StoreUnderTest {
   readonly store: TaskStore;
   /** Makes the store's clock later by `ms`. */
-  advance(ms: number): Promise<void>;
+  readonly advance: (ms: number) => Promise<void>;
   /** Called after the store was closed. */
-  dispose(): Promise<void>;
+  readonly dispose: () => Promise<void>;
 }
 
 export type OpenStore = () => Promise<StoreUnderTest>;

@@ -32,7 +32,13 @@ export interface SqliteStoreOptions {
  * cannot be written, the file is damaged or not ours, comes from a newer version, or is in use.
  */
 export function openSqliteStore(options: SqliteStoreOptions): TaskStore {
-  return new SqliteStore(openConnection(options), options);
+  const connection = openConnection(options);
+  try {
+    return new SqliteStore(connection, options);
+  } catch (error) {
+    connection.close();
+    throw storageError(error);
+  }
 }
 
 class SqliteStore implements TaskStore {

@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import Database from 'better-sqlite3';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger } from '../../../src/core/logger.js';
+import type { TaskStore } from '../../../src/core/store.js';
+import { assertSqliteVersion } from '../../../src/storage/sqlite/connection.js';
+import { openSqliteStore } from '../../../src/storage/sqlite/store.js';
+import {
+  acceptOne,
+  AGENT,
+  ALICE,
+  fenceOf,
+  newTask,
+  RUN_START,
+  taskOf,
+} from '../../suites/task-store-fixtures.js';
+import { startProcess } from './start-process.js';
+
+let folder: string;
+let file: string;
+const opened: TaskStore[] = [];
+
+function open(path = file): TaskStore {
+  const store = openSqliteStore({ file: path, synchronous: 'full', logger: silentLogger });
+  opened.push(store);
+  return store;
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lango-store-'));
+  file = join(folder, 'lango.db');
+});
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close()));
+  chmodSync(folder, 0o700);
+  rmSync(folder, { recursive: true });
+});
+
+function refusal(path = file): unknown {
+  try {
+    open(path);
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it opened');
+}
+
+function saying(message: RegExp, hint: RegExp) {
+  return {
+    code: 'storage',
+    message: expect.stringMatching(message),
+    hint: expect.stringMatching(hint),
+  };
+}
+
+describe('opening again', () => {
+  it('finds tasks, events, inbox and name as they were', async () => {
+    const first = open();
+    const entry = newTask();
+    const task = taskOf(await first.accept(entry));
+    const events = await first.read(task.id, 0, 10);
+    const name = first.nodeId();
+    await first.close();
+    const second = open();
+    expect(await second.get(ALICE, task.id)).toEqual(task);
+    expect(await second.read(task.id, 0, 10)).toEqual(events);
+    expect(await second.accept(entry)).toMatchObject({ kind: 'repeated', seq: 1 });
+    expect(second.nodeId()).toBe(name);
+    expect(name).toHaveLength(36);
+  });
+
+  it('voids the leases of the process before, and fences what is left of it', async () => {
+    const first = open();
+    const task = await acceptOne(first, { lease: 'before' });
+    await first.close();
+    const second = open();
+    await expect(second.append(fenceOf(task), [RUN_START])).rejects.toMatchObject({ code: 'fenced' });
+    expect(await second.claim('after', [AGENT], 10)).toMatchObject([{ id: task.id }]);
+  });
+
+  it('takes an empty file for a new database', () => {
+    writeFileSync(file, '');
+    expect(open().nodeId()).toHaveLength(36);
+  });
+});
+
+describe('refusing a file', () => {
+  it('that a newer version made, and leaves it as it was', async () => {
+    await open().close();
+    const database = new Database(file);
+    const version = Number(database.pragma('user_version', { simple: true }));
+    database.pragma(`user_version = ${version + 1}`);
+    database.close();
+    const before = readFileSync(file);
+    const newer = new RegExp(`newer version of Lango: schema ${version + 1} > ${version}`);
+    expect(refusal()).toMatchObject(saying(newer, /Start that version/));
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it('that belongs to another program', () => {
+    const database = new Database(file);
+    database.exec('CREATE TABLE recipes (name TEXT)');
+    database.close();
+    expect(refusal()).toMatchObject(saying(/another program/, /another data folder/));
+  });
+
+  it('that is no database', () => {
+    writeFileSync(file, 'Dear diary, '.repeat(1_000));
+    expect(refusal()).toMatchObject(saying(/damaged, or is not a database/, /backup/));
+  });
+
+  it('that is damaged inside', async () => {
+    const store = open();
+    for (let count = 0; count < 100; count += 1) await acceptOne(store);
+    await store.close();
+    const bytes = readFileSync(file);
+    const pageBytes = 4_096;
+    writeFileSync(file, bytes.fill(0xa5, pageBytes));
+    expect(refusal()).toMatchObject({ code: 'storage', message: expect.stringMatching(/damaged/) });
+  });
+
+  it('in a folder that is not there', () => {
+    const hint = /Create the data folder.* The database is .*\/gone\/lango\.db/;
+    expect(refusal(join(folder, 'gone', 'lango.db'))).toMatchObject(saying(/folder .* does not exist/, hint));
+  });
+
+  it('in a folder that this user may not write', async () => {
+    chmodSync(folder, 0o555);
+    const said = await startProcess('try-unprivileged', file).first;
+    expect(said).toMatchObject(saying(/cannot be opened/, /Let this user write to the data folder/));
+  });
+
+  it('that this user may not write', async () => {
+    await open().close();
+    chmodSync(folder, 0o555);
+    for (const name of [file, `${file}.lock`]) chmodSync(name, 0o444);
+    const said = await startProcess('try-unprivileged', file).first;
+    expect(said).toMatchObject(
+      saying(/cannot be (written|opened)/, /Let this user write to the data folder/),
+    );
+  });
+
+  it('and can be asked again once the reason is gone', () => {
+    writeFileSync(file, 'x'.repeat(5_000));
+    refusal();
+    rmSync(file);
+    expect(open().nodeId()).toHaveLength(36);
+  });
+});
+
+describe('one process at a time', () => {
+  const inUse = saying(/Another process uses this database/, /Stop the other server/);
+
+  it('refuses a second store on the same file, also by another name', async () => {
+    const store = open();
+    symlinkSync(file, join(folder, 'alias.db'));
+    expect(refusal()).toMatchObject(inUse);
+    expect(refusal(join(folder, 'alias.db'))).toMatchObject(inUse);
+    await acceptOne(store);
+    await store.close();
+    open();
+  });
+
+  it('refuses a file that another process holds, until that process is killed', async () => {
+    const other = startProcess('hold', file);
+    try {
+      await other.first;
+      expect(refusal()).toMatchObject(inUse);
+    } finally {
+      await other.kill();
+    }
+    await acceptOne(open());
+  });
+
+  it('lets others read meanwhile', async () => {
+    const store = open();
+    await acceptOne(store);
+    const reader = new Database(file, { readonly: true });
+    expect(reader.prepare('SELECT count(*) FROM events').pluck().get()).toBe(1);
+    reader.close();
+  });
+});
+
+describe('the bundled SQLite', () => {
+  it('must be one whose log can be trusted', () => {
+    for (const version of ['3.51.2', '3.9.9', '2.99.0', '']) {
+      expect(() => assertSqliteVersion(version)).toThrow('3.51.3 is needed');
+    }
+    for (const version of ['3.51.3', '3.52.0', '3.100.0', '4.0.0']) assertSqliteVersion(version);
+  });
+});
