@@ -85,7 +85,16 @@ function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   if (error instanceof ModelFailure) return error;
   const { status, headers, error: body, message } = error as Partial<SdkError>;
   if (typeof status !== 'number') return connectionFailure(error, endpoint);
-  return vendorFailure({ status, body: body ?? message, retryAfterMs: retryAfterMs(headers) }, endpoint);
+  const advice = headers?.get('x-should-retry');
+  return vendorFailure(
+    {
+      status,
+      body: body ?? message,
+      shouldRetry: advice ? advice === 'true' : undefined,
+      retryAfterMs: retryAfterMs(headers),
+    },
+    endpoint,
+  );
 }
 
 interface SdkError extends Error {

@@ -30,17 +30,22 @@ export interface VendorError {
   readonly status: number;
   /** What came with it: the parsed body, or its text. */
   readonly body: unknown;
+  /** What the vendor itself says of another attempt. */
+  readonly shouldRetry?: boolean | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 
 const MAX_QUOTED_CHARACTERS = 500;
 
+/** Some vendors send this as a 429 although waiting does not help: the kind in the body counts. */
+const NO_CREDIT = 402;
+
 /** The kinds of error that vendors name in a body, as the HTTP status that means the same. */
 const STATUS_OF_KIND: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
-  billing_error: 402,
-  insufficient_quota: 402,
+  billing_error: NO_CREDIT,
+  insufficient_quota: NO_CREDIT,
   permission_error: 403,
   not_found_error: 404,
   request_too_large: 413,
@@ -60,11 +65,14 @@ interface Verdict {
 
 export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFailure {
   const kind = kindOf(error.body);
-  const status = kind === 402 ? kind : error.status;
+  const status = kind === NO_CREDIT ? kind : error.status;
   const { code, retryable, words } = verdictOn(status, endpoint);
   const said = quoted(error.body, endpoint.apiKey);
   const message = `${endpoint.place} ${words}${said ? ` It says: ${said}` : ''}`;
-  return new ModelFailure(code, message, { retryable, retryAfterMs: error.retryAfterMs });
+  return new ModelFailure(code, message, {
+    retryable: error.shouldRetry ?? retryable,
+    retryAfterMs: error.retryAfterMs,
+  });
 }
 
 /** The failure for an error object that came inside a stream, where no HTTP status tells its kind. */
@@ -104,9 +112,12 @@ function verdictOn(status: number, endpoint: Endpoint): Verdict {
 function kindOf(body: unknown): number | undefined {
   const error = innerError(body);
   if (!isJsonObject(error)) return undefined;
-  for (const word of [error.code, error.type]) {
+  const details = isJsonObject(error.details) ? error.details : {};
+  for (const word of [error.code, details.error_code, error.type]) {
     if (typeof word === 'number') return word;
-    if (typeof word === 'string' && Object.hasOwn(STATUS_OF_KIND, word)) return STATUS_OF_KIND[word];
+    if (typeof word !== 'string') continue;
+    if (word.endsWith('spend_limit_reached')) return NO_CREDIT;
+    if (Object.hasOwn(STATUS_OF_KIND, word)) return STATUS_OF_KIND[word];
   }
   return undefined;
 }

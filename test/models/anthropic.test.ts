@@ -1,4 +1,372 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../src/core/json.js';
+import { answerText, type ModelMessage, type ModelProvider } from '../../src/core/model.js';
 import { describeModelWire } from '../suites/model-wire.js';
-import { anthropicWire } from '../support/anthropic-wire.js';
+import {
+  anthropicEvent,
+  anthropicStream,
+  anthropicWire,
+  textBlock,
+  toolUseBlock,
+} from '../support/anthropic-wire.js';
+import {
+  answerOf,
+  collect,
+  errorOf,
+  modelRequest,
+  READ_FILE,
+  userMessage,
+} from '../support/model-requests.js';
+import { API_KEY } from '../support/model-wire.js';
+import { events, ScriptedServer, status } from '../support/scripted-server.js';
 
 describeModelWire('The Anthropic provider', anthropicWire);
+
+const THINKING = { type: 'thinking', thinking: 'Let me see.', signature: 'c2lnbmVk' };
+const REDACTED = { type: 'redacted_thinking', data: 'b3BhcXVl' };
+const THOUGHTS = [
+  {
+    start: { type: 'thinking', thinking: '', signature: '' },
+    deltas: [
+      { type: 'thinking_delta', thinking: 'Let me ' },
+      { type: 'thinking_delta', thinking: 'see.' },
+      { type: 'signature_delta', signature: 'c2lnbmVk' },
+    ],
+  },
+  { start: REDACTED },
+];
+const CACHE_MARK = { type: 'ephemeral' };
+
+describe('The Anthropic provider in the vendor’s own ways', () => {
+  let server: ScriptedServer;
+  let provider: ModelProvider;
+  beforeEach(async () => {
+    server = await ScriptedServer.open();
+    provider = anthropicWire.create({ baseUrl: server.url, apiKey: API_KEY });
+  });
+  afterEach(() => server[Symbol.asyncDispose]());
+
+  const hello = events(anthropicWire.answer({ texts: ['hello'], stop: 'end' }));
+  const answered = (...content: readonly object[]): ModelMessage =>
+    ({ role: 'assistant', author: 'agent', content }) as unknown as ModelMessage;
+  const sentMessages = (number: number) =>
+    server.requests[number]!.body.messages as unknown as { role: string; content: JsonObject[] }[];
+
+  it('speaks to the Messages API in its version', async () => {
+    server.willReply(hello);
+    await answerOf(provider, modelRequest());
+    const [request] = server.requests;
+    expect(request!.path).toBe('/v1/messages');
+    expect(request!.headers['anthropic-version']).toMatch(/^\d{4}-\d\d-\d\d$/);
+    expect(request!.body).toEqual({
+      model: 'claude-test',
+      max_tokens: 1_000,
+      stream: true,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hello' }] }],
+    });
+  });
+
+  it('marks the stable prefix for the cache: the functions and the last stable block', async () => {
+    server.willReply(hello);
+    const system = [
+      { text: 'identity', stable: true },
+      { text: '', stable: true },
+      { text: 'rules', stable: true },
+      { text: 'the time', stable: false },
+    ];
+    const list = { ...READ_FILE, name: 'fs_list' };
+    await answerOf(provider, modelRequest({ system, functions: [READ_FILE, list] }));
+    const { body } = server.requests[0]!;
+    expect(body.system).toEqual([
+      { type: 'text', text: 'identity' },
+      { type: 'text', text: 'rules', cache_control: CACHE_MARK },
+      { type: 'text', text: 'the time' },
+    ]);
+    expect(body.tools).toEqual([
+      { name: 'fs_read', description: READ_FILE.description, input_schema: READ_FILE.parameters },
+      {
+        name: 'fs_list',
+        description: READ_FILE.description,
+        input_schema: READ_FILE.parameters,
+        cache_control: CACHE_MARK,
+      },
+    ]);
+  });
+
+  it('sends all results of parallel calls in one user message, with errors and images', async () => {
+    server.willReply(hello);
+    const call = (id: string) => ({ type: 'function-call', id, name: 'fs_read', arguments: { path: id } });
+    const image = { kind: 'file', bytes: 'aW1hZ2U=', mediaType: 'image/png' } as const;
+    await answerOf(
+      provider,
+      modelRequest({
+        messages: [
+          userMessage('go'),
+          answered({ type: 'text', text: 'I look.' }, call('a'), call('b'), call('c')),
+          {
+            role: 'results',
+            results: [
+              { id: 'a', name: 'fs_read', content: 'text of a', isError: false },
+              { id: 'b', name: 'fs_read', content: 'no such file', isError: true },
+              { id: 'c', name: 'fs_read', content: '', isError: false, images: [image] },
+            ],
+          },
+        ],
+      }),
+    );
+    expect(sentMessages(0)).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'go' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'I look.' },
+          { type: 'tool_use', id: 'a', name: 'fs_read', input: { path: 'a' } },
+          { type: 'tool_use', id: 'b', name: 'fs_read', input: { path: 'b' } },
+          { type: 'tool_use', id: 'c', name: 'fs_read', input: { path: 'c' } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'text of a' }] },
+          {
+            type: 'tool_result',
+            tool_use_id: 'b',
+            content: [{ type: 'text', text: 'no such file' }],
+            is_error: true,
+          },
+          {
+            type: 'tool_result',
+            tool_use_id: 'c',
+            content: [
+              { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aW1hZ2U=' } },
+            ],
+            cache_control: CACHE_MARK,
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('shows images and describes other files in words', async () => {
+    server.willReply(hello);
+    await answerOf(
+      provider,
+      modelRequest({
+        messages: [
+          {
+            role: 'user',
+            parts: [
+              { kind: 'file', bytes: 'aW1hZ2U=', mediaType: 'image/jpeg' },
+              { kind: 'file', bytes: 'aW1hZ2U=', mediaType: 'image/tiff' },
+              { kind: 'file', bytes: 'aW1hZ2U=', mediaType: 'application/pdf', filename: 'a.pdf' },
+              { kind: 'file', url: 'https://example.org/a.png', mediaType: 'image/png' },
+              { kind: 'data', data: { answer: 42 } },
+            ],
+          },
+        ],
+      }),
+    );
+    expect(sentMessages(0)[0]!.content).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: 'aW1hZ2U=' } },
+      { type: 'text', text: '[file (image/tiff, 5 bytes), contents not shown]' },
+      { type: 'text', text: '[file "a.pdf" (application/pdf, 5 bytes), contents not shown]' },
+      { type: 'text', text: '[file (image/png) at https://example.org/a.png]' },
+      { type: 'text', text: '{"answer":42}' },
+    ]);
+  });
+
+  it('keeps thoughts as they came and passes them back in their place', async () => {
+    server.willReply(
+      events(
+        anthropicStream({
+          blocks: [...THOUGHTS, textBlock('I look.'), toolUseBlock('toolu_1', 'fs_read', '{}')],
+          stopReason: 'tool_use',
+        }),
+      ),
+      hello,
+    );
+    const { content } = await answerOf(provider, modelRequest());
+    expect(content).toEqual([
+      { type: 'opaque', provider: 'anthropic/claude-test', block: THINKING },
+      { type: 'opaque', provider: 'anthropic/claude-test', block: REDACTED },
+      { type: 'text', text: 'I look.' },
+      { type: 'function-call', id: 'toolu_1', name: 'fs_read', arguments: {} },
+    ]);
+    const results = [{ id: 'toolu_1', name: 'fs_read', content: 'ok', isError: false }];
+    await answerOf(
+      provider,
+      modelRequest({ messages: [userMessage('go'), answered(...content), { role: 'results', results }] }),
+    );
+    expect(sentMessages(1)[1]!.content).toEqual([
+      THINKING,
+      REDACTED,
+      { type: 'text', text: 'I look.' },
+      { type: 'tool_use', id: 'toolu_1', name: 'fs_read', input: {} },
+    ]);
+  });
+
+  it('does not send thoughts of another model, nor a message that ends with one', async () => {
+    server.willReply(hello);
+    const foreign = { type: 'opaque', provider: 'anthropic/claude-other', block: THINKING };
+    const own = { ...foreign, provider: provider.id };
+    const text = { type: 'text', text: 'yes' };
+    await answerOf(
+      provider,
+      modelRequest({
+        messages: [
+          userMessage('a'),
+          answered(foreign, text, own),
+          userMessage('b'),
+          answered(own),
+          userMessage('c'),
+        ],
+      }),
+    );
+    expect(sentMessages(0)).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'a' }] },
+      { role: 'assistant', content: [text] },
+      { role: 'user', content: [{ type: 'text', text: 'b' }] },
+      { role: 'user', content: [{ type: 'text', text: 'c' }] },
+    ]);
+  });
+
+  it('drops a thought that was cut short', async () => {
+    const [thought] = THOUGHTS;
+    const cut = { start: thought!.start, deltas: thought!.deltas!.slice(0, 1) };
+    server.willReply(events(anthropicStream({ blocks: [cut], stopReason: 'max_tokens' })));
+    await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({
+      content: [],
+      stopReason: 'max-tokens',
+    });
+  });
+
+  it('counts tokens written to and read from the cache as input', async () => {
+    server.willReply(
+      events(
+        anthropicStream({
+          blocks: [textBlock('so')],
+          stopReason: 'end_turn',
+          usage: {
+            start: { input_tokens: 3, cache_creation_input_tokens: 40, cache_read_input_tokens: 500 },
+            end: { output_tokens: 9, input_tokens: null, cache_read_input_tokens: null },
+          },
+        }),
+      ),
+    );
+    const { usage } = await answerOf(provider, modelRequest());
+    expect(usage).toEqual({ input: 543, output: 9, cached: 500 });
+  });
+
+  it('takes a stop sequence, and a reason it does not know, for an end', async () => {
+    for (const stopReason of ['stop_sequence', 'something_new']) {
+      server.willReply(events(anthropicStream({ blocks: [textBlock('so')], stopReason })));
+      await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+    }
+  });
+
+  it('takes input that came with the start of a call', async () => {
+    const start = { type: 'tool_use', id: 'toolu_1', name: 'fs_read', input: { path: 'a' } };
+    server.willReply(events(anthropicStream({ blocks: [{ start }], stopReason: 'tool_use' })));
+    const { content } = await answerOf(provider, modelRequest());
+    expect(content).toEqual([
+      { type: 'function-call', id: 'toolu_1', name: 'fs_read', arguments: { path: 'a' } },
+    ]);
+  });
+
+  it('says in plain words that the conversation is too long', async () => {
+    server.willReply(
+      events(anthropicStream({ blocks: [textBlock('so')], stopReason: 'model_context_window_exceeded' })),
+    );
+    const error = await errorOf(provider, modelRequest());
+    expect(error).toMatchObject({ code: 'rejected', retryable: false });
+    expect(error.message).toContain('does not fit');
+  });
+
+  it.each([
+    ['overloaded_error', 'overloaded', true],
+    ['api_error', 'overloaded', true],
+    ['rate_limit_error', 'rate-limited', true],
+    ['invalid_request_error', 'rejected', false],
+    ['authentication_error', 'rejected', false],
+    ['some_new_error', 'overloaded', true],
+  ])('tells the error event %s as %s', async (type, code, retryable) => {
+    server.willReply(
+      events(
+        anthropicWire.beginning('so') + anthropicEvent({ type: 'error', error: { type, message: 'why' } }),
+      ),
+    );
+    await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({ code, retryable });
+  });
+
+  it.each([
+    { type: 'billing_error', message: 'no credit' },
+    {
+      type: 'rate_limit_error',
+      message: 'no credit',
+      details: { error_code: 'contract_spend_limit_reached' },
+    },
+  ])('takes spent money for what it is, not for a rate (%j)', async (error) => {
+    server.willReply(status(429, { type: 'error', error }));
+    await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({
+      code: 'rejected',
+      retryable: false,
+    });
+  });
+
+  describe('continues an answer that paused', () => {
+    const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
+    const paused = anthropicStream({
+      blocks: [
+        textBlock('I search. '),
+        { start: search, deltas: [{ type: 'input_json_delta', partial_json: '{"query":"a"}' }] },
+      ],
+      stopReason: 'pause_turn',
+      usage: { end: { output_tokens: 100 } },
+    });
+
+    it('by sending it back, as one answer with what both parts used', async () => {
+      server.willReply(events(paused), hello);
+      const got = await collect(provider, modelRequest({ maxTokens: 1_000 }));
+      expect(got.map((event) => (event.type === 'text' ? event.text : event.type))).toEqual([
+        'I search. ',
+        'hello',
+        'end',
+      ]);
+      const whole = { ...search, input: { query: 'a' } };
+      expect(server.requests[1]!.body.max_tokens).toBe(900);
+      expect(sentMessages(1)).toEqual([
+        { role: 'user', content: [{ type: 'text', text: 'hello' }] },
+        { role: 'assistant', content: [{ type: 'text', text: 'I search. ' }, whole] },
+      ]);
+      expect(got.at(-1)).toEqual({
+        type: 'end',
+        answer: {
+          content: [
+            { type: 'text', text: 'I search. ' },
+            { type: 'opaque', provider: provider.id, block: whole },
+            { type: 'text', text: 'hello' },
+          ],
+          stopReason: 'end',
+          usage: { input: 50, output: 107, cached: 0 },
+        },
+      });
+    });
+
+    it('until the limit of the answer is used up', async () => {
+      server.willReply(events(paused), events(paused), hello);
+      const { stopReason, content } = await answerOf(provider, modelRequest({ maxTokens: 150 }));
+      expect(stopReason).toBe('max-tokens');
+      expect(answerText(content)).toBe('I search. I search. ');
+      expect(server.requests).toHaveLength(2);
+    });
+
+    it('a bounded number of times', async () => {
+      server.willReply(...Array<typeof hello>(50).fill(events(paused)));
+      await expect(errorOf(provider, modelRequest({ maxTokens: 100_000 }))).resolves.toMatchObject({
+        code: 'bad-answer',
+      });
+      expect(server.requests).toHaveLength(9);
+    });
+  });
+});

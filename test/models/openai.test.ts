@@ -1,4 +1,309 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { silentLogger } from '../../src/core/logger.js';
+import { answerText, functionCalls, type FunctionCall, type ModelProvider } from '../../src/core/model.js';
+import { createOpenaiProvider } from '../../src/models/openai/provider.js';
 import { describeModelWire } from '../suites/model-wire.js';
-import { openaiWire } from '../support/openai-wire.js';
+import { answerOf, errorOf, modelRequest, READ_FILE, userMessage } from '../support/model-requests.js';
+import { API_KEY } from '../support/model-wire.js';
+import { DONE, openaiChunk, openaiEvent, openaiUsage, openaiWire } from '../support/openai-wire.js';
+import { events, ScriptedServer, status } from '../support/scripted-server.js';
 
 describeModelWire('The OpenAI provider', openaiWire);
+
+describe('The OpenAI provider with servers that only resemble it', () => {
+  let server: ScriptedServer;
+  let provider: ModelProvider;
+  beforeEach(async () => {
+    server = await ScriptedServer.open();
+    provider = openaiWire.create({ baseUrl: server.url, apiKey: API_KEY });
+  });
+  afterEach(() => server[Symbol.asyncDispose]());
+
+  const hello = events(openaiWire.answer({ texts: ['hello'], stop: 'end' }));
+
+  /** The calls read from deltas' `tool_calls`, one chunk each. */
+  async function callsFrom(...chunks: readonly (readonly object[])[]): Promise<readonly FunctionCall[]> {
+    const deltas = chunks.map((tool_calls) => openaiChunk({ tool_calls }));
+    server.willReply(events([...deltas, openaiChunk({}, 'tool_calls'), DONE].join('')));
+    return functionCalls((await answerOf(provider, modelRequest())).content);
+  }
+
+  it('asks for a stream with usage, in the form that all understand', async () => {
+    server.willReply(hello);
+    const system = [
+      { text: 'identity', stable: true },
+      { text: 'the time', stable: false },
+    ];
+    await answerOf(provider, modelRequest({ system, functions: [READ_FILE] }));
+    const [request] = server.requests;
+    expect(request!.path).toBe('/v1/chat/completions');
+    expect(request!.body).toEqual({
+      model: 'gpt-test',
+      max_tokens: 1_000,
+      stream: true,
+      stream_options: { include_usage: true },
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'fs_read',
+            description: READ_FILE.description,
+            parameters: READ_FILE.parameters,
+          },
+        },
+      ],
+      messages: [
+        { role: 'system', content: 'identity\n\nthe time' },
+        { role: 'user', content: 'hello' },
+      ],
+    });
+  });
+
+  it('names the answer limit as OpenAI itself wants it, on OpenAI’s own host', async () => {
+    server.willReply(hello);
+    const toServer: typeof fetch = (url, init) =>
+      fetch((url as string).replace('https://api.openai.com', server.url), init);
+    const own = createOpenaiProvider({
+      model: 'gpt-test',
+      apiKey: API_KEY,
+      fetch: toServer,
+      logger: silentLogger,
+    });
+    await answerOf(own, modelRequest({ maxTokens: 77 }));
+    expect(server.requests[0]!.body).toMatchObject({ max_completion_tokens: 77 });
+    expect(server.requests[0]!.body).not.toHaveProperty('max_tokens');
+  });
+
+  it('sends no key where none is set, whatever the environment holds', async () => {
+    server.willReply(hello, status(401, { error: 'key please' }));
+    process.env.OPENAI_API_KEY = API_KEY;
+    try {
+      const open = createOpenaiProvider({
+        model: 'llama',
+        baseUrl: `${server.url}/v1`,
+        logger: silentLogger,
+      });
+      await answerOf(open, modelRequest());
+      expect(server.requests[0]!.headers).not.toHaveProperty('authorization');
+      const error = await errorOf(open, modelRequest());
+      expect(error.message).toMatch(/wants an API key .* OPENAI_API_KEY or model.apiKey .* key please/);
+    } finally {
+      delete process.env.OPENAI_API_KEY;
+    }
+  });
+
+  it('sends calls and results, and images after them', async () => {
+    server.willReply(hello);
+    const image = { kind: 'file', bytes: 'aW1hZ2U=', mediaType: 'image/png' } as const;
+    const call = (id: string) =>
+      ({ type: 'function-call', id, name: 'fs_read', arguments: { path: id } }) as const;
+    await answerOf(
+      provider,
+      modelRequest({
+        messages: [
+          userMessage('go'),
+          { role: 'assistant', author: 'agent', content: [call('a'), call('b')] },
+          {
+            role: 'results',
+            results: [
+              { id: 'a', name: 'fs_read', content: 'a picture', isError: false, images: [image] },
+              { id: 'b', name: 'fs_read', content: 'no such file', isError: true },
+            ],
+          },
+          { role: 'user', parts: [{ kind: 'text', text: 'and this' }, image] },
+        ],
+      }),
+    );
+    const shown = { type: 'image_url', image_url: { url: 'data:image/png;base64,aW1hZ2U=' } };
+    const sent = (id: string) => ({
+      id,
+      type: 'function',
+      function: { name: 'fs_read', arguments: `{"path":"${id}"}` },
+    });
+    expect(server.requests[0]!.body.messages).toEqual([
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: null, tool_calls: [sent('a'), sent('b')] },
+      { role: 'tool', tool_call_id: 'a', content: 'a picture' },
+      { role: 'tool', tool_call_id: 'b', content: 'Error: no such file' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'From the result of fs_read (a):' },
+          shown,
+          { type: 'text', text: 'and this' },
+          shown,
+        ],
+      },
+    ]);
+  });
+
+  describe('reads function calls', () => {
+    const a = { name: 'fs_read', arguments: '{"path":"a"}' };
+    const b = { name: 'fs_read', arguments: '{"path":"b"}' };
+
+    it('whose id and name come in pieces too', async () => {
+      const calls = await callsFrom(
+        [{ index: 0, id: 'call_', function: { name: 'fs_' } }],
+        [{ index: 0, id: 'x1', function: { arguments: '' } }],
+        [{ index: 0, function: { name: 'read', arguments: '{"path":' } }],
+        [{ index: 0, function: { arguments: '"a"}' } }],
+      );
+      expect(calls).toEqual([
+        { type: 'function-call', id: 'call_x1', name: 'fs_read', arguments: { path: 'a' } },
+      ]);
+    });
+
+    it('whose id and name are repeated in each piece', async () => {
+      const head = { index: 0, id: 'call_1' };
+      const calls = await callsFrom(
+        [{ ...head, function: { name: 'fs_read', arguments: '{"path"' } }],
+        [{ ...head, function: { name: 'fs_read', arguments: ':"a"}' } }],
+      );
+      expect(calls).toEqual([
+        { type: 'function-call', id: 'call_1', name: 'fs_read', arguments: { path: 'a' } },
+      ]);
+    });
+
+    it.each<[string, readonly object[], readonly object[]]>([
+      ['all have the index 0', [{ index: 0, id: 'x', function: a }], [{ index: 0, id: 'y', function: b }]],
+      ['all have the index 0 and no id', [{ index: 0, function: a }], [{ index: 0, id: '', function: b }]],
+      ['have neither index nor id', [{ function: a }], [{ function: b }]],
+      ['have neither and come at once', [{ function: a }, { function: b }], []],
+      [
+        'have no index',
+        [
+          { id: 'x', function: a },
+          { id: 'y', function: b },
+        ],
+        [],
+      ],
+      ['have the same id', [{ index: 0, id: 'x', function: a }], [{ index: 1, id: 'x', function: b }]],
+    ])('that %s', async (_, first, second) => {
+      const calls = await callsFrom(first, second);
+      expect(calls.map((call) => call.arguments)).toEqual([{ path: 'a' }, { path: 'b' }]);
+      expect(new Set(calls.map((call) => call.id)).size).toBe(2);
+      expect(calls.every((call) => call.id !== '')).toBe(true);
+    });
+
+    it('whose arguments are an object, or missing', async () => {
+      const calls = await callsFrom(
+        [{ index: 0, id: 'x', function: { name: 'fs_read', arguments: { path: 'a' } } }],
+        [{ index: 1, id: 'y', function: { name: 'fs_list', arguments: null } }],
+      );
+      expect(calls.map((call) => call.arguments)).toEqual([{ path: 'a' }, {}]);
+    });
+
+    it('under the finish reason "stop"', async () => {
+      const tool_calls = [{ function: a }];
+      server.willReply(events(openaiChunk({ tool_calls }, 'stop')));
+      await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({
+        stopReason: 'function-calls',
+      });
+    });
+  });
+
+  it('reads an answer without [DONE] and without usage, and invents none', async () => {
+    server.willReply(events(openaiChunk({ content: 'so' }) + openaiChunk({}, 'stop')));
+    await expect(answerOf(provider, modelRequest())).resolves.toEqual({
+      content: [{ type: 'text', text: 'so' }],
+      stopReason: 'end',
+      usage: { input: 0, output: 0, cached: 0 },
+    });
+  });
+
+  it('reads an answer without a finish reason', async () => {
+    server.willReply(events(openaiChunk({ content: 'so' }) + DONE));
+    await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+  });
+
+  it('counts cached tokens', async () => {
+    const usage = {
+      prompt_tokens: 90,
+      completion_tokens: 5,
+      prompt_tokens_details: { cached_tokens: 64 },
+    };
+    server.willReply(events(openaiChunk({ content: 'so' }, 'stop') + openaiUsage(usage) + DONE));
+    const answer = await answerOf(provider, modelRequest());
+    expect(answer.usage).toEqual({ input: 90, output: 5, cached: 64 });
+  });
+
+  it.each([
+    ['as the only event', ''],
+    ['after its deltas', openaiChunk({ content: 'the whole' })],
+  ])('reads a whole message instead of deltas, %s', async (_, before) => {
+    const choices = [
+      { index: 0, message: { role: 'assistant', content: 'the whole' }, finish_reason: 'stop' },
+    ];
+    server.willReply(events(before + openaiEvent({ choices })));
+    const { content } = await answerOf(provider, modelRequest());
+    expect(answerText(content)).toBe('the whole');
+  });
+
+  it('reads a JSON body of a server that does not stream', async () => {
+    const message = {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'x', type: 'function', function: { name: 'f', arguments: '{}' } }],
+    };
+    server.willReply(
+      status(200, {
+        choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+        usage: { prompt_tokens: 4 },
+      }),
+    );
+    await expect(answerOf(provider, modelRequest())).resolves.toEqual({
+      content: [{ type: 'function-call', id: 'x', name: 'f', arguments: {} }],
+      stopReason: 'function-calls',
+      usage: { input: 4, output: 0, cached: 0 },
+    });
+  });
+
+  it('reads content that is a list of parts', async () => {
+    const content = [
+      { type: 'thinking', thinking: [] },
+      { type: 'text', text: 'so' },
+    ];
+    server.willReply(events(openaiChunk({ content }, 'stop')));
+    expect(answerText((await answerOf(provider, modelRequest())).content)).toBe('so');
+  });
+
+  it('takes a refusal for one, with its words', async () => {
+    server.willReply(
+      events(
+        openaiChunk({ refusal: 'I cannot ' }) +
+          openaiChunk({ refusal: 'do that.' }) +
+          openaiChunk({}, 'stop'),
+      ),
+    );
+    const { content, stopReason } = await answerOf(provider, modelRequest());
+    expect(stopReason).toBe('refusal');
+    expect(answerText(content)).toBe('I cannot do that.');
+  });
+
+  it('reads the first choice only', async () => {
+    const choice = (index: number, content: string) => ({ index, delta: { content }, finish_reason: 'stop' });
+    server.willReply(events(openaiEvent({ choices: [choice(1, 'no'), choice(0, 'yes')] })));
+    expect(answerText((await answerOf(provider, modelRequest())).content)).toBe('yes');
+  });
+
+  it.each([
+    [{ error: { message: 'why', code: 429 } }, 'rate-limited'],
+    [{ error: { message: 'why', code: 'rate_limit_exceeded' } }, 'rate-limited'],
+    [{ error: { message: 'why', type: 'insufficient_quota' } }, 'rejected'],
+    [{ error: 'why' }, 'overloaded'],
+    [{ object: 'error', message: 'why', type: 'BadRequestError', code: 400 }, 'rejected'],
+  ])('tells the error %j in a stream as it is', async (data, code) => {
+    server.willReply(events(openaiChunk({ content: 'so' }) + openaiEvent(data)));
+    const error = await errorOf(provider, modelRequest());
+    expect(error.code).toBe(code);
+    expect(error.message).toContain('why');
+  });
+
+  it('takes an empty account for what it is, not for a rate', async () => {
+    server.willReply(status(429, { error: { code: 'insufficient_quota', message: 'no credit' } }));
+    await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({
+      code: 'rejected',
+      retryable: false,
+    });
+  });
+});

@@ -67,6 +67,16 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(server.requests).toHaveLength(1);
     });
 
+    it('as the vendor advises, whatever the status', async () => {
+      server.willReply(
+        status(400, wire.errorBody('once more'), { 'x-should-retry': 'true', ...soon }),
+        status(503, wire.errorBody('no use'), { 'x-should-retry': 'false', ...soon }),
+        hello,
+      );
+      await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({ retryable: false });
+      expect(server.requests).toHaveLength(2);
+    });
+
     it('not when it is asked to wait for an hour', async () => {
       server.willReply(status(429, wire.errorBody('slow down'), { 'retry-after': '3600' }), hello);
       await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({

@@ -1,0 +1,101 @@
+import { describe, expect, it } from '@jest/globals';
+import { silentLogger } from '../../src/core/logger.js';
+import { NO_USAGE, type ModelEvent } from '../../src/core/model.js';
+import { ModelFailure } from '../../src/models/failure.js';
+import { retryAfterMs, retryDelayMs, streamCall, type AnswerEvent } from '../../src/models/retry.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+
+describe('The wait before the next attempt', () => {
+  it('doubles up to a limit, less a random half at most', () => {
+    for (const [failures, longest] of [
+      [1, 500],
+      [2, 1_000],
+      [3, 2_000],
+      [20, 16_000],
+    ] as const) {
+      const delays = Array.from({ length: 200 }, () => retryDelayMs(failures, undefined));
+      expect(Math.max(...delays)).toBeLessThanOrEqual(longest);
+      expect(Math.min(...delays)).toBeGreaterThanOrEqual(longest / 2);
+      expect(new Set(delays).size).toBeGreaterThan(100);
+    }
+  });
+
+  it('is what the vendor asks for', () => {
+    expect(retryDelayMs(1, 7_000)).toBe(7_000);
+    expect(retryDelayMs(5, 0)).toBe(0);
+  });
+});
+
+describe('What a vendor asks for', () => {
+  const asked = (headers: Record<string, string>) => retryAfterMs(new Headers(headers));
+
+  it('may stand there in seconds or milliseconds', () => {
+    expect(asked({ 'retry-after': '3' })).toBe(3_000);
+    expect(asked({ 'retry-after': '0.5' })).toBe(500);
+    expect(asked({ 'retry-after': '-3' })).toBe(0);
+    expect(asked({ 'retry-after-ms': '250', 'retry-after': '3' })).toBe(250);
+  });
+
+  it('may be a date, also one that is past', () => {
+    const inTenMinutes = new Date(Date.now() + 600_000).toUTCString();
+    expect(asked({ 'retry-after': inTenMinutes })).toBeGreaterThan(500_000);
+    expect(asked({ 'retry-after': inTenMinutes })).toBeLessThanOrEqual(600_000);
+    expect(asked({ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' })).toBe(0);
+  });
+
+  it('may be nothing, or nonsense', () => {
+    expect(asked({})).toBeUndefined();
+    expect(retryAfterMs(undefined)).toBeUndefined();
+    expect(asked({ 'retry-after': 'soon' })).toBeUndefined();
+    expect(asked({ 'retry-after-ms': 'soon' })).toBeUndefined();
+  });
+});
+
+describe('A call', () => {
+  const end: AnswerEvent = { type: 'end', answer: { content: [], stopReason: 'end', usage: NO_USAGE } };
+
+  async function eventsOf(
+    attempt: () => AsyncIterable<AnswerEvent>,
+    logger = silentLogger,
+  ): Promise<readonly ModelEvent[]> {
+    const events: ModelEvent[] = [];
+    const signal = new AbortController().signal;
+    for await (const event of streamCall({ attempt, maxRetries: 1, signal, logger })) events.push(event);
+    return events;
+  }
+
+  it('ends at the first end, whatever the attempt would say after it', async () => {
+    const got = await eventsOf(async function* () {
+      yield end;
+      yield { type: 'text', text: 'too late' };
+    });
+    expect(got).toEqual([end]);
+  });
+
+  it('ends with an error when the attempt ends without an answer', async () => {
+    const got = await eventsOf(async function* () {
+      yield { type: 'text', text: 'so' };
+    });
+    expect(got).toEqual([{ type: 'text', text: 'so' }, expect.objectContaining({ code: 'bad-answer' })]);
+  });
+
+  it('turns a defect into an error that keeps its text for the log', async () => {
+    const logger = new RecordingLogger();
+    const got = await eventsOf(() => {
+      throw new TypeError('secret internals');
+    }, logger);
+    expect(got).toEqual([expect.objectContaining({ type: 'error', code: 'bad-answer', retryable: false })]);
+    expect(JSON.stringify(got)).not.toContain('secret internals');
+    expect(logger.lines.join()).toContain('secret internals');
+  });
+
+  it('is not repeated when the failure says that it is no use', async () => {
+    let attempts = 0;
+    const got = await eventsOf(() => {
+      attempts += 1;
+      throw new ModelFailure('rejected', 'no');
+    });
+    expect(got).toEqual([{ type: 'error', code: 'rejected', message: 'no', retryable: false }]);
+    expect(attempts).toBe(1);
+  });
+});
