@@ -118,7 +118,7 @@ function plainValues(secrets: readonly string[], withStack: boolean): (value: un
     if (types.isNativeError(value)) return inner(errorFields(value, withStack));
     if (Array.isArray(value)) return value.map(inner);
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-    if ('toJSON' in value && typeof value.toJSON === 'function') return inner(value.toJSON());
+    if (hasOwnForm(value)) return inner(value.toJSON());
     const entries = types.isMap(value) ? [...value] : Object.entries(value);
     return Object.fromEntries(entries.map(([key, child]) => [redact(String(key)), inner(child)]));
   };
@@ -130,6 +130,10 @@ function plainValues(secrets: readonly string[], withStack: boolean): (value: un
     }
   };
   return (value) => attempt(value, []);
+}
+
+function hasOwnForm(value: object): value is { toJSON(): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
 }
 
 function errorFields(error: Error, withStack: boolean): LogFields {

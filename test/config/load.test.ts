@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { agentLimits } from '../../src/config/config.js';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
@@ -120,6 +121,12 @@ describe('errors of the file', () => {
     expect(error.violations).toHaveLength(10);
   });
 
+  it('draws no conclusions from a key that is wrong by itself', async () => {
+    expect(await check('model:\n  provider: anthropic\n  apiKey: 7')).toEqual([
+      [3, 'must be a text (put it in quotes)'],
+    ]);
+  });
+
   it('names the known keys when none is near', async () => {
     const problems = await check('logging:\n  destination: x');
     expect(problems).toEqual([[2, 'is not a known key; known here: format, level']]);
@@ -145,12 +152,71 @@ describe('errors of the file', () => {
       'auth:\n  token: [hunter2]\n',
       'auth:\n  token: `hunter2`\n',
       'auth:\n  token: a\n  hunter2\n',
+      'auth:\n  token: !hunter2 x\n',
       'auth: { token: hunter2: hunter2 }}\n',
     ]) {
       write(home, 'config.yaml', text);
       const error = await errorOf(() => loadConfig({ env }));
       expect(error.message).not.toContain('hunter2');
     }
+  });
+
+  it('has an answer to any text', async () => {
+    const home = newFolder();
+    const env = readEnv({ LANGO_HOME: home });
+    const piece = fc.constantFrom(
+      ...[
+        'server',
+        'a2a',
+        'agent',
+        'roster',
+        '__proto__',
+        'port',
+        'name',
+        ': ',
+        ':\n  ',
+        '\n',
+        '\n  ',
+        '- ',
+        '  - ',
+      ],
+      ...[
+        '{',
+        '}',
+        '[',
+        ']',
+        '1',
+        'null',
+        'true',
+        '"',
+        "'",
+        '${X:-1}',
+        '${',
+        '&a ',
+        '*a',
+        '!t ',
+        '|',
+        '? ',
+        '---\n',
+        '%',
+      ],
+    );
+    const text = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));
+    await fc.assert(
+      fc.asyncProperty(text, async (yaml) => {
+        write(home, 'config.yaml', yaml);
+        const problems = await checkConfig({ env });
+        for (const { at } of problems) expect(at).toMatch(/config\.yaml:\d+:\d+$/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('refuses __proto__ like any other unknown key', async () => {
+    expect(await check('__proto__: { port: 1 }\nserver: { constructor: 1 }')).toMatchObject([
+      [1, expect.stringContaining('is not a known key')],
+      [2, expect.stringContaining('is not a known key')],
+    ]);
   });
 
   it('finds nothing wrong with a correct file', async () => {

@@ -20,7 +20,7 @@ describe('packageRoot', () => {
     mkdirSync(folder, { recursive: true });
     write(program, 'package.json', '{ "name": "program" }');
     write(lango, 'package.json', '{ "name": "lango", "type": "module" }');
-    write(join(lango, 'dist'), 'package.json', '{ "type": "module" }');
+    write(join(lango, 'dist'), 'package.json', '{ "name": "other", "type": "module" }');
     const source = readFileSync(join(packageRoot(), 'src/config/package-root.ts'), 'utf8');
     const options = { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } } as const;
     const file = write(folder, 'package-root.js', transformSync(source, options).code);
