@@ -32,7 +32,6 @@ const cardSchema = z.strictObject({
   skills: z.array(skillSchema).superRefine(refuseDuplicates((skill) => skill.id, ['id'])),
 }) satisfies z.ZodType<CardFile>;
 
-const CARD_JSON_SCHEMA = z.toJSONSchema(cardSchema, { io: 'input' }) as KeySchema;
 const EXTENSION = '.json';
 
 /**
@@ -65,7 +64,8 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   if (source.problems.length > 0) return { problems: source.problems };
   const result = cardSchema.safeParse(source.values);
   if (!result.success) {
-    const findings = findingsOf(result.error.issues, (path) => schemasAt(path, CARD_JSON_SCHEMA));
+    const root = z.toJSONSchema(cardSchema, { io: 'input' }) as KeySchema;
+    const findings = findingsOf(result.error.issues, (path) => schemasAt(path, root));
     return {
       problems: findings.map(({ path, about, text: problem }) => ({
         at: about === 'key' ? source.locateKey(path) : source.locate(path),

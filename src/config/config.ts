@@ -29,17 +29,17 @@ export interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' |
   readonly limits: Omit<AgentLimits, 'delegationRounds'>;
 }
 
-export interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
+interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
   /** `auto` is decided here. */
   readonly provider: 'offline' | 'anthropic' | 'openai';
 }
 
-export interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
+interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
   readonly remoteAgents: readonly RemoteAgentConfig[];
 }
 
 /** Its token, when it has one, is in `Secrets.remoteTokens`. */
-export interface RemoteAgentConfig {
+interface RemoteAgentConfig {
   readonly name: string;
   readonly url: string;
   readonly allowPrivate: boolean;

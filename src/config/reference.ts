@@ -1,12 +1,12 @@
 import { ENV_VARIABLES } from './env.js';
 import type { KeySchema, Leaf } from './schema-walk.js';
-import { alternatives, leavesOf, ROOT_SCHEMA } from './schema-walk.js';
+import { alternatives, leavesOf, rootSchema } from './schema-walk.js';
 
 const VARIABLE_SCHEMA: KeySchema & { readonly pattern: string } = { type: 'string', pattern: '\\$\\{' };
 
 /** JSON Schema (draft 2020-12) of the configuration file: editors check and complete with it. */
 export function configSchema(): Readonly<Record<string, unknown>> {
-  return { ...withVariables(ROOT_SCHEMA), title: 'Lango configuration' };
+  return { ...withVariables(rootSchema()), title: 'Lango configuration' };
 }
 
 /** Wherever a single value may stand, a text with a variable in it may stand as well. */
@@ -52,7 +52,7 @@ export function renderReference(): string {
   const variables = Object.values(ENV_VARIABLES).map(
     ({ name, description }) => `| \`${name}\` | ${description} |`,
   );
-  const groups = Object.entries(ROOT_SCHEMA.properties ?? {}).map(([name, schema]) =>
+  const groups = Object.entries(rootSchema().properties ?? {}).map(([name, schema]) =>
     groupText(name, schema),
   );
   return [INTRODUCTION, ...variables, '', ...groups].join('\n');

@@ -15,16 +15,21 @@ export interface KeySchema {
   readonly anyOf?: readonly KeySchema[];
 }
 
-/** The settings as JSON Schema, draft 2020-12. */
-export const ROOT_SCHEMA = z.toJSONSchema(settingsSchema, {
-  io: 'input',
-  override: ({ jsonSchema }) => {
-    if (jsonSchema.properties !== undefined) delete jsonSchema.default;
-  },
-}) as KeySchema;
+let cached: KeySchema | undefined;
+
+/** The settings as JSON Schema, draft 2020-12. Made at first use: most starts never need it. */
+export function rootSchema(): KeySchema {
+  cached ??= z.toJSONSchema(settingsSchema, {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.properties !== undefined) delete jsonSchema.default;
+    },
+  }) as KeySchema;
+  return cached;
+}
 
 /** All that a value at `path` may be; empty when there is no such key. */
-export function schemasAt(path: Path, root: KeySchema = ROOT_SCHEMA): readonly KeySchema[] {
+export function schemasAt(path: Path, root: KeySchema = rootSchema()): readonly KeySchema[] {
   return path.reduce<readonly KeySchema[]>(
     (schemas, step) => schemas.flatMap((schema) => alternatives(childOf(schema, step))),
     alternatives(root),
@@ -50,7 +55,7 @@ export interface Leaf {
 }
 
 /** Every leaf in the order of the schema, the fields of list entries after their list. */
-export function leavesOf(schema: KeySchema = ROOT_SCHEMA, prefix = ''): readonly Leaf[] {
+export function leavesOf(schema: KeySchema = rootSchema(), prefix = ''): readonly Leaf[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
     const key = prefix === '' ? name : `${prefix}.${name}`;
     if (child.properties !== undefined) return leavesOf(child, key);
