@@ -18,11 +18,25 @@ export function packageRoot(): string {
   return folder;
 }
 
+/** The version of this program, as its package says. */
+export function packageVersion(): string {
+  const content = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  return content.version;
+}
+
+/** The version of this package, as its cards and its command line tell it. */
+export function packageVersion(): string {
+  return readPackage(packageRoot())?.version ?? '0.0.0';
+}
+
 function isPackageRoot(folder: string): boolean {
+  return readPackage(folder)?.name === PACKAGE_NAME;
+}
+
+function readPackage(folder: string): { readonly name?: string; readonly version?: string } | undefined {
   const file = join(folder, 'package.json');
-  if (!existsSync(file)) return false;
-  const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
-  return (
-    typeof content === 'object' && content !== null && 'name' in content && content.name === PACKAGE_NAME
-  );
+  if (!existsSync(file)) return undefined;
+  return JSON.parse(readFileSync(file, 'utf8')) as { name?: string; version?: string };
 }

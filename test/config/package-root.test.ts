@@ -4,13 +4,20 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import { packageRoot } from '../../src/config/package-root.js';
+import { packageRoot, packageVersion } from '../../src/config/package-root.js';
 import { newFolder, write } from './folder.js';
 
 describe('packageRoot', () => {
   it('is where the shipped files stand, from the sources', () => {
     expect(existsSync(join(packageRoot(), 'agent-cards', 'planner.json'))).toBe(true);
     expect(existsSync(join(packageRoot(), 'prompts', 'AGENTS.md'))).toBe(true);
+  });
+
+  it('knows the version', () => {
+    const content = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(packageVersion()).toBe(content.version);
   });
 
   it('is the package, not the program that installed it, from node_modules', () => {
