@@ -42,7 +42,9 @@ function refusalOf(response: Response, host: string): LangoError | undefined {
       });
     case 502:
     case 504:
-      return new LangoError('unavailable', `${host} cannot be reached through its proxy.`, { retryable: true });
+      return new LangoError('unavailable', `${host} cannot be reached through its proxy.`, {
+        retryable: true,
+      });
     default:
       return undefined;
   }

@@ -136,15 +136,7 @@ export class TaskReader {
   /** A message instead of a task is the whole answer. */
   #readMessage(message: WireMessage): readonly ClientEvent[] {
     if (this.#isAnnounced) throw invalid('The agent sent a message in the middle of a task.');
-    const events = this.#readSnapshot({
-      artifactId: message.messageId,
-      name: '',
-      description: '',
-      parts: message.parts,
-      metadata: message.metadata,
-      extensions: [],
-    });
-    return [...events, this.#end('completed', undefined, message.metadata)];
+    return [...this.#readSnapshot(asArtifact(message)), this.#end('completed', undefined, message.metadata)];
   }
 
   #readStatus(status: TaskStatus | undefined, metadata: unknown): readonly ClientEvent[] {
@@ -154,14 +146,17 @@ export class TaskReader {
     if (state !== this.#state) events.push({ type: 'status', state });
     this.#state = state;
     if (isTerminal(state) || isInterrupted(state)) {
-      const spoken = state === 'completed' && !this.#hasAnswer() ? this.#readStatusAnswer(status.message) : [];
+      // Some agents put their answer into the closing status instead of an artifact.
+      const answer = state === 'completed' && !this.#hasAnswer() ? status.message : undefined;
+      const spoken = answer ? this.#readSnapshot(asArtifact(answer)) : [];
       return [...events, ...spoken, this.#end(state as EndEvent['state'], status.message, metadata)];
     }
     return [...events, ...this.#readActivity(status.message, metadata)];
   }
 
   #readActivity(message: WireMessage | undefined, metadata: unknown): readonly ClientEvent[] {
-    const isRepeat = message !== undefined && message.messageId !== '' && this.#seenMessages.has(message.messageId);
+    const isRepeat =
+      message !== undefined && message.messageId !== '' && this.#seenMessages.has(message.messageId);
     if (message) this.#seenMessages.add(message.messageId);
     const mark = authorIn(metadata);
     const author = mark?.author ?? authorIn(message?.metadata)?.author ?? this.#agent;
@@ -170,13 +165,6 @@ export class TaskReader {
     const text = message ? textOf(fromWireParts(message.parts)) : '';
     this.#count(text.length);
     return text === '' ? [] : [{ type: 'activity', author, activity: { type: 'text', text } }];
-  }
-
-  /** Some agents put their answer into the closing status instead of an artifact. */
-  #readStatusAnswer(message: WireMessage | undefined): readonly ClientEvent[] {
-    if (!message) return [];
-    const { messageId, parts, metadata } = message;
-    return this.#readSnapshot({ artifactId: messageId, name: '', description: '', parts, metadata, extensions: [] });
   }
 
   #readArtifactUpdate({ artifact, append, metadata }: TaskArtifactUpdateEvent): readonly ClientEvent[] {
@@ -275,6 +263,10 @@ class SeenArtifact {
     const whole = { ...fromWireArtifact(artifact), parts: this.files };
     return { type: 'artifact', author: this.author, artifact: whole };
   }
+}
+
+function asArtifact({ messageId, parts, metadata }: WireMessage): WireArtifact {
+  return { artifactId: messageId, name: '', description: '', parts, metadata, extensions: [] };
 }
 
 /** Running text, which is joined as it comes, and everything else. */

@@ -164,9 +164,8 @@ class TaskWatch {
 
   async #abandon(): Promise<EndEvent> {
     const reason: unknown = this.#watch.signal.reason;
-    const isCancel = !isLangoError(reason) || reason.code === 'canceled';
     if (this.#isCanceling()) await this.#cancel();
-    return this.#reader.giveUp(isCancel ? 'canceled' : 'failed', errorText(reason));
+    return this.#reader.giveUp(isLangoError(reason, 'canceled') ? 'canceled' : 'failed', errorText(reason));
   }
 
   #isCanceling(): boolean {
@@ -193,16 +192,12 @@ class TaskWatch {
     const abort = (): void => this.#line.abort(signal.reason);
     // A task that was asked for but not named yet could not be canceled: its name is waited for.
     const isUnnamed = this.#request !== undefined && this.#reader.taskId === undefined;
-    if (isUnnamed && this.#hasBegun() && this.#isCanceling()) this.#grace = setTimeout(abort, CANCEL_MS);
+    if (isUnnamed && this.#isCanceling()) this.#grace = setTimeout(abort, CANCEL_MS);
     else abort();
   };
 
-  #hasBegun(): boolean {
-    return !this.#watch.signal.aborted || this.#failures === 0;
-  }
-
   async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#line.signal }).catch(() => {});
+    await delay(ms, undefined, { signal: this.#watch.signal }).catch(() => {});
   }
 }
 

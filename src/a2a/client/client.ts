@@ -1,0 +1,249 @@
+import { TaskState as WireState } from '@a2a-js/sdk';
+import { newId } from '../../core/ids.js';
+import type { JsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
+import type { Part } from '../../core/message.js';
+import type { TaskState } from '../../core/task.js';
+import { toWireMessage, toWireState } from '../translate/content.js';
+import { fromWireError } from '../translate/errors.js';
+import { fetchCardJson } from './card.js';
+import type { Link } from './link.js';
+import { requestOptions } from './link.js';
+import { openRemote } from './load.js';
+import { createOriginFetch } from './origin-fetch.js';
+import type { ClientEvent } from './reader.js';
+import { TaskReader } from './reader.js';
+import type { TaskView } from './task-view.js';
+import { toTaskView } from './task-view.js';
+import type { RetryRules } from './watch.js';
+import { DEFAULT_RETRY, watchTask } from './watch.js';
+
+export interface ClientOptions {
+  /** Of a Lango server, or of any A2A agent. */
+  readonly url: string;
+  readonly token?: string;
+  readonly fetch: typeof fetch;
+  readonly retry?: Partial<RetryRules>;
+}
+
+export interface SendRequest {
+  readonly parts: readonly Part[];
+  /** Goes on in this conversation; without it a new one begins. */
+  readonly contextId?: string;
+  /** Answers or follows up on this task. */
+  readonly taskId?: string;
+  /** An agent of the server, by name; without it the one that stands at `url`. */
+  readonly agent?: string;
+}
+
+export interface ListRequest {
+  readonly agent?: string;
+  readonly contextId?: string;
+  readonly state?: TaskState;
+  /** 1 to 100. */
+  readonly pageSize?: number;
+  readonly pageToken?: string;
+}
+
+export interface TaskList {
+  readonly tasks: readonly TaskView[];
+  /** Empty at the end. */
+  readonly nextPageToken: string;
+  readonly totalSize: number;
+}
+
+export interface CatalogEntry {
+  readonly name: string;
+  readonly description: string;
+  /** Where its card stands, when the catalog does not hold it. */
+  readonly url: string | undefined;
+}
+
+export interface TaskRef {
+  readonly taskId: string;
+  readonly agent?: string;
+}
+
+/**
+ * A person's client of one server. Streams never throw, end with exactly one `end`, and outlive dropped
+ * connections and restarts of the server; aborting with a `LangoError` of code `canceled` cancels the
+ * task, any other reason only stops watching. The other calls throw `LangoError`s.
+ */
+export interface AgentClient {
+  send(request: SendRequest, signal: AbortSignal): AsyncIterable<ClientEvent>;
+  /** Watches a task: from its state now, or from after the event with this `seq`. */
+  subscribe(task: TaskRef & { readonly after?: number }, signal: AbortSignal): AsyncIterable<ClientEvent>;
+  get(task: TaskRef): Promise<TaskView>;
+  list(request: ListRequest): Promise<TaskList>;
+  cancel(task: TaskRef): Promise<TaskView>;
+  /** The agent card as it is served. */
+  card(agent?: string): Promise<JsonObject>;
+  /** The agents of the server. */
+  catalog(): Promise<readonly CatalogEntry[]>;
+}
+
+const CATALOG_PATH = '/.well-known/ai-catalog.json';
+const CARD_TYPE = 'application/a2a-agent-card+json';
+const MAX_BYTES = 1024 * 1024;
+const CALL_MS = 30_000;
+
+export function createClient(options: ClientOptions): AgentClient {
+  return new Client(options);
+}
+
+class Client implements AgentClient {
+  readonly #options: ClientOptions;
+  readonly #retry: RetryRules;
+  readonly #links = new Map<string, Promise<Link>>();
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#retry = { ...DEFAULT_RETRY, ...options.retry };
+  }
+
+  async *send(request: SendRequest, signal: AbortSignal): AsyncGenerator<ClientEvent, void, undefined> {
+    const { parts, contextId = '', taskId = '', agent } = request;
+    const reader = new TaskReader({
+      agent: agent ?? 'agent',
+      taskId: taskId || undefined,
+      contextId: contextId || undefined,
+      isAnswer: taskId !== '',
+    });
+    const message = toWireMessage({ id: newId(), role: 'user', parts }, { taskId, contextId });
+    const configuration = {
+      acceptedOutputModes: [],
+      taskPushNotificationConfig: undefined,
+      returnImmediately: true,
+    };
+    const what = { request: { tenant: '', message, configuration, metadata: undefined } };
+    yield* this.#watch({ reader, agent, signal, what });
+  }
+
+  async *subscribe(
+    task: TaskRef & { readonly after?: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<ClientEvent, void, undefined> {
+    const { taskId, agent, after } = task;
+    const reader = new TaskReader({ agent: agent ?? 'agent', taskId });
+    yield* this.#watch({ reader, agent, signal, what: after === undefined ? {} : { after } });
+  }
+
+  async get({ taskId, agent }: TaskRef): Promise<TaskView> {
+    const task = await this.#call(agent, (link, options) =>
+      link.transport.getTask({ tenant: '', id: taskId }, options),
+    );
+    return toTaskView(task);
+  }
+
+  async list(request: ListRequest): Promise<TaskList> {
+    const page = await this.#call(request.agent, (link, options) =>
+      link.transport.listTasks(
+        {
+          tenant: '',
+          contextId: request.contextId ?? '',
+          status: request.state ? toWireState(request.state) : WireState.TASK_STATE_UNSPECIFIED,
+          pageSize: request.pageSize,
+          pageToken: request.pageToken ?? '',
+          statusTimestampAfter: undefined,
+        },
+        options,
+      ),
+    );
+    return {
+      tasks: page.tasks.map(toTaskView),
+      nextPageToken: page.nextPageToken,
+      totalSize: page.totalSize,
+    };
+  }
+
+  async cancel({ taskId, agent }: TaskRef): Promise<TaskView> {
+    const task = await this.#call(agent, (link, options) =>
+      link.transport.cancelTask({ tenant: '', id: taskId, metadata: undefined }, options),
+    );
+    return toTaskView(task);
+  }
+
+  card(agent?: string): Promise<JsonObject> {
+    return this.#fetchJson(this.#cardUrl(agent));
+  }
+
+  async catalog(): Promise<readonly CatalogEntry[]> {
+    const json = await this.#fetchJson(new URL(CATALOG_PATH, this.#options.url).href);
+    const entries = Array.isArray(json['entries']) ? json['entries'] : [];
+    return entries.flatMap((entry) => (isJsonObject(entry) ? toCatalogEntry(entry) : []));
+  }
+
+  async *#watch({ reader, agent, signal, what }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
+    let link: Link;
+    try {
+      link = await this.#link(agent);
+    } catch (error) {
+      yield reader.giveUp('failed', fromWireError(error).message);
+      return;
+    }
+    yield* watchTask({ link, reader, scope: undefined, signal, retry: this.#retry, ...what });
+  }
+
+  async #call<T>(agent: string | undefined, call: LinkCallback<T>): Promise<T> {
+    try {
+      const link = await this.#link(agent);
+      return await call(
+        link,
+        requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(CALL_MS) }),
+      );
+    } catch (error) {
+      throw fromWireError(error);
+    }
+  }
+
+  /** Kept once it is known; a failure is not kept. */
+  #link(agent = ''): Promise<Link> {
+    const known = this.#links.get(agent);
+    if (known) return known;
+    const { token, fetch: fetchImpl } = this.#options;
+    const source = { url: this.#cardUrl(agent), ...(token === undefined ? {} : { token }) };
+    const link = openRemote(source, { fetch: fetchImpl }).then((open) => open.link);
+    this.#links.set(agent, link);
+    link.catch(() => this.#links.delete(agent));
+    return link;
+  }
+
+  #cardUrl(agent = ''): string {
+    const { url } = this.#options;
+    return agent === '' ? url : new URL(`/agents/${encodeURIComponent(agent)}`, url).href;
+  }
+
+  async #fetchJson(url: string): Promise<JsonObject> {
+    const { origin } = new URL(url);
+    const bound = createOriginFetch({ fetch: this.#options.fetch, origin, token: this.#options.token });
+    const signal = AbortSignal.timeout(CALL_MS);
+    try {
+      return await fetchCardJson({ url, fetch: bound, maxBytes: MAX_BYTES, signal });
+    } catch (error) {
+      throw fromWireError(error);
+    }
+  }
+}
+
+interface WatchFacts {
+  readonly reader: TaskReader;
+  readonly agent: string | undefined;
+  readonly signal: AbortSignal;
+  readonly what: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
+}
+
+type LinkCallback<T> = (link: Link, options: ReturnType<typeof requestOptions>) => Promise<T>;
+
+/** The media type of an entry has had two names; the newer one is `type`. */
+function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
+  if ((entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return [];
+  const { displayName, description, url } = entry;
+  if (typeof displayName !== 'string') return [];
+  return [
+    {
+      name: displayName,
+      description: typeof description === 'string' ? description : '',
+      url: typeof url === 'string' ? url : undefined,
+    },
+  ];
+}

@@ -1,0 +1,142 @@
+import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
+import { silentLogger } from '../../core/logger.js';
+import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, SkippedAgent } from './load.js';
+import { labelOf, loadRemoteAgents } from './load.js';
+
+/** One line of `lango agents`. */
+export interface AgentState {
+  readonly name: string;
+  readonly kind: CardSource['kind'];
+  readonly url?: string;
+  readonly state: 'ready' | 'skipped';
+  /** Why it is skipped, or why its last check failed. */
+  readonly reason?: string;
+  readonly description?: string;
+  readonly skills: readonly Skill[];
+}
+
+export interface RefreshingDirectory extends PeerDirectory {
+  /** Loads all sources again. Calls that overlap are one. Never rejects. */
+  refresh(): Promise<void>;
+  /** Every source with what became of it, in their order. */
+  states(): readonly AgentState[];
+}
+
+/** A peer leaves when its card could not be had so many times in a row. */
+const FAILURES_TO_LEAVE = 2;
+
+/**
+ * The peers of `sources`; empty until the first `refresh`. Those that come back join, those that are gone
+ * leave, with one line in the log for each change (requirement X4). `list` stays the same array while
+ * nothing changes.
+ */
+export function createPeerDirectory(
+  sources: readonly CardSource[],
+  options: LoadOptions,
+): RefreshingDirectory {
+  return new Directory(sources, options);
+}
+
+interface Entry {
+  readonly source: CardSource;
+  agent: LoadedAgent | undefined;
+  failures: number;
+  reason: string | undefined;
+}
+
+class Directory implements RefreshingDirectory {
+  readonly #entries: readonly Entry[];
+  readonly #options: LoadOptions;
+  #peers: readonly Peer[] = [];
+  #refreshing: Promise<void> | undefined;
+
+  constructor(sources: readonly CardSource[], options: LoadOptions) {
+    this.#options = options;
+    this.#entries = sources.map((source) => ({ source, agent: undefined, failures: 0, reason: undefined }));
+  }
+
+  list(): readonly Peer[] {
+    return this.#peers;
+  }
+
+  get(name: string): Peer | undefined {
+    return this.#peers.find((peer) => peer.name === name);
+  }
+
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#load().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  states(): readonly AgentState[] {
+    return this.#entries.map(({ source, agent, reason }) => ({
+      name: agent?.peer.name ?? labelOf(source),
+      kind: source.kind,
+      ...(source.kind === 'remote' ? { url: source.url } : {}),
+      state: agent ? 'ready' : 'skipped',
+      ...(reason === undefined ? {} : { reason }),
+      ...(agent ? { description: agent.peer.description } : {}),
+      skills: agent?.peer.skills ?? [],
+    }));
+  }
+
+  async #load(): Promise<void> {
+    const sources = this.#entries.map(({ source }) => source);
+    // Changes are logged here; a source that stays unreachable is not worth a line each time.
+    const loaded = await loadRemoteAgents(sources, { ...this.#options, logger: silentLogger });
+    for (const entry of this.#entries) this.#update(entry, loaded);
+    this.#dropRivals();
+    const peers = this.#entries.flatMap(({ agent }) => (agent ? [agent.peer] : []));
+    const isSame = peers.length === this.#peers.length && peers.every((peer, at) => peer === this.#peers[at]);
+    if (!isSame) this.#peers = peers;
+  }
+
+  #update(entry: Entry, loaded: LoadedAgents): void {
+    const agent = loaded.agents.find(({ source }) => source === entry.source);
+    if (agent) this.#join(entry, agent);
+    else
+      this.#miss(
+        entry,
+        loaded.skipped.find(({ source }) => source === entry.source),
+      );
+  }
+
+  #join(entry: Entry, agent: LoadedAgent): void {
+    entry.failures = 0;
+    entry.reason = undefined;
+    if (entry.agent?.fingerprint === agent.fingerprint) return;
+    const change = entry.agent ? 'agent changed its card' : 'agent joined';
+    this.#options.logger.info(change, { agent: agent.peer.name });
+    entry.agent = agent;
+  }
+
+  #miss(entry: Entry, skipped: SkippedAgent | undefined): void {
+    const reason = skipped?.reason ?? 'It was not loaded.';
+    entry.failures += 1;
+    if (entry.agent && entry.failures < FAILURES_TO_LEAVE) {
+      entry.reason = reason;
+      return;
+    }
+    if (entry.agent || entry.reason !== reason) this.#skip(entry, reason);
+  }
+
+  /** One that stayed through a failure may meet a newcomer of its name; the earlier source keeps it. */
+  #dropRivals(): void {
+    const names = new Set<string>();
+    for (const entry of this.#entries) {
+      if (!entry.agent) continue;
+      const { name } = entry.agent.peer;
+      if (names.has(name)) this.#skip(entry, `The name ${name} is taken by another agent.`);
+      names.add(name);
+    }
+  }
+
+  #skip(entry: Entry, reason: string): void {
+    const change = entry.agent ? 'agent left' : 'agent skipped';
+    this.#options.logger.warn(change, { agent: entry.agent?.peer.name ?? labelOf(entry.source), reason });
+    entry.agent = undefined;
+    entry.reason = reason;
+  }
+}

@@ -1,0 +1,163 @@
+import { AgentCard } from '@a2a-js/sdk';
+import type { A2ARequestHandler } from '@a2a-js/sdk/server';
+import type { AgentProfile, Peer } from '../../core/agent.js';
+import { LangoError, errorText } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { hashJson } from '../../core/json.js';
+import type { Logger } from '../../core/logger.js';
+import { fromWireError } from '../translate/errors.js';
+import { assertTrusted, fetchCardJson, parseCard, toProfile } from './card.js';
+import { createInProcessTransport } from './in-process.js';
+import type { Link } from './link.js';
+import { createLink, createRemoteTransport } from './link.js';
+import { createOriginFetch } from './origin-fetch.js';
+import { createPeer } from './peer.js';
+import type { RetryRules } from './watch.js';
+import { DEFAULT_RETRY } from './watch.js';
+
+/** Where an agent card comes from. */
+export type CardSource = LocalSource | RemoteSource;
+
+export interface LocalSource {
+  readonly kind: 'local';
+  readonly name: string;
+  readonly handler: A2ARequestHandler;
+}
+
+export interface RemoteSource {
+  readonly kind: 'remote';
+  /** The name it has here; without one it is made of the card's. */
+  readonly name?: string;
+  /** Of the card, of the agent, or of a host. */
+  readonly url: string;
+  /** The bearer token, for the origin of `url` only. */
+  readonly token?: string;
+}
+
+export interface LoadOptions extends OpenOptions {
+  readonly logger: Logger;
+  readonly retry?: Partial<RetryRules>;
+}
+
+export interface OpenOptions {
+  /** The way out: every request to a remote agent takes it. */
+  readonly fetch: typeof fetch;
+  /** Time for one card. */
+  readonly timeoutMs?: number;
+  readonly cardBytes?: number;
+}
+
+export interface LoadedAgent {
+  readonly source: CardSource;
+  readonly peer: Peer;
+  /** Changes when the card does, apart from its signatures. */
+  readonly fingerprint: string;
+}
+
+export interface SkippedAgent {
+  readonly source: CardSource;
+  /** Its name, else its URL. */
+  readonly label: string;
+  readonly reason: string;
+}
+
+export interface LoadedAgents {
+  readonly agents: readonly LoadedAgent[];
+  /** The agents' peers, in the order of the sources. */
+  readonly peers: readonly Peer[];
+  readonly skipped: readonly SkippedAgent[];
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_CARD_BYTES = 256 * 1024;
+
+/**
+ * Makes a peer of each source, local or remote, all at the same time (requirement X2). One whose card cannot
+ * be reached, read or trusted, or whose name is taken by an earlier source, is left out with a warning that
+ * says why. Never rejects.
+ */
+export async function loadRemoteAgents(
+  sources: readonly CardSource[],
+  options: LoadOptions,
+): Promise<LoadedAgents> {
+  const results = await Promise.all(sources.map((source) => tryLoad(source, options)));
+  const agents: LoadedAgent[] = [];
+  const skipped: SkippedAgent[] = [];
+  const names = new Set<string>();
+  for (const result of results) {
+    const outcome = 'peer' in result && names.has(result.peer.name) ? nameTaken(result) : result;
+    if ('peer' in outcome) {
+      names.add(outcome.peer.name);
+      agents.push(outcome);
+      continue;
+    }
+    skipped.push(outcome);
+    options.logger.warn('agent skipped', { agent: outcome.label, reason: outcome.reason });
+  }
+  return { agents, peers: agents.map(({ peer }) => peer), skipped };
+}
+
+export function labelOf(source: CardSource): string {
+  return source.name ?? (source.kind === 'remote' ? source.url : '');
+}
+
+function nameTaken({ source, peer }: LoadedAgent): SkippedAgent {
+  return { source, label: labelOf(source), reason: `The name ${peer.name} is taken by another agent.` };
+}
+
+async function tryLoad(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkippedAgent> {
+  try {
+    const { card, link } = await (source.kind === 'local' ? openLocal(source) : openRemote(source, options));
+    const profile = toProfile(card, source.name);
+    const retry = { ...DEFAULT_RETRY, ...options.retry };
+    return { source, peer: createPeer({ profile, link, retry }), fingerprint: fingerprint(profile, card) };
+  } catch (error) {
+    return { source, label: labelOf(source), reason: errorText(fromWireError(error)) };
+  }
+}
+
+interface OpenAgent {
+  readonly card: AgentCard;
+  readonly link: Link;
+}
+
+async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
+  const card = parseCard(AgentCard.toJSON(await handler.getAgentCard()) as JsonObject);
+  return { card, link: createLink(createInProcessTransport(handler), card) };
+}
+
+/** Also used by the command line's client. Throws a `LangoError`. */
+export async function openRemote(
+  source: Omit<RemoteSource, 'kind'>,
+  options: OpenOptions,
+): Promise<OpenAgent> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, cardBytes = DEFAULT_CARD_BYTES } = options;
+  if (!/^https?:\/\//i.test(source.url) || !URL.canParse(source.url)) {
+    throw new LangoError('invalid-config', `"${source.url}" is not an http or https address.`);
+  }
+  const { origin } = new URL(source.url);
+  const bound = createOriginFetch({ fetch: options.fetch, origin, token: source.token });
+  const late = new AbortController();
+  const timer = setTimeout(
+    () => late.abort(new LangoError('timeout', `The card did not come within ${timeoutMs} ms.`)),
+    timeoutMs,
+  );
+  try {
+    const json = await fetchCardJson({
+      url: source.url,
+      fetch: bound,
+      maxBytes: cardBytes,
+      signal: late.signal,
+    });
+    const card = parseCard(json);
+    assertTrusted(card, origin);
+    return { card, link: createLink(await createRemoteTransport(card, bound), card) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function fingerprint(profile: AgentProfile, card: AgentCard): string {
+  const { supportedInterfaces, capabilities } = AgentCard.toJSON(card) as Record<string, unknown>;
+  return hashJson([profile, supportedInterfaces, capabilities]);
+}

@@ -1,0 +1,61 @@
+import type { SendMessageRequest } from '@a2a-js/sdk';
+import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
+import { toWireMessage } from '../translate/content.js';
+import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
+import type { Link } from './link.js';
+import { TaskReader } from './reader.js';
+import type { RetryRules } from './watch.js';
+import { watchTask } from './watch.js';
+
+export interface PeerFacts {
+  readonly profile: AgentProfile;
+  readonly link: Link;
+  readonly retry: RetryRules;
+}
+
+/** The agent behind `link`, in core's words. */
+export function createPeer({ profile, link, retry }: PeerFacts): Peer {
+  return {
+    ...profile,
+    async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
+      // A task that is known and not answered is watched again, never asked for a second time.
+      const isWatch = request.taskId !== undefined && request.isAnswer !== true;
+      const reader = new TaskReader({
+        agent: profile.name,
+        taskId: request.taskId,
+        contextId: request.contextId,
+        isAnswer: request.isAnswer ?? false,
+      });
+      const { scope } = request;
+      const what = isWatch ? {} : { request: toWireRequest(request) };
+      for await (const event of watchTask({ link, reader, scope, signal, retry, ...what })) {
+        if (event.type !== 'status') yield event;
+      }
+    },
+  };
+}
+
+function toWireRequest({
+  message,
+  contextId,
+  taskId = '',
+  parentTaskId,
+  grant,
+}: PeerRequest): SendMessageRequest {
+  const delegated = {
+    ...message,
+    metadata: { ...message.metadata, ...chainMetadata(parentTaskId, grant) },
+    extensions: [...new Set([...(message.extensions ?? []), EXTENSIONS.chain])],
+  };
+  return {
+    tenant: '',
+    message: toWireMessage(delegated, { taskId, contextId }),
+    // Without streams the task is polled; no connection waits for the whole of it.
+    configuration: {
+      acceptedOutputModes: [],
+      taskPushNotificationConfig: undefined,
+      returnImmediately: true,
+    },
+    metadata: undefined,
+  };
+}

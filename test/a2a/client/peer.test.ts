@@ -1,0 +1,39 @@
+import { expect } from '@jest/globals';
+import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
+import type { CardSource } from '../../../src/a2a/client/load.js';
+import type { Peer } from '../../../src/core/agent.js';
+import { silentLogger } from '../../../src/core/logger.js';
+import { createEgress } from '../../../src/http/egress.js';
+import { describePeer } from '../../suites/peer.js';
+import type { CardChanges } from './stock-server.js';
+import { cardJson, createStockAgent, startStockServer } from './stock-server.js';
+
+const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, logger: silentLogger });
+
+async function load(source: CardSource): Promise<Peer> {
+  const { peers, skipped } = await loadRemoteAgents([source], {
+    fetch: egress,
+    logger: silentLogger,
+    retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
+  });
+  expect(skipped).toEqual([]);
+  return peers[0]!;
+}
+
+describePeer('in the same process', async () => {
+  const { handler, executor } = createStockAgent(cardJson('http://127.0.0.1:1'));
+  const peer = await load({ kind: 'local', name: 'scripted', handler });
+  return { peer, executor, dropConnections: () => {}, close: async () => executor.proceed() };
+});
+
+const remote: readonly [string, CardChanges][] = [
+  ['over JSON-RPC', { bindings: ['JSONRPC'] }],
+  ['over HTTP+JSON', { bindings: ['HTTP+JSON'] }],
+];
+for (const [name, changes] of remote) {
+  describePeer(name, async () => {
+    const server = await startStockServer(changes);
+    const peer = await load({ kind: 'remote', url: server.origin });
+    return { ...server, peer };
+  });
+}

@@ -1,0 +1,222 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { Peer, PeerEvent, PeerRequest } from '../../src/core/agent.js';
+import { LangoError } from '../../src/core/errors.js';
+import { newId } from '../../src/core/ids.js';
+import { textPart } from '../../src/core/message.js';
+import { chainIn } from '../../src/a2a/translate/extensions.js';
+import type { ScriptedExecutor } from '../a2a/client/scripted-executor.js';
+
+export interface OpenPeer {
+  readonly peer: Peer;
+  readonly executor: ScriptedExecutor;
+  /** Makes the peer's server forget its connections, if it has any. */
+  dropConnections(): void;
+  close(): Promise<void>;
+}
+
+export type EndOf = Extract<PeerEvent, { type: 'end' }>;
+
+export function ask(text: string, changes: Partial<PeerRequest> = {}): PeerRequest {
+  return {
+    scope: { tenant: '', owner: 'alice' },
+    message: { id: newId(), role: 'user', parts: [textPart(text)] },
+    contextId: newId(),
+    parentTaskId: 'parent-1',
+    grant: { chain: ['root@node'], depth: 3 },
+    ...changes,
+  };
+}
+
+export async function collect(events: AsyncIterable<PeerEvent>): Promise<{ all: PeerEvent[]; end: EndOf }> {
+  const all: PeerEvent[] = [];
+  for await (const event of events) all.push(event);
+  const ends = all.filter((event) => event.type === 'end');
+  expect(ends).toHaveLength(1);
+  expect(all.at(-1)).toBe(ends[0]);
+  return { all, end: ends[0] as EndOf };
+}
+
+export function textsOf(events: readonly PeerEvent[]): string {
+  let text = '';
+  for (const event of events) {
+    if (event.type === 'text-delta') text = event.replace ? event.text : text + event.text;
+  }
+  return text;
+}
+
+/** What every peer does, however it is reached. */
+export function describePeer(name: string, open: () => Promise<OpenPeer>): void {
+  const opened: OpenPeer[] = [];
+  const start = async (): Promise<OpenPeer> => {
+    const one = await open();
+    opened.push(one);
+    return one;
+  };
+  const never = new AbortController().signal;
+
+  describe(`a peer ${name}`, () => {
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map((one) => one.close()));
+    });
+
+    it('streams an answer: task, activity, text as it comes, and the whole text at the end', async () => {
+      const { peer } = await start();
+      const { all, end } = await collect(peer.send(ask('stream'), never));
+      expect(all[0]).toMatchObject({ type: 'task' });
+      expect(all).toContainEqual({
+        type: 'activity',
+        author: 'scripted',
+        activity: { type: 'text', text: 'thinking about it' },
+      });
+      expect(all.filter((event) => event.type === 'text-delta').length).toBeGreaterThan(1);
+      expect(textsOf(all)).toBe('one two three');
+      expect(end).toMatchObject({
+        state: 'completed',
+        text: 'one two three',
+        author: 'scripted',
+        questions: [],
+      });
+    });
+
+    it('takes a message instead of a task as the answer', async () => {
+      const { peer } = await start();
+      const { all, end } = await collect(peer.send(ask('message'), never));
+      expect(textsOf(all)).toBe('just so');
+      expect(end).toMatchObject({ state: 'completed', text: 'just so' });
+    });
+
+    it('takes the closing status as the answer when there is no artifact', async () => {
+      const { peer } = await start();
+      const { all, end } = await collect(peer.send(ask('status-answer'), never));
+      expect(textsOf(all)).toBe('in the status');
+      expect(end).toMatchObject({ state: 'completed', text: 'in the status' });
+    });
+
+    it.each([
+      ['fail', 'failed', 'it broke'],
+      ['reject', 'rejected', 'not my job'],
+    ])('ends with %s as %s and the reason', async (word, state, text) => {
+      const { peer } = await start();
+      const { end } = await collect(peer.send(ask(word), never));
+      expect(end).toMatchObject({ state, text });
+    });
+
+    it('gives authors, activities and usage of those who speak the extensions', async () => {
+      const { peer } = await start();
+      const { all, end } = await collect(peer.send(ask('marks'), never));
+      expect(all).toContainEqual({
+        type: 'activity',
+        author: 'deep-agent',
+        activity: { type: 'tool-call', tool: 'fs_read', arguments: { path: 'a' } },
+      });
+      expect(all).toContainEqual(expect.objectContaining({ type: 'text-delta', author: 'deep-agent' }));
+      expect(end).toMatchObject({ author: 'deep-agent', usage: { input: 7, output: 3, cached: 1 } });
+    });
+
+    it('gives files and data as whole artifacts, apart from the text', async () => {
+      const { peer } = await start();
+      const { all, end } = await collect(peer.send(ask('files'), never));
+      const artifacts = all.flatMap((event) => (event.type === 'artifact' ? [event.artifact] : []));
+      expect(artifacts.at(-1)).toMatchObject({
+        id: 'report',
+        parts: [
+          { kind: 'data', data: { rows: 1 } },
+          { kind: 'file', bytes: Buffer.from('png').toString('base64'), mediaType: 'image/png' },
+        ],
+      });
+      expect(end.text).toBe('see the report');
+    });
+
+    it('sends who delegates and what is left, under the scope of the request', async () => {
+      const { peer, executor } = await start();
+      await collect(peer.send(ask('stream'), never));
+      const { message } = executor.calls[0]!;
+      expect(chainIn(message.metadata)).toEqual({
+        parentTaskId: 'parent-1',
+        grant: { chain: ['root@node'], depth: 3 },
+      });
+    });
+
+    it('asks, and goes on with the answer in the same task', async () => {
+      const { peer, executor } = await start();
+      const request = ask('ask');
+      const first = await collect(peer.send(request, never));
+      const taskId = first.all.flatMap((event) => (event.type === 'task' ? [event.taskId] : []))[0]!;
+      expect(first.end).toMatchObject({ state: 'input-required', text: 'which color?' });
+      expect(first.end.questions).toMatchObject([{ kind: 'input', text: 'which color?' }]);
+
+      const { contextId } = request;
+      const second = await collect(peer.send(ask('red', { contextId, taskId, isAnswer: true }), never));
+      expect(second.end).toMatchObject({ state: 'completed', text: 'painted red' });
+      expect(executor.calls.map(({ taskId: id }) => id)).toEqual([taskId, taskId]);
+    });
+
+    it('gives the questions of a peer that asks in our way', async () => {
+      const { peer } = await start();
+      const { end } = await collect(peer.send(ask('approve'), never));
+      expect(end).toMatchObject({
+        state: 'input-required',
+        questions: [{ hash: 'h1', kind: 'approval', tool: 'exec', arguments: { command: 'ls' } }],
+      });
+    });
+
+    it('cancels the task of the peer when it is canceled, and says so', async () => {
+      const { peer, executor } = await start();
+      const controller = new AbortController();
+      const all: PeerEvent[] = [];
+      for await (const event of peer.send(ask('wait'), controller.signal)) {
+        all.push(event);
+        if (event.type === 'task') controller.abort(new LangoError('canceled', 'enough'));
+      }
+      expect(all.at(-1)).toMatchObject({ type: 'end', state: 'canceled' });
+      expect(executor.canceled).toHaveLength(1);
+    });
+
+    it('only stops watching when the server stops, and finds the task again', async () => {
+      const { peer, executor } = await start();
+      const controller = new AbortController();
+      const request = ask('wait');
+      let taskId = '';
+      const first: PeerEvent[] = [];
+      for await (const event of peer.send(request, controller.signal)) {
+        first.push(event);
+        if (event.type !== 'task') continue;
+        taskId = event.taskId;
+        controller.abort(new LangoError('unavailable', 'stopping'));
+      }
+      expect(first.at(-1)).toMatchObject({ type: 'end', state: 'failed' });
+      expect(executor.canceled).toHaveLength(0);
+
+      const again = collect(peer.send({ ...request, taskId }, never));
+      setTimeout(() => executor.proceed(), 50);
+      expect((await again).end).toMatchObject({ state: 'completed', text: 'done waiting' });
+      expect(executor.calls).toHaveLength(1);
+    });
+
+    it('finds a task again that has ended meanwhile', async () => {
+      const { peer, executor } = await start();
+      const request = ask('stream');
+      const first = await collect(peer.send(request, never));
+      const taskId = first.all.flatMap((event) => (event.type === 'task' ? [event.taskId] : []))[0]!;
+      const again = await collect(peer.send({ ...request, taskId }, never));
+      expect(textsOf(again.all)).toBe('one two three');
+      expect(again.end).toMatchObject({ state: 'completed', text: 'one two three' });
+      expect(executor.calls).toHaveLength(1);
+    });
+
+    it('fails on a task that the peer does not know', async () => {
+      const { peer } = await start();
+      const { end } = await collect(peer.send(ask('x', { taskId: newId() }), never));
+      expect(end.state).toBe('failed');
+    });
+
+    it('ends at once when it is canceled before it began', async () => {
+      const { peer, executor } = await start();
+      const { end } = await collect(
+        peer.send(ask('stream'), AbortSignal.abort(new LangoError('canceled', 'no'))),
+      );
+      expect(end.state).toBe('canceled');
+      expect(executor.calls).toHaveLength(0);
+    });
+  });
+}
