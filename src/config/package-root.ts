@@ -26,17 +26,9 @@ export function packageVersion(): string {
   return content.version;
 }
 
-/** The version of this package, as its cards and its command line tell it. */
-export function packageVersion(): string {
-  return readPackage(packageRoot())?.version ?? '0.0.0';
-}
-
 function isPackageRoot(folder: string): boolean {
-  return readPackage(folder)?.name === PACKAGE_NAME;
-}
-
-function readPackage(folder: string): { readonly name?: string; readonly version?: string } | undefined {
   const file = join(folder, 'package.json');
-  if (!existsSync(file)) return undefined;
-  return JSON.parse(readFileSync(file, 'utf8')) as { name?: string; version?: string };
+  if (!existsSync(file)) return false;
+  const content = JSON.parse(readFileSync(file, 'utf8')) as { name?: string };
+  return content.name === PACKAGE_NAME;
 }
