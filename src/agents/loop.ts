@@ -41,15 +41,16 @@ export interface LoopOptions {
  */
 export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   const { run, limits } = options;
-  const conversation: ModelMessage[] = [...options.history];
   const words = new UserWords(run);
+  const conversation: ModelMessage[] = [...options.history, ...words.request()];
   const ledger = new CallLedger(limits);
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
-    const spent = run.recorded(step)?.result ? undefined : tokensSpent(run, limits);
-    if (spent) return spent;
-
-    conversation.push(...words.next());
+    if (!run.recorded(step)?.result) {
+      const spent = tokensSpent(run, limits);
+      if (spent) return spent;
+      conversation.push(...words.news());
+    }
     const { system, functions } = options.equip();
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));

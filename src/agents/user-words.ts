@@ -22,18 +22,24 @@ function isAnswer(part: Part): boolean {
 }
 
 /**
- * What the user said to the task and no model has heard yet, in order. Words that answered a question are
- * left out: they reach the model as that call's result.
+ * What the user says to one task, each message handed to the model once: the request first, what came
+ * later when it is asked for. Words that answered a question are left out: they reach the model as
+ * that call's result.
  */
 export class UserWords {
   readonly #run: Run;
-  #heard = 0;
+  #heard = 1;
 
   constructor(run: Run) {
     this.#run = run;
   }
 
-  next(): readonly ModelMessage[] {
+  request(): readonly ModelMessage[] {
+    return this.#run.inputs.slice(0, 1).map(({ message: { parts } }) => ({ role: 'user', parts }));
+  }
+
+  /** What came since the last time this was asked. */
+  news(): readonly ModelMessage[] {
     const { inputs } = this.#run;
     const spent = this.#spent();
     const news = inputs.slice(this.#heard);

@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals';
+import { capabilityDescription, capabilityMap, skillsOf } from '../../src/agents/capabilities.js';
+import { CLASSIC_ROSTER } from '../../src/agents/classic-roster.js';
+import { STANDARD_ROSTER } from '../../src/agents/standard-roster.js';
+import { toolNamed, tree } from '../support/agent-fixtures.js';
+
+const named = (...names: string[]) => names.map((name) => toolNamed(name));
+
+describe('capability descriptions', () => {
+  it('C1 joins words in order of first appearance, without repeats, longest prefix first', () => {
+    expect(capabilityDescription(named('fs_read', 'exec_shell', 'fs_write'))).toBe(
+      'file operations, command execution',
+    );
+    expect(capabilityDescription(named('search_web', 'search_knowledge'))).toBe(
+      'web search, information search',
+    );
+  });
+
+  it('C2 has the fixed words', () => {
+    expect(capabilityMap).toMatchObject({
+      exec: 'command execution',
+      fs_: 'file operations',
+      browser_: 'web browsing',
+      crypto_: 'cryptography',
+      secrets_: 'secret management',
+      payment_: 'blockchain payments (USDC on Base)',
+    });
+    expect(capabilityDescription(named('crypto_sign', 'secrets_get', 'payment_send'))).toBe(
+      'cryptography, secret management, blockchain payments (USDC on Base)',
+    );
+    expect(capabilityDescription(named('exec_shell', 'exec_run'))).toBe('command execution');
+  });
+
+  it('C2 has words for every prefix of both rosters', () => {
+    const prefixes = [...STANDARD_ROSTER, ...CLASSIC_ROSTER].flatMap((spec) => spec.prefixes);
+    expect(prefixes.filter((prefix) => !(prefix in capabilityMap))).toEqual([]);
+  });
+
+  it('C3 falls back to general actions', () => {
+    expect(capabilityDescription(named('weather'))).toBe('general actions');
+  });
+
+  it("C2 the operator's and the vault's descriptions hold the words and no tool name", () => {
+    const names = ['exec_shell', 'fs_read', 'crypto_sign', 'secrets_get', 'payment_send'];
+    const profiles = tree({ tools: named(...names) }).subAgents.map(({ profile }) => profile);
+    const of = (name: string) => profiles.find((profile) => profile.name === name)!.description;
+    expect(of('operator')).toContain('command execution, file operations');
+    expect(of('vault')).toContain('cryptography, secret management, blockchain payments (USDC on Base)');
+    for (const name of names) expect(JSON.stringify(profiles)).not.toContain(name);
+  });
+
+  it("makes one skill per capability, with its tools' examples", () => {
+    expect(skillsOf(named('fs_read', 'fs_list', 'payment_send'))).toEqual([
+      {
+        id: 'file-operations',
+        name: 'file operations',
+        description: 'Does file operations.',
+        tags: ['file', 'operations'],
+        examples: ['fs read {path}', 'fs list {path}'],
+      },
+      {
+        id: 'blockchain-payments-usdc-on-base',
+        name: 'blockchain payments (USDC on Base)',
+        description: 'Does blockchain payments (USDC on Base).',
+        tags: ['blockchain', 'payments', 'usdc', 'on', 'base'],
+        examples: ['payment send {path}'],
+      },
+    ]);
+  });
+});

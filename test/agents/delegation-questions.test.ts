@@ -1,0 +1,122 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Peer, PeerEvent, PeerRequest } from '../../src/core/agent.js';
+import type { Message } from '../../src/core/message.js';
+import { textPart } from '../../src/core/message.js';
+import { answerPart } from '../../src/core/questions.js';
+import { team, toolNamed, tree } from '../support/agent-fixtures.js';
+import { ending, fakePeer } from '../support/fake-peer.js';
+import { MemoryRun } from '../support/memory-run.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+
+const ROOT = 'lango-orchestrator';
+
+describe('questions of those below', () => {
+  const dangerous = [
+    toolNamed('fs_rm', { danger: () => 'dangerous' }),
+    toolNamed('rag_drop', { danger: () => 'dangerous' }),
+  ];
+  const scripts = {
+    orchestrator: [call(ask('operator'), ask('librarian')), say('All done.')],
+    operator: [call(['fs_rm', { path: 'a' }]), say('removed')],
+    librarian: [call(['rag_drop', { path: 'b' }]), say('dropped')],
+  };
+  const approve = (hash: string): Message => ({
+    id: `yes-${hash}`,
+    role: 'user',
+    parts: [answerPart({ hash, decision: 'approve' })],
+  });
+
+  it('pass up with the same hash, and each answer goes to the one that asked, once', async () => {
+    const { root, peers, model } = team(scripts, { tools: dangerous });
+    const run = MemoryRun.of(ROOT, 'clean up');
+    const asked = await run.perform(root);
+    expect(asked.state).toBe('input-required');
+    const [first, second] = asked.questions!;
+    expect([first!.tool, second!.tool]).toEqual(['fs_rm', 'rag_drop']);
+    expect(first!.author).toBe('operator');
+    expect(peers.taskOf('operator')!.bodies('question')[0]!.question.hash).toBe(first!.hash);
+
+    const half = run.followedBy(approve(second!.hash));
+    const still = await half.perform(root);
+    expect(still).toMatchObject({ state: 'input-required', questions: [{ hash: first!.hash }] });
+    expect(peers.taskOf('librarian')!.answer()).toBe('dropped');
+    expect(peers.taskOf('operator')!.attempt).toBe(1);
+
+    const whole = half.followedBy(approve(first!.hash));
+    expect(await whole.perform(root)).toEqual({ state: 'completed' });
+    expect(resultsIn(model.asked('orchestrator').at(-1))).toEqual(['removed', 'dropped']);
+    expect(peers.requests.filter(({ request }) => request.isAnswer)).toHaveLength(2);
+    expect(peers.requests).toHaveLength(4);
+    expect(whole.usage()).toEqual({ input: 60, output: 30, cached: 0 });
+  });
+
+  it('a prose reply approves nothing below', async () => {
+    const { root, peers } = team(scripts, { tools: dangerous });
+    const run = MemoryRun.of(ROOT, 'clean up');
+    const asked = await run.perform(root);
+    expect(await run.followedBy('approved').perform(root)).toEqual(asked);
+    expect(peers.requests).toHaveLength(2);
+  });
+
+  it("ask_user of a sub-agent gets the person's words, and its final answer streams", async () => {
+    const { root, model } = team({
+      orchestrator: [call(ask('planner', 'plan it', true))],
+      planner: [call(['ask_user', { question: 'By when?' }]), say('Plan: by Friday.')],
+    });
+    const run = MemoryRun.of(ROOT, 'plan it');
+    expect(await run.perform(root)).toMatchObject({ state: 'input-required', text: 'By when?' });
+    const next = run.followedBy('by Friday');
+    expect(await next.perform(root)).toEqual({ state: 'completed' });
+    expect(next.answer()).toBe('Plan: by Friday.');
+    expect(resultsIn(model.asked('planner')[1])).toEqual(['by Friday']);
+    expect(model.asked('orchestrator')).toHaveLength(1);
+  });
+
+  it('a peer that only says what it waits for is asked for in its name, also twice the same', async () => {
+    const requests: PeerRequest[] = [];
+    const answers: PeerEvent[][] = [
+      [
+        { type: 'task', taskId: 'w1' },
+        { ...ending('weather', 'Where?'), state: 'input-required' } as PeerEvent,
+      ],
+      [{ ...ending('weather', 'Where?'), state: 'input-required' } as PeerEvent],
+      [ending('weather', 'Sunny.')],
+    ];
+    const peer: Peer = {
+      name: 'weather',
+      description: '',
+      skills: [],
+      async *send(request) {
+        requests.push(request);
+        yield* answers[requests.length - 1]!;
+      },
+    };
+    const model = new ScriptedModel({ orchestrator: [call(ask('weather')), say('Sunny, it says.')] });
+    const { root } = tree({ model, peers: { list: () => [peer], get: () => peer } });
+    let run = MemoryRun.of(ROOT, 'weather?');
+    expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where?' });
+    run = run.followedBy('there');
+    expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where?' });
+    run = run.followedBy('in Rome');
+    expect(await run.perform(root!)).toEqual({ state: 'completed' });
+    expect(requests.map(({ message, isAnswer, taskId }) => [message.parts[0], isAnswer, taskId])).toEqual([
+      [textPart('read a'), false, undefined],
+      [textPart('there'), true, 'w1'],
+      [textPart('in Rome'), true, 'w1'],
+    ]);
+  });
+
+  it('auth-required passes through', async () => {
+    const end: PeerEvent = {
+      ...ending('weather', 'Log in at the weather site.'),
+      state: 'auth-required',
+    } as PeerEvent;
+    const model = new ScriptedModel({ orchestrator: [call(ask('weather'))] });
+    const run = MemoryRun.of(ROOT, 'hello');
+    expect(await run.perform(tree({ model, peers: fakePeer('weather', [end]) }).root!)).toMatchObject({
+      state: 'auth-required',
+      text: 'Log in at the weather site.',
+    });
+    expect(run.bodies('delegation-end')[0]!.state).toBe('auth-required');
+  });
+});

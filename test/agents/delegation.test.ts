@@ -1,0 +1,359 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Peer, PeerDirectory, PeerEvent } from '../../src/core/agent.js';
+import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import type { AgentLimits } from '../../src/core/limits.js';
+import type { Message } from '../../src/core/message.js';
+import { textPart } from '../../src/core/message.js';
+import type { Grant } from '../../src/core/task.js';
+import type { Executed } from '../support/agent-fixtures.js';
+import { team, toolNamed, tree } from '../support/agent-fixtures.js';
+import { MemoryRun } from '../support/memory-run.js';
+import { ending, fakePeer } from '../support/fake-peer.js';
+import { ScriptedModel, ask, call, resultsIn, say, withPreamble } from '../support/scripted-model.js';
+import type { Play } from '../support/scripted-model.js';
+
+const ROOT = 'lango-orchestrator';
+const TOOLS = [toolNamed('fs_read'), toolNamed('rag_query')];
+
+const read = call(['fs_read', { path: 'a' }]);
+
+async function perform(
+  scripts: Record<string, readonly Play[]>,
+  change: Parameters<typeof team>[1] = {},
+  grant: Partial<Grant> = {},
+) {
+  const made = team(scripts, { tools: TOOLS, ...change });
+  const run = MemoryRun.of(ROOT, 'what is in a?', { grant: { chain: [], depth: 5, ...grant } });
+  return { ...made, run, end: await run.perform(made.root) };
+}
+
+const limited = (change: Partial<AgentLimits>) => ({ limits: { ...DEFAULT_LIMITS, ...change } });
+
+async function performWith(peers: PeerDirectory, script: readonly Play[]) {
+  const model = new ScriptedModel({ orchestrator: script });
+  const run = MemoryRun.of(ROOT, 'hello');
+  return { run, model, end: await run.perform(tree({ model, peers }).root!) };
+}
+
+describe('delegation', () => {
+  it('D6 a greeting costs one model call', async () => {
+    const { model, peers, run } = await perform({ orchestrator: [say('Hello!')] });
+    expect(model.requests).toHaveLength(1);
+    expect(peers.tasks).toBe(0);
+    expect(run.answer()).toBe('Hello!');
+  });
+
+  it("D6 a final delegation costs the orchestrator one call, and streams the agent's answer", async () => {
+    const { end, run, model } = await perform({
+      orchestrator: [withPreamble('One moment.', call(ask('operator', 'read a', true)))],
+      operator: [withPreamble('Let me see.', read), say('It says hi.')],
+    });
+    expect(end).toEqual({ state: 'completed' });
+    expect(model.asked('orchestrator')).toHaveLength(1);
+    expect([...run.artifacts()]).toEqual([['answer', 'It says hi.']]);
+    const spoken = run.events.filter(({ body }) => body.type === 'text-delta');
+    expect(new Set(spoken.slice(2).map(({ author }) => author))).toEqual(new Set(['operator']));
+    expect(spoken.length).toBeGreaterThan(3);
+  });
+
+  it('D6 else the result comes back as a tool result', async () => {
+    const { run, model } = await perform({
+      orchestrator: [call(ask('operator')), say('The file says hi.')],
+      operator: [read, say('It says hi.')],
+    });
+    expect(resultsIn(model.asked('orchestrator')[1])).toEqual(['It says hi.']);
+    expect(run.answer()).toBe('The file says hi.');
+  });
+
+  it('D6 takes final for not final when there are other calls beside it', async () => {
+    const { run, model } = await perform({
+      orchestrator: [call(ask('operator', 'a', true), ask('librarian', 'b', true)), say('Both.')],
+      operator: [say('A.')],
+      librarian: [say('B.')],
+    });
+    expect(resultsIn(model.asked('orchestrator')[1])).toEqual(['A.', 'B.']);
+    expect(run.answer()).toBe('Both.');
+  });
+
+  it('D1 its target is an enum of the exact names', async () => {
+    const { model } = await perform({ orchestrator: [say('hi')] });
+    const [spec] = model.requests[0]!.functions;
+    expect(spec!.parameters).toMatchObject({
+      additionalProperties: false,
+      required: ['agent_name', 'request'],
+      properties: { agent_name: { enum: ['librarian', 'operator', 'planner'] } },
+    });
+  });
+
+  it('D1 tells a model that invents a name the valid ones, and goes on', async () => {
+    const { end, model, peers } = await perform({
+      orchestrator: [call(ask('op')), call(ask('operator')), say('done')],
+      operator: [say('ok')],
+    });
+    expect(resultsIn(model.asked('orchestrator')[1])[0]).toBe(
+      'There is no agent named "op". Valid names: librarian, operator, planner.',
+    );
+    expect(end.state).toBe('completed');
+    expect(peers.tasks).toBe(1);
+  });
+
+  it('D1 a model that keeps inventing names is bounded', async () => {
+    const { end } = await perform({ orchestrator: Array.from({ length: 9 }, () => call(ask('op'))) });
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-repeats' });
+  });
+
+  it("D2 is a task of the sub-agent in the same context, with the parent's id, shown live under its name", async () => {
+    const { run, peers } = await perform({
+      orchestrator: [call(ask('operator')), say('done')],
+      operator: [read, say('It says hi.')],
+    });
+    expect(peers.requests[0]!.request).toMatchObject({ contextId: 'context', parentTaskId: run.task.id });
+    expect(run.bodies('delegation-task')).toEqual([
+      { type: 'delegation-task', step: 't1.c0', taskId: 'child-1' },
+    ]);
+    const shown = run.events.filter(({ author }) => author === 'operator').map(({ body }) => body);
+    expect(shown[0]).toEqual({
+      type: 'activity',
+      activity: { type: 'tool-call', tool: 'fs_read', arguments: { path: 'a' } },
+    });
+    expect(JSON.stringify(shown)).toContain('"type":"text","text":"It say');
+  });
+
+  it('D2 the message id is a key made from task, step, agent and request', async () => {
+    const once = await perform({ orchestrator: [call(ask('operator')), say('x')], operator: [say('a')] });
+    const again = await perform({ orchestrator: [call(ask('operator')), say('x')], operator: [say('a')] });
+    const other = await perform({
+      orchestrator: [call(ask('operator', 'else')), say('x')],
+      operator: [say('a')],
+    });
+    const id = ({ peers }: typeof once) => peers.requests[0]!.request.message.id;
+    expect(id(once)).toBe(id(again));
+    expect(id(once)).not.toBe(id(other));
+    expect(once.run.bodies('delegation-start')[0]!.key).toBe(id(once));
+  });
+
+  it('D3 several at once run in parallel', async () => {
+    const both: string[] = [];
+    let release = () => {};
+    const together = new Promise<void>((resolve) => (release = resolve));
+    const meet = async (path: string) => {
+      both.push(path);
+      if (both.length === 2) release();
+      await together;
+      return { content: path };
+    };
+    const { end } = await perform(
+      {
+        orchestrator: [call(ask('operator'), ask('librarian')), say('met')],
+        operator: [read, say('A')],
+        librarian: [call(['rag_query', { path: 'b' }]), say('B')],
+      },
+      { tools: [toolNamed('fs_read', { execute: meet }), toolNamed('rag_query', { execute: meet })] },
+    );
+    expect(end.state).toBe('completed');
+    expect(both.sort()).toEqual(['a', 'b']);
+  });
+
+  it('D4 a rejection is a typed outcome, and that agent is not asked again in the task', async () => {
+    const decline = withPreamble(
+      'Not mine.',
+      call(['decline_request', { reason: 'I only keep files.' }], ['fs_read', { path: 'a' }]),
+    );
+    const log: Executed[] = [];
+    const { end, run, model, peers } = await perform(
+      {
+        orchestrator: [
+          call(ask('operator', 'x', true)),
+          call(ask('operator', 'other')),
+          call(ask('librarian')),
+          say('done'),
+        ],
+        operator: [decline],
+        librarian: [say('found')],
+      },
+      { tools: [toolNamed('fs_read', { log }), toolNamed('rag_query')] },
+    );
+    const asked = model.asked('orchestrator');
+    expect(run.bodies('delegation-end')[0]).toMatchObject({ agent: 'operator', state: 'rejected' });
+    expect(resultsIn(asked[1])[0]).toContain('operator rejected the request: I only keep files.');
+    expect(JSON.stringify(asked[1]!.functions)).not.toContain('"operator"');
+    expect(resultsIn(asked[2])[0]).toContain('is not asked again. Valid names: librarian, planner.');
+    expect(resultsIn(asked[3])).toEqual(['found']);
+    expect(end.state).toBe('completed');
+    expect(peers.tasks).toBe(2);
+    expect(log).toEqual([]);
+    expect(run.answer()).toBe('done');
+  });
+
+  it('D4 with nobody left the orchestrator answers from what it has', async () => {
+    const decline = call(['decline_request', { reason: 'no' }]);
+    const { model, end } = await perform(
+      { orchestrator: [call(ask('planner')), say('I cannot.')], planner: [decline] },
+      { tools: [] },
+    );
+    expect(model.asked('orchestrator')[1]!.functions).toEqual([]);
+    expect(end.state).toBe('completed');
+  });
+
+  it('D5 O6 code enforces the rounds; several at once are one', async () => {
+    const { end, model, peers } = await perform(
+      {
+        orchestrator: [
+          call(ask('operator', '1'), ask('operator', '2')),
+          call(ask('operator', '3')),
+          call(ask('operator', '4')),
+          say('enough'),
+        ],
+        operator: [say('ok')],
+      },
+      limited({ delegationRounds: 2 }),
+    );
+    const asked = model.asked('orchestrator');
+    expect(peers.tasks).toBe(3);
+    expect(asked.map(({ functions }) => functions.length)).toEqual([1, 1, 0, 0]);
+    expect(resultsIn(asked[3])[0]).toContain('agent.maxDelegationRounds');
+    expect(asked[2]!.system.at(-1)!.text).toContain('rounds of delegation are used up');
+    expect(end.state).toBe('completed');
+  });
+
+  it('D5 bounds how many run at once', async () => {
+    const { model, peers } = await perform(
+      {
+        orchestrator: [call(ask('operator', '1'), ask('operator', '2'), ask('operator', '3')), say('ok')],
+        operator: [say('ok')],
+      },
+      limited({ fanOut: 2 }),
+    );
+    expect(peers.tasks).toBe(2);
+    expect(resultsIn(model.asked('orchestrator')[1])[2]).toContain('agent.limits.fanOut');
+  });
+
+  it.each([
+    ['the grant', {}, { depth: 0 }],
+    ['the configuration', limited({ depth: 1 }), { chain: ['a@elsewhere'] }],
+  ])('D5 does not delegate deeper than %s allows', async (_, change, grant) => {
+    const { model, peers } = await perform(
+      { orchestrator: [call(ask('operator')), say('ok')] },
+      change,
+      grant,
+    );
+    expect(peers.tasks).toBe(0);
+    expect(resultsIn(model.asked('orchestrator')[1])[0]).toContain('agent.limits.depth');
+  });
+
+  it("D5 counts the children's tokens", async () => {
+    const { end } = await perform(
+      { orchestrator: [call(ask('operator')), say('late')], operator: [say('ok')] },
+      limited({ tokens: 30 }),
+    );
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-tokens' });
+  });
+
+  it('D7 the grant narrows: chain, depth, tokens shared, tools and deadline kept', async () => {
+    const deadline = Date.now() + 60_000;
+    const { peers } = await perform(
+      {
+        orchestrator: [call(ask('operator'), ask('librarian')), say('ok')],
+        operator: [say('a')],
+        librarian: [say('b')],
+      },
+      {},
+      { chain: ['x@y'], depth: 3, tokens: 1_015, tools: ['fs_read'], deadline },
+    );
+    for (const { request } of peers.requests) {
+      expect(request.grant).toEqual({
+        chain: ['x@y', 'lango-orchestrator@node'],
+        depth: 2,
+        tokens: 500,
+        tools: ['fs_read'],
+        deadline,
+      });
+    }
+  });
+
+  it("D7 the sub-agent sees the request, and the user's message beside it", async () => {
+    const picture = { kind: 'file', bytes: 'aGk=', mediaType: 'image/png' } as const;
+    const { root, model } = team(
+      { orchestrator: [call(ask('operator', 'describe it')), say('ok')], operator: [say('a')] },
+      { tools: TOOLS },
+    );
+    const message: Message = { id: 'm', role: 'user', parts: [textPart('what is this?'), picture] };
+    await MemoryRun.of(ROOT, message).perform(root);
+    const [asked] = model.asked('operator');
+    expect(asked!.messages).toEqual([{ role: 'user', parts: [textPart('describe it'), picture] }]);
+    expect(asked!.system.at(-1)).toMatchObject({ stable: false });
+    expect(asked!.system.at(-1)!.text).toContain('<user-message>\nwhat is this?\n</user-message>');
+  });
+
+  it('a failure and a canceled task are told to the model', async () => {
+    for (const [state, words] of [
+      ['failed', /weather failed: no line.*the same again/],
+      ['canceled', /was canceled/],
+    ] as const) {
+      const peers = fakePeer('weather', [ending('weather', 'no line', state)]);
+      const { end, model } = await performWith(peers, [call(ask('weather')), say('sorry')]);
+      expect(resultsIn(model.requests[1])[0]).toMatch(words);
+      expect(end.state).toBe('completed');
+    }
+  });
+
+  it('a peer that breaks its promise to end is a failure, not a hang or a crash', async () => {
+    const { end, run } = await performWith(fakePeer('weather', []), [call(ask('weather')), say('sorry')]);
+    expect(run.bodies('delegation-end')[0]).toMatchObject({ state: 'failed' });
+    expect(end.state).toBe('completed');
+  });
+
+  it('makes a final answer whole when the peer streamed only a part of it, or nothing', async () => {
+    const part: PeerEvent = {
+      type: 'text-delta',
+      author: 'weather',
+      artifactId: 'x',
+      text: 'shine',
+      replace: false,
+    };
+    for (const events of [[part, ending('weather', 'sunshine')], [ending('weather', 'sunshine')]]) {
+      const { run } = await performWith(fakePeer('weather', events), [call(ask('weather', 'r', true))]);
+      expect(run.answer()).toBe('sunshine');
+    }
+    const silent = await performWith(fakePeer('weather', [ending('weather', '')]), [
+      call(ask('weather', 'r', true)),
+    ]);
+    expect(silent.run.answer()).toBe('weather finished without any text.');
+  });
+
+  it("hands the agent's files on under its name, and tells the model of them", async () => {
+    const artifact = { id: 'f', name: 'map.png', parts: [textPart('x')] };
+    const events: PeerEvent[] = [
+      { type: 'artifact', author: 'weather', artifact },
+      ending('weather', 'see map'),
+    ];
+    const { run, model } = await performWith(fakePeer('weather', events), [call(ask('weather')), say('ok')]);
+    const shown = run.events.find(({ body }) => body.type === 'artifact')!;
+    expect(shown).toMatchObject({
+      author: 'weather',
+      body: { artifact: { id: 't1.c0/f', name: 'map.png' } },
+    });
+    expect(resultsIn(model.requests[1])[0]).toBe('see map\n[delivered to the user: map.png]');
+  });
+
+  it('a canceled run ends its delegation without recording an end of it', async () => {
+    let stopped = false;
+    const peer: Peer = {
+      name: 'weather',
+      description: '',
+      skills: [],
+      async *send(_, signal) {
+        yield { type: 'task', taskId: 'w1' };
+        run.abort();
+        stopped = signal.aborted;
+        yield ending('weather', '', 'canceled');
+      },
+    };
+    const model = new ScriptedModel({ orchestrator: [call(ask('weather'))] });
+    const { root } = tree({ model, peers: { list: () => [peer], get: () => peer } });
+    const run = MemoryRun.of(ROOT, 'hello');
+    await expect(run.perform(root!)).rejects.toThrow('canceled');
+    expect(stopped).toBe(true);
+    expect(run.bodies('delegation-end')).toEqual([]);
+  });
+});

@@ -1,0 +1,204 @@
+import { describe, expect, it } from '@jest/globals';
+import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import type { AgentLimits } from '../../src/core/limits.js';
+import type { ModelAnswer } from '../../src/core/model.js';
+import type { Executed } from '../support/agent-fixtures.js';
+import { flat, toolNamed } from '../support/agent-fixtures.js';
+import { MemoryRun } from '../support/memory-run.js';
+import { USAGE, call, resultsIn, say, withPreamble } from '../support/scripted-model.js';
+import type { Play } from '../support/scripted-model.js';
+
+const limits = (change: Partial<AgentLimits>): { limits: AgentLimits } => ({
+  limits: { ...DEFAULT_LIMITS, ...change },
+});
+const read = (path: string): readonly [string, { path: string }] => ['fs_read', { path }];
+const fsRead = toolNamed('fs_read');
+
+async function perform(script: readonly Play[], change: Parameters<typeof flat>[1] = {}, grant = {}) {
+  const { agent, model } = flat(script, { tools: [fsRead], ...change });
+  const run = MemoryRun.of('lango-agent', 'do it', { grant: { chain: [], depth: 5, ...grant } });
+  return { end: await run.perform(agent), run, model };
+}
+
+describe('the loop', () => {
+  it('D6 answers simple talk with one model call', async () => {
+    const { end, run, model } = await perform([say('Hello!')]);
+    expect(end).toEqual({ state: 'completed' });
+    expect(run.answer()).toBe('Hello!');
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('streams text as it comes, each turn starting the answer again', async () => {
+    const { run } = await perform([withPreamble('I will look.', call(read('a'))), say('It says hi.')]);
+    expect(run.bodies('text-delta').map(({ text, replace }) => [text, replace])).toEqual([
+      ['I will', true],
+      [' look.', false],
+      ['It say', true],
+      ['s hi.', false],
+    ]);
+    expect([...run.artifacts()]).toEqual([['answer', 'It says hi.']]);
+    expect(run.bodies('turn-end')[0]!.content[0]).toEqual({ type: 'text', text: 'I will look.' });
+  });
+
+  it('does the calls of one answer side by side and gives all results back in order', async () => {
+    let inside = 0;
+    let most = 0;
+    const slow = toolNamed('fs_read', {
+      async execute(path) {
+        most = Math.max(most, (inside += 1));
+        await new Promise((resolve) => setTimeout(resolve, path === 'a' ? 20 : 1));
+        inside -= 1;
+        return { content: path };
+      },
+    });
+    const { model } = await perform([call(read('a'), read('b')), say('done')], { tools: [slow] });
+    expect(most).toBe(2);
+    expect(resultsIn(model.requests[1])).toEqual(['a', 'b']);
+  });
+
+  it.each([
+    ['an unknown function', call(['nope', {}]), /no function "nope"\. Valid names: fs_read, ask_user/],
+    ['broken arguments', call(['fs_read', undefined]), /not a JSON object: \{"broken/],
+    ['a wrong type', call(['fs_read', { path: 1 }]), /argument path: .*expected string/],
+    [
+      'an unknown argument',
+      call(['fs_read', { path: 'a', mode: 'r' }]),
+      /unknown argument mode \(there are: path\)/,
+    ],
+  ])('tells the model of %s and goes on', async (_, answer, words) => {
+    const { end, run, model } = await perform([answer, say('I see.')]);
+    expect(resultsIn(model.requests[1])[0]).toMatch(words);
+    expect(run.bodies('tool-result')[0]!.result.isError).toBe(true);
+    expect(end.state).toBe('completed');
+  });
+
+  it('says so honestly when the model gives no answer', async () => {
+    const { end, run } = await perform([say('')]);
+    expect(end).toEqual({ state: 'completed' });
+    expect(run.answer()).toBe('The model gave no answer.');
+  });
+
+  it('marks an answer that was cut off', async () => {
+    const { end, run } = await perform([{ ...say('Once upon a'), stopReason: 'max-tokens' }]);
+    expect(end).toEqual({ state: 'completed' });
+    expect(run.answer()).toMatch(/^Once upon a\n\n\[The answer was cut off.*answerTokens/);
+  });
+
+  it('ends as rejected when the model refuses', async () => {
+    const { end } = await perform([{ ...say('I cannot help with that.'), stopReason: 'refusal' }]);
+    expect(end).toEqual({ state: 'rejected', reason: 'model-refusal', text: 'I cannot help with that.' });
+  });
+
+  it.each(['overloaded', 'rate-limited', 'unreachable', 'rejected', 'bad-answer'] as const)(
+    "ends as failed when the model is %s, and keeps the vendor's words to the log",
+    async (code) => {
+      const { end } = await perform([[{ type: 'error', code, message: 'vendor words', retryable: false }]]);
+      expect(end).toMatchObject({ state: 'failed', reason: `model-${code}` });
+      expect(end.text).not.toContain('vendor words');
+    },
+  );
+
+  it('D5 stops after its turns, with a last one for an answer', async () => {
+    const again = [call(read('a')), call(read('b')), say('All I know.')];
+    const { end, run, model } = await perform(again, limits({ turns: 3 }));
+    expect(end.state).toBe('completed');
+    expect(run.answer()).toBe('All I know.');
+    expect(model.requests.map(({ functions }) => functions.length)).toEqual([2, 2, 0]);
+    expect(model.requests[2]!.system.at(-1)!.text).toContain('agent.limits.turns');
+  });
+
+  it('D5 fails when the model calls on in its last turn', async () => {
+    const { end, run } = await perform([call(read('a')), call(read('b'))], limits({ turns: 2 }));
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-turns' });
+    expect(end.text).toContain('agent.limits.turns');
+    expect(run.bodies('tool-call')).toHaveLength(1);
+  });
+
+  it('D5 stops after its tool calls', async () => {
+    const log: Executed[] = [];
+    const tools = [toolNamed('fs_read', { log })];
+    const script = [call(read('a'), read('b'), read('c')), say('Two were enough.')];
+    const { end, model } = await perform(script, { tools, ...limits({ toolCalls: 2 }) });
+    expect(log.map(({ path }) => path)).toEqual(['a', 'b']);
+    expect(resultsIn(model.requests[1])[2]).toContain('agent.limits.toolCalls');
+    expect(model.requests[1]!.functions).toEqual([]);
+    expect(end.state).toBe('completed');
+  });
+
+  it('D5 fails when the model calls on after its tool calls', async () => {
+    const { end } = await perform([call(read('a')), call(read('b'))], limits({ toolCalls: 1 }));
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-tool-calls' });
+  });
+
+  it('D5 stops the same call with equal arguments, and the run of a model that insists', async () => {
+    const log: Executed[] = [];
+    const tools = [toolNamed('fs_read', { log })];
+    const same = Array.from({ length: 10 }, () => call(read('a')));
+    const { end, model } = await perform(same, { tools, ...limits({ repeats: 3 }) });
+    expect(log).toHaveLength(3);
+    expect(resultsIn(model.requests[4])[0]).toMatch(/^stopped: fs_read was already called 3 times/);
+    expect(model.requests).toHaveLength(6);
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-repeats' });
+    expect(end.text).toContain('agent.limits.repeats');
+  });
+
+  it('D5 counts arguments as equal whatever their order', async () => {
+    const log: Executed[] = [];
+    const one = call(['fs_read', { path: 'a' }]);
+    const tools = [toolNamed('fs_read', { log })];
+    await perform([one, one, say('x')], { tools, ...limits({ repeats: 1 }) });
+    expect(log).toHaveLength(1);
+  });
+
+  const spender: ModelAnswer = { ...call(read('a')), usage: { ...USAGE, input: 90, output: 10 } };
+
+  it('D5 stops when its tokens are used up', async () => {
+    const { end, model } = await perform([spender, say('late')], limits({ tokens: 100 }));
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-tokens' });
+    expect(end.text).toContain('agent.limits.tokens');
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it("D5 stops when its grant's tokens are used up", async () => {
+    const { end } = await perform([spender, say('late')], {}, { tokens: 100 });
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-tokens' });
+  });
+
+  it.each([
+    ['a cycle', { chain: ['x@n', 'lango-agent@node'] }, 'delegation-cycle'],
+    ['too deep', { depth: -1 }, 'limit-depth'],
+    ['too long a chain', { chain: ['a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1'] }, 'limit-depth'],
+    ['past its deadline', { deadline: 1 }, 'limit-seconds'],
+    ['out of tokens', { tokens: 0 }, 'limit-tokens'],
+  ])('turns a request away that is %s', async (_, grant, reason) => {
+    const { end, model } = await perform([say('never')], {}, grant);
+    expect(end).toMatchObject({ state: 'rejected', reason });
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it('accepts the same agent name of another node in its chain', async () => {
+    const { end } = await perform([say('ok')], {}, { chain: ['lango-agent@elsewhere'] });
+    expect(end.state).toBe('completed');
+  });
+
+  it('stops when its run is aborted', async () => {
+    const { agent, model } = flat([() => say('never')], { tools: [fsRead] });
+    const run = MemoryRun.of('lango-agent', 'do it');
+    run.abort();
+    await expect(agent.run(run)).rejects.toThrow('the task was canceled');
+    expect(model.requests).toHaveLength(1);
+    expect(run.bodies('turn-end')).toHaveLength(0);
+  });
+
+  it('D7 remembers earlier tasks of its session', async () => {
+    const first = (await perform([say('Blue it is.')])).run;
+    const { agent, model } = flat([say('unused'), say('You said blue.')], {});
+    const run = MemoryRun.of('lango-agent', 'which?', { id: 'second', history: first.events });
+    expect(await run.perform(agent)).toEqual({ state: 'completed' });
+    expect(model.requests[0]!.messages).toEqual([
+      { role: 'user', parts: [{ kind: 'text', text: 'do it' }] },
+      { role: 'assistant', author: 'lango-agent', content: [{ type: 'text', text: 'Blue it is.' }] },
+      { role: 'user', parts: [{ kind: 'text', text: 'which?' }] },
+    ]);
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import { CLASSIC_ROSTER } from '../../src/agents/classic-roster.js';
+import { partitionTools } from '../../src/agents/partition.js';
+import type { Tool } from '../../src/core/tool.js';
+import { toolNamed, tree } from '../support/agent-fixtures.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+
+const named = (...names: string[]) => names.map((name) => toolNamed(name));
+
+/** role -> names, roles without tools left out. */
+function namesByRole(sets: Readonly<Record<string, readonly Tool[]>>): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(sets).flatMap(([role, tools]) =>
+      tools.length === 0 ? [] : [[role, tools.map(({ name }) => name)]],
+    ),
+  );
+}
+
+describe('partitioning of tools', () => {
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ['operator', ['exec_shell', 'fs_read', 'skill_deploy']],
+    ['navigator', ['browser_navigate', 'browser_screenshot']],
+    ['vault', ['crypto_sign', 'secrets_get', 'payment_send']],
+    [
+      'librarian',
+      ['search_web', 'rag_query', 'graph_traverse', 'save_knowledge_item', 'create_skill_x', 'list_skills'],
+    ],
+    ['chronicler', ['memory_store', 'observe_event', 'reflect_summary']],
+    ['librarian', ['save_knowledge_data', 'create_skill_new', 'save_learning']],
+  ];
+  it.each(cases)('P1 gives the %s %j', (role, names) => {
+    expect(namesByRole(partitionTools(named(...names)))).toEqual({ [role]: names });
+  });
+
+  it('P2 P3 keeps what nothing matches apart, in one of seven fields', () => {
+    const sets = partitionTools(named('weather', 'exec'));
+    expect(Object.keys(sets).sort()).toEqual(
+      ['chronicler', 'librarian', 'navigator', 'operator', 'planner', 'unmatched', 'vault'].sort(),
+    );
+    expect(namesByRole(sets)).toEqual({ operator: ['exec'], unmatched: ['weather'] });
+  });
+
+  it('P2 warns of each tool that no agent owns', () => {
+    const logger = new RecordingLogger();
+    expect(tree({ logger, tools: named('weather', 'fs_read', 'tides') }).unmatched).toEqual([
+      'weather',
+      'tides',
+    ]);
+    const warnings = logger.lines.filter((line) => line.includes('"warn"'));
+    expect(warnings).toHaveLength(2);
+    expect(warnings.join()).toMatch(/weather.*tides/);
+  });
+
+  it('P4 leaves the planner empty', () => {
+    expect(partitionTools(named('plan', 'planner_do', 'exec')).planner).toEqual([]);
+  });
+
+  it('P5 classic: unmatched tools go to the executor', () => {
+    const names = ['exec_shell', 'fs_read', 'browser_go', 'crypto_sign', 'skill_x', 'payment_send', 'odd'];
+    const sets = partitionTools(named(...names, 'rag_query', 'search_web', 'memory_store'), CLASSIC_ROSTER);
+    expect(namesByRole(sets)).toEqual({
+      executor: names,
+      researcher: ['rag_query', 'search_web'],
+      'memory-manager': ['memory_store'],
+    });
+  });
+
+  it('P5 classic: the executor says what it can do, the memory-manager needs a memory tool', () => {
+    const tools = named('exec_shell', 'fs_read', 'browser_navigate');
+    const { subAgents, unmatched } = tree({ roster: CLASSIC_ROSTER, tools });
+    const profiles = subAgents.map(({ profile }) => profile);
+    expect(profiles.map(({ name }) => name)).toEqual(['executor', 'planner']);
+    expect(profiles[0]!.description).toContain('command execution, file operations, web browsing');
+    expect(unmatched).toEqual([]);
+  });
+});

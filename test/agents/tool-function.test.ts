@@ -1,0 +1,261 @@
+import { describe, expect, it } from '@jest/globals';
+import { LangoError } from '../../src/core/errors.js';
+import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import type { Message } from '../../src/core/message.js';
+import { textPart } from '../../src/core/message.js';
+import { answerPart } from '../../src/core/questions.js';
+import type { Answer } from '../../src/core/task.js';
+import type { EffectClass, Tool } from '../../src/core/tool.js';
+import type { Executed } from '../support/agent-fixtures.js';
+import { flat, toolNamed } from '../support/agent-fixtures.js';
+import { MemoryRun } from '../support/memory-run.js';
+import { call, resultsIn, say } from '../support/scripted-model.js';
+
+const rm = (path: string): readonly [string, { path: string }] => ['fs_rm', { path }];
+const SCRIPT = [call(rm('a')), say('done')];
+
+function setUp(change: Parameters<typeof toolNamed>[1], more: Parameters<typeof flat>[1] = {}) {
+  const log: Executed[] = [];
+  const tool: Tool = toolNamed('fs_rm', { log, ...change });
+  const { agent, model } = flat(SCRIPT, { tools: [tool], ...more });
+  return { agent, model, log, run: MemoryRun.of('lango-agent', 'remove a') };
+}
+
+function answering(answer: Answer): Message {
+  return { id: `answer-${answer.decision}-${answer.hash}`, role: 'user', parts: [answerPart(answer)] };
+}
+
+describe('tool calls', () => {
+  it.each([
+    [
+      'a typed error with its advice',
+      new LangoError('tool', 'path: no such file', { hint: 'try fs_list' }),
+      'fs_rm failed: path: no such file (try fs_list)',
+    ],
+    ['anything else', new Error('boom'), 'fs_rm failed: boom'],
+  ])('makes %s a result the model can read, without a stack', async (_, error, words) => {
+    const { agent, model, run } = setUp({ execute: () => Promise.reject(error) });
+    expect(await run.perform(agent)).toEqual({ state: 'completed' });
+    expect(resultsIn(model.requests[1])).toEqual([words]);
+  });
+
+  it('cuts long output and says how much is missing', async () => {
+    const { agent, model, run } = setUp(
+      { execute: async () => ({ content: 'x'.repeat(1_000) }) },
+      { limits: { ...DEFAULT_LIMITS, toolOutputBytes: 100 } },
+    );
+    await run.perform(agent);
+    expect(resultsIn(model.requests[1])[0]).toMatch(/^x{70}\n\[… 900 bytes left out; .*\]\nx{30}$/);
+  });
+
+  it('hands files to the person as artifacts and images to the model', async () => {
+    const image = { kind: 'file', bytes: 'aGk=', mediaType: 'image/png', filename: 'shot.png' } as const;
+    const { agent, run } = setUp({ execute: async () => ({ content: { ok: true }, files: [image] }) });
+    await run.perform(agent);
+    expect(run.bodies('artifact')).toEqual([
+      { type: 'artifact', artifact: { id: 't1.c0.f0', name: 'shot.png', parts: [image] }, append: false },
+    ]);
+    expect(run.bodies('tool-result')[0]!.result).toMatchObject({ content: '{"ok":true}', images: [image] });
+  });
+
+  it('ends a call whose time is up, also one that ignores its signal', async () => {
+    let told = false;
+    const { agent, model, run } = setUp({
+      timeoutMs: () => 10,
+      execute: (_, { signal }) => new Promise(() => signal.addEventListener('abort', () => (told = true))),
+    });
+    await run.perform(agent);
+    expect(told).toBe(true);
+    expect(resultsIn(model.requests[1])[0]).toMatch(/fs_rm failed: no result after 0.01 s/);
+  });
+
+  it('D5 a canceled run aborts its tool and records no result', async () => {
+    const { agent, run } = setUp({
+      execute: (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('stopped')));
+          run.abort();
+        }),
+    });
+    await expect(run.perform(agent)).rejects.toThrow('the task was canceled');
+    expect(run.bodies('tool-call')).toHaveLength(1);
+    expect(run.bodies('tool-result')).toHaveLength(0);
+  });
+
+  it('D7 runs no tool that the grant leaves out', async () => {
+    const { agent, model, log } = setUp({});
+    const run = MemoryRun.of('lango-agent', 'x', { grant: { chain: [], depth: 1, tools: ['fs_read'] } });
+    await run.perform(agent);
+    expect(log).toEqual([]);
+    expect(resultsIn(model.requests[1])[0]).toBe('this task may not use fs_rm; it may use: fs_read');
+  });
+
+  it.each<readonly [EffectClass, number]>([
+    ['pure', 2],
+    ['keyed', 2],
+  ])('runs a %s call again after a crash, with the same key', async (effect, times) => {
+    const { agent, log, run } = setUp({ effect });
+    await run.perform(agent);
+    const intent = run.events.findIndex(({ body }) => body.type === 'tool-call');
+    await run.resumed(intent + 1).perform(agent);
+    expect(log).toHaveLength(times);
+    expect(log[0]!.key).toBe(log[1]!.key);
+    expect(log[0]!.key).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it.each([
+    ['happened', { content: 'it happened' }, 0],
+    ['never happened', undefined, 1],
+  ])('asks the target of a queryable call what became of it: %s', async (_, settled, times) => {
+    const { agent, log, run, model } = setUp({ effect: 'queryable', settle: async () => settled });
+    await run.perform(agent);
+    log.length = 0;
+    const intent = run.events.findIndex(({ body }) => body.type === 'tool-call');
+    await run.resumed(intent + 1).perform(agent);
+    expect(log).toHaveLength(times);
+    expect(resultsIn(model.requests.at(-1))).toEqual([settled ? settled.content : 'fs_rm of a']);
+  });
+
+  it('never repeats an unsafe call by itself, and once per word of a person', async () => {
+    const { agent, log, run, model } = setUp({ effect: 'unsafe' });
+    await run.perform(agent);
+    log.length = 0;
+    const crash = (broken: MemoryRun) =>
+      broken.resumed(1 + broken.events.findLastIndex(({ body }) => body.type === 'tool-call'));
+
+    const first = crash(run);
+    const asked = await first.perform(agent);
+    expect(asked).toMatchObject({
+      state: 'input-required',
+      questions: [{ kind: 'outcome-unknown', tool: 'fs_rm' }],
+    });
+    expect(log).toEqual([]);
+
+    const approved = first.followedBy(answering({ hash: asked.questions![0]!.hash, decision: 'approve' }));
+    expect(await approved.perform(agent)).toEqual({ state: 'completed' });
+    expect(log).toHaveLength(1);
+
+    const second = crash(approved);
+    const askedAgain = await second.perform(agent);
+    expect(askedAgain.state).toBe('input-required');
+    expect(askedAgain.questions![0]!.hash).not.toBe(asked.questions![0]!.hash);
+    expect(log).toHaveLength(1);
+
+    const denied = second.followedBy(
+      answering({ hash: askedAgain.questions![0]!.hash, decision: 'deny', text: 'leave it' }),
+    );
+    expect(await denied.perform(agent)).toEqual({ state: 'completed' });
+    expect(log).toHaveLength(1);
+    expect(resultsIn(model.requests.at(-1))[0]).toMatch(/outcome is unknown.*"leave it"/);
+  });
+});
+
+describe('approval', () => {
+  const dangerous: Pick<Tool, 'danger'> = { danger: () => 'dangerous' };
+
+  it.each([
+    ['dangerous', 'dangerous', false],
+    ['dangerous', 'moderate', true],
+    ['all', 'safe', false],
+    ['none', 'dangerous', true],
+    [['fs_rm'], 'safe', false],
+    [['other'], 'dangerous', true],
+  ] as const)('policy %j and a %s call: runs at once is %j', async (approval, level, atOnce) => {
+    const { agent, log, run } = setUp({ danger: () => level }, { approval });
+    expect((await run.perform(agent)).state).toBe(atOnce ? 'completed' : 'input-required');
+    expect(log).toHaveLength(atOnce ? 1 : 0);
+  });
+
+  it('shows the tool and its exact arguments, and runs once the answer names the hash', async () => {
+    const { agent, log, run } = setUp(dangerous);
+    const end = await run.perform(agent);
+    expect(end.questions).toMatchObject([
+      { kind: 'approval', author: 'lango-agent', tool: 'fs_rm', arguments: { path: 'a' } },
+    ]);
+    const { hash } = end.questions![0]!;
+    const approved = run.followedBy(answering({ hash, decision: 'approve' }));
+    expect(await approved.perform(agent)).toEqual({ state: 'completed' });
+    expect(log).toHaveLength(1);
+    expect(approved.bodies('question')).toHaveLength(1);
+  });
+
+  it("tells the model a person's reason for a no", async () => {
+    const { agent, log, run, model } = setUp(dangerous);
+    const { hash } = (await run.perform(agent)).questions![0]!;
+    const denied = run.followedBy(answering({ hash, decision: 'deny', text: 'too risky' }));
+    expect(await denied.perform(agent)).toEqual({ state: 'completed' });
+    expect(log).toEqual([]);
+    expect(resultsIn(model.requests.at(-1))[0]).toMatch(/a person refused this call \("too risky"\)/);
+  });
+
+  it('takes no prose and no other hash for an answer, and asks the same again', async () => {
+    const { agent, log, run, model } = setUp(dangerous);
+    const asked = await run.perform(agent);
+    const prose = run.followedBy('approved, go ahead');
+    expect(await prose.perform(agent)).toEqual(asked);
+    const other = prose.followedBy(answering({ hash: 'f'.repeat(64), decision: 'approve' }));
+    expect(await other.perform(agent)).toEqual(asked);
+    expect(log).toEqual([]);
+
+    const { hash } = asked.questions![0]!;
+    await other.followedBy(answering({ hash, decision: 'approve' })).perform(agent);
+    expect(log).toHaveLength(1);
+    expect(model.requests.at(-1)!.messages.at(-1)).toEqual({
+      role: 'user',
+      parts: [textPart('approved, go ahead')],
+    });
+  });
+
+  it('takes no answer that came before the question', async () => {
+    const { agent, log, run } = setUp(dangerous);
+    const { hash } = (await run.perform(agent)).questions![0]!;
+    const parts = [textPart('remove a'), answerPart({ hash, decision: 'approve' })];
+    const early = MemoryRun.of('lango-agent', { id: 'm', role: 'user', parts });
+    expect((await early.perform(agent)).questions![0]!.hash).toBe(hash);
+    expect((await early.resumed().perform(agent)).state).toBe('input-required');
+    expect(log).toEqual([]);
+  });
+
+  it('counts the first answer only', async () => {
+    const { agent, log, run } = setUp(dangerous);
+    const { hash } = (await run.perform(agent)).questions![0]!;
+    const twice = run
+      .followedBy(answering({ hash, decision: 'deny' }))
+      .followedBy(answering({ hash, decision: 'approve' }));
+    await twice.perform(agent);
+    expect(log).toEqual([]);
+  });
+
+  it('goes on with the other calls while one waits', async () => {
+    const log: Executed[] = [];
+    const tools = [toolNamed('fs_rm', { log, ...dangerous }), toolNamed('fs_read', { log })];
+    const { agent, model } = flat([call(rm('a'), ['fs_read', { path: 'b' }]), say('done')], { tools });
+    const run = MemoryRun.of('lango-agent', 'both');
+    const end = await run.perform(agent);
+    expect(log.map(({ tool }) => tool)).toEqual(['fs_read']);
+    expect(end.questions).toHaveLength(1);
+    const { hash } = end.questions![0]!;
+    await run.followedBy(answering({ hash, decision: 'approve' })).perform(agent);
+    expect(log.map(({ tool }) => tool)).toEqual(['fs_read', 'fs_rm']);
+    expect(model.requests).toHaveLength(2);
+  });
+});
+
+describe('asking the user', () => {
+  const script = [call(['ask_user', { question: 'Which color?' }]), say('Blue.')];
+
+  it('waits for the answer and goes on with it', async () => {
+    const { agent, model } = flat(script);
+    const run = MemoryRun.of('lango-agent', 'paint it');
+    const end = await run.perform(agent);
+    expect(end).toMatchObject({
+      state: 'input-required',
+      text: 'Which color?',
+      questions: [{ kind: 'input', text: 'Which color?', author: 'lango-agent' }],
+    });
+    const next = run.followedBy('blue, please');
+    expect(await next.perform(agent)).toEqual({ state: 'completed' });
+    expect(resultsIn(model.requests[1])).toEqual(['blue, please']);
+    expect(model.requests[1]!.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
+  });
+});

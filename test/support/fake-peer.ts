@@ -1,0 +1,28 @@
+import type { Peer, PeerDirectory, PeerEvent, PeerRequest } from '../../src/core/agent.js';
+import { NO_USAGE } from '../../src/core/model.js';
+
+/** A peer that plays the same events at each send, and the directory that holds it. */
+export function fakePeer(
+  name: string,
+  events: readonly PeerEvent[],
+  requests: PeerRequest[] = [],
+): PeerDirectory {
+  const peer: Peer = {
+    name,
+    description: `Is ${name}.`,
+    skills: [],
+    async *send(request) {
+      requests.push(request);
+      yield* events;
+    },
+  };
+  return { list: () => [peer], get: (asked) => (asked === name ? peer : undefined) };
+}
+
+export function ending(
+  author: string,
+  text: string,
+  state: 'completed' | 'failed' | 'canceled' = 'completed',
+): PeerEvent {
+  return { type: 'end', state, text, author, questions: [], usage: NO_USAGE };
+}

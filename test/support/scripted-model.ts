@@ -1,0 +1,104 @@
+import type { JsonObject } from '../../src/core/json.js';
+import type {
+  AnswerBlock,
+  ModelAnswer,
+  ModelEvent,
+  ModelProvider,
+  ModelRequest,
+  Usage,
+} from '../../src/core/model.js';
+import { answerText, functionCalls } from '../../src/core/model.js';
+
+/** What the model does at one turn: an answer, raw events, or something that looks at the request. */
+export type Play =
+  ModelAnswer | readonly ModelEvent[] | ((request: ModelRequest) => ModelAnswer | readonly ModelEvent[]);
+
+/**
+ * A model that plays what stands in the script of the agent that asks ("You are the NAME."). The turn is
+ * counted from the request's own conversation, so that a repeated request gets the same answer.
+ */
+export class ScriptedModel implements ModelProvider {
+  readonly id = 'scripted';
+  readonly requests: ModelRequest[] = [];
+  readonly #scripts: Readonly<Record<string, readonly Play[]>>;
+
+  constructor(scripts: Readonly<Record<string, readonly Play[]>>) {
+    this.#scripts = scripts;
+  }
+
+  async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    this.requests.push(request);
+    const agent = speaker(request);
+    const turn = request.messages.filter(({ role }) => role === 'assistant').length;
+    const play = this.#scripts[agent]?.[turn];
+    if (!play) throw new Error(`the script has no turn ${turn} for ${agent}`);
+    const played = typeof play === 'function' ? play(request) : play;
+    await Promise.resolve();
+    if (request.signal.aborted) {
+      yield { type: 'error', code: 'canceled', message: 'canceled', retryable: false };
+      return;
+    }
+    yield* 'content' in played ? eventsOf(played) : played;
+  }
+
+  /** The requests of one agent. */
+  asked(agent: string): readonly ModelRequest[] {
+    return this.requests.filter((request) => speaker(request) === agent);
+  }
+}
+
+function* eventsOf(answer: ModelAnswer): Iterable<ModelEvent> {
+  const text = answerText(answer.content);
+  const middle = Math.ceil(text.length / 2);
+  for (const piece of [text.slice(0, middle), text.slice(middle)]) yield { type: 'text', text: piece };
+  yield { type: 'end', answer };
+}
+
+export function speaker(request: ModelRequest): string {
+  const name = /^You are the ([a-z-]+)\./.exec(request.system[0]?.text ?? '')?.[1];
+  return name ?? 'flat';
+}
+
+export const USAGE: Usage = { input: 10, output: 5, cached: 0 };
+
+export function say(text: string): ModelAnswer {
+  return { content: text === '' ? [] : [{ type: 'text', text }], stopReason: 'end', usage: USAGE };
+}
+
+/** An answer with calls, each as [name, arguments]; ids are made from their place. */
+export function call(...calls: readonly (readonly [string, JsonObject | undefined])[]): ModelAnswer {
+  const content: AnswerBlock[] = calls.map(([name, given], index) => ({
+    type: 'function-call',
+    id: `call-${index}`,
+    name,
+    arguments: given,
+    ...(given ? {} : { invalid: '{"broken' }),
+  }));
+  return { content, stopReason: 'function-calls', usage: USAGE };
+}
+
+export function withPreamble(text: string, answer: ModelAnswer): ModelAnswer {
+  return { ...answer, content: [{ type: 'text', text }, ...answer.content] };
+}
+
+/** The results that the newest turn of a request brought, as texts. */
+export function resultsIn(request: ModelRequest | undefined): readonly string[] {
+  const last = request?.messages.findLast(({ role }) => role === 'results');
+  return last?.role === 'results' ? last.results.map(({ content }) => content) : [];
+}
+
+/** The names of all functions a model called so far in a request. */
+export function calledIn(request: ModelRequest): readonly string[] {
+  return request.messages.flatMap((message) =>
+    message.role === 'assistant' ? functionCalls(message.content).map(({ name }) => name) : [],
+  );
+}
+
+/** A call of the delegation function. */
+export function ask(
+  agent: string,
+  request = 'read a',
+  final?: boolean,
+): readonly [string, Record<string, string | boolean>] {
+  return ['transfer_to_agent', { agent_name: agent, request, ...(final === undefined ? {} : { final }) }];
+}
