@@ -53,8 +53,11 @@ export function storageError(cause: unknown): LangoError {
   return new LangoError('storage', message, { hint, cause, retryable: retryable ?? false });
 }
 
-/** "SQLITE_BUSY" of an error with code "SQLITE_BUSY_SNAPSHOT"; empty for what is not the driver's. */
+/**
+ * "SQLITE_BUSY" of an error with code "SQLITE_BUSY_SNAPSHOT"; empty for what is not the driver's. By its
+ * shape, because the driver's error class is that of the first realm that loaded it.
+ */
 export function primaryCode(error: unknown): string {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return '';
-  return error.code.split('_', 2).join('_');
+  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
+  return typeof error.code === 'string' ? error.code.split('_', 2).join('_') : '';
 }
