@@ -25,7 +25,7 @@ export class EventStream {
   #soon: NodeJS.Immediate | undefined;
   #isQuiet = true;
 
-  /** Sends the head at once. */
+  /** The head leaves with the first event, or in this turn of the event loop when there is none yet. */
   constructor(response: ServerResponse, options: EventStreamOptions) {
     const heartbeatMs = options.limits.heartbeatSeconds * 1_000;
     this.#response = response;
@@ -39,6 +39,7 @@ export class EventStream {
       'X-Content-Type-Options': 'nosniff',
       ...options.headers,
     });
+    this.#soon = setImmediate(() => this.#flush());
   }
 
   /** The promise, when there is one, is to be awaited before more is sent; it never rejects. */
@@ -50,34 +51,42 @@ export class EventStream {
       : undefined;
   }
 
-  /** Sends what is left and ends the stream. */
-  close(): void {
+  /** Sends what is left and ends the stream. Resolves once the reader has it all or was cut; never rejects. */
+  async close(): Promise<void> {
     clearInterval(this.#heartbeat);
-    this.#flush();
-    if (!this.#response.destroyed) this.#response.end();
+    clearImmediate(this.#soon);
+    if (this.#response.destroyed) return;
+    this.#response.end(this.#pending);
+    if (this.#response.writableLength > 0) await this.#readerTakes('finish');
   }
 
   #flush(): void {
     clearImmediate(this.#soon);
     this.#soon = undefined;
-    if (this.#pending !== '' && !this.#response.destroyed) this.#response.write(this.#pending);
+    const text = this.#pending;
     this.#pending = '';
     this.#isQuiet = false;
+    if (this.#response.destroyed) return;
+    if (text === '') this.#response.flushHeaders();
+    else this.#response.write(text);
   }
 
   async #drained(): Promise<void> {
     this.#flush();
+    if (this.#response.writableLength > this.#bufferBytes) await this.#readerTakes('drain');
+  }
+
+  async #readerTakes(event: 'drain' | 'finish'): Promise<void> {
     const response = this.#response;
-    if (response.writableLength <= this.#bufferBytes) return;
     await new Promise<void>((resolve) => {
       // Cut, not ended: what lies in the buffer would hold it open. The reader comes back with its cursor.
       const timer = setTimeout(() => response.destroy(), this.#stallMs);
       const leave = (): void => {
         clearTimeout(timer);
-        response.off('drain', leave).off('close', leave);
+        response.off(event, leave).off('close', leave);
         resolve();
       };
-      response.on('drain', leave).on('close', leave);
+      response.on(event, leave).on('close', leave);
       if (response.destroyed) leave();
     });
   }

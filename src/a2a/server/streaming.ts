@@ -57,8 +57,8 @@ export class Streaming {
     } catch (error) {
       void stream.send(`event: error\ndata: ${framing.error(error)}\n\n`);
     } finally {
-      stream.close();
       await iterator.return?.();
+      await stream.close();
     }
   }
 }

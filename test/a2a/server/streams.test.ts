@@ -1,0 +1,307 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { A2aNode, A2aNodeOptions } from '../../support/a2a-node.js';
+import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
+import type { SseEvent, Wire, WireTask } from '../../support/a2a-requests.js';
+import { ask, rpc, sseEvents, taskIn, userMessage } from '../../support/a2a-requests.js';
+import type { Script } from '../../support/scripted-agent.js';
+import { followOrders, scriptedAgent } from '../../support/scripted-agent.js';
+
+let node: A2aNode;
+
+afterEach(() => node.stop());
+
+async function start(options: Partial<A2aNodeOptions> = {}, script: Script = followOrders): Promise<void> {
+  node = await startA2aNode({ agents: [scriptedAgent('lango-agent', script)], ...options });
+}
+
+async function stream(text: string, more: object = {}): Promise<readonly SseEvent[]> {
+  const reply = await ask(node, '/message:stream', { body: userMessage(text, more) });
+  return sseEvents(reply.text);
+}
+
+async function beginWaiting(): Promise<string> {
+  const body = { ...userMessage('wait'), configuration: { returnImmediately: true } };
+  const { id } = (await ask(node, '/message:send', { body })).json.task;
+  await taskIn(node, id, 'working');
+  return id;
+}
+
+function subscribe(id: string, after?: number | string) {
+  const headers = { 'Last-Event-ID': String(after) };
+  return ask(node, `/tasks/${id}:subscribe`, after === undefined ? {} : { headers });
+}
+
+/** An event stream whose reader decides when to read. */
+async function openStream(path: string, body?: object): Promise<IncomingMessage> {
+  const outgoing = request(node.origin + path, {
+    method: 'POST',
+    agent: false,
+    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+  });
+  outgoing.end(body && JSON.stringify(body));
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  response.on('error', () => {});
+  return response;
+}
+
+async function readUntil(response: IncomingMessage, words: string): Promise<string> {
+  let text = '';
+  response.setEncoding('utf8');
+  for await (const chunk of response.iterator({ destroyOnReturn: false })) {
+    text += chunk as string;
+    if (text.includes(words)) break;
+  }
+  return text;
+}
+
+describe('X5 numbered events', () => {
+  it('carry their number as the id and in their metadata, in order', async () => {
+    await start();
+    const events = await stream('chunks 5');
+    const ids = events.map(({ id }) => Number(id));
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { id, data } of events) {
+      const [payload] = Object.values(data) as { metadata: Record<string, { seq: number }> }[];
+      expect(payload?.metadata['urn:lango:a2a:cursor:v1']?.seq).toBe(Number(id));
+    }
+  });
+
+  it('are replayed from a cursor, also when the task has ended, without a snapshot', async () => {
+    await start();
+    const events = await stream('chunks 5');
+    const { id } = events[0]!.data.task;
+    for (const [index, event] of events.entries()) {
+      const replayed = sseEvents((await subscribe(id, event.id)).text);
+      expect(replayed).toEqual(events.slice(index + 1));
+    }
+  });
+
+  it('are not replayed without a cursor: a subscription to an ended task is refused', async () => {
+    await start();
+    const { id } = (await stream('say x'))[0]!.data.task;
+    const reply = await subscribe(id);
+    expect(reply.json.error.details[0]).toMatchObject({
+      reason: 'UNSUPPORTED_OPERATION',
+      metadata: { code: 'already-ended' },
+    });
+  });
+
+  it('refuse a cursor that is no number, and one ahead of the task', async () => {
+    await start();
+    const { id } = (await stream('say x'))[0]!.data.task;
+    for (const after of ['first', '-1', '1.5', '999']) {
+      expect((await subscribe(id, after)).json.error.status).toBe('INVALID_ARGUMENT');
+    }
+  });
+
+  it('go on from a cursor on a running task, in a stream that opens before there is news', async () => {
+    await start();
+    const id = await beginWaiting();
+    const { head } = (await node.store.get({ tenant: '', owner: 'default' }, id))!;
+    const response = await fetch(`${node.origin}/tasks/${id}:subscribe`, {
+      headers: { Authorization: `Bearer ${TOKEN}`, 'Last-Event-ID': String(head) },
+    });
+    expect(response.status).toBe(200);
+    await ask(node, `/tasks/${id}:cancel`, { method: 'POST' });
+    const states = sseEvents(await response.text()).map(({ data }) => data.statusUpdate.status.state);
+    expect(states).toEqual(['TASK_STATE_CANCELED']);
+  });
+
+  it('lose nothing between the snapshot and what follows, whenever one subscribes', async () => {
+    await start();
+    const body = { ...userMessage('chunks 300'), configuration: { returnImmediately: true } };
+    const { id } = (await ask(node, '/message:send', { body })).json.task;
+    const subscriptions: Promise<string>[] = [];
+    for (let i = 0; i < 20; i += 1) {
+      subscriptions.push(subscribe(id).then(({ text }) => text));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const whole = Array.from({ length: 300 }, (_, i) => `<${i}>`).join('');
+    const seen = (await Promise.all(subscriptions)).filter((text) => text.startsWith('id:')).map(textSeen);
+    expect(seen.length).toBeGreaterThan(0);
+    expect(new Set(seen)).toEqual(new Set([whole]));
+  });
+});
+
+/** The answer as a client puts it together. */
+function textSeen(text: string): string {
+  let answer = '';
+  for (const { data } of sseEvents(text)) {
+    const { task, artifactUpdate } = data as Partial<Wire>;
+    const artifact = artifactUpdate?.artifact ?? (task as Partial<WireTask> | undefined)?.artifacts?.[0];
+    if (!artifact) continue;
+    const words = artifact.parts.map((part) => part.text).join('');
+    answer = artifactUpdate?.append === true ? answer + words : words;
+  }
+  return answer;
+}
+
+describe('X5 a message sent twice', () => {
+  it('attaches to the same task and shows the same stream', async () => {
+    await start();
+    const body = userMessage('chunks 5');
+    const first = await ask(node, '/message:stream', { body });
+    const second = await ask(node, '/message:stream', { body });
+    expect(second.text).toBe(first.text);
+    const blocking = await ask(node, '/message:send', { body });
+    expect(blocking.json.task.id).toBe(sseEvents(first.text)[0]?.data.task.id);
+    expect(blocking.json.task.status.state).toBe('TASK_STATE_COMPLETED');
+    expect((await rpc(node, 'ListTasks')).json.result.totalSize).toBe(1);
+  });
+
+  it('shows only its own turn when it was a follow-up', async () => {
+    await start();
+    const asked = (await ask(node, '/message:send', { body: userMessage('ask') })).json.task;
+    const followUp = userMessage('chunks 2', { taskId: asked.id });
+    const first = await ask(node, '/message:stream', { body: followUp });
+    expect((await ask(node, '/message:stream', { body: followUp })).text).toBe(first.text);
+    expect(sseEvents(first.text)[0]?.data.task.history).toHaveLength(3);
+  });
+
+  it('is refused when its id comes with other content', async () => {
+    await start();
+    const { message } = userMessage('say one');
+    await ask(node, '/message:send', { body: { message } });
+    const reply = await ask(node, '/message:send', {
+      body: { message: { ...message, parts: [{ text: 'say two' }] } },
+    });
+    expect([reply.status, reply.json.error.details[0]?.metadata['code']]).toEqual([409, 'conflict']);
+  });
+});
+
+describe('X5 streams and their readers', () => {
+  it('say that they live while nothing happens', async () => {
+    await start({ streams: { heartbeatSeconds: 0.02 } });
+    const id = await beginWaiting();
+    const response = await openStream(`/tasks/${id}:subscribe`);
+    expect(await readUntil(response, '\n:\n\n')).toContain('id: ');
+    response.destroy();
+  });
+
+  it('never stop the task when they are left, and give their place back', async () => {
+    await start({ streams: { streams: 1 } });
+    const response = await openStream('/message:stream', userMessage('wait'));
+    const [first] = sseEvents(await readUntil(response, 'waiting'));
+    const { id } = first!.data.task;
+    response.destroy();
+    let again = await openStream(`/tasks/${id}:subscribe`);
+    while (again.statusCode === 429) again = await openStream(`/tasks/${id}:subscribe`);
+    expect(sseEvents(await readUntil(again, '\n\n'))[0]?.data.task.status.state).toBe('TASK_STATE_WORKING');
+    again.destroy();
+  });
+
+  it('are limited in number; one too many is told to come back and stores nothing', async () => {
+    await start({ streams: { streams: 1 } });
+    const held = await openStream('/message:stream', userMessage('wait'));
+    await readUntil(held, 'waiting');
+    for (const reply of [
+      await ask(node, '/message:stream', { body: userMessage('say x') }),
+      await rpc(node, 'SendStreamingMessage', userMessage('say x').message),
+    ]) {
+      expect(reply.status).toBe(429);
+      expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    expect((await rpc(node, 'ListTasks')).json.result.totalSize).toBe(1);
+    held.destroy();
+  });
+
+  it('are cut when their reader takes nothing, and the cursor gets the rest', async () => {
+    const CHUNKS = 100;
+    const chunk = 'x'.repeat(200_000);
+    await start({ streams: { heartbeatSeconds: 0.05, streamBufferBytes: 64 * 1024 } }, async (run) => {
+      for (let i = 0; i < CHUNKS; i += 1) {
+        await run.append({ type: 'text-delta', artifactId: 'answer', text: chunk, replace: i === 0 });
+      }
+      return { state: 'completed' };
+    });
+    const response = await openStream('/message:stream', userMessage('much'));
+    response.pause();
+    // It reads again only after the server gave it up: what the kernel held, and then the cut.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    let text = '';
+    response.setEncoding('utf8').on('data', (data: string) => (text += data));
+    response.resume();
+    await new Promise((resolve) => response.on('close', resolve));
+    expect(response.complete).toBe(false);
+    const whole = sseEvents(text.slice(0, text.lastIndexOf('\n\n') + 2));
+    const { id } = whole[0]!.data.task;
+    const rest = sseEvents((await subscribe(id, whole.at(-1)!.id)).text);
+    const pieces = [...whole, ...rest].filter(({ data }) => 'artifactUpdate' in data);
+    expect(pieces).toHaveLength(CHUNKS);
+    expect(rest.at(-1)?.data.statusUpdate.status.state).toBe('TASK_STATE_COMPLETED');
+  });
+
+  it('hold their place until their reader has taken all, or is cut', async () => {
+    await start({ streams: { streams: 1, heartbeatSeconds: 0.2 } }, async (run) => {
+      for (let i = 0; i < 100; i += 1) {
+        await run.append({
+          type: 'text-delta',
+          artifactId: 'answer',
+          text: 'x'.repeat(200_000),
+          replace: i === 0,
+        });
+      }
+      return { state: 'completed' };
+    });
+    const response = await openStream('/message:stream', userMessage('much'));
+    response.pause();
+    const { id } = (await rpc(node, 'ListTasks')).json.result.tasks[0]!;
+    await taskIn(node, id, 'completed');
+    expect((await subscribe(id, 1)).status).toBe(429);
+    const closed = new Promise((resolve) => response.on('close', resolve));
+    response.resume();
+    await closed;
+    let reply = await subscribe(id, 100);
+    while (reply.status === 429) reply = await subscribe(id, 100);
+    expect(reply.status).toBe(200);
+  });
+
+  it('end cleanly when the host stops', async () => {
+    await start();
+    const response = await openStream('/message:stream', userMessage('wait'));
+    await readUntil(response, 'waiting');
+    const stopped = node.stop();
+    response.resume();
+    await once(response, 'end');
+    expect(response.complete).toBe(true);
+    await stopped;
+    await start();
+  });
+
+  it('tell an error that comes later inside the stream, without its cause', async () => {
+    await start();
+    const response = await openStream('/message:stream', userMessage('wait'));
+    const [first] = sseEvents(await readUntil(response, 'waiting'));
+    const { id } = first!.data.task;
+    const read = node.store.read.bind(node.store);
+    node.store.read = () => Promise.reject(new Error('disk /dev/sda1 is gone'));
+    await ask(node, `/tasks/${id}:cancel`, { method: 'POST' });
+    const text = await readUntil(response, 'event: error');
+    const error = sseEvents(text).at(-1);
+    expect(error).toMatchObject({
+      event: 'error',
+      data: { error: { code: 500, message: 'internal error' } },
+    });
+    expect(text).not.toContain('sda1');
+    node.store.read = read;
+  });
+});
+
+describe('X5 a blocking call', () => {
+  it('answers with the task as it stands when the host stops, and the task goes on at the next start', async () => {
+    await start();
+    const waiting = ask(node, '/message:send', { body: userMessage('wait') });
+    for (;;) {
+      const page = (await rpc(node, 'ListTasks', { status: 'TASK_STATE_WORKING' })).json.result;
+      if (page.totalSize === 1) break;
+    }
+    const stopped = node.stop();
+    expect((await waiting).json.task.status.state).toBe('TASK_STATE_WORKING');
+    await stopped;
+    await start();
+  });
+});

@@ -1,0 +1,118 @@
+import type { AgentCard } from '@a2a-js/sdk';
+import type { A2ARequestHandler } from '@a2a-js/sdk/server';
+import { buildCard } from '../../src/a2a/server/card.js';
+import { createGrant } from '../../src/a2a/server/grant.js';
+import { createAgentHandler } from '../../src/a2a/server/handler.js';
+import { createA2aRoutes } from '../../src/a2a/server/routes.js';
+import type { StreamLimits } from '../../src/a2a/server/sse.js';
+import type { Agent } from '../../src/core/agent.js';
+import type { Logger } from '../../src/core/logger.js';
+import { silentLogger } from '../../src/core/logger.js';
+import type { TaskStore } from '../../src/core/store.js';
+import { createHost } from '../../src/http/host.js';
+import { createAuthenticator } from '../../src/http/identity.js';
+import type { RunningJournal } from '../../src/journal/journal.js';
+import { createJournal } from '../../src/journal/journal.js';
+import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+
+export const TOKEN = 'a-token-for-tests';
+
+const HOST_LIMITS = {
+  bodyBytes: 1024 * 1024,
+  jsonDepth: 64,
+  jsonKeys: 1_000,
+  bodySeconds: 5,
+  headerBytes: 16 * 1024,
+  headerSeconds: 5,
+  drainSeconds: 1,
+};
+
+const STREAM_LIMITS: StreamLimits = { streams: 100, streamBufferBytes: 256 * 1024, heartbeatSeconds: 15 };
+
+export interface A2aNode {
+  readonly origin: string;
+  readonly journal: RunningJournal;
+  readonly store: TaskStore;
+  readonly handlers: ReadonlyMap<string, A2ARequestHandler>;
+  stop(): Promise<void>;
+}
+
+export interface A2aNodeOptions {
+  /** The first one is the root. */
+  readonly agents: readonly Agent[];
+  readonly rootAgentName?: string;
+  readonly streams?: Partial<StreamLimits>;
+  readonly logger?: Logger;
+  /** Ends up on the cards instead of the address that was called. */
+  readonly baseUrl?: string;
+  readonly auth?: 'token' | 'none';
+}
+
+/** A node over loopback with real HTTP, journal and database; only the agents are scripted. */
+export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
+  const { agents, logger = silentLogger, auth = 'token' } = options;
+  const store = openSqliteStore({ file: ':memory:', synchronous: 'normal', logger });
+  const journal = createJournal({
+    store,
+    agents: new Map(agents.map((agent) => [agent.profile.name, agent])),
+    logger,
+    concurrentRuns: 64,
+    runSeconds: 60,
+  });
+  const root = agents[0]!.profile.name;
+  const published = new Map(
+    agents.map((agent) => [agent.profile.name, publish(agent, { ...options, journal, auth, root })]),
+  );
+  const host = createHost({
+    host: '127.0.0.1',
+    port: 0,
+    trustProxy: false,
+    allowedHosts: [],
+    allowedOrigins: [],
+    limits: HOST_LIMITS,
+    authenticator: createAuthenticator({ mode: auth, token: TOKEN, logger }),
+    routes: [
+      createA2aRoutes({
+        agents: published,
+        root,
+        limits: { ...STREAM_LIMITS, ...options.streams },
+        ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
+      }),
+    ],
+    health: () => ({ ready: true }),
+    logger,
+  });
+  await journal.start();
+  const { port } = await host.start();
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    journal,
+    store,
+    handlers: new Map([...published].map(([name, { handler }]) => [name, handler])),
+    async stop() {
+      await host.stop();
+      await journal.stop();
+      await store.close();
+    },
+  };
+}
+
+interface Publishing extends A2aNodeOptions {
+  readonly journal: RunningJournal;
+  readonly auth: 'token' | 'none';
+  readonly root: string;
+}
+
+function publish(agent: Agent, options: Publishing) {
+  const { profile } = agent;
+  const card = (baseUrl = 'http://localhost'): AgentCard =>
+    buildCard({ file: undefined, profile, version: '1.2.3', baseUrl, auth: options.auth });
+  const handler = createAgentHandler({
+    agent: profile,
+    journal: options.journal,
+    card,
+    rootAgentName: options.rootAgentName ?? options.root,
+    grant: createGrant({ limits: { depth: 5, tokens: 1_000 }, self: `${profile.name}@here` }),
+  });
+  return { handler, card };
+}
