@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createPeerDirectory } from '../../../src/a2a/client/directory.js';
+import type { Logger } from '../../../src/core/logger.js';
+import { silentLogger } from '../../../src/core/logger.js';
+import { createEgress } from '../../../src/http/egress.js';
+import type { Listening } from './stock-server.js';
+import { cardJson, createStockAgent, listen } from './stock-server.js';
+
+const open: Listening[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((one) => one.close()));
+});
+
+const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 2_000, logger: silentLogger });
+
+function recording(lines: string[]): Logger {
+  const note = (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+    lines.push(`${message}: ${String(fields['agent'])}`);
+  };
+  return { ...silentLogger, info: note, warn: note };
+}
+
+async function serveCard(facts: { port?: number; description: () => string }): Promise<Listening> {
+  const server = await listen((_request, response) => {
+    const json = { description: facts.description() };
+    response.end(JSON.stringify(cardJson(server.origin, { name: 'far', json })));
+  }, facts.port);
+  open.push(server);
+  return server;
+}
+
+describe('createPeerDirectory', () => {
+  it('X4 lets a peer join when it comes back and leave when it is gone, with one line each', async () => {
+    const lines: string[] = [];
+    let description = 'v1';
+    const { handler } = createStockAgent(cardJson('http://127.0.0.1:1'));
+    const first = await serveCard({ description: () => description });
+    const { port, origin: url } = first;
+    await first.close();
+
+    const directory = createPeerDirectory(
+      [
+        { kind: 'local', name: 'near', handler },
+        { kind: 'remote', name: 'far', url },
+      ],
+      { fetch: egress, logger: recording(lines) },
+    );
+    expect(directory.list()).toEqual([]);
+    await directory.refresh();
+    await directory.refresh();
+    const alone = directory.list();
+    expect(alone.map(({ name }) => name)).toEqual(['near']);
+    expect(directory.states()[1]).toMatchObject({ name: 'far', kind: 'remote', url, state: 'skipped' });
+    expect(directory.states()[1]?.reason).toMatch(/ECONNREFUSED/);
+    expect(lines).toEqual(['agent joined: near', 'agent skipped: far']);
+
+    const server = await serveCard({ port, description: () => description });
+    await directory.refresh();
+    const both = directory.list();
+    expect(both.map(({ name }) => name)).toEqual(['near', 'far']);
+    expect(both[0]).toBe(alone[0]);
+    await directory.refresh();
+    expect(directory.list()).toBe(both);
+
+    description = 'v2';
+    await directory.refresh();
+    expect(directory.get('far')?.description).toBe('v2');
+
+    await server.close();
+    await directory.refresh();
+    expect(directory.get('far')).toBeDefined();
+    expect(directory.states()[1]).toMatchObject({
+      state: 'ready',
+      reason: expect.stringContaining('ECONN') as unknown,
+    });
+    await directory.refresh();
+    expect(directory.get('far')).toBeUndefined();
+
+    await serveCard({ port, description: () => description });
+    await directory.refresh();
+    expect(directory.states()[1]).toMatchObject({ state: 'ready', description: 'v2' });
+    expect(directory.states()[1]).not.toHaveProperty('reason');
+    expect(lines.slice(2)).toEqual([
+      'agent joined: far',
+      'agent changed its card: far',
+      'agent left: far',
+      'agent joined: far',
+    ]);
+  });
+
+  it('makes one load of refreshes that overlap', async () => {
+    let cards = 0;
+    const server = await serveCard({ description: () => `${++cards}` });
+    const directory = createPeerDirectory([{ kind: 'remote', url: server.origin }], {
+      fetch: egress,
+      logger: silentLogger,
+    });
+    await Promise.all([directory.refresh(), directory.refresh(), directory.refresh()]);
+    expect(cards).toBe(1);
+  });
+});

@@ -1,0 +1,258 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { Peer } from '../../../src/core/agent.js';
+import { LangoError } from '../../../src/core/errors.js';
+import { silentLogger } from '../../../src/core/logger.js';
+import { createEgress } from '../../../src/http/egress.js';
+import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
+import { ask, collect, textsOf } from '../../suites/peer.js';
+import type { WireScript, WireServer } from './wire-server.js';
+import { snapshot, startWireServer, status, text } from './wire-server.js';
+
+const WORKING = 'TASK_STATE_WORKING';
+const COMPLETED = 'TASK_STATE_COMPLETED';
+const retry = { attempts: 3, firstDelayMs: 10, pollMs: 10 };
+const fetchOut = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, logger: silentLogger });
+const never = new AbortController().signal;
+const request = (): ReturnType<typeof ask> => ask('x', { contextId: 'context-1' });
+
+const servers: WireServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+async function start(
+  script: WireScript,
+  options: Parameters<typeof startWireServer>[1] = {},
+): Promise<{ peer: Peer; server: WireServer }> {
+  const server = await startWireServer(script, options);
+  servers.push(server);
+  const source = { kind: 'remote', url: server.origin } as const;
+  const { peers } = await loadRemoteAgents([source], { fetch: fetchOut, logger: silentLogger, retry });
+  return { peer: peers[0]!, server };
+}
+
+function methods(server: WireServer): readonly string[] {
+  return server.calls.map(({ method }) => method);
+}
+
+describe('a connection that breaks', () => {
+  it('goes on after the last event it saw, by Last-Event-ID', async () => {
+    const { peer, server } = await start(
+      ({ method }, wire) => {
+        if (method === 'SendStreamingMessage') {
+          wire.event(snapshot('TASK_STATE_SUBMITTED'));
+          wire.event(text('one', 3, false));
+          wire.cut();
+          return;
+        }
+        wire.event(text(' two', 4));
+        wire.event(status(COMPLETED, 5));
+        wire.end();
+      },
+      { replays: true },
+    );
+    const { all, end } = await collect(peer.send(request(), never));
+    expect(textsOf(all)).toBe('one two');
+    expect(end).toMatchObject({ state: 'completed', text: 'one two' });
+    expect(methods(server)).toEqual(['SendStreamingMessage', 'SubscribeToTask']);
+    expect(server.calls[1]!.headers['last-event-id']).toBe('3');
+    expect(server.calls[1]!.params['id']).toBe('task-1');
+  });
+
+  it('also when the stream ends cleanly before the task does', async () => {
+    const { peer } = await start(({ method }, wire) => {
+      wire.event(method === 'SendStreamingMessage' ? snapshot(WORKING) : snapshot(COMPLETED));
+      wire.end();
+    });
+    expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
+  });
+
+  it('reads a stock peer from its snapshots, without telling anything twice', async () => {
+    const { peer, server } = await start(({ method }, wire) => {
+      const artifacts = [{ artifactId: 'a', parts: [{ text: 'one' }, { text: ' two' }] }];
+      switch (method) {
+        case 'SendStreamingMessage':
+          wire.event(snapshot(WORKING));
+          wire.event(text('one', undefined, false));
+          return wire.cut();
+        case 'SubscribeToTask':
+          return wire.refuse(-32004, 'it has ended');
+        default:
+          return wire.answer(snapshot(COMPLETED, { artifacts })['task'] as never);
+      }
+    });
+    const { all, end } = await collect(peer.send(request(), never));
+    expect(all.flatMap((event) => (event.type === 'text-delta' ? [event.text] : []))).toEqual([
+      'one',
+      ' two',
+    ]);
+    expect(end.text).toBe('one two');
+    expect(methods(server)).toEqual(['SendStreamingMessage', 'SubscribeToTask', 'GetTask']);
+    expect(server.calls[1]!.headers['last-event-id']).toBeUndefined();
+  });
+
+  it('sends again under the same message id when the peer knows repeats', async () => {
+    let count = 0;
+    const { peer, server } = await start(
+      (_call, wire) => {
+        if (++count === 1) return wire.cut();
+        wire.event(snapshot(COMPLETED));
+        wire.end();
+      },
+      { replays: true },
+    );
+    expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
+    const ids = server.calls.map(({ params }) => (params['message'] as { messageId: string }).messageId);
+    expect(ids).toHaveLength(2);
+    expect(ids[0]).toBe(ids[1]);
+  });
+
+  it('never sends twice to a peer that may do it twice', async () => {
+    const { peer, server } = await start((_call, wire) => wire.cut());
+    const { end } = await collect(peer.send(request(), never));
+    expect(end.state).toBe('failed');
+    expect(methods(server)).toEqual(['SendStreamingMessage']);
+  });
+
+  it('waits for a peer that refuses for now, and for one that nobody answers for', async () => {
+    let count = 0;
+    const { peer, server } = await start((_call, wire) => {
+      if (++count === 1) return wire.status(503, { 'retry-after': '0' });
+      wire.event(snapshot(COMPLETED));
+      wire.end();
+    });
+    expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
+
+    await server.close();
+    const back = setTimeout(() => {
+      void startWireServer(
+        (_call, wire) => {
+          wire.event(snapshot(COMPLETED));
+          wire.end();
+        },
+        { port: server.port },
+      ).then((again) => servers.push(again));
+    }, 15);
+    expect((await collect(peer.send(request(), never))).end.state).toBe('completed');
+    clearTimeout(back);
+  });
+
+  it('gives up after so many failures in a row', async () => {
+    const { peer, server } = await start(({ method }, wire) => {
+      if (method === 'SendStreamingMessage') wire.event(snapshot(WORKING));
+      wire.cut();
+    });
+    const { end } = await collect(peer.send(request(), never));
+    expect(end).toMatchObject({
+      state: 'failed',
+      text: expect.stringContaining('cannot be reached') as unknown,
+    });
+    expect(methods(server).filter((method) => method === 'SubscribeToTask')).toHaveLength(retry.attempts);
+  });
+
+  it('says at once that a token is wrong', async () => {
+    const { peer, server } = await start((_call, wire) => wire.status(401));
+    const { end } = await collect(peer.send(request(), never));
+    expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('token') as unknown });
+    expect(server.calls).toHaveLength(1);
+  });
+});
+
+describe('a peer without streams', () => {
+  it('is polled until the task ends', async () => {
+    let looks = 0;
+    const { peer, server } = await start(
+      ({ method }, wire) => {
+        if (method === 'SendMessage') return wire.answer(snapshot('TASK_STATE_SUBMITTED'));
+        looks += 1;
+        const artifacts = [{ artifactId: 'a', parts: [{ text: 'slow' }] }];
+        wire.answer((looks < 3 ? snapshot(WORKING) : snapshot(COMPLETED, { artifacts }))['task'] as never);
+      },
+      { streaming: false },
+    );
+    const { end } = await collect(peer.send(request(), never));
+    expect(end).toMatchObject({ state: 'completed', text: 'slow' });
+    expect(methods(server)).toEqual(['SendMessage', 'GetTask', 'GetTask', 'GetTask']);
+    expect(server.calls[0]!.params['configuration']).toMatchObject({ returnImmediately: true });
+  });
+});
+
+describe('a peer that cannot be trusted', () => {
+  it.each([
+    [
+      'task',
+      { ...snapshot(WORKING), task: { id: 'other', contextId: 'context-1', status: { state: WORKING } } },
+    ],
+    ['context', { statusUpdate: { taskId: 'task-1', contextId: 'other', status: { state: COMPLETED } } }],
+  ])('is given up, and its task canceled, when it changes the %s id', async (_what, event) => {
+    const { peer, server } = await start(({ method }, wire) => {
+      if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
+      wire.event(snapshot(WORKING));
+      wire.event(event);
+    });
+    const { end } = await collect(peer.send(request(), never));
+    expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('id') as unknown });
+    expect(methods(server)).toContain('CancelTask');
+  });
+
+  it('is given up when it answers in another context than the one asked in', async () => {
+    const { peer } = await start((_call, wire) => wire.event(snapshot(COMPLETED)));
+    const { end } = await collect(peer.send(ask('x', { contextId: 'mine' }), never));
+    expect(end.state).toBe('failed');
+  });
+
+  it('is given up when there is no end to its text', async () => {
+    const { peer, server } = await start(({ method }, wire) => {
+      if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
+      wire.event(snapshot(WORKING));
+      const piece = text('x'.repeat(3 * 1024 * 1024));
+      for (let at = 0; at < 8; at += 1) wire.event(piece);
+    });
+    const { end } = await collect(peer.send(request(), never));
+    expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('characters') as unknown });
+    expect(methods(server)).toContain('CancelTask');
+  });
+
+  it('is given up when it sends what is no event', async () => {
+    const { peer } = await start((_call, wire) => {
+      wire.event({ task: { id: 'task-1', contextId: 'context-1', status: { state: 'TASK_STATE_DANCING' } } });
+      wire.end();
+    });
+    expect((await collect(peer.send(request(), never))).end).toMatchObject({
+      state: 'failed',
+      text: expect.stringContaining('state') as unknown,
+    });
+  });
+});
+
+describe('stopping', () => {
+  it('waits for the name of a task it has asked for, to cancel it', async () => {
+    const { peer, server } = await start(({ method }, wire) => {
+      if (method === 'CancelTask') return wire.answer(snapshot('TASK_STATE_CANCELED')['task'] as never);
+      setTimeout(() => wire.event(snapshot(WORKING)), 80);
+    });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(new LangoError('canceled', 'enough')), 30);
+    const { end } = await collect(peer.send(request(), controller.signal));
+    expect(end.state).toBe('canceled');
+    expect(methods(server)).toEqual(['SendStreamingMessage', 'CancelTask']);
+  });
+
+  it('does not wait for a peer that does not answer the cancel', async () => {
+    const { peer } = await start(({ method }, wire) => {
+      if (method !== 'CancelTask') wire.event(snapshot(WORKING));
+    });
+    const controller = new AbortController();
+    const events = peer.send(request(), controller.signal);
+    setTimeout(() => controller.abort(new LangoError('canceled', 'enough')), 30);
+    expect((await collect(events)).end.state).toBe('canceled');
+  });
+
+  it('leaves the task alone when the reader walks away', async () => {
+    const { peer, server } = await start((_call, wire) => wire.event(snapshot(WORKING)));
+    for await (const event of peer.send(request(), never)) {
+      if (event.type === 'task') break;
+    }
+    expect(methods(server)).toEqual(['SendStreamingMessage']);
+  });
+});
