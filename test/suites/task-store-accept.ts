@@ -13,6 +13,7 @@ import {
   newTask,
   readAll,
   reload,
+  RUN_START,
   runEnd,
   taskOf,
   typesOf,
@@ -150,6 +151,18 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(taskOf(outcome).statusMessage).toBeUndefined();
       expect(await reload(store, task)).toEqual(taskOf(outcome));
       expect(await typesOf(store, task)).toEqual(['message', 'run-end', 'message']);
+    });
+
+    it('leaves the state alone while somebody works on the task', async () => {
+      const { store, advance } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(task), [RUN_START]);
+      const working = await reload(store, task);
+      await advance(5);
+      const outcome = await store.addInput(newInput(task));
+      expect(outcome).toMatchObject({ kind: 'accepted', seq: 3, leased: false });
+      expect(taskOf(outcome)).toEqual({ ...working, head: 3 });
+      expect(await reload(store, task)).toEqual(taskOf(outcome));
     });
 
     it('gives the same answer to a repeat, and refuses other content', async () => {

@@ -46,6 +46,7 @@ export function acceptTask(context: WriteContext, entry: NewTask, event: Encoded
   return settleAccepted(context, { entry, row, event, leased: entry.lease !== undefined });
 }
 
+/** A worker that is at it reads the message too, so the state changes only on an idle task. */
 export function addInput(
   context: WriteContext,
   entry: NewInput,
@@ -68,7 +69,7 @@ export function addInput(
   return settleAccepted(context, { entry, row, event, leased });
 }
 
-/** Resolves with the new head; throws `LangoError` `fenced` when the task is another's or has ended. */
+/** Gives the new head; throws `LangoError` `fenced` when the task is another's or has ended. */
 export function appendEvents(
   context: WriteContext,
   fence: Fence,
