@@ -160,7 +160,7 @@ export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFail
   const reason = code && REASONS[code];
   const message = reason
     ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl and that the server runs.`
-    : `${endpoint.place} broke the connection before its answer was whole.`;
+    : `${endpoint.place} gave no whole answer: the connection failed.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }
 

@@ -312,6 +312,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       code: 'rejected',
       retryable: false,
     });
+    expect(server.requests).toHaveLength(1);
   });
 
   describe('continues an answer that paused', () => {

@@ -92,6 +92,22 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     }
   });
 
+  it('needs no key at all', async () => {
+    server.willReply(hello);
+    const { OPENAI_API_KEY: before } = process.env;
+    delete process.env.OPENAI_API_KEY;
+    try {
+      const open = createOpenaiProvider({
+        model: 'llama',
+        baseUrl: `${server.url}/v1`,
+        logger: silentLogger,
+      });
+      await expect(answerOf(open, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+    } finally {
+      if (before !== undefined) process.env.OPENAI_API_KEY = before;
+    }
+  });
+
   it('sends calls and results, and images after them', async () => {
     server.willReply(hello);
     const image = { kind: 'file', bytes: 'aW1hZ2U=', mediaType: 'image/png' } as const;
@@ -305,5 +321,6 @@ describe('The OpenAI provider with servers that only resemble it', () => {
       code: 'rejected',
       retryable: false,
     });
+    expect(server.requests).toHaveLength(1);
   });
 });

@@ -89,16 +89,18 @@ async function openClient(options: AnthropicOptions, { baseUrl }: Endpoint): Pro
 
 /** One answer, over as many requests as the model pauses in it. */
 async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
+  const client = await context.connect();
   let content: readonly AnswerBlock[] = [];
   let usage = NO_USAGE;
   for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
     const reader = new AnthropicAnswerReader(context.id, context.endpoint);
     const next = { ...request, ...continuation(request, content, usage) };
+    const body = toAnthropicRequest(next, context.endpoint.model, context.id);
     yield* exchangeText({
       ...context,
       reader,
       signal: request.signal,
-      send: (signal) => send(next, context, signal),
+      send: (signal) => client.messages.create(body, { signal }).asResponse(),
     });
     content = [...content, ...reader.content()];
     usage = addUsage(usage, reader.usage());
@@ -118,12 +120,6 @@ function continuation(
 ): Pick<ModelRequest, 'messages' | 'maxTokens'> {
   const sofar: ModelMessage = { role: 'assistant', author: '', content };
   return { messages: [...messages, sofar], maxTokens: maxTokens - usage.output };
-}
-
-async function send(request: ModelRequest, context: Context, signal: AbortSignal): Promise<Response> {
-  const client = await context.connect();
-  const body = toAnthropicRequest(request, context.endpoint.model, context.id);
-  return client.messages.create(body, { signal }).asResponse();
 }
 
 /** A pause is final only when the limit is used up. A reason that we do not know ends the answer like a usual one. */

@@ -75,16 +75,14 @@ async function openClient({ apiKey, fetch }: VendorOptions, { baseUrl }: Endpoin
 }
 
 async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
+  const client = await context.connect();
   const reader = new OpenaiAnswerReader(context.endpoint);
+  const body = toOpenaiRequest(request, context.endpoint, context.id);
   yield* exchangeText({
     ...context,
     reader,
     signal: request.signal,
-    send: async (signal) => {
-      const client = await context.connect();
-      const body = toOpenaiRequest(request, context.endpoint, context.id);
-      return client.chat.completions.create(body, { signal }).asResponse();
-    },
+    send: (signal) => client.chat.completions.create(body, { signal }).asResponse(),
   });
   yield { type: 'end', answer: reader.answer() };
 }
