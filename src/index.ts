@@ -1,0 +1,72 @@
+/**
+ * Lango as a library: a server in your program, with your own agents, tools and model.
+ * What is not exported here is not promised to stay.
+ */
+import { createClient } from './a2a/client/client.js';
+import type { AgentClient } from './a2a/client/client.js';
+import { createApp } from './app.js';
+import type { App, AppAddress } from './app.js';
+import { readEnv } from './config/env.js';
+import { resolveConfig } from './config/load.js';
+import type { SettingsInput } from './config/schema.js';
+import type { Agent } from './core/agent.js';
+import { silentLogger } from './core/logger.js';
+import type { Logger } from './core/logger.js';
+import type { ModelProvider } from './core/model.js';
+import type { Tool } from './core/tool.js';
+import { createEgress } from './http/egress.js';
+
+export interface ServerOptions {
+  /** The data folder. Default: LANGO_HOME, else `~/.lango`. */
+  readonly home?: string;
+  /** What a configuration file would say. No file is read. */
+  readonly settings?: SettingsInput;
+  /** Published besides the roster; the orchestrator delegates to them too. */
+  readonly agents?: readonly Agent[];
+  /** The prefix of a tool's name decides which agent owns it. */
+  readonly tools?: readonly Tool[];
+  /** In the place of the configured one. */
+  readonly model?: ModelProvider;
+  /** Default: no log. */
+  readonly logger?: Logger;
+}
+
+/**
+ * The server that `lango serve` runs, in this program. Nothing is opened before `start`. Throws
+ * `LangoError` `invalid-config` that lists everything that is wrong with the settings.
+ */
+export function createServer(options: ServerOptions = {}): App {
+  const { home, settings = {}, logger = silentLogger, ...own } = options;
+  const overrides = home === undefined ? {} : { home };
+  return createApp({ ...resolveConfig({ env: readEnv(), overrides, settings }), ...own, logger });
+}
+
+export interface ConnectOptions {
+  /** Of a Lango server, or of any A2A agent. */
+  readonly url: string;
+  readonly token?: string;
+}
+
+/** A client of one server, also when that has a private or loopback address. Nothing is sent yet. */
+export function connect({ url, token }: ConnectOptions): AgentClient {
+  const way = { allowPrivate: [new URL(url).host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger };
+  return createClient({ url, fetch: createEgress(way), ...(token === undefined ? {} : { token }) });
+}
+
+const REQUEST_TIMEOUT_MS = 60_000;
+
+export type { App, AppAddress, SettingsInput };
+export type { AgentClient, SendRequest } from './a2a/client/client.js';
+export type { ClientEvent } from './a2a/client/reader.js';
+export { fromAgentExecutor } from './a2a/server/executor-adapter.js';
+export type { Agent, AgentProfile, Skill } from './core/agent.js';
+export { LangoError } from './core/errors.js';
+export { silentLogger } from './core/logger.js';
+export type { Logger } from './core/logger.js';
+export { textOf, textPart } from './core/message.js';
+export type { Artifact, Message, Part } from './core/message.js';
+export type { ModelEvent, ModelProvider, ModelRequest } from './core/model.js';
+export type { Run, RunEnd } from './core/run.js';
+export { defineTool } from './core/tool.js';
+export type { Tool, ToolContext, ToolOutput } from './core/tool.js';
+export { createLogger } from './logging.js';
