@@ -6,7 +6,7 @@ export type Content =
   | { readonly type: 'image'; readonly mediaType: ImageType; readonly bytes: string };
 
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
-export type ImageType = (typeof IMAGE_TYPES)[number];
+type ImageType = (typeof IMAGE_TYPES)[number];
 
 /** Images as they are, text and data as text, other files described in words. Nothing blank. */
 export function toContent(parts: readonly Part[]): readonly Content[] {

@@ -17,7 +17,7 @@ export interface UserTurn {
   readonly content: readonly Content[];
 }
 
-export interface AssistantTurn {
+interface AssistantTurn {
   readonly role: 'assistant';
   readonly content: readonly AnswerBlock[];
 }

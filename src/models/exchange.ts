@@ -56,7 +56,8 @@ async function* eventsOf(
   watch: SilenceWatch,
   { reader, endpoint }: Exchange,
 ): AsyncGenerator<ServerEvent, void> {
-  const mediaType = (response.headers.get('content-type') ?? EVENT_STREAM).split(';', 1)[0]!.trim();
+  const contentType = response.headers.get('content-type') ?? EVENT_STREAM;
+  const mediaType = contentType.split(';', 1)[0]!.trim().toLowerCase();
   if (mediaType === EVENT_STREAM && response.body) yield* readEvents(chunksOf(response.body, watch));
   if (mediaType === 'application/json') yield { name: '', data: await response.text() };
   if (mediaType === EVENT_STREAM || reader.isWhole) return;
