@@ -1,0 +1,176 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ClientEvent } from '../../src/a2a/client/reader.js';
+import { createRenderer } from '../../src/cli/render.js';
+import { NO_USAGE } from '../../src/core/model.js';
+import type { Activity, Question } from '../../src/core/task.js';
+
+const COMPLETED = end({ state: 'completed' });
+
+describe('the renderer', () => {
+  it('says who speaks, who delegates to whom and which tool runs', () => {
+    const text = shown([
+      { type: 'task', taskId: 't-1' },
+      { type: 'status', state: 'submitted' },
+      { type: 'status', state: 'working' },
+      does('lango-orchestrator', { type: 'turn-start' }),
+      does('lango-orchestrator', {
+        type: 'delegation-start',
+        agent: 'operator',
+        request: 'write\nnotes.md',
+      }),
+      does('operator', { type: 'tool-call', tool: 'fs_write', arguments: { path: 'notes.md', lines: 2 } }),
+      does('operator', { type: 'tool-result', tool: 'fs_write', isError: false, text: 'wrote 5 bytes' }),
+      does('lango-orchestrator', { type: 'delegation-end', agent: 'operator', state: 'completed' }),
+      says('operator', 'It is written.', true),
+      end({ state: 'completed', usage: { input: 1200, output: 34, cached: 100 } }),
+    ]);
+    expect(text.split('\n')).toEqual([
+      'task t-1 submitted',
+      'task t-1 working',
+      'lango-orchestrator → operator write notes.md',
+      'operator ▸ fs_write path="notes.md" lines=2',
+      'operator ◂ fs_write: wrote 5 bytes',
+      'lango-orchestrator ← operator ✔ completed',
+      'operator:',
+      'It is written.',
+      '✔ completed · 1,200 tokens in (100 cached), 34 out',
+      '',
+    ]);
+  });
+
+  it('writes pieces of an answer as they come when it is live, and the whole at the end when not', () => {
+    const events = [says('a', 'one ', true), says('a', 'two', false), COMPLETED];
+    expect(pieces(events, { live: true })).toEqual(['a:\n', 'one ', 'two', '\n✔ completed\n']);
+    expect(pieces(events, { live: false })).toEqual(['a:\none two\n', '✔ completed\n']);
+  });
+
+  it('marks an answer that takes the place of an earlier one, and shows only the last when not live', () => {
+    const events = [says('a', 'I will ask.', true), says('b', 'The answer.', true), COMPLETED];
+    expect(shown(events).split('\n').slice(0, 5)).toEqual([
+      'a:',
+      'I will ask.',
+      '┄ instead of what was said before',
+      'b:',
+      'The answer.',
+    ]);
+    expect(shown(events, { live: false })).toBe('b:\nThe answer.\n✔ completed\n');
+  });
+
+  it('goes on in a new line when something happens in the middle of an answer', () => {
+    const text = shown([
+      says('a', 'one', true),
+      does('b', { type: 'tool-call', tool: 'x', arguments: {} }),
+      says('a', ' two', false),
+      COMPLETED,
+    ]);
+    expect(text).toBe('a:\none\nb ▸ x\na:\n two\n✔ completed\n');
+  });
+
+  it('keeps the words of agents that speak at once apart, line by line', () => {
+    const text = shown([
+      does('a', { type: 'text', text: 'first ' }),
+      does('b', { type: 'text', text: 'other\nrest' }),
+      does('a', { type: 'text', text: 'line\n' }),
+      COMPLETED,
+    ]);
+    expect(text).toBe('b other\na first line\nb rest\n✔ completed\n');
+  });
+
+  it('shows a question with its exact arguments, so that nothing in them is invisible', () => {
+    const question: Question = {
+      hash: 'h',
+      kind: 'approval',
+      text: 'May operator run exec?',
+      author: 'operator',
+      tool: 'exec',
+      arguments: { command: 'rm \u202efdp.txt\u200b\u001b[1A' },
+    };
+    expect(shown([end({ state: 'input-required', questions: [question] })])).toBe(
+      [
+        '⏸ input-required',
+        '? operator asks: May operator run exec?',
+        '  exec {',
+        '    "command": "rm \\u202efdp.txt\\u200b\\u001b[1A"',
+        '  }',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('lets nothing from an agent drive the terminal', () => {
+    const evil = '\u001b]0;title\u0007\u009b2J\r\u202ename\u0008';
+    const state = 'failed';
+    const text = shown([
+      { type: 'task', taskId: evil },
+      { type: 'status', state: 'working' },
+      does(evil, { type: 'text', text: `${evil}\n` }),
+      does(evil, { type: 'tool-call', tool: evil, arguments: { [evil]: evil } }),
+      does(evil, { type: 'tool-result', tool: evil, isError: true, text: evil }),
+      does(evil, { type: 'delegation-start', agent: evil, request: evil }),
+      does(evil, { type: 'delegation-end', agent: evil, state }),
+      says(evil, evil, true),
+      {
+        type: 'artifact',
+        author: evil,
+        artifact: { id: 'f', name: evil, parts: [{ kind: 'file', url: evil, mediaType: evil }] },
+      },
+      end({ state, text: evil }),
+    ]);
+    // eslint-disable-next-line no-control-regex
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(text).toContain('␛]0;title␇');
+  });
+
+  it('says why a task did not complete', () => {
+    expect(shown([end({ state: 'rejected', text: 'out of scope' })])).toBe('✘ rejected: out of scope\n');
+  });
+
+  it('colors only when asked to', () => {
+    const colored = pieces([says('a', 'x', true), COMPLETED], { live: true, color: true }).join('');
+    expect(colored).toContain('\u001b[1m\u001b[36ma');
+  });
+
+  it('knows whether its last line is open', () => {
+    const renderer = createRenderer({ color: false, live: true, write: () => {} });
+    renderer.show(says('a', 'x', true));
+    expect(renderer.isMidLine).toBe(true);
+    renderer.show(COMPLETED);
+    expect(renderer.isMidLine).toBe(false);
+  });
+});
+
+interface Options {
+  readonly live?: boolean;
+  readonly color?: boolean;
+}
+
+function pieces(events: readonly ClientEvent[], { live = true, color = false }: Options): readonly string[] {
+  const written: string[] = [];
+  const renderer = createRenderer({ color, live, write: (text) => written.push(text) });
+  for (const event of events) renderer.show(event);
+  return written;
+}
+
+function shown(events: readonly ClientEvent[], options: Options = {}): string {
+  return pieces(events, options).join('');
+}
+
+function does(author: string, activity: Activity): ClientEvent {
+  return { type: 'activity', author, activity };
+}
+
+function says(author: string, text: string, replace: boolean): ClientEvent {
+  return { type: 'text-delta', author, artifactId: 'answer', text, replace };
+}
+
+function end(fields: Partial<Extract<ClientEvent, { type: 'end' }>>): ClientEvent {
+  return {
+    type: 'end',
+    state: 'completed',
+    text: '',
+    author: 'a',
+    questions: [],
+    usage: NO_USAGE,
+    ...fields,
+  };
+}
