@@ -1,0 +1,31 @@
+import { stem } from './words.js';
+
+/** Small words that may stand anywhere between the words of an example, and be missing where an example has them. */
+export const FILLERS: ReadonlySet<string> = stems(
+  'please kindly just the a an this that some my our your its me of all any file files folder folders directory ' +
+    'directories named called content contents text',
+);
+
+/** Words that may also stand before the first word of an example: "could you", "and now", "I would like you to". */
+export const OPENERS: ReadonlySet<string> = stems(
+  "can could would will you i i'd want need like to us let let's lets now also next first finally lastly go ahead " +
+    'and then ok okay hey so well lango',
+);
+
+/** Words that may also stand after the last word of an example. */
+export const CLOSERS: ReadonlySet<string> = stems('for me now too again today');
+
+/** Words that tell nothing about what a sentence is about. */
+export const STOP_WORDS: ReadonlySet<string> = new Set([
+  ...FILLERS,
+  ...OPENERS,
+  ...CLOSERS,
+  ...stems(
+    "is are was were be been am do does did has have had what what's which who whom when where why how in on at by " +
+      'with from as or not no yes it they them these those he she we there here about into if than tell give get',
+  ),
+]);
+
+function stems(words: string): ReadonlySet<string> {
+  return new Set(words.split(' ').map(stem));
+}
