@@ -9,8 +9,6 @@ import type { ScriptedExecutor } from '../a2a/client/scripted-executor.js';
 export interface OpenPeer {
   readonly peer: Peer;
   readonly executor: ScriptedExecutor;
-  /** Makes the peer's server forget its connections, if it has any. */
-  dropConnections(): void;
   close(): Promise<void>;
 }
 
@@ -110,7 +108,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
         activity: { type: 'tool-call', tool: 'fs_read', arguments: { path: 'a' } },
       });
       expect(all).toContainEqual(expect.objectContaining({ type: 'text-delta', author: 'deep-agent' }));
-      expect(end).toMatchObject({ author: 'deep-agent', usage: { input: 7, output: 3, cached: 1 } });
+      expect(end.usage).toEqual({ input: 7, output: 3, cached: 1 });
     });
 
     it('gives files and data as whole artifacts, apart from the text', async () => {
@@ -166,7 +164,8 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       const all: PeerEvent[] = [];
       for await (const event of peer.send(ask('wait'), controller.signal)) {
         all.push(event);
-        if (event.type === 'task') controller.abort(new LangoError('canceled', 'enough'));
+        if (event.type !== 'task') continue;
+        void executor.isWaiting.then(() => controller.abort(new LangoError('canceled', 'enough')));
       }
       expect(all.at(-1)).toMatchObject({ type: 'end', state: 'canceled' });
       expect(executor.canceled).toHaveLength(1);
@@ -182,7 +181,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
         first.push(event);
         if (event.type !== 'task') continue;
         taskId = event.taskId;
-        controller.abort(new LangoError('unavailable', 'stopping'));
+        void executor.isWaiting.then(() => controller.abort(new LangoError('unavailable', 'stopping')));
       }
       expect(first.at(-1)).toMatchObject({ type: 'end', state: 'failed' });
       expect(executor.canceled).toHaveLength(0);

@@ -17,6 +17,9 @@ export interface ExecutorCall {
 export class ScriptedExecutor implements AgentExecutor {
   readonly calls: ExecutorCall[] = [];
   readonly canceled: string[] = [];
+  readonly #begun = Promise.withResolvers<void>();
+  /** Resolves once a task waits for `proceed` or `cancelTask`. */
+  readonly isWaiting = this.#begun.promise;
   #proceed: () => void = () => {};
   #waiting: { context: RequestContext; bus: ExecutionEventBus } | undefined;
 
@@ -86,7 +89,10 @@ export class ScriptedExecutor implements AgentExecutor {
       case 'wait':
         this.#waiting = call;
         script.status(TaskState.TASK_STATE_WORKING);
-        await new Promise<void>((resolve) => (this.#proceed = resolve));
+        await new Promise<void>((resolve) => {
+          this.#proceed = resolve;
+          this.#begun.resolve();
+        });
         if (this.canceled.length > 0) return;
         script.text('done waiting');
         return script.status(TaskState.TASK_STATE_COMPLETED);

@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals';
+import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
+import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
+import type { Agent } from '../../../src/core/agent.js';
+import { silentLogger } from '../../../src/core/logger.js';
+import { textOf } from '../../../src/core/message.js';
+import { NO_USAGE } from '../../../src/core/model.js';
+import type { Run, RunEnd } from '../../../src/core/run.js';
+import { createEgress } from '../../../src/http/egress.js';
+import { ask, collect, describePeer } from '../../suites/peer.js';
+import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
+import { ScriptedExecutor } from './scripted-executor.js';
+
+const egress = createEgress({ allowPrivate: ['127.0.0.1'], timeoutMs: 5_000, logger: silentLogger });
+
+/** The stock executor as an agent of ours; what only our agents can do is done in our way. */
+function agentOf(executor: ScriptedExecutor): Agent {
+  const profile = { name: 'scripted', description: 'Does what the first word says.', skills: [] };
+  const stock = fromAgentExecutor({ executor, profile });
+  return {
+    profile,
+    async run(run) {
+      switch (textOf(run.inputs.at(-1)!.message.parts)) {
+        case 'marks':
+          return marks(run);
+        case 'approve':
+          return approve();
+        default:
+          return stock.run(run);
+      }
+    },
+  };
+}
+
+async function marks(run: Run): Promise<RunEnd> {
+  const activity = { type: 'tool-call', tool: 'fs_read', arguments: { path: 'a' } } as const;
+  await run.append({ type: 'activity', activity }, 'deep-agent');
+  run.emit({ type: 'text-delta', artifactId: 'answer', text: 'marked', replace: true }, 'deep-agent');
+  await run.append({ type: 'turn-start', step: 't' });
+  await run.append({
+    type: 'turn-end',
+    step: 't',
+    content: [],
+    stopReason: 'end',
+    usage: { ...NO_USAGE, input: 7, output: 3, cached: 1 },
+  });
+  return { state: 'completed' };
+}
+
+function approve(): RunEnd {
+  const question = {
+    hash: 'h1',
+    kind: 'approval',
+    text: 'Run ls?',
+    author: 'scripted',
+    tool: 'exec',
+    arguments: { command: 'ls' },
+  } as const;
+  return { state: 'input-required', text: 'Run ls?', questions: [question] };
+}
+
+for (const kind of ['local', 'remote'] as const) {
+  describePeer(`on our own server, ${kind}`, async () => {
+    const executor = new ScriptedExecutor();
+    const node = await startA2aNode({ agents: [agentOf(executor)] });
+    const source =
+      kind === 'local'
+        ? { kind, name: 'scripted', handler: node.handlers.get('scripted')! }
+        : { kind, url: `${node.origin}/agents/scripted`, token: TOKEN };
+    const { peers, skipped } = await loadRemoteAgents([source], {
+      fetch: egress,
+      logger: silentLogger,
+      retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
+    });
+    expect(skipped).toEqual([]);
+    return { peer: peers[0]!, executor, close: () => node.stop() };
+  });
+}
+
+/** A way out on which each event stream breaks after two reads, as long as `cuts` are left. */
+function breaking(cuts: { left: number }, seen: (string | null)[]): typeof fetch {
+  return async (input, init) => {
+    const response = await egress(input, init);
+    if (response.headers.get('content-type') !== 'text/event-stream') return response;
+    seen.push(new Headers(init?.headers).get('last-event-id'));
+    if (cuts.left === 0) return response;
+    cuts.left -= 1;
+    let reads = 0;
+    const fuse = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        if (++reads > 2) controller.error(new Error('cable pulled'));
+        else controller.enqueue(chunk);
+      },
+    });
+    return new Response(response.body?.pipeThrough(fuse) ?? null, response);
+  };
+}
+
+describe('a peer on our own server', () => {
+  it('tells every word exactly once, however often the line breaks', async () => {
+    const words = Array.from({ length: 40 }, (_, at) => ` word${at}`);
+    const talker: Agent = {
+      profile: { name: 'talker', description: 'Talks.', skills: [] },
+      async run(run) {
+        for (const [at, text] of words.entries()) {
+          await run.append({ type: 'text-delta', artifactId: 'a', text, replace: at === 0 });
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        return { state: 'completed' };
+      },
+    };
+    const node = await startA2aNode({ agents: [talker] });
+    const cursors: (string | null)[] = [];
+    const { peers } = await loadRemoteAgents([{ kind: 'remote', url: node.origin, token: TOKEN }], {
+      fetch: breaking({ left: 5 }, cursors),
+      logger: silentLogger,
+      retry: { attempts: 3, firstDelayMs: 1, pollMs: 5 },
+    });
+    const { all, end } = await collect(peers[0]!.send(ask('go'), new AbortController().signal));
+    await node.stop();
+    expect(all.flatMap((event) => (event.type === 'text-delta' ? [event.text] : [])).join('')).toBe(
+      words.join(''),
+    );
+    expect(end).toMatchObject({ state: 'completed', text: words.join('') });
+    expect(cursors).toHaveLength(6);
+    expect(cursors.slice(1).every((cursor) => Number(cursor) > 0)).toBe(true);
+  });
+});
