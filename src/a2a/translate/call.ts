@@ -25,14 +25,12 @@ export function toCallContext(call: Call): ServerCallContext {
 
 /** Throws `unauthenticated` when the context names nobody. Contexts made by the SDK's own transports work too. */
 export function callOf(context: ServerCallContext): Call {
-  const call = context.state.get(CALL_KEY);
-  if (call !== undefined) return call as Call;
-  if (context.user?.isAuthenticated !== true || context.user.userName === '') {
-    throw new LangoError('unauthenticated', 'this operation needs an authenticated caller');
-  }
-  return {
-    scope: { tenant: context.tenant ?? '', owner: context.user.userName },
-    signal: new AbortController().signal,
-    after: undefined,
-  };
+  const call = (context.state.get(CALL_KEY) as Call | undefined) ?? sdkCall(context);
+  if (call.scope.owner !== '') return call;
+  throw new LangoError('unauthenticated', 'this operation needs an authenticated caller');
+}
+
+function sdkCall({ user, tenant }: ServerCallContext): Call {
+  const owner = user?.isAuthenticated === true ? user.userName : '';
+  return { scope: { tenant: tenant ?? '', owner }, signal: new AbortController().signal, after: undefined };
 }

@@ -1,0 +1,281 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { TaskState } from '@a2a-js/sdk';
+import type { Part, TaskStatus } from '@a2a-js/sdk';
+import { AgentEvent } from '@a2a-js/sdk/server';
+import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
+import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
+import type { Agent } from '../../../src/core/agent.js';
+import { textOf } from '../../../src/core/message.js';
+import type { A2aNode } from '../../support/a2a-node.js';
+import { startA2aNode } from '../../support/a2a-node.js';
+import type { WireTask } from '../../support/a2a-requests.js';
+import { ask, rpc, sseEvents, taskIn, userMessage } from '../../support/a2a-requests.js';
+import { MemoryRun } from '../../support/memory-run.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
+
+type Execute = (bus: ExecutionEventBus, context: RequestContext) => Promise<void> | void;
+
+const PROFILE = { name: 'stock', description: 'Written for the stock SDK.', skills: [] };
+
+function agentOf(execute: Execute, cancelTask: AgentExecutor['cancelTask'] = async () => {}): Agent {
+  const executor: AgentExecutor = {
+    execute: async (context, bus) => execute(bus, context),
+    cancelTask,
+  };
+  return fromAgentExecutor({ executor, profile: PROFILE });
+}
+
+function text(value: string): Part {
+  return { content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: '' };
+}
+
+function status(state: TaskState, words?: string): TaskStatus {
+  const message = words === undefined ? undefined : agentMessage(words);
+  return { state, message, timestamp: undefined };
+}
+
+function agentMessage(words: string) {
+  const rest = { contextId: '', taskId: '', metadata: undefined, extensions: [], referenceTaskIds: [] };
+  return { messageId: 'a1', role: 2, parts: [text(words)], ...rest };
+}
+
+function update(context: RequestContext, state: TaskState, words?: string) {
+  const { taskId, contextId } = context;
+  return AgentEvent.statusUpdate({ taskId, contextId, status: status(state, words), metadata: undefined });
+}
+
+function artifact(context: RequestContext, parts: readonly Part[], more: object = {}) {
+  const { taskId, contextId } = context;
+  const base = { artifactId: 'a', name: '', description: '', metadata: undefined, extensions: [] };
+  const { append = false, ...named } = more as { readonly append?: boolean };
+  return AgentEvent.artifactUpdate({
+    taskId,
+    contextId,
+    artifact: { ...base, ...named, parts: [...parts] },
+    append,
+    lastChunk: false,
+    metadata: undefined,
+  });
+}
+
+function initialTask(context: RequestContext) {
+  const { taskId, contextId } = context;
+  const rest = { artifacts: [], history: [], metadata: undefined };
+  return AgentEvent.task({ id: taskId, contextId, status: status(TaskState.TASK_STATE_SUBMITTED), ...rest });
+}
+
+const DONE = TaskState.TASK_STATE_COMPLETED;
+
+describe('an executor written for the stock SDK, published', () => {
+  let node: A2aNode;
+
+  afterEach(() => node.stop());
+
+  async function send(agent: Agent, body: object = userMessage('go')): Promise<WireTask> {
+    node = await startA2aNode({ agents: [agent] });
+    return (await ask(node, '/message:send', { body })).json.task;
+  }
+
+  it('X5 gets its chunks joined, its status heard and its end kept', async () => {
+    const task = await send(
+      agentOf((bus, context) => {
+        bus.publish(initialTask(context));
+        bus.publish(update(context, TaskState.TASK_STATE_WORKING, 'on my way'));
+        for (let i = 0; i < 50; i += 1) bus.publish(artifact(context, [text(`${i} `)], { append: i > 0 }));
+        bus.publish(update(context, DONE, 'there it is'));
+      }),
+    );
+    expect(task.status).toMatchObject({
+      state: 'TASK_STATE_COMPLETED',
+      message: { parts: [{ text: 'there it is' }] },
+    });
+    expect(task.artifacts.map(({ parts }) => parts)).toEqual([
+      [{ text: Array.from({ length: 50 }, (_, i) => `${i} `).join('') }],
+    ]);
+    expect(task.history.map(({ parts }) => parts[0]?.text)).toEqual(['go', 'on my way', 'there it is']);
+  });
+
+  it('keeps names, files and the order of mixed pieces', async () => {
+    const png: Part = {
+      content: { $case: 'raw', value: Buffer.from('png') },
+      metadata: undefined,
+      filename: 'p.png',
+      mediaType: 'image/png',
+    };
+    const task = await send(
+      agentOf((bus, context) => {
+        bus.publish(artifact(context, [text('one ')], { name: 'report.md', description: 'A report.' }));
+        bus.publish(artifact(context, [text('two')], { append: true }));
+        bus.publish(artifact(context, [png], { append: true }));
+        bus.publish(artifact(context, [text('three')], { append: true }));
+        bus.publish(update(context, DONE));
+      }),
+    );
+    expect(task.artifacts).toMatchObject([
+      {
+        name: 'report.md',
+        description: 'A report.',
+        parts: [
+          { text: 'one two' },
+          { raw: 'cG5n', filename: 'p.png', mediaType: 'image/png' },
+          { text: 'three' },
+        ],
+      },
+    ]);
+  });
+
+  it('may answer with a message instead of a task', async () => {
+    const task = await send(agentOf((bus) => bus.publish(AgentEvent.message(agentMessage('just this')))));
+    expect(task.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(task.artifacts).toMatchObject([{ artifactId: 'answer', parts: [{ text: 'just this' }] }]);
+  });
+
+  it('is heard no more after the state that ended it', async () => {
+    const task = await send(
+      agentOf((bus, context) => {
+        bus.publish(update(context, DONE));
+        bus.publish(artifact(context, [text('too late')]));
+        bus.publish(update(context, TaskState.TASK_STATE_FAILED));
+      }),
+    );
+    expect(task.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(task).not.toHaveProperty('artifacts');
+  });
+
+  it('fails when it publishes nothing, when it stops in the middle, and when it throws; its words stay in the log', async () => {
+    const logger = new RecordingLogger();
+    const ways: readonly [Execute, string][] = [
+      [() => {}, 'the agent stopped without a result'],
+      [
+        (bus, context) => bus.publish(update(context, TaskState.TASK_STATE_WORKING)),
+        'the agent stopped without a result',
+      ],
+      [() => Promise.reject(new Error('password hunter2')), 'internal error; the server log says more'],
+    ];
+    for (const [execute, words] of ways) {
+      node = await startA2aNode({ agents: [agentOf(execute)], logger });
+      const { task } = (await ask(node, '/message:send', { body: userMessage('go') })).json;
+      expect(task.status).toMatchObject({
+        state: 'TASK_STATE_FAILED',
+        message: { parts: [{ text: words }] },
+      });
+      await node.stop();
+    }
+    expect(logger.lines.some((line) => line.includes('hunter2'))).toBe(true);
+    node = await startA2aNode({ agents: [agentOf(() => {})] });
+  });
+
+  it('cannot say "canceled" by itself', async () => {
+    const task = await send(
+      agentOf((bus, context) => bus.publish(update(context, TaskState.TASK_STATE_CANCELED, 'no time'))),
+    );
+    expect(task.status).toMatchObject({
+      state: 'TASK_STATE_FAILED',
+      message: { parts: [{ text: 'no time' }] },
+    });
+  });
+
+  it('is told of a cancel, and the task ends as canceled', async () => {
+    const told: string[] = [];
+    let stop = (): void => {};
+    const agent = agentOf(
+      () => new Promise<void>((resolve) => (stop = resolve)),
+      async (taskId) => {
+        told.push(taskId);
+        stop();
+      },
+    );
+    const task = await send(agent, { ...userMessage('go'), configuration: { returnImmediately: true } });
+    await taskIn(node, task.id, 'working');
+    expect((await rpc(node, 'CancelTask', { id: task.id })).json.result.status.state).toBe(
+      'TASK_STATE_CANCELED',
+    );
+    expect(told).toEqual([task.id]);
+  });
+
+  it('gets a second turn with the task that goes on', async () => {
+    const seen: (readonly string[] | undefined)[] = [];
+    const agent = agentOf((bus, context) => {
+      seen.push(
+        context.task?.history.map(({ parts }) =>
+          parts[0]?.content?.$case === 'text' ? parts[0].content.value : '',
+        ),
+      );
+      const words = context.userMessage.parts[0]?.content?.value as string;
+      bus.publish(
+        words === 'go'
+          ? update(context, TaskState.TASK_STATE_INPUT_REQUIRED, 'where?')
+          : update(context, DONE),
+      );
+    });
+    const asked = await send(agent);
+    expect(asked.status).toMatchObject({
+      state: 'TASK_STATE_INPUT_REQUIRED',
+      message: { parts: [{ text: 'where?' }] },
+    });
+    const answered = (await ask(node, '/message:send', { body: userMessage('there', { taskId: asked.id }) }))
+      .json.task;
+    expect(answered.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(seen).toEqual([undefined, ['go', 'there']]);
+  });
+
+  it('has a log: its stream is replayed from a cursor', async () => {
+    const task = await send(
+      agentOf((bus, context) => {
+        bus.publish(artifact(context, [text('kept')]));
+        bus.publish(update(context, DONE));
+      }),
+    );
+    const replay = await ask(node, `/tasks/${task.id}:subscribe`, { headers: { 'Last-Event-ID': '1' } });
+    const texts = sseEvents(replay.text).flatMap(({ data }) =>
+      'artifactUpdate' in data ? data.artifactUpdate.artifact.parts : [],
+    );
+    expect(texts).toEqual([{ text: 'kept' }]);
+  });
+});
+
+describe('an executor whose process died in the middle', () => {
+  const half: Execute = (bus, context) => {
+    bus.publish(artifact(context, [text('half ')], { append: true }));
+    bus.publish(artifact(context, [text('whole')], { append: true }));
+    bus.publish(update(context, DONE));
+  };
+
+  async function crashed(agent: Agent): Promise<MemoryRun> {
+    const run = MemoryRun.of('stock', 'go');
+    await run.perform(agent);
+    const cut = run.events.findIndex(({ body }) => body.type === 'text-delta') + 1;
+    return run.resumed(cut);
+  }
+
+  function replacements(run: MemoryRun): readonly boolean[] {
+    return run.events.flatMap(({ body }) => (body.type === 'text-delta' ? [body.replace] : []));
+  }
+
+  it('runs again, and starts its artifacts again', async () => {
+    const run = await crashed(agentOf(half));
+    expect(await run.perform(agentOf(half))).toEqual({ state: 'completed' });
+    expect(replacements(run)).toEqual([false, true, false]);
+  });
+
+  it('goes on with the artifacts of earlier turns when nothing was cut off', async () => {
+    const first = MemoryRun.of('stock', 'go');
+    await first.perform(agentOf(half));
+    const second = first.followedBy('more');
+    await second.perform(agentOf(half));
+    expect(replacements(second)).toEqual([false, false, false, false]);
+  });
+
+  it('ends as failed when it must not happen twice', async () => {
+    const execute = { calls: 0 };
+    const executor: AgentExecutor = {
+      execute: async () => void (execute.calls += 1),
+      cancelTask: async () => {},
+    };
+    const once = fromAgentExecutor({ executor, profile: PROFILE, recover: 'fail' });
+    const run = await crashed(agentOf(half));
+    expect(await run.perform(once)).toMatchObject({ state: 'failed', reason: 'interrupted' });
+    expect(execute.calls).toBe(0);
+    expect(textOf(run.inputs.at(-1)!.message.parts)).toBe('go');
+  });
+});
