@@ -11,7 +11,7 @@ import type { Activity, Grant } from '../../core/task.js';
 export const EXTENSIONS = {
   /** Who wrote an event, message or artifact, and what they do: `{ author, activity? }`. */
   author: 'urn:lango:a2a:author:v1',
-  /** `{ seq }` on each event; `{ after }` in the metadata of a subscription replays from there. */
+  /** `{ seq }` on each event; a subscription with the header `Last-Event-ID: seq` replays from there. */
   cursor: 'urn:lango:a2a:cursor:v1',
   /** On a message that delegates: who delegated to whom, and what is left: `{ parentTaskId, …grant }`. */
   chain: 'urn:lango:a2a:chain:v1',
@@ -20,6 +20,8 @@ export const EXTENSIONS = {
   /** Tokens of the task and all below it, on the closing status: `{ input, output, cached }`. */
   usage: 'urn:lango:a2a:usage:v1',
 } as const;
+
+const MAX_ID_LENGTH = 256;
 
 export interface AuthorMark {
   readonly author: string;
@@ -36,12 +38,6 @@ export function authorIn(metadata: unknown): AuthorMark | undefined {
   if (typeof mark?.['author'] !== 'string' || mark['author'] === '') return undefined;
   const activity = parseActivity(mark['activity']);
   return { author: mark['author'], ...(activity ? { activity } : {}) };
-}
-
-/** The cursor a subscriber names: the `seq` of the last event it saw. */
-export function cursorAfterIn(metadata: unknown): number | undefined {
-  const after = extensionIn(metadata, EXTENSIONS.cursor)?.['after'];
-  return isCount(after) ? after : undefined;
 }
 
 export function cursorMetadata(seq: number): JsonObject {
@@ -67,7 +63,7 @@ export function chainIn(metadata: unknown): ChainMark {
   const mark = extensionIn(metadata, EXTENSIONS.chain) ?? {};
   const { parentTaskId, chain, depth, deadline, tokens, tools } = mark;
   return {
-    parentTaskId: typeof parentTaskId === 'string' && parentTaskId !== '' ? parentTaskId : undefined,
+    parentTaskId: isId(parentTaskId) ? parentTaskId : undefined,
     grant: {
       ...(isTexts(chain) ? { chain } : {}),
       ...(isWhole(depth) ? { depth } : {}),
@@ -135,6 +131,10 @@ const STATES: readonly unknown[] = [
 
 function isState(value: unknown): value is EndState {
   return STATES.includes(value);
+}
+
+function isId(value: unknown): value is string {
+  return isText(value) && value !== '' && value.length <= MAX_ID_LENGTH;
 }
 
 function isText(value: unknown): value is string {
