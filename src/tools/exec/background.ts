@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { LangoError } from '../../core/errors.js';
+import type { Scope } from '../../core/task.js';
+import type { Ending, Process } from './process.js';
+
+/** A command that goes on after the call that started it. */
+export interface Handle {
+  readonly id: string;
+  readonly command: string;
+  readonly process: Process;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Undefined while it runs. */
+  readonly end: (Ending & { readonly at: number }) | undefined;
+}
+
+type Entry = { -readonly [Key in keyof Handle]: Handle[Key] } & { readonly scope: Scope };
+
+const RUNNING_PER_OWNER = 8;
+const RUNNING_IN_ALL = 64;
+/** Ended ones whose output can still be read; the oldest goes first. */
+const ENDED_PER_OWNER = 8;
+const ENDED_IN_ALL = 64;
+
+/**
+ * The long-running commands of this process's life, by handle. They are kept in memory only: after a
+ * restart the commands are gone and so are the handles.
+ */
+export class Background {
+  private readonly entries = new Map<string, Entry>();
+  private readonly starting = new Set<{ readonly scope: Scope }>();
+
+  /** Rejects with `too-many` when the owner, or all owners together, run as many as they may. */
+  async start(scope: Scope, command: string, launch: () => Promise<Process>): Promise<Handle> {
+    this.assertRoom(scope);
+    const place = { scope };
+    this.starting.add(place);
+    try {
+      const process = await launch();
+      return this.add({ id: randomBytes(4).toString('hex'), command, process, scope });
+    } finally {
+      this.starting.delete(place);
+    }
+  }
+
+  /** The owner's, oldest first. */
+  list(scope: Scope): readonly Handle[] {
+    return this.entriesOf(scope);
+  }
+
+  /** Throws `not-found`, also for a handle of somebody else. */
+  require(scope: Scope, id: string): Handle {
+    const found = this.entriesOf(scope).find((entry) => entry.id === id);
+    if (found !== undefined) return found;
+    throw new LangoError(
+      'not-found',
+      `id: there is no process "${id}"; exec_status without an id lists those there are. Processes end when the server restarts.`,
+    );
+  }
+
+  private assertRoom(scope: Scope): void {
+    const running = [...this.entries.values()].filter(({ end }) => end === undefined);
+    const taken = [...running, ...this.starting];
+    const own = taken.filter((entry) => isOf(entry, scope));
+    if (own.length < RUNNING_PER_OWNER && taken.length < RUNNING_IN_ALL) return;
+    throw new LangoError(
+      'too-many',
+      `There are ${own.length} processes of yours running, as many as there may be; stop one with exec_stop first.`,
+    );
+  }
+
+  private add(started: Pick<Entry, 'id' | 'command' | 'process' | 'scope'>): Handle {
+    const entry: Entry = { ...started, startedAt: Date.now(), end: undefined };
+    this.entries.set(entry.id, entry);
+    entry.process.ended.then(
+      (ending) => this.finish(entry, ending),
+      () => this.entries.delete(entry.id),
+    );
+    return entry;
+  }
+
+  private finish(entry: Entry, ending: Ending): void {
+    entry.end = { ...ending, at: Date.now() };
+    this.dropOldest(this.entriesOf(entry.scope), ENDED_PER_OWNER);
+    this.dropOldest([...this.entries.values()], ENDED_IN_ALL);
+  }
+
+  private dropOldest(entries: readonly Entry[], max: number): void {
+    const ended = entries.filter(({ end }) => end !== undefined);
+    for (const { id } of ended.slice(0, -max)) this.entries.delete(id);
+  }
+
+  private entriesOf(scope: Scope): readonly Entry[] {
+    return [...this.entries.values()].filter((entry) => isOf(entry, scope));
+  }
+}
+
+function isOf({ scope }: Pick<Entry, 'scope'>, { tenant, owner }: Scope): boolean {
+  return scope.tenant === tenant && scope.owner === owner;
+}

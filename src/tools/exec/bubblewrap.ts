@@ -1,0 +1,122 @@
+import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
+import { LangoError } from '../../core/errors.js';
+import type { Door } from './door.js';
+import type { Account } from './account.js';
+import { limitedShell, type Sandbox, type ShellCommand } from './launch.js';
+
+/** What stands at `path` in the sandbox: the host's `source`, read-only, or a symbolic link to it. */
+interface Entry {
+  readonly kind: 'file' | 'link';
+  readonly source: string;
+  readonly path: string;
+}
+
+/** A folder that is the commands' own to write: the host's `source`, at `path` in the sandbox. */
+interface Bind {
+  readonly source: string;
+  readonly path: string;
+}
+
+const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+const ETC = [
+  '/etc/alternatives',
+  '/etc/ca-certificates',
+  '/etc/ld.so.cache',
+  '/etc/ld.so.conf',
+  '/etc/ld.so.conf.d',
+  '/etc/localtime',
+  '/etc/mime.types',
+  '/etc/pki/tls/certs',
+  '/etc/ssl/certs',
+  '/etc/ssl/openssl.cnf',
+];
+const ETC_NETWORK = [
+  '/etc/hosts',
+  '/etc/nsswitch.conf',
+  '/etc/protocols',
+  '/etc/resolv.conf',
+  '/etc/services',
+];
+
+const ARGUMENTS_FD = '3';
+const PASSWD_FD = '4';
+const GROUP_FD = '5';
+
+/**
+ * Commands in bubblewrap: namespaces of their own, no capabilities, no way to gain any, a read-only tree
+ * with the system's programs and nothing of the host's data, and the workspace at its usual path.
+ */
+export function bubblewrap(bwrap: string, { uid, gid, roots }: Account, door?: Door): Sandbox {
+  const offline = readTree(ETC);
+  const online = readTree([...ETC, ...ETC_NETWORK]);
+  const binds = roots.map((path, index) => ({ path, source: door?.rootAt(index) ?? path }));
+  return {
+    summary: `bubblewrap, ${door === undefined ? '' : 'stepping down from root to '}uid ${uid}`,
+    launch(command, network) {
+      const tree = network ? online : offline;
+      const shell = limitedShell(command, command.limits.processes);
+      const [file, ...args] = [...(door?.prefix ?? []), bwrap, '--args', ARGUMENTS_FD, '--', ...shell];
+      return {
+        file: file!,
+        args,
+        // What runs with the server's rights is given nothing that the model chose, such as LD_PRELOAD.
+        env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
+        cwd: '/',
+        feeds: [
+          joinArguments(sandboxArguments({ command, binds, tree, network })),
+          `lango:x:${uid}:${gid}::/tmp:/bin/sh\n`,
+          `lango:x:${gid}:\n`,
+        ],
+        contained: true,
+      };
+    },
+  };
+}
+
+function readTree(etc: readonly string[]): readonly Entry[] {
+  const present = [...SYSTEM_LINKS, ...etc].filter((path) => existsSync(path));
+  return [{ kind: 'file', source: '/usr', path: '/usr' }, ...present.map(readEntry)];
+}
+
+function readEntry(path: string): Entry {
+  const isSystemLink = SYSTEM_LINKS.includes(path) && lstatSync(path).isSymbolicLink();
+  if (isSystemLink) return { kind: 'link', source: readlinkSync(path), path };
+  return { kind: 'file', source: realpathSync(path), path };
+}
+
+interface SandboxContent {
+  readonly command: ShellCommand;
+  readonly binds: readonly Bind[];
+  readonly tree: readonly Entry[];
+  readonly network: boolean;
+}
+
+/** Handed over on a descriptor, so that no list of processes shows the environment. */
+function sandboxArguments({ command, binds, tree, network }: SandboxContent): string[] {
+  const memory = ['--perms', '1777', '--size', String(command.limits.memoryMb * 1024 * 1024)];
+  return [
+    ...['--die-with-parent', '--unshare-user', '--disable-userns', '--unshare-pid', '--unshare-ipc'],
+    ...['--unshare-uts', '--unshare-cgroup-try', ...(network ? [] : ['--unshare-net'])],
+    ...['--cap-drop', 'ALL', '--hostname', 'lango'],
+    ...[...memory, '--tmpfs', '/tmp'],
+    ...tree.flatMap(({ kind, source, path }) => [kind === 'link' ? '--symlink' : '--ro-bind', source, path]),
+    ...['--perms', '0444', '--ro-bind-data', PASSWD_FD, '/etc/passwd'],
+    ...['--perms', '0444', '--ro-bind-data', GROUP_FD, '/etc/group'],
+    ...['--proc', '/proc', '--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
+    ...inOrder(binds).flatMap(({ source, path }) => ['--bind', source, path]),
+    ...['--remount-ro', '/dev', '--remount-ro', '/'],
+    ...['--clearenv', ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value])],
+    ...['--chdir', command.cwd],
+  ];
+}
+
+/** A NUL inside an argument would begin another one: another mount, say. */
+function joinArguments(args: readonly string[]): string {
+  if (args.every((arg) => !arg.includes('\0'))) return args.join('\0');
+  throw new LangoError('invalid-input', 'env, cwd: a NUL character cannot stand in a variable or a path.');
+}
+
+/** An outer folder before one inside it. */
+function inOrder(binds: readonly Bind[]): readonly Bind[] {
+  return [...binds].sort((a, b) => a.path.length - b.path.length);
+}

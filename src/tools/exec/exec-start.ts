@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { Background } from './background.js';
+import type { ExecOptions } from './options.js';
+import { COMMAND_FIELDS, type Runner } from './runner.js';
+
+const START_TIME_MS = 15_000;
+
+const schema = z.strictObject(COMMAND_FIELDS);
+
+export function execStartTool(runner: Runner, background: Background, { sandbox }: ExecOptions): Tool {
+  return defineTool({
+    name: 'exec_start',
+    description:
+      'Starts a shell command that goes on running (a server, a watcher, a long build) and answers at once with ' +
+      'its id, for exec_status, exec_output and exec_stop. It ends when the server ends.',
+    schema,
+    effect: 'unsafe',
+    danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
+    timeoutMs: () => START_TIME_MS,
+    examples: [{ text: 'start {command} in the background' }, { text: 'run {command} in the background' }],
+    async execute(input, context) {
+      context.signal.throwIfAborted();
+      const { id, command } = await background.start(context, input.command, () => runner.start(input));
+      return { content: { id, command, state: 'running' } };
+    },
+  });
+}

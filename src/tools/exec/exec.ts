@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
+import type { ExecOptions } from './options.js';
+import type { Process } from './process.js';
+import { COMMAND_FIELDS, type Runner } from './runner.js';
+
+/** The loop's own limit is a second line: this tool stops the command itself and reports what it wrote. */
+const TIMEOUT_MARGIN_MS = 10_000;
+/** 128 and SIGXCPU. */
+const CPU_LIMIT_EXIT_CODE = 152;
+
+const schema = z.strictObject({
+  ...COMMAND_FIELDS,
+  timeoutSeconds: z
+    .number()
+    .positive()
+    .optional()
+    .describe('Stop the command after this time; capped by the server, whose limit is the default'),
+});
+
+export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool {
+  const seconds = (input: z.infer<typeof schema>) =>
+    Math.min(input.timeoutSeconds ?? limits.timeoutSeconds, limits.timeoutSeconds);
+  return defineTool({
+    name: 'exec',
+    description:
+      'Runs a shell command in the workspace and waits for it. Answers with its exit code, stdout and stderr. ' +
+      'For a command that should go on running use exec_start. There is no terminal and no input.',
+    schema,
+    effect: 'unsafe',
+    danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
+    timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
+    examples: [{ text: 'run {command}' }, { text: 'execute {command}' }, { text: 'run {command} in {cwd}' }],
+    async execute(input, context) {
+      context.signal.throwIfAborted();
+      const child = await runner.start(input);
+      const timeoutSeconds = seconds(input);
+      const { exitCode, isTimeout } = await waitFor(child, timeoutSeconds, context);
+      const notes = [
+        ...(isTimeout ? [`stopped after its time limit of ${timeoutSeconds} s`] : []),
+        ...(exitCode === CPU_LIMIT_EXIT_CODE
+          ? [`stopped by the limit of ${limits.cpuSeconds} s CPU time`]
+          : []),
+      ];
+      return {
+        content: { exitCode, ...output(child), ...(notes.length === 0 ? {} : { note: notes.join('; ') }) },
+        // A model takes a failure more surely from the flag than from a number; the content is all there.
+        isError: exitCode !== 0 || isTimeout,
+      };
+    },
+  });
+}
+
+/** Resolves when nothing of the command runs any more. Rejects with the signal's reason after it aborted. */
+async function waitFor(child: Process, timeoutSeconds: number, { signal }: ToolContext) {
+  let isTimeout = false;
+  const stop = () => void child.stop();
+  const timer = setTimeout(() => {
+    isTimeout = true;
+    stop();
+  }, timeoutSeconds * 1000);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    const { exitCode } = await child.ended;
+    signal.throwIfAborted();
+    return { exitCode, isTimeout };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function output({ stdout, stderr }: Process): { stdout: string; stderr: string } {
+  const advice = 'write it to a file and read that in parts';
+  return { stdout: stdout.text(advice), stderr: stderr.text(advice) };
+}

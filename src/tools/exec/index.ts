@@ -1,0 +1,39 @@
+import type { Tool } from '../../core/tool.js';
+import { Background } from './background.js';
+import { execOutputTool } from './exec-output.js';
+import { execStartTool } from './exec-start.js';
+import { execStatusTool } from './exec-status.js';
+import { execStopTool } from './exec-stop.js';
+import { execTool } from './exec.js';
+import type { ExecOptions } from './options.js';
+import { Runner } from './runner.js';
+
+export type { ExecLimits, Sandbox } from './launch.js';
+export type { ExecOptions } from './options.js';
+export { findSandbox, type SandboxFinding, type SandboxSearch } from './sandbox.js';
+
+/** The family that runs commands. */
+export interface Exec {
+  readonly tools: readonly Tool[];
+  /** Ends every command that still runs and refuses new ones; resolves when none is left. */
+  close(): Promise<void>;
+}
+
+/**
+ * Commands in the workspace. In the sandbox they also die with a server that is killed; without one only
+ * with a server that ends by itself.
+ */
+export function createExec(options: ExecOptions): Exec {
+  const runner = new Runner(options);
+  const background = new Background();
+  return {
+    tools: [
+      execTool(runner, options),
+      execStartTool(runner, background, options),
+      execStatusTool(background),
+      execOutputTool(background, options),
+      execStopTool(background),
+    ],
+    close: () => runner.close(),
+  };
+}

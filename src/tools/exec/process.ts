@@ -1,0 +1,124 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import { LangoError } from '../../core/errors.js';
+import { Capture } from './capture.js';
+import { withDescriptors } from './descriptors.js';
+import type { Launch } from './launch.js';
+import { killMarked, MARK_VARIABLE } from './strays.js';
+
+/** A running program with everything it started. */
+export interface Process {
+  readonly stdout: Capture;
+  readonly stderr: Capture;
+  /** Resolves when nothing of it runs any more. Rejects with `unavailable` when it could not be started. */
+  readonly ended: Promise<Ending>;
+  /** Ends all of it and resolves like `ended`. A contained one dies at once, else it has 2 s after SIGTERM. */
+  stop(): Promise<Ending>;
+  /** Sends SIGKILL without waiting: for a process that is about to exit. */
+  killNow(): void;
+}
+
+export interface Ending {
+  /** 128 plus the signal's number for a program that a signal ended. */
+  readonly exitCode: number;
+}
+
+const TERM_GRACE_MS = 2_000;
+/** How long a pipe may stay open after its program ended: somebody who escaped may hold it. */
+const PIPE_GRACE_MS = 1_000;
+/** Past its limit an output is read at 64 KiB per pause, so that `yes` costs no whole core. */
+const READ_PAUSE_MS = 5;
+
+/**
+ * Starts a program in a session of its own, with stdin closed. Its output is read to the end whatever
+ * its size and kept in bounded memory.
+ */
+export function startProcess(launch: Launch, outputBytes: number): Process {
+  const stdout = new Capture(outputBytes);
+  const stderr = new Capture(outputBytes);
+  const mark = launch.contained ? undefined : randomBytes(12).toString('hex');
+  const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
+  const child = withDescriptors(launch.feeds.length, (stdio) =>
+    spawn(launch.file, launch.args, { cwd: launch.cwd, env, stdio, detached: true }),
+  );
+  feed(child, launch.feeds);
+  read(child.stdout!, stdout);
+  read(child.stderr!, stderr);
+  const ended = waitForEnd(child, mark);
+  ended.catch(() => undefined);
+  const killNow = () => signalGroup(child, 'SIGKILL');
+  return {
+    stdout,
+    stderr,
+    ended,
+    killNow,
+    stop: () => stopProcess({ child, ended, contained: launch.contained }),
+  };
+}
+
+function feed(child: ChildProcess, feeds: readonly string[]): void {
+  feeds.forEach((text, index) => {
+    const stream = child.stdio[3 + index] as Writable;
+    stream.on('error', () => undefined); // It ended before it had read: `ended` tells.
+    stream.end(text);
+  });
+}
+
+function read(stream: Readable, capture: Capture): void {
+  stream.on('error', () => undefined);
+  stream.on('data', (chunk: Buffer) => {
+    capture.append(chunk);
+    if (!capture.isCut) return;
+    stream.pause();
+    setTimeout(() => stream.resume(), READ_PAUSE_MS);
+  });
+}
+
+async function waitForEnd(child: ChildProcess, mark: string | undefined): Promise<Ending> {
+  const closed = once(child, 'close');
+  closed.catch(() => undefined);
+  const [code, signal] = (await once(child, 'exit').catch((error: unknown) => {
+    throw new LangoError('unavailable', 'The command could not be started.', { cause: error });
+  })) as [number | null, NodeJS.Signals | null];
+  signalGroup(child, 'SIGKILL');
+  if (mark !== undefined) await killMarked(mark);
+  const timeout = new AbortController();
+  await Promise.race([
+    closed,
+    wait(PIPE_GRACE_MS, undefined, { signal: timeout.signal }).catch(() => undefined),
+  ]);
+  timeout.abort();
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  return { exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) };
+}
+
+interface Stoppable {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ending>;
+  readonly contained: boolean;
+}
+
+async function stopProcess({ child, ended, contained }: Stoppable): Promise<Ending> {
+  if (!contained) {
+    signalGroup(child, 'SIGTERM');
+    const timeout = new AbortController();
+    const grace = wait(TERM_GRACE_MS, undefined, { signal: timeout.signal }).catch(() => undefined);
+    await Promise.race([ended, grace]).finally(() => timeout.abort());
+  }
+  signalGroup(child, 'SIGKILL');
+  return ended;
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The group is empty: what was asked for.
+  }
+}

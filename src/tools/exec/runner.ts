@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import { openLaunch, type ShellCommand } from './launch.js';
+import type { ExecOptions } from './options.js';
+import { startProcess, type Process } from './process.js';
+
+/** A kernel takes 128 KiB as one argument; a character is at most 3 bytes here. */
+const COMMAND_MAX_LENGTH = 40_000;
+const VARIABLES_MAX = 64;
+
+/** The part of the input that `exec` and `exec_start` share. */
+export const COMMAND_FIELDS = {
+  command: z
+    .string()
+    .min(1)
+    .max(COMMAND_MAX_LENGTH)
+    .regex(/^[^\0]*$/, 'must not hold a NUL character')
+    .describe('A shell command line, such as "ls -l | sort"'),
+  cwd: z
+    .string()
+    .max(4096)
+    .regex(/^[^\0]*$/, 'must not hold a NUL character')
+    .optional()
+    .describe('The folder to run in, relative to the workspace; the workspace itself by default'),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name of letters, digits and _'),
+      z
+        .string()
+        .max(COMMAND_MAX_LENGTH)
+        .regex(/^[^\0]*$/, 'must not hold a NUL character'),
+    )
+    .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX} variables`)
+    .optional()
+    .describe('Further environment variables, by name'),
+};
+
+export interface CommandInput {
+  readonly command: string;
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Starts commands and knows all that run, so that none outlives the server. */
+export class Runner {
+  private readonly running = new Set<Process>();
+  private readonly shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
+  private readonly killAll = () => this.running.forEach((child) => child.killNow());
+  private isClosed = false;
+
+  constructor(private readonly options: ExecOptions) {
+    process.on('exit', this.killAll);
+  }
+
+  /** Rejects with `invalid-input` for a folder outside the roots, with `unavailable` after `close`. */
+  async start(input: CommandInput): Promise<Process> {
+    const cwd = await this.resolveFolder(input.cwd ?? '.');
+    const { limits, network, sandbox } = this.options;
+    const command: ShellCommand = {
+      shell: this.shell,
+      command: input.command,
+      cwd,
+      env: { ...(await this.environment()), ...input.env },
+      limits,
+    };
+    if (this.isClosed)
+      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
+    const child = startProcess(sandbox?.launch(command, network) ?? openLaunch(command), limits.outputBytes);
+    this.running.add(child);
+    const forget = () => this.running.delete(child);
+    child.ended.then(forget, forget);
+    return child;
+  }
+
+  /** Ends everything that runs; resolves when nothing does. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await Promise.allSettled([...this.running].map((child) => child.stop()));
+    process.off('exit', this.killAll);
+  }
+
+  private async resolveFolder(given: string): Promise<string> {
+    const roots = await this.realRoots();
+    const folder = await realpath(resolve(roots[0] ?? '/', given)).catch(() => undefined);
+    const isInside = roots.some((root) => folder === root || folder?.startsWith(root + sep));
+    if (folder === undefined || !isInside || !(await stat(folder)).isDirectory()) {
+      const advice = 'give a folder inside it, relative to it, such as "."';
+      throw new LangoError('invalid-input', `cwd: "${given}" is not a folder of the workspace; ${advice}.`);
+    }
+    return folder;
+  }
+
+  private realRoots(): Promise<string[]> {
+    return Promise.all(this.options.roots.map((root) => realpath(root))).catch((cause: unknown) => {
+      throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
+    });
+  }
+
+  private async environment(): Promise<Record<string, string>> {
+    const { environment, envAllow } = this.options;
+    const [home = '/'] = await this.realRoots();
+    const allowed = envAllow.flatMap((name) => {
+      const value = environment[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      HOME: home,
+      LANG: 'C.UTF-8',
+      TERM: 'dumb',
+      TMPDIR: '/tmp',
+      ...Object.fromEntries(allowed),
+    };
+  }
+}

@@ -1,0 +1,100 @@
+import { errorText, LangoError } from '../../core/errors.js';
+import { prepareAccount } from './account.js';
+import { bubblewrap } from './bubblewrap.js';
+import { openDoor } from './door.js';
+import type { ExecLimits, Sandbox } from './launch.js';
+import { startProcess } from './process.js';
+import { findProgram } from './programs.js';
+
+export interface SandboxSearch {
+  /** `auto` uses one where there is one; `required` rejects with `unavailable` when there is none. */
+  readonly mode: 'auto' | 'off' | 'required';
+  /** The workspace roots, absolute and existing. */
+  readonly roots: readonly string[];
+}
+
+export interface SandboxFinding {
+  readonly sandbox?: Sandbox;
+  /** Why there is none and what to do about it: one or two sentences. */
+  readonly reason?: string;
+}
+
+/** Small, and enough for a shell with a few commands. */
+const PROBE_LIMITS: ExecLimits = {
+  timeoutSeconds: 10,
+  cpuSeconds: 5,
+  memoryMb: 64,
+  processes: 16,
+  outputBytes: 4096,
+};
+
+/** Fails unless it runs without privileges. */
+const PROBE = `test "$(id -u)" != 0 || { echo "the command runs as root"; exit 1; }
+grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status || { echo "the command has capabilities"; exit 1; }
+test -w . || { echo "the account that commands run as (uid $(id -u)) cannot write to the workspace $PWD"; exit 1; }`;
+
+/**
+ * Looks for a sandbox by running a command in it. As root it may hand an empty workspace root to the
+ * unprivileged account that commands run as.
+ */
+export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding> {
+  if (search.mode === 'off') return { reason: 'The sandbox is switched off in the configuration.' };
+  try {
+    return { sandbox: await openSandbox(search.roots) };
+  } catch (error) {
+    const reason = errorText(error);
+    if (search.mode === 'auto') return { reason };
+    throw new LangoError('unavailable', `Commands must run in a sandbox and there is none. ${reason}`, {
+      cause: error,
+    });
+  }
+}
+
+async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
+  if (process.platform !== 'linux') {
+    throw new LangoError(
+      'unavailable',
+      `There is no sandbox for ${process.platform}: run the server on Linux.`,
+    );
+  }
+  const bwrap = await findProgram('bwrap');
+  if (bwrap === undefined) {
+    const advice = 'apt install bubblewrap (dnf, apk and pacman know it by the same name)';
+    throw new LangoError('unavailable', `bubblewrap is not installed: ${advice}.`);
+  }
+  const account = await prepareAccount(roots);
+  const isRoot = process.getuid?.() === 0;
+  const sandbox = bubblewrap(bwrap, account, isRoot ? await openDoor(account) : undefined);
+  for (const root of account.roots) await probe(sandbox, root);
+  return sandbox;
+}
+
+async function probe(sandbox: Sandbox, root: string): Promise<void> {
+  const command = { shell: '/bin/sh', command: PROBE, cwd: root, env: {}, limits: PROBE_LIMITS };
+  const launch = sandbox.launch(command, false);
+  const child = startProcess(launch, PROBE_LIMITS.outputBytes);
+  const timer = setTimeout(() => void child.stop(), PROBE_LIMITS.timeoutSeconds * 1000);
+  const { exitCode } = await child.ended.finally(() => clearTimeout(timer));
+  if (exitCode === 0) return;
+  const said = [child.stderr, child.stdout]
+    .map((output) => output.text('').trim())
+    .join(' ')
+    .trim();
+  throw new LangoError('unavailable', `The sandbox does not work here: ${advise(said)}`);
+}
+
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    /new namespace|uid map|clone|unshare|user namespaces/i,
+    'allow user namespaces (sysctl user.max_user_namespaces; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container seccomp=unconfined)',
+  ],
+  [/mount proc/i, 'let the container mount /proc (docker: --security-opt systempaths=unconfined)'],
+  [/unknown option/i, 'install bubblewrap 0.8 or newer'],
+  [/cannot write/i, 'give that account the folder with chown -R'],
+];
+
+function advise(said: string): string {
+  const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
+  const problem = said === '' ? 'the probe ended without a word' : said;
+  return advice === undefined ? `${problem}.` : `${problem}. To get it: ${advice}.`;
+}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../src/core/json.js';
+import { callerOf } from '../call.js';
+import { describeSandboxed, openStage, processesWith, sleepMark, until } from './setup.js';
+
+const MODES = [
+  ['in the sandbox', 'required', describeSandboxed],
+  ['without a sandbox', 'off', describe],
+] as const;
+
+for (const [title, mode, describeMode] of MODES) {
+  describeMode(`a long-running command ${title}`, () => {
+    it('is started, watched, read in parts and stopped', async () => {
+      const { exec, close } = await openStage(mode);
+      const call = async (name: string, input: object) =>
+        (await callerOf(exec.tools)(name, input)).content as JsonObject;
+      const mark = sleepMark();
+      const { id } = await call('exec_start', {
+        command: `echo one; echo two; echo bad >&2; sleep ${mark} & wait`,
+      });
+      await until(async () => (await call('exec_status', { id })).stderrBytes === 4);
+      expect(await call('exec_status', {})).toMatchObject([{ id, state: 'running', stdoutBytes: 8 }]);
+      const first = await call('exec_output', { id, limit: 4 });
+      expect(first).toEqual({ stdout: 'one\n', nextOffset: 4, totalBytes: 8, state: 'running' });
+      expect(await call('exec_output', { id, offset: 4 })).toMatchObject({ stdout: 'two\n', nextOffset: 8 });
+      expect(await call('exec_output', { id, offset: 99 })).toMatchObject({ stdout: '', nextOffset: 8 });
+      expect(await call('exec_output', { id, stream: 'stderr' })).toMatchObject({ stderr: 'bad\n' });
+      expect(await call('exec_stop', { id })).toMatchObject({ id, state: 'ended' });
+      expect(await processesWith(mark)).toEqual([]);
+      expect(await call('exec_stop', { id })).toMatchObject({ id, state: 'ended' });
+      expect(await call('exec_output', { id })).toMatchObject({ stdout: 'one\ntwo\n', state: 'ended' });
+      await close();
+    });
+
+    it('is ended by close', async () => {
+      const { exec, close } = await openStage(mode);
+      const mark = sleepMark();
+      await callerOf(exec.tools)('exec_start', { command: `setsid sleep ${mark}; true` });
+      await until(async () => (await processesWith(mark)).length > 0);
+      await close();
+      expect(await processesWith(mark)).toEqual([]);
+    });
+  });
+}
+
+describe('handles', () => {
+  it('are the owner’s: for others there is no such process', async () => {
+    const { exec, close } = await openStage('off');
+    const call = callerOf(exec.tools);
+    const { id } = (await call('exec_start', { command: 'sleep 60' })).content as JsonObject;
+    const others = [{ owner: 'bob' }, { tenant: 'elsewhere' }];
+    for (const other of others) {
+      expect((await call('exec_status', {}, other)).content).toBe('No process was started.');
+      for (const name of ['exec_status', 'exec_output', 'exec_stop']) {
+        await expect(call(name, { id }, other)).rejects.toThrow(`there is no process "${id as string}"`);
+      }
+    }
+    await expect(call('exec_stop', { id: 'feedbeef' })).rejects.toMatchObject({ code: 'not-found' });
+    expect((await call('exec_status', { id })).content).toMatchObject({ state: 'running' });
+    await close();
+  });
+
+  it('are limited in number for each owner', async () => {
+    const { exec, close } = await openStage('off');
+    const call = callerOf(exec.tools);
+    const start = (owner: string) => call('exec_start', { command: 'sleep 60' }, { owner });
+    const started = await Promise.allSettled(Array.from({ length: 9 }, () => start('alice')));
+    expect(started.map(({ status }) => status).sort()).toEqual([
+      ...Array<string>(8).fill('fulfilled'),
+      'rejected',
+    ]);
+    await expect(start('alice')).rejects.toMatchObject({ code: 'too-many' });
+    await start('bob');
+    const [first] = (await call('exec_status', {})).content as JsonObject[];
+    await call('exec_stop', { id: first!.id });
+    await start('alice');
+    await close();
+  });
+
+  it('of ended processes are dropped, the oldest first', async () => {
+    const { exec, close } = await openStage('off');
+    const call = callerOf(exec.tools);
+    const ids: unknown[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const { id } = (await call('exec_start', { command: 'true' })).content as JsonObject;
+      ids.push(id);
+      await until(async () => ((await call('exec_status', { id })).content as JsonObject).state === 'ended');
+    }
+    const left = (await call('exec_status', {})).content as JsonObject[];
+    expect(left.map(({ id }) => id)).toEqual(ids.slice(2));
+    await close();
+  });
+});

@@ -1,0 +1,304 @@
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { LangoError } from '../../../src/core/errors.js';
+import { createExec, findSandbox } from '../../../src/tools/exec/index.js';
+import { callerOf, toolNamed } from '../call.js';
+import {
+  describeSandboxed,
+  LIMITS,
+  openStage,
+  processesWith,
+  resultOf,
+  sleepMark,
+  until,
+  type Stage,
+} from './setup.js';
+
+const MODES = [
+  ['in the sandbox', 'required', describeSandboxed],
+  ['without a sandbox', 'off', describe],
+] as const;
+
+async function onStage(
+  mode: 'required' | 'off',
+  work: (stage: Stage) => Promise<void>,
+  changes: Parameters<typeof openStage>[1] = {},
+): Promise<void> {
+  const stage = await openStage(mode, changes);
+  try {
+    await work(stage);
+  } finally {
+    await stage.close();
+  }
+}
+
+for (const [title, mode, describeMode] of MODES) {
+  describeMode(`exec ${title}`, () => {
+    it('gives exit code, stdout and stderr apart; a failure is flagged', () =>
+      onStage(mode, async ({ exec }) => {
+        const call = callerOf(exec.tools);
+        expect(await call('exec', { command: 'echo out; echo err >&2' })).toEqual({
+          content: { exitCode: 0, stdout: 'out\n', stderr: 'err\n' },
+          isError: false,
+        });
+        const failed = await call('exec', { command: 'echo no >&2; exit 3' });
+        expect(failed).toEqual({ content: { exitCode: 3, stdout: '', stderr: 'no\n' }, isError: true });
+        expect(resultOf(await call('exec', { command: 'kill -9 $$' })).exitCode).toBe(137);
+        expect(resultOf(await call('exec', { command: 'cat; echo closed' })).stdout).toBe('closed\n');
+      }));
+
+    it('starts in the first root, and goes nowhere outside the roots', () =>
+      onStage(mode, async ({ exec, root }) => {
+        const call = callerOf(exec.tools);
+        await mkdir(join(root, 'sub'));
+        await writeFile(join(root, 'file'), '');
+        await symlink('/', join(root, 'out'));
+        const pwd = async (cwd?: string) =>
+          resultOf(await call('exec', { command: 'pwd', cwd })).stdout.trim();
+        expect([await pwd(), await pwd('sub'), await pwd(join(root, 'sub'))]).toEqual([
+          root,
+          join(root, 'sub'),
+          join(root, 'sub'),
+        ]);
+        for (const cwd of ['..', '/', '/tmp', 'out', 'out/tmp', 'file', 'missing', `${root}-sibling`]) {
+          await expect(pwd(cwd)).rejects.toMatchObject({ code: 'invalid-input' });
+        }
+      }));
+
+    it('passes the environment by allow-list only', () =>
+      onStage(
+        mode,
+        async ({ exec, root }) => {
+          const { stdout } = resultOf(
+            await callerOf(exec.tools)('exec', { command: 'env', env: { MINE: "it's $HOME\n2" } }),
+          );
+          expect(stdout).toContain(`HOME=${root}\n`);
+          expect(stdout).toContain("MINE=it's $HOME\n2\n");
+          expect(stdout).toContain('SHOWN=yes\n');
+          expect(stdout).not.toContain('KEY');
+        },
+        { environment: { SHOWN: 'yes', API_KEY: 'secret' }, envAllow: ['SHOWN', 'ABSENT'] },
+      ));
+
+    it('keeps the head and the tail of a long output, with a mark, in bounded memory', () =>
+      onStage(mode, async ({ exec }) => {
+        const call = callerOf(exec.tools);
+        const long = resultOf(await call('exec', { command: 'seq 1 20000; seq 1 3 >&2' }));
+        expect(long.stdout).toMatch(/^1\n2\n[^]*\[… \d+ bytes left out; write it to a file[^]*\n20000\n$/);
+        expect(Buffer.byteLength(long.stdout)).toBeLessThan(LIMITS.outputBytes + 200);
+        expect(long.stderr).toBe('1\n2\n3\n');
+        global.gc?.();
+        const before = process.memoryUsage().rss;
+        const endless = resultOf(await call('exec', { command: 'yes', timeoutSeconds: 1 }));
+        expect(endless.stdout).toContain('bytes left out');
+        expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
+      }));
+
+    it('stops the whole tree at the time limit and says so', () =>
+      onStage(mode, async ({ exec }) => {
+        const mark = sleepMark();
+        const command = `echo begun; (sleep ${mark} &) ; sleep ${mark} & trap "" TERM; sleep ${mark}; sleep ${mark}`;
+        const output = await callerOf(exec.tools)('exec', { command, timeoutSeconds: 0.5 });
+        expect(resultOf(output)).toMatchObject({
+          stdout: 'begun\n',
+          note: 'stopped after its time limit of 0.5 s',
+        });
+        expect(output.isError).toBe(true);
+        expect(await processesWith(mark)).toEqual([]);
+      }));
+
+    it('caps the time limit that is asked for', () =>
+      onStage(
+        mode,
+        async ({ exec }) => {
+          const output = await callerOf(exec.tools)('exec', { command: 'sleep 60', timeoutSeconds: 1e9 });
+          expect(resultOf(output).note).toContain('0.2 s');
+          const tool = toolNamed(exec.tools, 'exec');
+          expect(tool.timeoutMs({ command: 'x', timeoutSeconds: 0.1 })).toBeLessThan(
+            tool.timeoutMs({ command: 'x' }),
+          );
+          expect(tool.timeoutMs({ command: 'x', timeoutSeconds: 9 })).toBe(tool.timeoutMs({ command: 'x' }));
+        },
+        { limits: { timeoutSeconds: 0.2 } },
+      ));
+
+    it('stops the whole tree when the call is canceled, and rejects with the reason', () =>
+      onStage(mode, async ({ exec }) => {
+        const mark = sleepMark();
+        const cancel = new AbortController();
+        const running = callerOf(exec.tools)(
+          'exec',
+          { command: `sleep ${mark} & sleep ${mark}` },
+          { signal: cancel.signal },
+        );
+        const settled = expect(running).rejects.toThrow('enough');
+        await until(async () => (await processesWith(mark)).length > 0);
+        cancel.abort(new LangoError('canceled', 'enough'));
+        await settled;
+        expect(await processesWith(mark)).toEqual([]);
+        await expect(
+          callerOf(exec.tools)('exec', { command: 'touch late' }, { signal: cancel.signal }),
+        ).rejects.toThrow('enough');
+      }));
+
+    it('leaves nothing behind when the command ends, however it was sent to the background', () =>
+      onStage(mode, async ({ exec }) => {
+        const mark = sleepMark();
+        const command = `sleep ${mark} & (setsid sleep ${mark} > /dev/null 2>&1 &) ; setsid sleep ${mark} & sleep 0.3; echo done`;
+        expect(resultOf(await callerOf(exec.tools)('exec', { command })).stdout).toBe('done\n');
+        expect(await processesWith(mark)).toEqual([]);
+      }));
+
+    it('limits CPU time, memory and the size of files', () =>
+      onStage(
+        mode,
+        async ({ exec }) => {
+          const call = callerOf(exec.tools);
+          const spun = resultOf(await call('exec', { command: 'while :; do :; done' }));
+          expect(spun).toMatchObject({ exitCode: 152, note: 'stopped by the limit of 1 s CPU time' });
+          const memory = resultOf(
+            await call('exec', { command: `python3 -c 'bytearray(200 * 1024 * 1024)'` }),
+          );
+          expect(memory.stderr).toContain('MemoryError');
+          expect(resultOf(await call('exec', { command: 'ulimit -f; ulimit -c' })).stdout).toMatch(
+            /^(1048576|2097152)\n0\n$/,
+          );
+        },
+        { limits: { cpuSeconds: 1, memoryMb: 64 } },
+      ));
+
+    it('is a matter for a person only outside the sandbox', () =>
+      onStage(mode, async ({ exec }) => {
+        const levels = exec.tools.map((tool) => [tool.name, tool.danger({})]);
+        const level = mode === 'required' ? 'moderate' : 'dangerous';
+        expect(Object.fromEntries(levels)).toEqual({
+          exec: level,
+          exec_start: level,
+          exec_status: 'safe',
+          exec_output: 'safe',
+          exec_stop: 'moderate',
+        });
+      }));
+
+    it('ends what runs when it is closed, and starts nothing afterwards', () =>
+      onStage(mode, async ({ exec }) => {
+        const mark = sleepMark();
+        const call = callerOf(exec.tools);
+        const running = call('exec', { command: `sleep ${mark}; true` });
+        await until(async () => (await processesWith(mark)).length > 0);
+        await exec.close();
+        expect(resultOf(await running).exitCode).not.toBe(0);
+        expect(await processesWith(mark)).toEqual([]);
+        await expect(call('exec', { command: 'true' })).rejects.toMatchObject({ code: 'unavailable' });
+      }));
+  });
+}
+
+describeSandboxed('the sandbox’s own limits', () => {
+  it('bound the processes and the private /tmp', () =>
+    onStage(
+      'required',
+      async ({ exec }) => {
+        const call = callerOf(exec.tools);
+        const forks = resultOf(
+          await call('exec', {
+            command: 'for i in $(seq 1 40); do sleep 1 & done; echo all',
+            timeoutSeconds: 3,
+          }),
+        );
+        expect(forks.stderr).toContain('fork');
+        const filled = resultOf(
+          await call('exec', {
+            command:
+              'head -c 80M /dev/zero > /tmp/x; head -c 80M /dev/zero > /dev/shm/x; du -m /tmp/x /dev/shm/x',
+          }),
+        );
+        expect(filled.stderr.match(/No space left/g)).toHaveLength(2);
+      },
+      { limits: { processes: 20, memoryMb: 64 } },
+    ));
+
+  it('die with a server that is killed', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'lango-killed-'));
+    const { sandbox } = await findSandbox({ mode: 'required', roots: [root] });
+    const mark = sleepMark();
+    const launch = sandbox!.launch(
+      {
+        shell: '/bin/sh',
+        command: `sleep ${mark} & setsid sleep ${mark}`,
+        cwd: root,
+        env: {},
+        limits: LIMITS,
+      },
+      false,
+    );
+    const script = `const { spawn } = require('node:child_process');
+const { file, args, feeds } = JSON.parse(process.argv[1]);
+const child = spawn(file, args, { detached: true, stdio: ['ignore', 'ignore', 'inherit', 'pipe', 'pipe', 'pipe'] });
+feeds.forEach((text, index) => child.stdio[3 + index].end(text));`;
+    const server = spawn(process.execPath, ['-e', script, JSON.stringify(launch)], { stdio: 'inherit' });
+    const others = async () => (await processesWith(mark)).filter((id) => id !== server.pid);
+    await until(async () => (await others()).length >= 3);
+    server.kill('SIGKILL');
+    await until(async () => (await others()).length === 0);
+    await rm(root, { recursive: true });
+  });
+
+  it('work below a folder that is closed to others, on files that stay the account’s own', () =>
+    onStage('required', async ({ exec, root }) => {
+      const call = callerOf(exec.tools);
+      await call('exec', { command: 'mkdir -p a && echo 1 > a/b && chmod 600 a/b' });
+      expect(resultOf(await call('exec', { command: 'cat a/b && echo 2 >> a/b' })).stdout).toBe('1\n');
+      expect(await readFile(join(root, 'a/b'), 'utf8')).toBe('1\n2\n');
+    }));
+});
+
+describe('a command', () => {
+  it('is checked before anything starts', () =>
+    onStage('off', async ({ exec }) => {
+      const { schema } = toolNamed(exec.tools, 'exec');
+      const wrong = [
+        {},
+        { command: '' },
+        { command: 'a\0b' },
+        { command: 'x'.repeat(50_000) },
+        { command: 'x', timeoutSeconds: 0 },
+        { command: 'x', shell: '/bin/zsh' },
+        { command: 'x', env: { 'A B': '1' } },
+      ];
+      for (const input of wrong) expect(schema.safeParse(input).success).toBe(false);
+      expect(schema.safeParse({ command: 'x', cwd: '.', env: { A_1: '' }, timeoutSeconds: 1 }).success).toBe(
+        true,
+      );
+    }));
+
+  it('has examples whose placeholders are parameters', () =>
+    onStage('off', async ({ exec }) => {
+      for (const tool of exec.tools) {
+        const names = tool.examples.flatMap(({ text }) =>
+          [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!),
+        );
+        expect(tool.examples.length).toBeGreaterThan(0);
+        expect(Object.keys(tool.schema.shape)).toEqual(expect.arrayContaining(names));
+      }
+    }));
+
+  it('needs a workspace that is there', async () => {
+    const exec = createExec({
+      roots: ['/nowhere/at/all'],
+      sandbox: undefined,
+      network: false,
+      environment: {},
+      envAllow: [],
+      limits: LIMITS,
+      logger: (await import('../../../src/core/logger.js')).silentLogger,
+    });
+    await expect(callerOf(exec.tools)('exec', { command: 'true' })).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await exec.close();
+  });
+});

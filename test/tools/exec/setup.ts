@@ -1,0 +1,97 @@
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe } from '@jest/globals';
+import { silentLogger } from '../../../src/core/logger.js';
+import type { ToolOutput } from '../../../src/core/tool.js';
+import {
+  createExec,
+  findSandbox,
+  type Exec,
+  type ExecLimits,
+  type ExecOptions,
+} from '../../../src/tools/exec/index.js';
+
+export const LIMITS: ExecLimits = {
+  timeoutSeconds: 20,
+  cpuSeconds: 10,
+  memoryMb: 256,
+  processes: 64,
+  outputBytes: 4096,
+};
+
+const probeRoot = await mkdtemp(join(tmpdir(), 'lango-probe-'));
+const found = await findSandbox({ mode: 'auto', roots: [probeRoot] });
+await rm(probeRoot, { recursive: true, force: true });
+
+if (found.sandbox === undefined) {
+  console.warn(`SKIPPED: every test of the exec sandbox, because there is none here. ${found.reason}`);
+}
+
+export const describeSandboxed = found.sandbox === undefined ? describe.skip : describe;
+
+export interface Stage {
+  readonly exec: Exec;
+  readonly root: string;
+  readonly close: () => Promise<void>;
+}
+
+/** The family over a fresh workspace, which stands below a folder that is closed to others. */
+export async function openStage(
+  mode: 'required' | 'off',
+  changes: Partial<Omit<ExecOptions, 'limits'>> & { limits?: Partial<ExecLimits> } = {},
+): Promise<Stage> {
+  const root = await mkdtemp(join(tmpdir(), 'lango-exec-'));
+  const { sandbox } = await findSandbox({ mode, roots: [root] });
+  const exec = createExec({
+    roots: [root],
+    sandbox,
+    network: false,
+    environment: { ...process.env },
+    envAllow: [],
+    logger: silentLogger,
+    ...changes,
+    limits: { ...LIMITS, ...changes.limits },
+  });
+  const close = async () => {
+    await exec.close();
+    await rm(root, { recursive: true, force: true });
+  };
+  return { exec, root, close };
+}
+
+export interface Result {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly note?: string;
+}
+
+export function resultOf(output: ToolOutput): Result {
+  return output.content as unknown as Result;
+}
+
+/** The host's processes whose command line holds `text`, without this one. */
+export async function processesWith(text: string): Promise<number[]> {
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')));
+  return ids.filter((_, index) => lines[index]!.includes(text)).map(Number);
+}
+
+const PATIENCE_MS = 20_000;
+
+/** Resolves once `check` holds; rejects when that takes longer than any machine should need. */
+export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  const last = Date.now() + PATIENCE_MS;
+  while (!(await check())) {
+    if (Date.now() > last) throw new Error('what the test waits for did not come');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+let marks = 0;
+/** A number of seconds to sleep that no other test uses: what to look for in the list of processes. */
+export function sleepMark(): string {
+  marks += 1;
+  return `${900 + (process.pid % 90)}.${process.pid}${marks}`;
+}
