@@ -67,6 +67,8 @@ export { textOf, textPart } from './core/message.js';
 export type { Artifact, Message, Part } from './core/message.js';
 export type { ModelEvent, ModelProvider, ModelRequest } from './core/model.js';
 export type { Run, RunEnd } from './core/run.js';
+export { answerPart } from './core/questions.js';
+export type { Answer, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
 export type { Tool, ToolContext, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from '../../src/index.js';
+import { ask, check, delegations } from './conversation.js';
+import { LangoNode, freePort } from './lango-node.js';
+
+const TOKEN = 'demo';
+const NODE_TOKEN = 'between-nodes';
+const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
+const CHANGE_MS = 20_000;
+
+/**
+ * The stack of docker-compose.yml as plain processes, from the same configuration files: the orchestrator finds its
+ * sub-agents over the network; one goes away and comes back.
+ */
+export async function runStack(home: string, say: (line: string) => void): Promise<void> {
+  const logs: string[] = [];
+  const operator = await subAgentNode(home, 'operator', say);
+  const planner = await subAgentNode(home, 'planner', say);
+  const port = await freePort();
+  const orchestrator = new LangoNode({
+    name: 'the orchestrator node',
+    env: {
+      ...nodeEnv(home, 'orchestrator', port),
+      LANGO_TOKEN: TOKEN,
+      LANGO_REFRESH_SECONDS: '1',
+      OPERATOR_URL: operator.url,
+      PLANNER_URL: planner.url,
+    },
+    onLog(line) {
+      logs.push(line);
+      say(line);
+    },
+  });
+  try {
+    await Promise.all([operator.node.start(), planner.node.start()]);
+    const url = await orchestrator.start();
+    say(
+      `Three nodes run: the orchestrator at ${url}, operator at ${operator.url}, planner at ${planner.url}.`,
+    );
+    const demo = { client: connect({ url, token: TOKEN }), say };
+
+    const written = await ask(demo, 'create a file note.txt with "across the network"');
+    check('the operator on its own node did it', delegations(written).includes('operator'));
+    const note = path.join(home, 'operator', 'workspace', 'note.txt');
+    check('the file is on the operator node', (await readFile(note, 'utf8')) === 'across the network');
+    const both = await ask(demo, 'read note.txt and at the same time make a plan for a walk');
+    check('both nodes took part', new Set(delegations(both)).size === 2 && both.end.text.includes('across'));
+
+    say('\n── The planner node is stopped.');
+    await planner.node.stop();
+    await until(() => logs.some((line) => line.includes('agent left') && line.includes('planner')));
+    const without = await ask(demo, 'make a plan for a walk');
+    check('nobody delegates to a node that is gone', delegations(without).length === 0);
+    const still = await ask(demo, 'read note.txt');
+    check('the rest goes on', still.end.state === 'completed' && still.end.text.includes('across'));
+
+    say('\n── The planner node is started again.');
+    await planner.node.start();
+    await until(
+      () => logs.filter((line) => line.includes('agent joined') && line.includes('planner')).length > 1,
+    );
+    const again = await ask(demo, 'make a plan for a walk');
+    check('it joins without a restart', delegations(again).includes('planner'));
+  } finally {
+    await Promise.all([orchestrator.stop(), operator.node.stop(), planner.node.stop()]);
+  }
+}
+
+async function subAgentNode(home: string, name: string, onLog: (line: string) => void) {
+  const port = await freePort();
+  const env = nodeEnv(home, name, port);
+  return { node: new LangoNode({ name: `the ${name} node`, env, onLog }), url: `http://127.0.0.1:${port}` };
+}
+
+function nodeEnv(home: string, name: string, port: number): Readonly<Record<string, string>> {
+  return {
+    LANGO_CONFIG: path.join(DEPLOY, `${name}.yaml`),
+    LANGO_HOME: path.join(home, name),
+    LANGO_HOST: '127.0.0.1',
+    LANGO_PORT: String(port),
+    LANGO_BASE_URL: `http://127.0.0.1:${port}`,
+    LANGO_NODE_TOKEN: NODE_TOKEN,
+    LANGO_LOG_LEVEL: name === 'orchestrator' ? 'info' : 'warn',
+  };
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const end = Date.now() + CHANGE_MS; !holds(); await sleep(100)) {
+    check('the orchestrator notices the change', Date.now() < end);
+  }
+}

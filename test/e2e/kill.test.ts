@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { silentLogger } from '../../src/core/logger.js';
+import { textPart } from '../../src/core/message.js';
+import { answerPart } from '../../src/core/questions.js';
+import type { TaskEvent, TaskState } from '../../src/core/task.js';
+import { isTerminal } from '../../src/core/task.js';
+import type { AgentClient } from '../../src/index.js';
+import { connect } from '../../src/index.js';
+import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+
+/** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
+
+const KILLS = 10;
+const TOKEN = 'kill-test';
+const SENDERS = 4;
+const ORCHESTRATOR = 'lango-orchestrator';
+const OWNER = { tenant: '', owner: 'default' };
+
+interface Sent {
+  readonly taskId: string;
+  /** What the client saw live, over all the kills. */
+  readonly seen: readonly string[];
+  readonly state: TaskState;
+}
+
+let home: string;
+let port: number;
+let target: ChildProcess | undefined;
+let kills = 0;
+const sent: Sent[] = [];
+const lost: string[] = [];
+/** By task: what the whole journal shows to a client that comes later. */
+const replays = new Map<string, readonly string[]>();
+
+beforeAll(async () => {
+  home = mkdtempSync(path.join(tmpdir(), 'lango-kill-'));
+  mkdirSync(path.join(home, 'stamps'));
+  port = await freePort();
+  let stop = false;
+  const client = connect({ url: `http://127.0.0.1:${port}`, token: TOKEN });
+  await start();
+  const senders = Array.from({ length: SENDERS }, async (_, sender) => {
+    for (let n = 0; !stop; n += 1) await sendOne(client, `${sender}x${n}`);
+  });
+  while (kills < KILLS) {
+    await sleep(Math.random() * 300);
+    await kill();
+    await start();
+  }
+  stop = true;
+  await Promise.all(senders);
+  await settle(client);
+  for (const { taskId } of sent) replays.set(taskId, await replay(client, taskId));
+  console.log(`${kills} kills, ${sent.length} acknowledged tasks, ${lost.length} lost`);
+  await stopTarget();
+}, 600_000);
+
+afterAll(async () => {
+  await stopTarget();
+  rmSync(home, { recursive: true, force: true });
+});
+
+describe(`a server killed ${KILLS} times during multi-agent work`, () => {
+  it('loses no acknowledged task and ends each in exactly one state', async () => {
+    expect(kills).toBe(KILLS);
+    expect(sent.length).toBeGreaterThan(KILLS / 2);
+    expect(lost).toEqual([]);
+    await withLogs(
+      sent.map(({ taskId }) => taskId),
+      (events, taskId) => {
+        const ends = events.filter(({ body }) => body.type === 'run-end' && isTerminal(body.state));
+        expect({ taskId, ends: ends.length, last: events.at(-1)?.body.type }).toEqual({
+          taskId,
+          ends: 1,
+          last: 'run-end',
+        });
+      },
+    );
+  });
+
+  it('numbers the entries of every task without gaps', async () => {
+    await withLogs(await allTasks(), (events) => {
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+    });
+  });
+
+  it('repeats no completed tool call, strikes at most once, stamps exactly once', async () => {
+    const strikes = marks('strikes');
+    const looks = marks('looks');
+    const results = new Map<string, { at: number; tool: string }>();
+    await withLogs(await allTasks(), (events) => {
+      const keys = new Map<string, { key: string; tool: string }>();
+      for (const { body, at } of events) {
+        if (body.type === 'tool-call') keys.set(body.step, body);
+        const call = body.type === 'tool-result' && !body.result.isError ? keys.get(body.step) : undefined;
+        if (call) results.set(call.key, { at, tool: call.tool });
+      }
+    });
+    expect(results.size).toBeGreaterThan(KILLS);
+    const again = [...strikes].filter(([, times]) => times.length > 1);
+    expect(again).toEqual([]);
+    const stamps = new Set(readdirSync(path.join(home, 'stamps')));
+    for (const [key, { at, tool }] of results) {
+      if (tool === 'exec_strike') expect(strikes.get(key)).toHaveLength(1);
+      if (tool === 'fs_stamp') expect(stamps.has(key)).toBe(true);
+      if (tool === 'search_look') expect(looks.get(key)?.filter((time) => time > at) ?? []).toEqual([]);
+    }
+  });
+
+  it('makes one child task for each delegation, whose result the parent has', async () => {
+    const parents = new Map<string, number>();
+    const delegations = new Map<string, number>();
+    const store = openStore();
+    try {
+      for (const agent of ['operator', 'librarian']) {
+        for (const task of await listAll(store, agent)) {
+          parents.set(task.parentTaskId!, (parents.get(task.parentTaskId!) ?? 0) + 1);
+        }
+      }
+      for (const { taskId } of sent) {
+        const events = await store.read(taskId, 0, 10_000);
+        const started = events.filter(({ body }) => body.type === 'delegation-start').length;
+        if (started > 0) delegations.set(taskId, started);
+      }
+    } finally {
+      await store.close();
+    }
+    const reached = [...delegations].map(([taskId]) => [taskId, parents.get(taskId) ?? 0] as const);
+    // A delegation whose task was canceled before the peer heard of it has no child; none has two.
+    for (const [taskId, children] of reached) expect(children).toBeLessThanOrEqual(delegations.get(taskId)!);
+    expect(reached.reduce((sum, [, children]) => sum + children, 0)).toBeGreaterThan(KILLS);
+  });
+
+  it('shows a client that was cut off and came back with its cursor every entry, once and in order', () => {
+    for (const { taskId, seen, state } of sent) {
+      const replay = replays.get(taskId)!;
+      // One that ended with a question was answered later; the client saw what came before.
+      const expected = isTerminal(state) ? replay : replay.slice(0, seen.length);
+      expect({ taskId, seen }).toEqual({ taskId, seen: expected });
+    }
+    expect(sent.flatMap(({ seen }) => seen).length).toBeGreaterThan(KILLS);
+  });
+});
+
+async function sendOne(client: AgentClient, name: string): Promise<void> {
+  const texts = [
+    `stamp a${name} and then look up b${name} and then strike c${name}`,
+    `stamp a${name} and at the same time look up b${name}`,
+    `strike a${name} and then strike b${name}`,
+  ];
+  const parts = [textPart(texts[Number(name.split('x')[1]) % texts.length]!)];
+  const seen: string[] = [];
+  let taskId = '';
+  let state: TaskState = 'failed';
+  for await (const event of client.send({ parts }, AbortSignal.timeout(120_000))) {
+    if (event.type === 'task') taskId = event.taskId;
+    if (event.type === 'activity') seen.push(JSON.stringify(event));
+    if (event.type === 'end') state = event.state;
+  }
+  if (taskId !== '') sent.push({ taskId, seen, state });
+}
+
+async function replay(client: AgentClient, taskId: string): Promise<readonly string[]> {
+  const seen: string[] = [];
+  for await (const event of client.subscribe({ taskId, after: 0 }, AbortSignal.timeout(30_000))) {
+    if (event.type === 'activity') seen.push(JSON.stringify(event));
+  }
+  return seen;
+}
+
+/** Lets the server finish everything; the questions about unknown outcomes are answered with "do not repeat". */
+async function settle(client: AgentClient): Promise<void> {
+  for (const { taskId } of sent) {
+    for (let round = 0; ; round += 1) {
+      const task = await client.get({ taskId }).catch(() => undefined);
+      if (!task || round > 20) {
+        lost.push(taskId);
+        break;
+      }
+      if (isTerminal(task.state)) break;
+      const parts = task.questions.map(({ hash }) => answerPart({ hash, decision: 'deny' }));
+      const events =
+        parts.length > 0
+          ? client.send({ parts, taskId, contextId: task.contextId }, AbortSignal.timeout(30_000))
+          : client.subscribe({ taskId }, AbortSignal.timeout(5_000));
+      for await (const event of events) if (event.type === 'end') break;
+    }
+  }
+}
+
+async function start(): Promise<void> {
+  const child = spawn(
+    process.execPath,
+    ['--no-warnings', 'test/support/kill-target.ts', home, String(port), TOKEN],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  target = child;
+  await Promise.race([
+    once(child.stdout, 'data'),
+    once(child, 'exit').then(([code]) =>
+      Promise.reject(new Error(`the server did not start: ${String(code)}`)),
+    ),
+  ]);
+}
+
+async function kill(): Promise<void> {
+  const child = target!;
+  child.kill('SIGKILL');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  kills += 1;
+}
+
+async function stopTarget(): Promise<void> {
+  if (!target || target.exitCode !== null || target.signalCode !== null) return;
+  target.kill('SIGKILL');
+  await once(target, 'exit');
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: free } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return free;
+}
+
+function openStore() {
+  return openSqliteStore({ file: path.join(home, 'lango.db'), synchronous: 'normal', logger: silentLogger });
+}
+
+async function listAll(store: ReturnType<typeof openStore>, agent: string) {
+  const tasks = [];
+  for (let pageToken: string | undefined; pageToken !== '';) {
+    const page = await store.list(OWNER, { agent, pageSize: 100, ...(pageToken ? { pageToken } : {}) });
+    tasks.push(...page.tasks);
+    pageToken = page.nextPageToken;
+  }
+  return tasks;
+}
+
+async function allTasks(): Promise<readonly string[]> {
+  const store = openStore();
+  try {
+    const lists = await Promise.all(
+      [ORCHESTRATOR, 'operator', 'librarian'].map((agent) => listAll(store, agent)),
+    );
+    return lists.flat().map(({ id }) => id);
+  } finally {
+    await store.close();
+  }
+}
+
+async function withLogs(
+  taskIds: readonly string[],
+  check: (events: readonly TaskEvent[], taskId: string) => void,
+): Promise<void> {
+  const store = openStore();
+  try {
+    for (const taskId of taskIds) check(await store.read(taskId, 0, 10_000), taskId);
+  } finally {
+    await store.close();
+  }
+}
+
+/** When each key was marked. */
+function marks(file: string): ReadonlyMap<string, readonly number[]> {
+  const full = path.join(home, file);
+  const times = new Map<string, number[]>();
+  for (const line of existsSync(full) ? readFileSync(full, 'utf8').trim().split('\n') : []) {
+    const [key, time] = line.split(' ');
+    times.set(key!, [...(times.get(key!) ?? []), Number(time)]);
+  }
+  return times;
+}
