@@ -4,7 +4,7 @@ import type { AnswerBlock, FunctionResult, ModelMessage } from '../core/model.js
 import { functionCalls } from '../core/model.js';
 import type { TaskEvent } from '../core/task.js';
 import { isInterrupted } from '../core/task.js';
-import { estimateTokens } from '../core/text.js';
+import { cutText, estimateTokens } from '../core/text.js';
 import { delegationTo } from './transfer.js';
 import { withoutAnswers } from './user-words.js';
 
@@ -15,8 +15,11 @@ export interface EventsAdapterOptions {
   readonly historyTokens: number;
 }
 
-/** Whole turns: a user's message, or an answer with the results of all its calls. */
-type Turn = readonly ModelMessage[];
+/** A whole turn: a user's message, or an answer with the results of all its calls. */
+interface Turn {
+  readonly messages: readonly ModelMessage[];
+  readonly tokens: number;
+}
 
 /** Makes a conversation for a model out of the journal's entries of a session's earlier tasks. */
 export class EventsAdapter {
@@ -29,24 +32,29 @@ export class EventsAdapter {
   /** `events` in order, oldest first; those of one task stand together. Begins with a user's message, or is empty. */
   toMessages(events: readonly TaskEvent[]): readonly ModelMessage[] {
     const tasks = [...Map.groupBy(events, ({ taskId }) => taskId).values()];
-    const kept: Turn[] = [];
+    const kept: (readonly Turn[])[] = [];
     let left = this.#options.historyTokens;
-    for (const turns of tasks.map((task) => this.#turns(task)).reverse()) {
+    for (const task of tasks.reverse()) {
+      const turns = this.#turns(task);
       const fitting = newestThatFit(turns, left);
-      kept.unshift(...fitting);
+      kept.push(fitting);
       if (fitting.length < turns.length) break;
-      left -= sum(turns.map(size));
+      left -= tokensOf(fitting);
     }
-    return kept.flat();
+    return kept.reverse().flatMap((turns) => turns.flatMap(({ messages }) => messages));
   }
 
-  /** One task as turns. Without its opening message (cut off by the reader's limit) it is left out. */
+  /**
+   * One task as turns. No single text of others is longer, in bytes, than the budget has tokens: about a quarter
+   * of it. Without its opening message (cut off by the reader's limit) the task is left out.
+   */
   #turns(task: readonly TaskEvent[]): readonly Turn[] {
     if (task[0]?.body.type !== 'message') return [];
-    const results = resultsByTurn(task);
+    const longest = this.#options.historyTokens;
+    const results = resultsByTurn(task, longest);
     return task.flatMap((event) => {
       const { body } = event;
-      if (body.type === 'message') return heard(withoutAnswers(body.message.parts));
+      if (body.type === 'message') return heard(withoutAnswers(body.message.parts), longest);
       if (body.type !== 'turn-end' || body.content.length === 0) return [];
       const author = event.author ?? this.#options.rootAgentName;
       return [spoken(author, body.content, results.get(body.step) ?? new Map())];
@@ -54,8 +62,9 @@ export class EventsAdapter {
   }
 }
 
-function heard(parts: readonly Part[]): readonly Turn[] {
-  return parts.length === 0 ? [] : [[{ role: 'user', parts: parts.map(withoutBytes) }]];
+function heard(parts: readonly Part[], longest: number): readonly Turn[] {
+  if (parts.length === 0) return [];
+  return [turnOf({ role: 'user', parts: parts.map((part) => shortened(part, longest)) })];
 }
 
 /** An answer and what its calls gave. A call that got no result is closed, so that the pair is whole. */
@@ -66,7 +75,7 @@ function spoken(
 ): Turn {
   const calls = functionCalls(content);
   const answer: ModelMessage = { role: 'assistant', author, content };
-  if (calls.length === 0) return [answer];
+  if (calls.length === 0) return turnOf(answer);
   const voices: ModelMessage[] = [];
   const closed = calls.map((call): FunctionResult => {
     const { id, name } = call;
@@ -78,18 +87,22 @@ function spoken(
     voices.push({ role: 'assistant', author: agent, content: [{ type: 'text', text: content }] });
     return { id, name, content: `${agent} answered the user.`, isError };
   });
-  return [answer, { role: 'results', results: closed }, ...voices];
+  return turnOf(answer, { role: 'results', results: closed }, ...voices);
 }
 
 /** By the step of the turn, then by call. A delegation that only waited gave no result. */
-function resultsByTurn(task: readonly TaskEvent[]): ReadonlyMap<string, Map<string, FunctionResult>> {
+function resultsByTurn(
+  task: readonly TaskEvent[],
+  longest: number,
+): ReadonlyMap<string, Map<string, FunctionResult>> {
   const turns = new Map<string, Map<string, FunctionResult>>();
   for (const { body } of task) {
     if (body.type !== 'tool-result' && body.type !== 'delegation-end') continue;
     if (body.type === 'delegation-end' && isInterrupted(body.state)) continue;
     const turn = body.step.slice(0, body.step.indexOf('.'));
     const results = turns.get(turn) ?? new Map<string, FunctionResult>();
-    turns.set(turn, results.set(body.result.id, body.result));
+    const content = cut(body.result.content, longest);
+    turns.set(turn, results.set(body.result.id, { ...body.result, content }));
   }
   return turns;
 }
@@ -97,26 +110,44 @@ function resultsByTurn(task: readonly TaskEvent[]): ReadonlyMap<string, Map<stri
 /** The opening message and the newest turns that fit beside it; all of them or none of the task. */
 function newestThatFit(turns: readonly Turn[], tokens: number): readonly Turn[] {
   const [opening, ...later] = turns;
-  if (!opening || size(opening) > tokens) return [];
-  let left = tokens - size(opening);
+  if (!opening || opening.tokens > tokens) return [];
+  let left = tokens - opening.tokens;
   let from = later.length;
-  while (from > 0 && size(later[from - 1]!) <= left) {
+  while (from > 0 && later[from - 1]!.tokens <= left) {
     from -= 1;
-    left -= size(later[from]!);
+    left -= later[from]!.tokens;
   }
   return [opening, ...later.slice(from)];
 }
 
-function size(turn: Turn): number {
-  return estimateTokens(JSON.stringify(turn));
+function turnOf(...messages: readonly ModelMessage[]): Turn {
+  const texts = messages.flatMap(textsOf);
+  return { messages, tokens: texts.reduce((total, text) => total + estimateTokens(text), 0) };
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+function tokensOf(turns: readonly Turn[]): number {
+  return turns.reduce((total, { tokens }) => total + tokens, 0);
+}
+
+/** Everything in a message that costs tokens. */
+function textsOf(message: ModelMessage): readonly string[] {
+  switch (message.role) {
+    case 'user':
+      return message.parts.map((part) => (part.kind === 'text' ? part.text : JSON.stringify(part)));
+    case 'assistant':
+      return message.content.map((block) => (block.type === 'text' ? block.text : JSON.stringify(block)));
+    case 'results':
+      return message.results.map(({ content }) => content);
+  }
 }
 
 /** Files of the past are named, not sent again. */
-function withoutBytes(part: Part): Part {
-  if (part.kind !== 'file') return part;
+function shortened(part: Part, longest: number): Part {
+  if (part.kind === 'text') return textPart(cut(part.text, longest));
+  if (part.kind === 'data') return part;
   return textPart(`[a file: ${[part.filename, part.mediaType].filter(Boolean).join(', ') || 'unnamed'}]`);
+}
+
+function cut(text: string, longest: number): string {
+  return cutText(text, longest, 'it was there in full at the time').text;
 }

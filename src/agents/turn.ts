@@ -4,7 +4,7 @@ import type { Run, RunEnd } from '../core/run.js';
 import type { EventBody } from '../core/task.js';
 
 /** The artifact that holds an agent's answer. Each turn that speaks starts it again. */
-export const ANSWER_ARTIFACT_ID = 'answer';
+const ANSWER_ARTIFACT_ID = 'answer';
 
 export type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
 

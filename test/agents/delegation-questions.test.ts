@@ -3,6 +3,7 @@ import type { Peer, PeerEvent, PeerRequest } from '../../src/core/agent.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';
+import type { Question } from '../../src/core/task.js';
 import { team, toolNamed, tree } from '../support/agent-fixtures.js';
 import { ending, fakePeer } from '../support/fake-peer.js';
 import { MemoryRun } from '../support/memory-run.js';
@@ -72,14 +73,16 @@ describe('questions of those below', () => {
     expect(model.asked('orchestrator')).toHaveLength(1);
   });
 
-  it('a peer that only says what it waits for is asked for in its name, also twice the same', async () => {
+  const where: Question = { hash: 'where', kind: 'input', text: 'Where?', author: 'weather' };
+  it.each([
+    ['only says what it waits for', []],
+    ['asks with the same hash again', [where]],
+  ])('a peer that %s gets each answer once', async (_, questions) => {
     const requests: PeerRequest[] = [];
+    const waits = { ...ending('weather', 'Where?'), state: 'input-required', questions } as PeerEvent;
     const answers: PeerEvent[][] = [
-      [
-        { type: 'task', taskId: 'w1' },
-        { ...ending('weather', 'Where?'), state: 'input-required' } as PeerEvent,
-      ],
-      [{ ...ending('weather', 'Where?'), state: 'input-required' } as PeerEvent],
+      [{ type: 'task', taskId: 'w1' }, waits],
+      [waits],
       [ending('weather', 'Sunny.')],
     ];
     const peer: Peer = {

@@ -312,8 +312,10 @@ describe('delegation', () => {
       replace: false,
     };
     for (const events of [[part, ending('weather', 'sunshine')], [ending('weather', 'sunshine')]]) {
-      const { run } = await performWith(fakePeer('weather', events), [call(ask('weather', 'r', true))]);
+      const script = [withPreamble('I ask.', call(ask('weather', 'r', true)))];
+      const { run } = await performWith(fakePeer('weather', events), script);
       expect(run.answer()).toBe('sunshine');
+      expect(run.bodies('text-delta')[2]).toMatchObject({ replace: true });
     }
     const silent = await performWith(fakePeer('weather', [ending('weather', '')]), [
       call(ask('weather', 'r', true)),

@@ -133,12 +133,20 @@ describe('the events adapter', () => {
       ...[user('2', 'two'), answered('2', 't1', say(long)), answered('2', 't2', say('b'))],
       ...[user('3', 'three'), answered('3', 't1', say('c'))],
     ];
-    const kept = adapter({ historyTokens: 130 }).toMessages(events);
+    const kept = adapter({ historyTokens: 20 }).toMessages(events);
     expect(kept.map((message) => (message.role === 'user' ? textPartsOf(message) : 'answer'))).toEqual([
       ...['two', 'answer', 'three', 'answer'],
     ]);
     expect(JSON.stringify(kept)).not.toContain('xxx');
-    expect(adapter({ historyTokens: 5 }).toMessages(events)).toEqual([]);
+    expect(adapter({ historyTokens: 1 }).toMessages(events)).toEqual([]);
+  });
+
+  it('cuts a long text of the past rather than losing the conversation', () => {
+    const long = 'x'.repeat(10_000);
+    const events = [user('1', long), answered('1', 't1', read), result('1', 't1.c0', long)];
+    const messages = adapter({ historyTokens: 1_000 }).toMessages(events);
+    expect(messages).toHaveLength(3);
+    expect(JSON.stringify(messages).match(/9000 bytes left out/g)).toHaveLength(2);
   });
 
   it("leaves out answers to questions, names files, and drops results' images", () => {

@@ -89,6 +89,14 @@ describe('the loop', () => {
     expect(end).toEqual({ state: 'rejected', reason: 'model-refusal', text: 'I cannot help with that.' });
   });
 
+  it('does nothing that a refused answer calls for', async () => {
+    const log: Executed[] = [];
+    const refusal: ModelAnswer = { ...call(read('a')), stopReason: 'refusal' };
+    const { end } = await perform([refusal], { tools: [toolNamed('fs_read', { log })] });
+    expect(end).toMatchObject({ state: 'rejected', reason: 'model-refusal' });
+    expect(log).toEqual([]);
+  });
+
   it.each(['overloaded', 'rate-limited', 'unreachable', 'rejected', 'bad-answer'] as const)(
     "ends as failed when the model is %s, and keeps the vendor's words to the log",
     async (code) => {
@@ -174,6 +182,13 @@ describe('the loop', () => {
     const { end, model } = await perform([say('never')], {}, grant);
     expect(end).toMatchObject({ state: 'rejected', reason });
     expect(model.requests).toHaveLength(0);
+  });
+
+  it('does not turn a task away that it already began', async () => {
+    const { agent } = flat([say('ok')]);
+    const run = MemoryRun.of('lango-agent', 'x', { grant: { chain: [], depth: 5, deadline: 1 } });
+    expect((await run.perform(agent)).state).toBe('rejected');
+    expect((await run.resumed().perform(agent)).state).toBe('completed');
   });
 
   it('accepts the same agent name of another node in its chain', async () => {

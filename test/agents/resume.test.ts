@@ -186,7 +186,9 @@ describe('resuming after a crash at any event', () => {
       const resumed = whole.resumed(count);
       expect(await resumed.perform(first.root)).toEqual(end);
       expect(artifacts(resumed)).toEqual(artifacts(whole));
-      expect(resumed.bodies('delegation-end')).toEqual(whole.bodies('delegation-end'));
+      for (const type of ['delegation-start', 'delegation-task', 'delegation-end'] as const) {
+        expect(resumed.bodies(type)).toEqual(whole.bodies(type));
+      }
       expect(ends(resumed)).toBe(1);
       expect(resumed.usage()).toEqual(whole.usage());
     }
@@ -225,6 +227,25 @@ describe('resuming after a crash at any event', () => {
     expect(made.peers.tasks).toBe(1);
     expect(log).toHaveLength(1);
     expect(made.peers.taskOf('operator')!.inputs).toHaveLength(2);
+  });
+
+  it('an orchestrator whose agent has left keeps what it got from it', async () => {
+    const { root, peers } = team(
+      { orchestrator: [call(ask('operator', 'read a')), say('A, it says.')], operator: [say('A')] },
+      { tools: [toolNamed('fs_read')] },
+    );
+    const whole = MemoryRun.of(ROOT, 'read a');
+    await whole.perform(root);
+    peers.remove('operator');
+    const types = whole.events.map(({ body }) => body.type);
+    const known = whole.resumed(types.indexOf('delegation-end') + 1);
+    expect(await known.perform(root)).toEqual({ state: 'completed' });
+    expect(known.bodies('delegation-end')[0]!.result.content).toBe('A');
+    expect(known.bodies('tool-result')).toEqual([]);
+
+    const unknown = whole.resumed(types.indexOf('delegation-start') + 1);
+    await unknown.perform(root);
+    expect(unknown.bodies('delegation-end')[0]!.result.content).toContain('operator is not there any more');
   });
 
   it('limits hold over crashes: counts go on where they were', async () => {

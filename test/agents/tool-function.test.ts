@@ -97,8 +97,10 @@ describe('tool calls', () => {
     const { agent, log, run } = setUp({ effect });
     await run.perform(agent);
     const intent = run.events.findIndex(({ body }) => body.type === 'tool-call');
-    await run.resumed(intent + 1).perform(agent);
+    const resumed = run.resumed(intent + 1);
+    await resumed.perform(agent);
     expect(log).toHaveLength(times);
+    expect(resumed.bodies('tool-call')).toHaveLength(1);
     expect(log[0]!.key).toBe(log[1]!.key);
     expect(log[0]!.key).toMatch(/^[0-9a-f]{64}$/);
   });

@@ -169,7 +169,7 @@ export class MemoryRun implements Run {
   }
 }
 
-export function messageOf(message: string | Message): Message {
+function messageOf(message: string | Message): Message {
   return typeof message === 'string' ? { id: newId(), role: 'user', parts: [textPart(message)] } : message;
 }
 

@@ -7,7 +7,7 @@ import type {
   ModelRequest,
   Usage,
 } from '../../src/core/model.js';
-import { answerText, functionCalls } from '../../src/core/model.js';
+import { answerText } from '../../src/core/model.js';
 
 /** What the model does at one turn: an answer, raw events, or something that looks at the request. */
 export type Play =
@@ -54,7 +54,7 @@ function* eventsOf(answer: ModelAnswer): Iterable<ModelEvent> {
   yield { type: 'end', answer };
 }
 
-export function speaker(request: ModelRequest): string {
+function speaker(request: ModelRequest): string {
   const name = /^You are the ([a-z-]+)\./.exec(request.system[0]?.text ?? '')?.[1];
   return name ?? 'flat';
 }
@@ -85,13 +85,6 @@ export function withPreamble(text: string, answer: ModelAnswer): ModelAnswer {
 export function resultsIn(request: ModelRequest | undefined): readonly string[] {
   const last = request?.messages.findLast(({ role }) => role === 'results');
   return last?.role === 'results' ? last.results.map(({ content }) => content) : [];
-}
-
-/** The names of all functions a model called so far in a request. */
-export function calledIn(request: ModelRequest): readonly string[] {
-  return request.messages.flatMap((message) =>
-    message.role === 'assistant' ? functionCalls(message.content).map(({ name }) => name) : [],
-  );
 }
 
 /** A call of the delegation function. */
