@@ -187,6 +187,15 @@ describe('limits before parsing', () => {
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
   });
 
+  it('refuses a body that names too great a length, without waiting for it', async () => {
+    const host = await start([echo]);
+    const answer = await rawRequest(
+      host.port,
+      'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1001\r\n\r\n',
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+  });
+
   it('refuses large headers', async () => {
     const host = await start();
     const answer = await rawRequest(
@@ -198,7 +207,7 @@ describe('limits before parsing', () => {
   });
 
   it('ends a request whose headers do not come', async () => {
-    const host = await start([], { limits: { ...LIMITS, headerSeconds: 0.2 } });
+    const host = await start([], { limits: { ...LIMITS, headerSeconds: 0.2, bodySeconds: 600 } });
     expect(await rawRequest(host.port, 'GET / HTTP/1.1\r\nHost: loc')).toMatch(/^HTTP\/1.1 408 /);
   });
 
@@ -209,6 +218,7 @@ describe('limits before parsing', () => {
       'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a"',
     );
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
+    expect(answer).toContain('within 0.2 s');
   });
 
   it('is not harmed by members named __proto__', async () => {
@@ -236,12 +246,13 @@ describe('who may ask', () => {
   it('takes allowed host names, and the address it was reached at', async () => {
     const host = await start([], { host: '0.0.0.0', allowedHosts: ['Agents.example', 'node:81'] });
     expect(host.origin).toBe(`http://localhost:${host.port}`);
-    const ask = (name: string): Promise<string> =>
-      rawRequest(host.port, `GET /healthz HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`);
+    const ask = (name: string, address?: string): Promise<string> =>
+      rawRequest(host.port, `GET /healthz HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`, address);
     expect(await ask('agents.example:9')).toMatch(/^HTTP\/1.1 200 /);
     expect(await ask('node:81')).toMatch(/^HTTP\/1.1 200 /);
     expect(await ask('node:82')).toMatch(/^HTTP\/1.1 403 /);
-    expect(await ask(`127.0.0.1:${host.port}`)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await ask(`127.0.0.2:${host.port}`, '127.0.0.2')).toMatch(/^HTTP\/1.1 200 /);
+    expect(await ask(`127.0.0.2:${host.port}`)).toMatch(/^HTTP\/1.1 403 /);
     expect(await ask('10.9.8.7')).toMatch(/^HTTP\/1.1 403 /);
   });
 

@@ -44,9 +44,9 @@ export async function startHost(
 }
 
 /** Sends raw text and resolves with all that came back until the server closed the connection. */
-export function rawRequest(port: number, text: string): Promise<string> {
+export function rawRequest(port: number, text: string, address = '127.0.0.1'): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    const socket = connect(port, address, () => socket.write(text));
     let answer = '';
     socket.setEncoding('utf8');
     socket.on('data', (chunk: string) => (answer += chunk));

@@ -129,6 +129,16 @@ export function assertTrusted(card: AgentCard, origin: string): void {
   }
 }
 
+/** The card with its web addresses moved to `origin`; their paths stay. */
+export function relocated(card: AgentCard, origin: string): AgentCard {
+  const supportedInterfaces = card.supportedInterfaces.map((one) => {
+    if (!/^https?:/i.test(one.url) || !URL.canParse(one.url)) return one;
+    const { pathname, search } = new URL(one.url);
+    return { ...one, url: `${origin}${pathname}${search}` };
+  });
+  return { ...card, supportedInterfaces };
+}
+
 /**
  * The agent's face for prompts and lists: texts in one line and capped, skills counted. `name` is taken as
  * it is; else one is made of the card's. Throws `invalid-agent-response` when that gives none.

@@ -202,7 +202,7 @@ class Client implements AgentClient {
     if (known) return known;
     const { token, fetch: fetchImpl } = this.#options;
     const source = { url: this.#cardUrl(agent), ...(token === undefined ? {} : { token }) };
-    const link = openRemote(source, { fetch: fetchImpl }).then((open) => open.link);
+    const link = openRemote(source, { fetch: fetchImpl, relocate: true }).then((open) => open.link);
     this.#links.set(agent, link);
     link.catch(() => this.#links.delete(agent));
     return link;

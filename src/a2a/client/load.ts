@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.js';
 import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { fromWireError } from '../translate/errors.js';
-import { assertTrusted, fetchCardJson, parseCard, toProfile } from './card.js';
+import { assertTrusted, fetchCardJson, parseCard, relocated, toProfile } from './card.js';
 import { createInProcessTransport } from './in-process.js';
 import type { Link } from './link.js';
 import { createLink, createRemoteTransport } from './link.js';
@@ -45,6 +45,11 @@ export interface OpenOptions {
   /** Time for one card. */
   readonly timeoutMs?: number;
   readonly cardBytes?: number;
+  /**
+   * Call the agent where its card was found, whatever address it goes by: for a person's own server behind
+   * a published port or a tunnel. Else a card that names another origin is refused.
+   */
+  readonly relocate?: boolean;
 }
 
 export interface LoadedAgent {
@@ -110,7 +115,11 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     const { card, link } = await (source.kind === 'local' ? openLocal(source) : openRemote(source, options));
     const profile = toProfile(card, source.name);
     const retry = { ...DEFAULT_RETRY, ...options.retry };
-    return { source, peer: createPeer({ profile, link, retry }), fingerprint: fingerprint(profile, card) };
+    return {
+      source,
+      peer: createPeer({ profile, link, retry }),
+      fingerprint: fingerprint(source, profile, card),
+    };
   } catch (error) {
     return { source, label: labelOf(source), reason: errorText(fromWireError(error)) };
   }
@@ -149,7 +158,8 @@ export async function openRemote(
       maxBytes: cardBytes,
       signal: late.signal,
     });
-    const card = parseCard(json);
+    const named = parseCard(json);
+    const card = options.relocate === true ? relocated(named, origin) : named;
     assertTrusted(card, origin);
     return { card, link: createLink(await createRemoteTransport(card, bound), card) };
   } finally {
@@ -157,7 +167,8 @@ export async function openRemote(
   }
 }
 
-function fingerprint(profile: AgentProfile, card: AgentCard): string {
+function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCard): string {
   const { supportedInterfaces, capabilities } = AgentCard.toJSON(card) as Record<string, unknown>;
-  return hashJson([profile, supportedInterfaces, capabilities]);
+  // Nobody calls a local agent by its address, which is known only once the server listens.
+  return hashJson([profile, capabilities, kind === 'remote' ? supportedInterfaces : []]);
 }

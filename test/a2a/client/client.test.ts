@@ -130,6 +130,26 @@ describe('createClient', () => {
     await expect(stranger.card()).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
+  it('calls the server where it was found, whatever address its card names', async () => {
+    const { server } = await start();
+    const front = await listen((request, response) => {
+      if (request.method === 'GET')
+        return void response.end(JSON.stringify(cardJson('https://agents.example')));
+      void (async () => {
+        let body = '';
+        for await (const chunk of request) body += String(chunk);
+        const headers = { 'content-type': 'application/json', 'a2a-version': '1.0' };
+        const answer = await fetch(`${server.origin}${request.url}`, { method: 'POST', body, headers });
+        response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+        response.end(await answer.text());
+      })();
+    });
+    open.push(front);
+    const client = createClient({ url: front.origin, fetch });
+    const events = await all(client.send({ parts: [textPart('stream')] }, never));
+    expect(events.at(-1)).toMatchObject({ state: 'completed', text: 'one two three' });
+  });
+
   it('ends a stream instead of throwing when the server is not there, and finds it later', async () => {
     const { client, server } = await start();
     const { port } = server;

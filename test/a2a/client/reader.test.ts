@@ -1,0 +1,57 @@
+import { describe, expect, it } from '@jest/globals';
+import { StreamResponse } from '@a2a-js/sdk';
+import { TaskReader } from '../../../src/a2a/client/reader.js';
+import { snapshot, status, text } from './wire-server.js';
+
+const read = (reader: TaskReader, json: unknown) => reader.read(StreamResponse.fromJSON(json));
+const WORKING = 'TASK_STATE_WORKING';
+
+describe('TaskReader', () => {
+  it('has an end to the number of events', () => {
+    const reader = new TaskReader({ agent: 'a' });
+    const event = StreamResponse.fromJSON(status(WORKING));
+    expect(() => {
+      for (let at = 0; at <= 100_000; at += 1) reader.read(event);
+    }).toThrow(/100000 events/);
+  });
+
+  it('tells a snapshot after a part of the stream as what is new only', () => {
+    const reader = new TaskReader({ agent: 'a' });
+    read(reader, snapshot(WORKING));
+    read(reader, text('one', undefined, false));
+    const more = { artifacts: [{ artifactId: 'a', parts: [{ text: 'one two' }] }] };
+    expect(read(reader, snapshot(WORKING, more))).toEqual([
+      { type: 'text-delta', author: 'a', artifactId: 'a', text: ' two', replace: false },
+    ]);
+    expect(read(reader, snapshot(WORKING, more))).toEqual([]);
+    const other = { artifacts: [{ artifactId: 'a', parts: [{ text: 'again' }] }] };
+    expect(read(reader, snapshot(WORKING, other))).toEqual([
+      { type: 'text-delta', author: 'a', artifactId: 'a', text: 'again', replace: true },
+    ]);
+  });
+
+  it('starts an artifact again when the server does', () => {
+    const reader = new TaskReader({ agent: 'a' });
+    read(reader, text('wrong', undefined, false));
+    expect(read(reader, text('right', undefined, false))).toMatchObject([{ text: 'right', replace: true }]);
+    const [, end] = read(reader, status('TASK_STATE_COMPLETED'));
+    expect(end).toMatchObject({ type: 'end', text: 'right' });
+    expect(reader.hasEnded).toBe(true);
+  });
+
+  it('remembers the newest cursor', () => {
+    const reader = new TaskReader({ agent: 'a' });
+    expect(reader.cursor).toBeUndefined();
+    read(reader, text('one', 4));
+    read(reader, status(WORKING));
+    expect(reader.cursor).toBe(4);
+  });
+
+  it('takes an event without a context id, and none without a task id', () => {
+    const reader = new TaskReader({ agent: 'a', contextId: 'context-1' });
+    const bare = { statusUpdate: { taskId: 'task-1', status: { state: WORKING } } };
+    expect(read(reader, bare)).toContainEqual({ type: 'status', state: 'working' });
+    const nameless = { statusUpdate: { status: { state: WORKING } } };
+    expect(() => read(new TaskReader({ agent: 'a' }), nameless)).toThrow(/task id/);
+  });
+});
