@@ -285,6 +285,33 @@ describe('delegation', () => {
     expect(asked!.system.at(-1)!.text).toContain('<user-message>\nwhat is this?\n</user-message>');
   });
 
+  it("D7 the user's message goes through any number of delegations, not longer than its slot", async () => {
+    const { root, peers, model } = team(
+      { orchestrator: [call(ask('operator')), say('ok')], operator: [say('a')] },
+      { tools: TOOLS },
+    );
+    await MemoryRun.of(ROOT, 'x'.repeat(9_000)).perform(root);
+    const [{ request: first }] = peers.requests as [(typeof peers.requests)[number]];
+    const [word] = Object.values(first.message.metadata!);
+    expect(word).toBe('x'.repeat(8_000));
+    const [key] = Object.keys(first.message.metadata!);
+    const metadata = { [key!]: `the user's own words ${'y'.repeat(9_000)}` };
+    const relayed: Message = { id: 'm', role: 'user', parts: [textPart('a request')], metadata };
+    await MemoryRun.of(ROOT, relayed, { id: 'other' }).perform(root);
+    const passed = peers.requests.at(-1)!.request.message.metadata![key!];
+    expect(passed).toMatch(/^the user's own words y+$/);
+    expect(passed).toHaveLength(8_000);
+    expect(JSON.stringify(model.asked('operator').at(-1)!.system)).toContain("the user's own words");
+  });
+
+  it('cuts a long answer of an agent before the model reads it', async () => {
+    const { model } = await perform(
+      { orchestrator: [call(ask('operator')), say('ok')], operator: [say('z'.repeat(1_000))] },
+      limited({ toolOutputBytes: 100 }),
+    );
+    expect(resultsIn(model.asked('orchestrator')[1])[0]).toContain('900 bytes left out');
+  });
+
   it('a failure and a canceled task are told to the model', async () => {
     for (const [state, words] of [
       ['failed', /weather failed: no line.*the same again/],

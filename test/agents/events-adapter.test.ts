@@ -116,6 +116,8 @@ describe('the events adapter', () => {
         message.role === 'results' ? message.results.map(({ content }) => content) : [],
       );
     expect(contents).toEqual(['first', 'second']);
+    const cutOff = adapter().toMessages(events.slice(0, -1)).at(-1);
+    expect(cutOff).toMatchObject({ results: [{ content: 'The task ended before there was a result.' }] });
   });
 
   it('leaves out a task whose opening was cut off, and empty answers', () => {
@@ -139,6 +141,8 @@ describe('the events adapter', () => {
     ]);
     expect(JSON.stringify(kept)).not.toContain('xxx');
     expect(adapter({ historyTokens: 1 }).toMessages(events)).toEqual([]);
+    const short = ['1', '2', '3'].flatMap((id) => [user(id, `task ${id}`), answered(id, 't1', say('ok'))]);
+    expect(adapter({ historyTokens: 6 }).toMessages(short)).toHaveLength(4);
   });
 
   it('cuts a long text of the past rather than losing the conversation', () => {
