@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
 import { LangoError } from '../core/errors.js';
 
 export interface AdmissionRules {
@@ -82,5 +81,5 @@ function lastOf(header: string | readonly string[] | undefined): string | undefi
 function hostOf(address: string | undefined): string | undefined {
   if (address === undefined) return undefined;
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(plain) === 6 ? `[${plain}]` : plain;
+  return plain.includes(':') ? `[${plain}]` : plain;
 }

@@ -47,7 +47,7 @@ const STATUS: Readonly<Record<ErrorCode, readonly [number, string]>> = {
 };
 
 /** What an error looks like to a client. A defect (anything but a `LangoError`) shows nothing of itself. */
-export function toErrorBody(error: unknown): ErrorBody {
+function toErrorBody(error: unknown): ErrorBody {
   if (!isLangoError(error)) return body(500, 'INTERNAL', { message: INTERNAL_MESSAGE });
   const [code, status] = STATUS[error.code];
   return body(code, status, {

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { HttpRoute } from '../core/http.js';
@@ -16,7 +15,7 @@ import type { Authenticator } from './identity.js';
 import type { Health, PlainApp } from './plain-app.js';
 import { createPlainApp } from './plain-app.js';
 
-export interface HostLimits extends BodyLimits {
+interface HostLimits extends BodyLimits {
   readonly headerBytes: number;
   /** Time a client has to send its headers. */
   readonly headerSeconds: number;
@@ -98,7 +97,8 @@ class NodeHost implements Host {
         this.#server.on('error', (error) => {
           this.#options.logger.error('http server failed', { error: errorText(error) });
         });
-        const taken = (this.#server.address() as AddressInfo).port;
+        const address = this.#server.address();
+        const taken = typeof address === 'object' && address !== null ? address.port : port;
         const name = WILDCARDS.has(host) ? 'localhost' : urlHost(host);
         resolve({ host, port: taken, origin: `http://${name}:${taken}` });
       });

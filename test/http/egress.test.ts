@@ -211,6 +211,21 @@ describe('event streams', () => {
     expect((await reader.read()).done).toBe(true);
   });
 
+  it('counts silence from the last chunk, not from the first', async () => {
+    const port = await listen((_request, response) => {
+      response.writeHead(200, STREAM).write('data: 0\n\n');
+      let left = 3;
+      const timer = setInterval(() => {
+        response.write(': still here\n\n');
+        if (--left > 0) return;
+        clearInterval(timer);
+        response.end('data: 1\n\n');
+      }, 400);
+    });
+    const answer = await egress({ allowPrivate, idleMs: 1_000 })(`http://127.0.0.1:${port}/`);
+    expect(await answer.text()).toMatch(/data: 1/);
+  });
+
   it('gives up when a stream is silent too long', async () => {
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM).write('data: 0\n\n');

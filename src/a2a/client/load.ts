@@ -18,7 +18,7 @@ import { DEFAULT_RETRY } from './watch.js';
 /** Where an agent card comes from. */
 export type CardSource = LocalSource | RemoteSource;
 
-export interface LocalSource {
+interface LocalSource {
   readonly kind: 'local';
   readonly name: string;
   readonly handler: A2ARequestHandler;

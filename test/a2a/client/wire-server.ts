@@ -4,14 +4,14 @@ import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
 import type { Listening } from './stock-server.js';
 import { cardJson, listen } from './stock-server.js';
 
-export interface RpcCall {
+interface RpcCall {
   readonly method: string;
   readonly params: JsonObject;
   readonly id: number;
   readonly headers: IncomingMessage['headers'];
 }
 
-export interface Wire {
+interface Wire {
   /** One event of a stream; the head goes out with the first. */
   event(result: JsonObject): void;
   end(): void;
