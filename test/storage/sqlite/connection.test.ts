@@ -48,6 +48,12 @@ function refusal(path = file): unknown {
   throw new Error('it opened');
 }
 
+function dropEvents(): void {
+  const database = new Database(file);
+  database.exec('DROP TABLE events');
+  database.close();
+}
+
 function saying(message: RegExp, hint: RegExp) {
   return {
     code: 'storage',
@@ -143,11 +149,31 @@ describe('refusing a file', () => {
     );
   });
 
+  it('whose tables are gone', async () => {
+    await open().close();
+    dropEvents();
+    expect(refusal()).toMatchObject({ code: 'storage' });
+    rmSync(file);
+    expect(open().nodeId()).toHaveLength(36);
+  });
+
   it('and can be asked again once the reason is gone', () => {
     writeFileSync(file, 'x'.repeat(5_000));
     refusal();
     rmSync(file);
     expect(open().nodeId()).toHaveLength(36);
+  });
+});
+
+describe('a store whose file is spoiled while it is open', () => {
+  it('says so by a typed error, at reads and at writes', async () => {
+    const store = open();
+    const task = await acceptOne(store);
+    dropEvents();
+    const spoiled = { code: 'storage', cause: { name: 'SqliteError' } };
+    await expect(store.read(task.id, 0, 1)).rejects.toMatchObject(spoiled);
+    await expect(store.append(fenceOf(task), [RUN_START])).rejects.toMatchObject(spoiled);
+    expect(await store.get(ALICE, task.id)).toEqual(task);
   });
 });
 
