@@ -1,6 +1,5 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { AgentCard } from '@a2a-js/sdk';
 import { agentSpecs } from './agents/agent-specs.js';
 import { buildAgentTree } from './agents/agent-tree.js';
 import { createPeerDirectory } from './a2a/client/directory.js';
@@ -198,7 +197,7 @@ async function publish(options: Publication): Promise<ReadonlyMap<string, Publis
   const version = packageVersion();
   const limits = agentLimits(config.agent);
   const published = [...agents].map(([name, { profile }]): [string, PublishedAgent] => {
-    const card = (baseUrl = config.a2a.baseUrl ?? originOf()): AgentCard =>
+    const card: PublishedAgent['card'] = (baseUrl = config.a2a.baseUrl ?? originOf()) =>
       buildCard({ file: files.get(name), profile, version, baseUrl, auth: config.auth.mode });
     const handler = createAgentHandler({
       agent: profile,

@@ -34,6 +34,8 @@ export interface Call {
 
 export type CallOutcome =
   | { readonly type: 'result'; readonly result: FunctionResult }
+  /** The result has been given to the user as the answer (requirement D6). */
+  | { readonly type: 'answered'; readonly result: FunctionResult }
   /** The run cannot go on before a person spoke. */
   | {
       readonly type: 'waiting';

@@ -183,7 +183,7 @@ function waiting(end: DelegationEnd): CallOutcome {
 }
 
 function outcomeOf({ final }: Consultation, end: DelegationEnd): CallOutcome {
-  if (final && end.state === 'completed') return { type: 'end', end: { state: 'completed' } };
+  if (final && end.state === 'completed') return { type: 'answered', result: end.result };
   return { type: 'result', result: end.result };
 }
 

@@ -68,12 +68,22 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if ('state' in answer) return answer;
 
     const calls = functionCalls(answer.content);
-    if (answer.stopReason === 'refusal' || calls.length === 0) return conclude(run, answer);
-    if (last) return last.end;
-    const done = await performCalls({ run, step, calls, functions, offered, ledger });
-    if ('state' in done) return done;
+    if (answer.stopReason === 'refusal') return conclude(run, answer);
     conversation.push({ role: 'assistant', author: run.task.agent, content: answer.content });
-    conversation.push({ role: 'results', results: done });
+    let answered = calls.length === 0;
+    if (!answered) {
+      if (last) return last.end;
+      const done = await performCalls({ run, step, calls, functions, offered, ledger });
+      if ('state' in done) return done;
+      conversation.push({ role: 'results', results: done.results });
+      answered = done.answered;
+    }
+    // The answer is the end, unless the user said more while it was made.
+    const news = answered ? words.news() : [];
+    if (answered && (news.length === 0 || last)) {
+      return calls.length > 0 ? { state: 'completed' } : conclude(run, answer);
+    }
+    conversation.push(...news);
   }
 }
 
@@ -144,8 +154,15 @@ interface CallBatch {
   readonly ledger: CallLedger;
 }
 
-/** All results of one answer's calls in their order, or how the run ends because of them. */
-async function performCalls(batch: CallBatch): Promise<readonly FunctionResult[] | RunEnd> {
+interface Done {
+  /** In the order of the calls. */
+  readonly results: readonly FunctionResult[];
+  /** One of them has been given to the user as the answer. */
+  readonly answered: boolean;
+}
+
+/** What came of one answer's calls, or how the run ends because of them. */
+async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
   const admissions = batch.calls.map((call) => batch.ledger.enter(call));
   const stop = admissions.find((admission) => admission.type === 'end');
   if (stop) return stop.end;
@@ -163,7 +180,10 @@ async function performCalls(batch: CallBatch): Promise<readonly FunctionResult[]
     if (ended) return ended.end;
   }
   return (
-    waitingEnd(outcomes) ?? outcomes.flatMap((outcome) => (outcome.type === 'result' ? [outcome.result] : []))
+    waitingEnd(outcomes) ?? {
+      results: outcomes.flatMap((outcome) => ('result' in outcome ? [outcome.result] : [])),
+      answered: outcomes.some(({ type }) => type === 'answered'),
+    }
   );
 }
 

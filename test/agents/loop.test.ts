@@ -28,6 +28,20 @@ describe('the loop', () => {
     expect(model.requests).toHaveLength(1);
   });
 
+  it('answers what the user said while the first answer was made', async () => {
+    const { agent, model } = flat([say('one'), say('two')], { tools: [fsRead] });
+    const run = MemoryRun.of('lango-agent', 'first', {});
+    await run.perform(agent);
+    const more = run.followedBy('second');
+    expect(await more.perform(agent)).toEqual({ state: 'completed' });
+    expect(more.answer()).toBe('two');
+    expect(model.requests).toHaveLength(2);
+    expect(model.requests[1]!.messages.slice(-2)).toMatchObject([
+      { role: 'assistant', content: [{ text: 'one' }] },
+      { role: 'user', parts: [{ text: 'second' }] },
+    ]);
+  });
+
   it('streams text as it comes, each turn starting the answer again', async () => {
     const { run } = await perform([withPreamble('I will look.', call(read('a'))), say('It says hi.')]);
     expect(run.bodies('text-delta').map(({ text, replace }) => [text, replace])).toEqual([

@@ -1,0 +1,199 @@
+import { describe, expect, it } from '@jest/globals';
+import { toolNamed } from '../support/agent-fixtures.js';
+import { ScriptedModel, ask, say } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { sendText, withServer } from '../support/server.js';
+
+const ROLES = ['exec_shell', 'browser_open', 'crypto_sign', 'search_web', 'memory_store'].map((name) =>
+  toolNamed(name),
+);
+const MODEL = new ScriptedModel({});
+
+describe('M. Modes and the agent tree', () => {
+  it('M1 multiAgent: the root is lango-orchestrator, with the six sub-agents as peers', async () => {
+    await withServer({ tools: ROLES, model: MODEL }, async (server) => {
+      expect(server.address.root).toBe('lango-orchestrator');
+      expect([...(await published(server))].sort()).toEqual(
+        ['lango-orchestrator', 'operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'].sort(),
+      );
+      const card = await (await server.fetch('/.well-known/agent-card.json')).json();
+      expect(card).toMatchObject({ name: 'lango-orchestrator' });
+    });
+  });
+
+  it('M2 the model of the orchestrator is offered transfer_to_agent and nothing else', async () => {
+    const model = new ScriptedModel({ 'lango-orchestrator': [say('hello')] });
+    await withServer({ tools: ROLES, model }, async (server) => {
+      await sendText(server, 'hi');
+      expect(model.asked('lango-orchestrator')[0]?.functions.map(({ name }) => name)).toEqual([
+        'transfer_to_agent',
+      ]);
+    });
+  });
+
+  it('M2 each tool is offered to the model of the one agent that owns it', async () => {
+    const names = ['operator', 'navigator', 'vault', 'librarian', 'chronicler', 'planner'];
+    const model = new ScriptedModel(Object.fromEntries(names.map((name) => [name, [say('done')]])));
+    await withServer({ tools: ROLES, model }, async (server) => {
+      for (const agent of names) await sendText(server, 'go', { agent });
+      const offered = names.flatMap((agent) =>
+        model.asked(agent)[0]!.functions.map(({ name }) => `${agent} ${name}`),
+      );
+      const owned = offered.filter((line) => ROLES.some(({ name }) => line.endsWith(` ${name}`)));
+      expect(owned.sort()).toEqual([
+        'chronicler memory_store',
+        'librarian search_web',
+        'navigator browser_open',
+        'operator exec_shell',
+        'vault crypto_sign',
+      ]);
+      expect(offered.filter((line) => line.includes('transfer_to_agent'))).toEqual([]);
+    });
+  });
+
+  it('M3 multiAgent: false gives one flat agent with all tools and no delegation', async () => {
+    const model = new ScriptedModel({ flat: [say('hello')], 'lango-agent': [say('hello')] });
+    const settings = {
+      server: { port: 0 },
+      agent: { multiAgent: false },
+      tools: { fs: { enabled: false }, exec: { enabled: false } },
+    };
+    await withServer({ tools: [...ROLES, toolNamed('odd_one')], model, settings }, async (server) => {
+      expect(await published(server)).toEqual(['lango-agent']);
+      await sendText(server, 'hi');
+      const functions = model.requests[0]!.functions.map(({ name }) => name);
+      expect(functions).toEqual(expect.arrayContaining([...ROLES.map(({ name }) => name), 'odd_one']));
+      expect(functions).not.toContain('transfer_to_agent');
+    });
+  });
+
+  it.each([
+    {
+      title: 'only operator and librarian tools',
+      tools: ['fs_read', 'search_web'],
+      agents: ['librarian', 'operator', 'planner'],
+    },
+    { title: 'no tools', tools: [], agents: ['planner'] },
+    { title: 'only unmatched tools', tools: ['odd_one'], agents: ['planner'] },
+  ])('M4 $title: only those agents exist', async ({ tools, agents }) => {
+    const model = new ScriptedModel({ planner: [say('a plan')] });
+    await withServer({ tools: tools.map((name) => toolNamed(name)), model }, async (server) => {
+      expect([...(await published(server))].sort()).toEqual(['lango-orchestrator', ...agents].sort());
+      await sendText(server, 'go', { agent: 'planner' });
+      expect(model.asked('planner')[0]?.functions.map(({ name }) => name)).not.toContain('odd_one');
+    });
+  });
+
+  it('M5 the roster is data: a list of own specs in the settings', async () => {
+    const gardener = {
+      name: 'gardener',
+      description: 'Looks after the garden.',
+      instruction: 'You water plants and report which.',
+      prefixes: ['garden_'],
+      alwaysInclude: false,
+      takesUnmatched: true,
+    };
+    const model = new ScriptedModel({ gardener: [say('watered')] });
+    const settings = {
+      server: { port: 0 },
+      agent: { roster: [gardener] },
+      tools: { fs: { enabled: false }, exec: { enabled: false } },
+    };
+    const tools = [toolNamed('garden_water'), toolNamed('odd_one')];
+    await withServer({ tools, model, settings }, async (server) => {
+      expect([...(await published(server))].sort()).toEqual(['gardener', 'lango-orchestrator']);
+      await sendText(server, 'go', { agent: 'gardener' });
+      const functions = model.asked('gardener')[0]!.functions.map(({ name }) => name);
+      expect(functions).toEqual(expect.arrayContaining(['garden_water', 'odd_one']));
+    });
+  });
+});
+
+describe('P. Which agent owns a tool', () => {
+  it('P1 the owner of each tool runs it, and no other agent is offered it', async () => {
+    const owners = {
+      operator: ['exec_shell', 'fs_read', 'skill_deploy'],
+      navigator: ['browser_navigate', 'browser_screenshot'],
+      vault: ['crypto_sign', 'secrets_get', 'payment_send'],
+      librarian: [
+        'search_web',
+        'rag_query',
+        'graph_traverse',
+        'save_knowledge_item',
+        'create_skill_x',
+        'list_skills',
+      ],
+      chronicler: ['memory_store', 'observe_event', 'reflect_summary'],
+    };
+    const tools = Object.values(owners)
+      .flat()
+      .reverse()
+      .map((name) => toolNamed(name));
+    const model = new ScriptedModel(
+      Object.fromEntries(Object.keys(owners).map((name) => [name, [say('ok')]])),
+    );
+    await withServer({ tools, model }, async (server) => {
+      for (const [agent, names] of Object.entries(owners)) {
+        await sendText(server, 'go', { agent });
+        const offered = model.asked(agent)[0]!.functions.map(({ name }) => name);
+        expect(offered.filter((name) => tools.some((tool) => tool.name === name)).sort()).toEqual(
+          [...names].sort(),
+        );
+      }
+    });
+  });
+
+  it('P2 a tool that no agent owns is named in a warning at start', async () => {
+    await withServer({ tools: [toolNamed('odd_one')], model: MODEL }, async ({ log }) => {
+      expect(log.lines.filter((line) => line.includes('odd_one') && line.includes('"warn"'))).toHaveLength(1);
+    });
+  });
+
+  it('P4 the planner owns no tool', async () => {
+    const model = new ScriptedModel({ planner: [say('a plan')] });
+    await withServer({ tools: ROLES, model }, async (server) => {
+      await sendText(server, 'go', { agent: 'planner' });
+      const offered = model.asked('planner')[0]!.functions.map(({ name }) => name);
+      expect(offered.filter((name) => ROLES.some((tool) => tool.name === name))).toEqual([]);
+    });
+  });
+
+  it('P5 classic: four roles, unmatched tools go to the executor, its words are the fixed ones', async () => {
+    const settings = {
+      server: { port: 0 },
+      agent: { roster: 'classic' as const },
+      tools: { fs: { enabled: false }, exec: { enabled: false } },
+    };
+    const model = new ScriptedModel({
+      'lango-orchestrator': [ask('executor', 'go', true)].map((one) => ({
+        ...say(''),
+        content: [{ type: 'function-call' as const, id: 'c', name: one[0], arguments: one[1] }],
+        stopReason: 'function-calls' as const,
+      })),
+      executor: [say('done')],
+    });
+    const tools = ['exec_shell', 'fs_read', 'browser_navigate', 'odd_one', 'search_x'].map((name) =>
+      toolNamed(name),
+    );
+    await withServer({ tools, model, settings }, async (server) => {
+      expect([...(await published(server))].sort()).toEqual([
+        'executor',
+        'lango-orchestrator',
+        'planner',
+        'researcher',
+      ]);
+      await sendText(server, 'go');
+      const instruction = model
+        .asked('lango-orchestrator')[0]!
+        .system.map(({ text }) => text)
+        .join('\n');
+      expect(instruction).toContain('command execution, file operations, web browsing');
+      expect(instruction).not.toContain('memory-manager');
+      expect(model.asked('executor')[0]!.functions.map(({ name }) => name)).toContain('odd_one');
+    });
+  });
+});
+
+async function published(server: TestServer): Promise<readonly string[]> {
+  return (await server.client.catalog()).map(({ name }) => name);
+}

@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { AgentClient, AppAddress, ClientEvent, ServerOptions } from '../../src/index.js';
+import { connect, createServer, textPart } from '../../src/index.js';
+import { RecordingLogger } from './recording-logger.js';
+
+/** A whole server, as `createServer` makes it, on a free port and in a folder of its own. */
+export interface TestServer {
+  readonly address: AppAddress;
+  readonly client: AgentClient;
+  readonly home: string;
+  readonly log: RecordingLogger;
+  /** The server's answer to a request with its token. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+type Settings = NonNullable<ServerOptions['settings']>;
+
+/** No shipped tools and no sandbox unless the test asks for them: a test brings what it needs. */
+const BARE: Settings = { server: { port: 0 }, tools: { fs: { enabled: false }, exec: { enabled: false } } };
+
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const home = options.home ?? (await mkdtemp(path.join(tmpdir(), 'lango-test-')));
+  const log = new RecordingLogger();
+  const settings: Settings = { ...BARE, ...options.settings };
+  const server = createServer({ ...options, home, settings, logger: log });
+  const address = await server.start();
+  const { origin, token } = address;
+  return {
+    address,
+    home,
+    log,
+    client: connect({ url: origin, ...(token ? { token } : {}) }),
+    fetch: (where, init = {}) =>
+      fetch(`${origin}${where}`, {
+        ...init,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...init.headers },
+      }),
+    async stop() {
+      await server.stop();
+      if (!options.home) await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a server for one test and stops it afterwards. */
+export async function withServer(
+  options: ServerOptions,
+  use: (server: TestServer) => Promise<void>,
+): Promise<void> {
+  const server = await startServer(options);
+  try {
+    await use(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+export interface Outcome {
+  readonly events: readonly ClientEvent[];
+  readonly end: Extract<ClientEvent, { readonly type: 'end' }>;
+  readonly taskId: string;
+}
+
+export interface Sending {
+  readonly agent?: string;
+  readonly contextId?: string;
+}
+
+/** Sends a text over HTTP and gathers what comes until the end. */
+export async function sendText(server: TestServer, text: string, sending: Sending = {}): Promise<Outcome> {
+  const events: ClientEvent[] = [];
+  const request = { parts: [textPart(text)], ...sending };
+  for await (const event of server.client.send(request, AbortSignal.timeout(20_000))) events.push(event);
+  const end = events.at(-1);
+  const task = events.find((event) => event.type === 'task');
+  if (end?.type !== 'end') throw new Error('the stream had no end');
+  return { events, end, taskId: task?.taskId ?? '' };
+}
+
+/** Everything an agent was seen to do, as "author: type detail". */
+export function doings({ events }: Outcome): readonly string[] {
+  return events.flatMap((event) => {
+    if (event.type !== 'activity' || event.activity.type === 'turn-start') return [];
+    const { activity } = event;
+    const detail =
+      'tool' in activity
+        ? activity.tool
+        : 'agent' in activity
+          ? activity.agent
+          : JSON.stringify(activity.text);
+    return [`${event.author}: ${activity.type} ${detail}`];
+  });
+}
