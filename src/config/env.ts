@@ -18,7 +18,16 @@ export const ENV_VARIABLES = {
     description: 'The key for the provider `openai`, when the file has no `model.apiKey`.',
   },
   logLevel: { name: 'LANGO_LOG_LEVEL', description: 'Wins over `logging.level` of the file.' },
+  url: {
+    name: 'LANGO_URL',
+    description:
+      'The server that client commands talk to. Default: the address that the configuration names.',
+  },
   noColor: { name: 'NO_COLOR', description: 'Any value turns colors off.' },
+  forceColor: {
+    name: 'FORCE_COLOR',
+    description: 'Any value but 0 turns colors on where there is no terminal. `NO_COLOR` wins.',
+  },
 } as const;
 
 export interface Env {
@@ -29,7 +38,9 @@ export interface Env {
   readonly anthropicApiKey: string | undefined;
   readonly openaiApiKey: string | undefined;
   readonly logLevel: string | undefined;
+  readonly url: string | undefined;
   readonly noColor: boolean;
+  readonly forceColor: boolean;
   /** Everything, for `${VAR}` in the configuration file. Holds secrets: never log it. */
   readonly variables: Variables;
 }
@@ -47,7 +58,9 @@ export function readEnv(env: Variables = process.env): Env {
     anthropicApiKey: read('anthropicApiKey'),
     openaiApiKey: read('openaiApiKey'),
     logLevel: read('logLevel'),
+    url: read('url'),
     noColor: read('noColor') !== undefined,
+    forceColor: (read('forceColor') ?? '0') !== '0',
     variables: { ...env },
   };
 }

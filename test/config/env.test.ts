@@ -5,10 +5,11 @@ import { readEnv } from '../../src/config/env.js';
 
 describe('readEnv', () => {
   it('takes a variable that is set to nothing for one that is not set', () => {
-    expect(readEnv({ LANGO_HOME: '', LANGO_TOKEN: '', NO_COLOR: '' })).toMatchObject({
+    expect(readEnv({ LANGO_HOME: '', LANGO_TOKEN: '', NO_COLOR: '', FORCE_COLOR: '' })).toMatchObject({
       home: join(homedir(), '.lango'),
       token: undefined,
       noColor: false,
+      forceColor: false,
     });
   });
 
@@ -20,7 +21,9 @@ describe('readEnv', () => {
       ANTHROPIC_API_KEY: 'a',
       OPENAI_API_KEY: 'o',
       LANGO_LOG_LEVEL: 'warn',
+      LANGO_URL: 'http://u',
       NO_COLOR: '1',
+      FORCE_COLOR: '1',
     };
     expect(readEnv(variables)).toEqual({
       home: '/h',
@@ -29,7 +32,9 @@ describe('readEnv', () => {
       anthropicApiKey: 'a',
       openaiApiKey: 'o',
       logLevel: 'warn',
+      url: 'http://u',
       noColor: true,
+      forceColor: true,
       variables,
     });
   });

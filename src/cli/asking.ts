@@ -1,0 +1,62 @@
+import type { Answer, Question } from '../core/task.js';
+import { safeLine } from './safe-text.js';
+import type { Terminal } from './terminal.js';
+
+/** Says what becomes of a question; undefined leaves it open. */
+export type Asker = (question: Question) => Promise<Answer | undefined>;
+
+/** Asks the person at the terminal, who has the question in front of them already. */
+export function terminalAsker({ progress }: Terminal): Asker {
+  return async (question) => {
+    progress.stop();
+    const answer = await (question.kind === 'input' ? askForWords(question) : askForDecision(question));
+    progress.start('working');
+    return answer;
+  };
+}
+
+/** Leaves every question open. */
+export const nobody: Asker = async () => undefined;
+
+/** Approves each call that waits for approval, and leaves other questions to `next`. */
+export function approving(next: Asker): Asker {
+  return async (question) =>
+    question.kind === 'approval' ? { hash: question.hash, decision: 'approve' } : next(question);
+}
+
+/** How a task that waits is answered later. */
+export function waysToAnswer(taskId: string, questions: readonly Question[]): readonly string[] {
+  const send = `lango send --task ${safeLine(taskId)}`;
+  return questions.flatMap(({ kind, hash }) => {
+    if (kind === 'input') return [`To answer:  ${send} "your reply"`];
+    const name = safeLine(hash);
+    return [`To approve: ${send} --approve ${name}`, `To deny:    ${send} --deny ${name} --reason "why"`];
+  });
+}
+
+async function askForWords({ hash }: Question): Promise<Answer | undefined> {
+  const { isCancel, text } = await import('@clack/prompts');
+  const reply = await text({ message: 'Your reply (empty: later)', output: process.stderr });
+  if (isCancel(reply) || !reply.trim()) return undefined;
+  return { hash, decision: 'approve', text: reply };
+}
+
+async function askForDecision({ hash, kind }: Question): Promise<Answer | undefined> {
+  const { isCancel, select, text } = await import('@clack/prompts');
+  const output = process.stderr;
+  const choice = await select({
+    message: kind === 'approval' ? 'Allow this call?' : 'Run it again?',
+    output,
+    options: [
+      { value: 'approve', label: 'Yes' },
+      { value: 'deny', label: 'No' },
+      { value: 'explain', label: 'No, and say why' },
+      { value: 'later', label: 'Decide later' },
+    ],
+  });
+  if (isCancel(choice) || choice === 'later') return undefined;
+  if (choice === 'approve') return { hash, decision: 'approve' };
+  if (choice === 'deny') return { hash, decision: 'deny' };
+  const reason = await text({ message: 'Why not? The agent is told.', output });
+  return isCancel(reason) ? undefined : { hash, decision: 'deny', text: reason };
+}

@@ -1,0 +1,53 @@
+import { describeConfig } from '../config/describe.js';
+import { checkConfig, loadConfig } from '../config/load.js';
+import { configSchema } from '../config/reference.js';
+import type { CommandContext } from './command.js';
+import { overridesOf } from './connection.js';
+import { EXIT } from './exit.js';
+import { createPaint } from './render.js';
+import { jsonLine, safeLine } from './safe-text.js';
+
+export interface ConfigFlags {
+  readonly home?: string;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** `lango config check`: everything that is wrong, at once. */
+export async function checkFile(flags: ConfigFlags, { env, terminal }: CommandContext): Promise<number> {
+  const problems = await checkConfig({ env, overrides: overridesOf(flags) });
+  if (flags.json) terminal.print(jsonLine({ ok: problems.length === 0, problems }));
+  else if (problems.length === 0) terminal.print('The configuration is valid.');
+  else {
+    for (const { at, key, text } of problems) {
+      terminal.print(safeLine(`${at}: ${key === '' ? '' : `${key} `}${text}`));
+    }
+  }
+  return problems.length === 0 ? EXIT.ok : EXIT.failure;
+}
+
+/** `lango config show`: each key, its value, and where that came from. Secrets are not shown. */
+export async function showConfig(flags: ConfigFlags, { env, terminal }: CommandContext): Promise<number> {
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const keys = describeConfig(loaded);
+  const { home, file } = loaded.config;
+  if (flags.json) {
+    terminal.print(
+      jsonLine({ home, file: file ?? null, keys: keys.map((one) => ({ ...one, value: one.value ?? null })) }),
+    );
+    return EXIT.ok;
+  }
+  const paint = createPaint(terminal.color);
+  terminal.print(paint.dim(`data folder ${home}, file ${file ?? 'none'}`));
+  for (const { key, value, origin } of keys) {
+    const shown = value === undefined ? '-' : safeLine(JSON.stringify(value));
+    terminal.print(`${key} = ${shown}${origin === 'default' ? '' : paint.dim(`  (${origin})`)}`);
+  }
+  return EXIT.ok;
+}
+
+/** `lango config schema`: the JSON Schema of the file, for editors. */
+export async function showSchema({ terminal }: CommandContext): Promise<number> {
+  terminal.print(JSON.stringify(configSchema(), null, 2));
+  return EXIT.ok;
+}

@@ -1,0 +1,164 @@
+import type { AgentClient } from '../a2a/client/client.js';
+import { createClient } from '../a2a/client/client.js';
+import { createOriginFetch } from '../a2a/client/origin-fetch.js';
+import type { Config } from '../config/config.js';
+import type { Env } from '../config/env.js';
+import type { LoadedConfig } from '../config/load.js';
+import { loadConfig } from '../config/load.js';
+import { loadToken } from '../config/secrets.js';
+import { LangoError, isLangoError } from '../core/errors.js';
+import { silentLogger } from '../core/logger.js';
+import { createEgress } from '../http/egress.js';
+import { CommandError, EXIT, usageError } from './exit.js';
+
+/** The flags that every command with a server has. */
+export interface ConnectionFlags {
+  readonly url?: string;
+  readonly token?: string;
+  readonly home?: string;
+  readonly config?: string;
+}
+
+/** The way to one server. */
+export interface Connection {
+  readonly url: string;
+  readonly client: AgentClient;
+  /** Bound to the server, with its token. */
+  readonly fetch: typeof fetch;
+}
+
+const TIMEOUT_MS = 60_000;
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+const WILDCARD = /^(0\.0\.0\.0|::|)$/;
+/** What a machine answers, or its name service, when nothing listens there. */
+const NOBODY_THERE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);
+
+/**
+ * The server is that of `--url`, else of LANGO_URL, else the one that the configuration describes. Does not
+ * talk to it. Throws `invalid-config`, or a usage error.
+ */
+export async function connect(flags: ConnectionFlags, env: Env): Promise<Connection> {
+  const given = flags.url ?? env.url;
+  const address = given === undefined ? undefined : parseUrl(given);
+  const token = flags.token ?? env.token;
+  // With both given the configuration is not needed, and may be broken.
+  if (address && token !== undefined) return open(address, token);
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const url = address ?? new URL(configuredOrigin(loaded.config));
+  return open(url, token ?? (await ownToken(url, loaded)));
+}
+
+/** The connection to a server that is known already. */
+export function open(url: URL, token: string | undefined): Connection {
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  const egress = createEgress({
+    allowPrivate: [`${url.hostname}:${port}`],
+    timeoutMs: TIMEOUT_MS,
+    logger: silentLogger,
+  });
+  const access = token === undefined ? {} : { token };
+  return {
+    url: url.href.replace(/\/$/, ''),
+    client: createClient({ url: url.href, fetch: egress, ...access }),
+    fetch: createOriginFetch({ fetch: egress, origin: url.origin, token }),
+  };
+}
+
+/** Where a server with this configuration answers on this machine. Throws when its port is not fixed. */
+export function configuredOrigin({ server }: Config): string {
+  if (server.port === 0) {
+    throw usageError(
+      'The configuration names no fixed port (server.port is 0).',
+      'Give the address of the server with --url or LANGO_URL.',
+    );
+  }
+  const host = WILDCARD.test(server.host) ? 'localhost' : server.host;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+}
+
+export function overridesOf({ home, config }: Pick<ConnectionFlags, 'home' | 'config'>): {
+  readonly home?: string;
+  readonly configFile?: string;
+} {
+  return { ...(home ? { home } : {}), ...(config ? { configFile: config } : {}) };
+}
+
+/** What went wrong between us and the server, in the words of somebody who typed a command. */
+export async function explain(error: unknown, { url, client }: Connection, agent?: string): Promise<unknown> {
+  if (!isLangoError(error)) return error;
+  const { code, message } = error;
+  const details = { cause: error, exitCode: exitCodeOf(error) };
+  if (isNobodyThere(error)) {
+    const hint = 'Start one with: lango serve';
+    return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });
+  }
+  if (code === 'unauthenticated') {
+    const hint =
+      'Set LANGO_TOKEN to the token that "lango serve" printed, or name its data folder with --home.';
+    return new CommandError(code, message, { ...details, hint });
+  }
+  if (code === 'not-found' && agent !== undefined && !(await hasCard(client, agent))) {
+    const names = (await client.catalog().catch(() => [])).map(({ name }) => name);
+    const hint = names.length > 0 ? `Agents there: ${names.join(', ')}.` : 'See: lango agents';
+    return new CommandError(code, `There is no agent ${agent} at ${url}.`, { ...details, hint });
+  }
+  return code === 'unavailable' || code === 'timeout' ? new CommandError(code, message, details) : error;
+}
+
+/** Runs a call to the server; what it throws is explained. */
+export async function ask<T>(connection: Connection, call: Promise<T>, agent?: string): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw await explain(error, connection, agent);
+  }
+}
+
+/** Why a request never became a task: `text` is what the stream ended with. */
+export async function refusal(connection: Connection, text: string, agent?: string): Promise<unknown> {
+  const { client } = connection;
+  try {
+    await client.card(agent);
+    await client.list({ pageSize: 1, ...(agent === undefined ? {} : { agent }) });
+    return new LangoError('invalid-input', text);
+  } catch (error) {
+    return isLangoError(error, 'not-supported')
+      ? new LangoError('invalid-input', text)
+      : explain(error, connection, agent);
+  }
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url;
+  throw usageError('The address of the server must be an http or https URL without credentials.');
+}
+
+/** The token of our own server stays on this machine, and with the server that the configuration describes. */
+async function ownToken(url: URL, { config, secrets }: LoadedConfig): Promise<string | undefined> {
+  const isOwn =
+    LOOPBACK.test(url.hostname) ||
+    (config.server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin) ||
+    (config.a2a.baseUrl !== undefined && url.origin === new URL(config.a2a.baseUrl).origin);
+  if (!isOwn || config.auth.mode === 'none') return undefined;
+  return secrets.token ?? loadToken(config.home);
+}
+
+function exitCodeOf({ code }: LangoError): number {
+  if (code === 'unavailable' || code === 'timeout') return EXIT.noServer;
+  return code === 'unauthenticated' ? EXIT.noAccess : EXIT.failure;
+}
+
+function isNobodyThere(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ('code' in cause && typeof cause.code === 'string' && NOBODY_THERE.has(cause.code)) return true;
+  }
+  return false;
+}
+
+async function hasCard(client: AgentClient, agent: string): Promise<boolean> {
+  return client.card(agent).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,124 @@
+import { constants } from 'node:fs';
+import { access, open, stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { dirname } from 'node:path';
+import type { Config } from '../config/config.js';
+import { errorText } from '../core/errors.js';
+import type { Finding } from './finding.js';
+import { fail, ok } from './finding.js';
+
+/** The first bytes of every SQLite file, and where two of our marks stand in them (https://sqlite.org/fileformat2.html). */
+const SQLITE_MAGIC = 'SQLite format 3\0';
+const HEADER_BYTES = 100;
+const USER_VERSION_AT = 60;
+const APPLICATION_ID_AT = 68;
+const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
+
+/** The marks that a program leaves in its database. */
+export interface DatabaseMarks {
+  readonly applicationId: number;
+  readonly schema: number;
+}
+
+/** Whether the folder is there and can be written, or can be made. */
+export async function checkFolder(check: string, folder: string): Promise<Finding> {
+  const existing = await nearestExisting(folder);
+  if (!(await stat(existing)).isDirectory())
+    return fail(check, `${existing} is not a folder.`, FOLDER_ADVICE);
+  try {
+    await access(existing, constants.W_OK | constants.X_OK);
+  } catch {
+    return fail(check, `${existing} cannot be written by this user.`, FOLDER_ADVICE);
+  }
+  return ok(
+    check,
+    existing === folder ? `${folder} can be written` : `${folder} will be made at the first start`,
+  );
+}
+
+async function nearestExisting(folder: string): Promise<string> {
+  try {
+    await access(folder, constants.F_OK);
+    return folder;
+  } catch {
+    return nearestExisting(dirname(folder));
+  }
+}
+
+/** Reads the file without opening it as a database: `ours` are the marks of one that this version made. */
+export async function checkDatabase({ storage }: Config, ours: DatabaseMarks | undefined): Promise<Finding> {
+  const check = 'database';
+  const { file } = storage.sqlite;
+  if (file === ':memory:') return ok(check, 'in memory: tasks are gone when the server stops');
+  if (!(await exists(file))) return ok(check, `${file} will be made at the first start`);
+  try {
+    await access(file, constants.R_OK | constants.W_OK);
+    const marks = await readMarks(file);
+    if (!marks)
+      return fail(check, `${file} is not a database.`, 'Move it away, or restore it from a backup.');
+    // What a program that died has not folded in yet is not in the header.
+    if (await hasLog(file)) return ok(check, `${file}, to be recovered at the next start`);
+    if (ours && marks.applicationId !== ours.applicationId) {
+      return fail(check, `${file} is a database of another program.`, 'Choose another data folder.');
+    }
+    if (ours && marks.schema > ours.schema) {
+      return fail(
+        check,
+        `${file} was made by a newer version of Lango: schema ${marks.schema} > ${ours.schema}.`,
+        'Start that version or a later one, or choose another data folder.',
+      );
+    }
+    return ok(check, file);
+  } catch (error) {
+    return fail(check, `${file} cannot be used: ${errorText(error)}.`, FOLDER_ADVICE);
+  }
+}
+
+/** Undefined when it is no SQLite file. */
+export async function readMarks(file: string): Promise<DatabaseMarks | undefined> {
+  const handle = await open(file, 'r');
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+    if (bytesRead < HEADER_BYTES || !buffer.toString('latin1').startsWith(SQLITE_MAGIC)) return undefined;
+    return {
+      applicationId: buffer.readUInt32BE(APPLICATION_ID_AT),
+      schema: buffer.readUInt32BE(USER_VERSION_AT),
+    };
+  } finally {
+    await handle.close();
+  }
+}
+
+async function hasLog(file: string): Promise<boolean> {
+  return stat(`${file}-wal`).then(
+    ({ size }) => size > 0,
+    () => false,
+  );
+}
+
+async function exists(file: string): Promise<boolean> {
+  return access(file, constants.F_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Whether the server could listen where it is configured to. */
+export async function checkPort({ server: { host, port } }: Config): Promise<Finding> {
+  const probe = createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      probe.once('error', reject);
+      probe.listen(port, host, resolve);
+    });
+    return ok('server', `none is running; port ${port} on ${host} is free`);
+  } catch (error) {
+    return fail(
+      'server',
+      `Port ${port} on ${host} cannot be used: ${errorText(error)}.`,
+      'Choose another with server.port or --port, or stop the program that uses it.',
+    );
+  } finally {
+    probe.close();
+  }
+}

@@ -1,0 +1,156 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AppAddress } from '../app.js';
+import { createApp } from '../app.js';
+import type { Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
+import { newId } from '../core/ids.js';
+import type { Logger } from '../core/logger.js';
+import { textPart } from '../core/message.js';
+import { open } from './connection.js';
+import { converse } from './conversation.js';
+import type { DatabaseMarks } from './doctor-places.js';
+import { readMarks } from './doctor-places.js';
+import type { Finding } from './finding.js';
+import { fail, failedBy, ok, warn } from './finding.js';
+import { readStatus } from './node-status.js';
+import { nobody } from './asking.js';
+import { silentView } from './view.js';
+
+export interface Trial {
+  readonly findings: readonly Finding[];
+  /** Of a database that this version made; undefined when the server did not start. */
+  readonly marks: DatabaseMarks | undefined;
+}
+
+/** What the tiny request to the model may cost. */
+const MODEL_LIMITS = { turns: 1, answerTokens: 64, seconds: 60 };
+const MODEL_REQUEST = 'Answer with the one word OK.';
+/** Has no tools and delegates to nobody. */
+const MODEL_AGENT = 'planner';
+const ANSWER_CHARACTERS = 60;
+
+/**
+ * Starts a server with this configuration beside the real one: on a free loopback port, with an empty database
+ * in a temporary folder. So every part of it is tried the way it is used, and no task is touched.
+ */
+export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promise<Trial> {
+  const folder = await mkdtemp(join(tmpdir(), 'lango-doctor-'));
+  const { logger, warnings } = recordingLogger();
+  const trial = await trialConfig(loaded, folder);
+  const app = createApp({ ...trial, logger });
+  try {
+    const findings = await lookAround(await app.start(), { loaded, asksModel, warnings });
+    await app.stop();
+    return { findings, marks: await readMarks(trial.config.storage.sqlite.file) };
+  } catch (error) {
+    await app.stop();
+    return { findings: [failedBy('start', error)], marks: undefined };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function trialConfig(loaded: LoadedConfig, folder: string): Promise<LoadedConfig> {
+  const { config, secrets } = loaded;
+  const { baseUrl: _advertised, ...a2a } = config.a2a;
+  const workspace = await existing(config.workspace);
+  return {
+    ...loaded,
+    config: {
+      ...config,
+      a2a,
+      home: folder,
+      agent: { ...config.agent, limits: { ...config.agent.limits, ...MODEL_LIMITS } },
+      auth: { mode: 'token' },
+      server: { ...config.server, host: '127.0.0.1', port: 0 },
+      storage: { sqlite: { ...config.storage.sqlite, file: join(folder, 'lango.db') } },
+      workspace: workspace.length > 0 ? workspace : [join(folder, 'workspace')],
+    },
+    secrets: { ...secrets, token: newId() },
+  };
+}
+
+async function existing(folders: Config['workspace']): Promise<readonly string[]> {
+  const found = await Promise.all(folders.map((folder) => stat(folder).catch(() => undefined)));
+  return folders.filter((_, index) => found[index]?.isDirectory());
+}
+
+interface Facts {
+  readonly loaded: LoadedConfig;
+  readonly asksModel: boolean;
+  readonly warnings: readonly Warning[];
+}
+
+async function lookAround(
+  address: AppAddress,
+  { loaded, asksModel, warnings }: Facts,
+): Promise<readonly Finding[]> {
+  const connection = open(new URL(address.origin), address.token);
+  const status = await readStatus(connection);
+  const peers = status?.peers ?? [];
+  const names = new Set<unknown>(peers.map(({ name }) => name));
+  return [
+    ok('start', `a server with this configuration starts, with ${address.agents.join(', ')}`),
+    // What the log says of an agent stands in that agent's own line.
+    ...warnings.filter(({ agent }) => !names.has(agent)).map(({ text }) => warn('start', text)),
+    ...peers.flatMap((peer) => {
+      if (peer.kind === 'local') return [];
+      const check = `agent ${peer.name}`;
+      if (peer.state === 'ready') return [ok(check, `its card at ${peer.url} was read`)];
+      return [fail(check, peer.reason ?? 'Its card was not read.', 'Check its entry in a2a.remoteAgents.')];
+    }),
+    asksModel ? await askModel(address) : describeModel(address, loaded),
+  ];
+}
+
+function describeModel({ model }: AppAddress, { config }: LoadedConfig): Finding {
+  if (config.model.provider !== 'offline') {
+    return ok('model', `${model}; not asked (--model sends it a tiny request)`);
+  }
+  return warn(
+    'model',
+    'offline: a small built-in model of fixed rules',
+    'For a real one set ANTHROPIC_API_KEY, or model in the configuration.',
+  );
+}
+
+async function askModel({ origin, token, model, agents }: AppAddress): Promise<Finding> {
+  const request = {
+    parts: [textPart(MODEL_REQUEST)],
+    ...(agents.includes(MODEL_AGENT) ? { agent: MODEL_AGENT } : {}),
+  };
+  const connection = open(new URL(origin), token);
+  const { signal } = new AbortController();
+  const { end } = await converse(request, { connection, view: silentView, asker: nobody, signal });
+  if (end.state === 'completed') {
+    return ok('model', `${model} answered: ${end.text.slice(0, ANSWER_CHARACTERS)}`);
+  }
+  return fail(
+    'model',
+    `${model}: ${end.text}`,
+    'Check model in the configuration, its key, and the network.',
+  );
+}
+
+interface Warning {
+  readonly text: string;
+  readonly agent: unknown;
+}
+
+function recordingLogger(): { readonly logger: Logger; readonly warnings: readonly Warning[] } {
+  const warnings: Warning[] = [];
+  const record: Logger['warn'] = (message, fields = {}) => {
+    const details = Object.entries(fields).map(([name, value]) => `${name}: ${String(value)}`);
+    warnings.push({ text: [message, ...details].join(', '), agent: fields['agent'] });
+  };
+  const logger: Logger = {
+    debug() {},
+    info() {},
+    warn: record,
+    error: record,
+    child: () => logger,
+  };
+  return { logger, warnings };
+}

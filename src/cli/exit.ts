@@ -1,0 +1,59 @@
+import type { EndEvent } from '../a2a/client/reader.js';
+import type { ErrorCode, ErrorDetails } from '../core/errors.js';
+import { LangoError, isLangoError } from '../core/errors.js';
+
+/** What the program ends with: docs/cli.md lists them. */
+export const EXIT = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  noServer: 3,
+  inputRequired: 4,
+  taskFailed: 5,
+  taskRejected: 6,
+  taskCanceled: 7,
+  noAccess: 8,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+/** An error with an exit code of its own. */
+export class CommandError extends LangoError {
+  readonly exitCode: number;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails & { readonly exitCode: number }) {
+    super(code, message, details);
+    this.exitCode = details.exitCode;
+  }
+}
+
+/** The command line itself is wrong. */
+export function usageError(message: string, hint?: string): CommandError {
+  return new CommandError('invalid-input', message, {
+    exitCode: EXIT.usage,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+export function exitCodeOfError(error: unknown): number {
+  if (error instanceof CommandError) return error.exitCode;
+  return isLangoError(error, 'unauthenticated') || isLangoError(error, 'forbidden')
+    ? EXIT.noAccess
+    : EXIT.failure;
+}
+
+export function exitCodeOfState(state: EndEvent['state']): number {
+  switch (state) {
+    case 'completed':
+      return EXIT.ok;
+    case 'failed':
+      return EXIT.taskFailed;
+    case 'rejected':
+      return EXIT.taskRejected;
+    case 'canceled':
+      return EXIT.taskCanceled;
+    case 'input-required':
+    case 'auth-required':
+      return EXIT.inputRequired;
+  }
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import { OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-version.js';
+
+// Nothing else may be loaded before the version is known: native parts crash on a Node that is too old.
+if (isSupportedNode(process.versions.node)) {
+  const { run } = await import('./run.js');
+  process.exit(await run(process.argv.slice(2)));
+}
+const exitCode = await runWithOwnNode();
+if (exitCode === undefined) {
+  process.stderr.write(
+    `Lango needs Node ${OLDEST_NODE} or newer; this is ${process.versions.node}. Install a newer one from https://nodejs.org, or run "npm ci" in a clone.\n`,
+  );
+}
+process.exit(exitCode ?? 1);

@@ -1,0 +1,159 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { packageVersion } from '../config/package-root.js';
+import type { TaskState } from '../core/task.js';
+import type { AgentsFlags } from './agents.js';
+import type { CardFlags } from './card.js';
+import type { ChatFlags } from './chat.js';
+import type { CommandContext } from './command.js';
+import type { ConfigFlags } from './config.js';
+import type { DoctorFlags } from './doctor.js';
+import type { SendFlags } from './send.js';
+import type { ServeFlags } from './serve.js';
+import type { ListFlags, TaskFlags, WatchFlags } from './tasks.js';
+
+/** Runs a command: loads what it needs, and only that. */
+export type Act = (command: (context: CommandContext) => Promise<number>) => Promise<void>;
+
+const STATES: readonly TaskState[] = [
+  'submitted',
+  'working',
+  'input-required',
+  'auth-required',
+  'completed',
+  'failed',
+  'canceled',
+  'rejected',
+];
+const MAX_PORT = 65_535;
+const MAX_PAGE = 100;
+const DEFAULT_PAGE = 20;
+
+/** Every command with its flags. */
+export function createProgram(act: Act): Command {
+  const program = new Command('lango')
+    .description('An A2A-native agent server, and its client.')
+    .version(packageVersion(), '-v, --version')
+    .option('--debug', 'show the stack of an error')
+    .exitOverride()
+    .showHelpAfterError('See: lango --help');
+
+  withFolders(program.command('serve').description('run the server'))
+    .option('--host <address>', 'address to listen on')
+    .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, MAX_PORT))
+    .option('--json', 'one line of JSON once it serves')
+    .action((flags: ServeFlags) => act(async (at) => (await import('./serve.js')).serve(flags, at)));
+
+  withServer(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
+    .description('send one request and show what comes of it')
+    .option('--agent <name>', 'the agent; default: the one at the root')
+    .option('--context <id>', 'go on in this conversation')
+    .option('--task <id>', 'answer or follow up on this task')
+    .option('--stream', 'show everything as it happens (default on a terminal)')
+    .option('--no-stream', 'show only the answer (default elsewhere)')
+    .option('--json', 'one JSON object; with --stream a line of JSON for each event')
+    .option('-y, --yes', 'approve every call that waits for approval')
+    .option('--no-input', 'never ask on the terminal')
+    .option('--approve <hash>', 'answer a question of --task with yes', collect)
+    .option('--deny <hash>', 'answer a question of --task with no', collect)
+    .option('--reason <text>', 'why not; the agent is told')
+    .action((words: string[], flags: SendFlags) =>
+      act(async (at) => (await import('./send.js')).send(words, flags, at)),
+    );
+
+  withServer(program.command('chat').description('talk in one conversation'))
+    .option('--agent <name>', 'the agent; default: the one at the root')
+    .action((flags: ChatFlags) => act(async (at) => (await import('./chat.js')).chat(flags, at)));
+
+  withServer(program.command('agents').description('list agents, local and remote, and why some are skipped'))
+    .option('--json', 'one JSON object')
+    .action((flags: AgentsFlags) => act(async (at) => (await import('./agents.js')).agents(flags, at)));
+
+  withServer(program.command('card').argument('[name]', 'the agent; default: the one at the root'))
+    .description('show an agent card')
+    .option('--json', 'the card as it is served')
+    .action((name: string | undefined, flags: CardFlags) =>
+      act(async (at) => (await import('./card.js')).card(name, flags, at)),
+    );
+
+  addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
+  addConfigCommands(program.command('config').description('check and show the configuration'), act);
+
+  withServer(program.command('doctor').description('look for whatever keeps Lango from working here'))
+    .option('--model', 'also send the model a tiny request')
+    .option('--json', 'one JSON object')
+    .action((flags: DoctorFlags) => act(async (at) => (await import('./doctor.js')).doctor(flags, at)));
+  return program;
+}
+
+function addTaskCommands(tasks: Command, act: Act): void {
+  const withAgent = (command: Command): Command =>
+    withServer(command)
+      .option('--agent <name>', 'the agent it belongs to; default: all are asked')
+      .option('--json', 'JSON instead of words');
+
+  withAgent(tasks.command('list').description('the newest tasks'))
+    .addOption(new Option('--state <state>', 'only those in this state').choices(STATES))
+    .option('--context <id>', 'only those of this conversation')
+    .option('--limit <number>', 'how many', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
+    .action((flags: ListFlags) => act(async (at) => (await import('./tasks.js')).listTasks(flags, at)));
+
+  withAgent(tasks.command('get').argument('<id>').description('one task with its answer')).action(
+    (id: string, flags: TaskFlags) => act(async (at) => (await import('./tasks.js')).getTask(id, flags, at)),
+  );
+
+  withAgent(
+    tasks.command('watch').argument('<id>').description('everything that happens in a task, from its start'),
+  )
+    .option('--no-stream', 'show only the answer')
+    .action((id: string, flags: WatchFlags) =>
+      act(async (at) => (await import('./tasks.js')).watchTask(id, flags, at)),
+    );
+
+  withAgent(tasks.command('cancel').argument('<id>').description('stop a task')).action(
+    (id: string, flags: TaskFlags) =>
+      act(async (at) => (await import('./tasks.js')).cancelTask(id, flags, at)),
+  );
+}
+
+function addConfigCommands(config: Command, act: Act): void {
+  withFolders(config.command('check').description('say everything that is wrong with it'))
+    .option('--json', 'one JSON object')
+    .action((flags: ConfigFlags) => act(async (at) => (await import('./config.js')).checkFile(flags, at)));
+
+  withFolders(config.command('show').description('every key, its value, and where that came from'))
+    .option('--json', 'one JSON object')
+    .action((flags: ConfigFlags) => act(async (at) => (await import('./config.js')).showConfig(flags, at)));
+
+  config
+    .command('schema')
+    .description('the JSON Schema of the file')
+    .option('--json', 'it always is')
+    .action(() => act(async (at) => (await import('./config.js')).showSchema(at)));
+}
+
+function withFolders(command: Command): Command {
+  return command
+    .option(
+      '--config <file>',
+      'configuration file; default: LANGO_CONFIG, else config.yaml in the data folder',
+    )
+    .option('--home <folder>', 'data folder; default: LANGO_HOME, else ~/.lango');
+}
+
+function withServer(command: Command): Command {
+  return withFolders(command)
+    .option('--url <url>', 'the server; default: LANGO_URL, else what the configuration says')
+    .option('--token <token>', 'its bearer token; LANGO_TOKEN keeps it out of the list of processes');
+}
+
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+function collect(value: string, others: readonly string[] = []): readonly string[] {
+  return [...others, value];
+}

@@ -1,0 +1,50 @@
+import { CommanderError } from 'commander';
+import { readEnv } from '../config/env.js';
+import { errorText, isLangoError } from '../core/errors.js';
+import { EXIT, exitCodeOfError } from './exit.js';
+import { createProgram } from './program.js';
+import { createPaint } from './render.js';
+import { jsonLine, safeText } from './safe-text.js';
+import type { Terminal } from './terminal.js';
+import { createTerminal, outlastReaders } from './terminal.js';
+
+/** The command line program. Resolves with its exit code once all output is written; never rejects. */
+export async function run(args: readonly string[]): Promise<number> {
+  const env = readEnv();
+  const terminal = createTerminal(env);
+  outlastReaders(args[0] === 'serve');
+  let exitCode: number = EXIT.ok;
+  try {
+    await createProgram(async (command) => {
+      exitCode = await command({ env, terminal });
+    }).parseAsync(args, { from: 'user' });
+  } catch (error) {
+    exitCode = fail(error, args, terminal);
+  }
+  await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+  return exitCode;
+}
+
+/** The one place where a command's error is told: sentence, hint, exit code; a stack only with --debug. */
+function fail(error: unknown, args: readonly string[], terminal: Terminal): number {
+  // Commander has said everything already, help included.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  terminal.progress.stop();
+  const isTold = isLangoError(error);
+  const code = isTold ? error.code : 'internal';
+  const message = isTold ? error.message : `Something went wrong inside Lango: ${errorText(error)}`;
+  const hint = isTold ? error.hint : 'Run it again with --debug, and report what it says.';
+  if (args.includes('--json')) {
+    terminal.note(jsonLine({ error: { code, message, ...(hint === undefined ? {} : { hint }) } }));
+  } else {
+    const paint = createPaint(terminal.noteColor);
+    terminal.note(`${paint.red('error:')} ${safeText(message)}`);
+    if (hint !== undefined) terminal.note(paint.dim(safeText(hint)));
+  }
+  if (args.includes('--debug') && error instanceof Error) terminal.note(safeText(error.stack ?? ''));
+  return exitCodeOfError(error);
+}
+
+async function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  await new Promise<void>((resolve) => stream.write('', () => resolve()));
+}

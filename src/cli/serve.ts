@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import type { AppAddress } from '../app.js';
+import { createApp } from '../app.js';
+import type { Config } from '../config/config.js';
+import { loadConfig } from '../config/load.js';
+import { packageVersion } from '../config/package-root.js';
+import { loadToken, secretValues } from '../config/secrets.js';
+import { createLogger } from '../logging.js';
+import type { CommandContext } from './command.js';
+import { overridesOf } from './connection.js';
+import { EXIT } from './exit.js';
+import { onInterrupt } from './interrupt.js';
+import { createPaint } from './render.js';
+import { jsonLine } from './safe-text.js';
+
+export interface ServeFlags {
+  readonly host?: string;
+  readonly port?: number;
+  readonly config?: string;
+  readonly home?: string;
+  readonly json?: boolean;
+}
+
+const CARD_PATH = '/.well-known/agent-card.json';
+const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
+const OFFLINE_WORDS =
+  'offline: a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, or model in the configuration, for a real one';
+
+/** `lango serve`: runs until a signal comes. */
+export async function serve(flags: ServeFlags, { env, terminal }: CommandContext): Promise<number> {
+  const { host, port } = flags;
+  const overrides = {
+    ...overridesOf(flags),
+    ...(host === undefined ? {} : { host }),
+    ...(port === undefined ? {} : { port }),
+  };
+  const loaded = await loadConfig({ env, overrides });
+  const { config, secrets } = loaded;
+  const logger = createLogger({
+    ...config.logging,
+    color: terminal.noteColor,
+    secrets: secretValues(secrets),
+  });
+  const stopping = new AbortController();
+  using _interrupt = onInterrupt(() => stopping.abort());
+  const app = createApp({ ...loaded, logger });
+  const address = await app.start();
+
+  const place = { config, keptToken: await keptToken(config) };
+  if (flags.json) terminal.print(jsonLine(facts(address, config)));
+  else for (const line of greeting(address, place, terminal.color)) terminal.print(line);
+
+  if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
+  logger.info('stopping');
+  await app.stop();
+  return EXIT.ok;
+}
+
+function facts(address: AppAddress, { home }: Config) {
+  const { origin, host, port, token, model, agents, root } = address;
+  return {
+    ready: origin,
+    host,
+    port,
+    card: origin + CARD_PATH,
+    token: token ?? null,
+    home,
+    model,
+    root,
+    agents,
+  };
+}
+
+interface Place {
+  readonly config: Config;
+  /** The token that clients on this machine find by themselves. */
+  readonly keptToken: string | undefined;
+}
+
+function greeting(address: AppAddress, { config, keptToken }: Place, color: boolean): readonly string[] {
+  const { origin, token, model, agents, root } = address;
+  const paint = createPaint(color);
+  const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;
+  const access = token === undefined || token === keptToken ? '' : `LANGO_TOKEN=${token} `;
+  const home = token === keptToken && token !== undefined ? ` --home ${quoted(config.home)}` : '';
+  return [
+    paint.bold(`Lango ${packageVersion()}`),
+    row('card', origin + CARD_PATH),
+    row('token', token ?? 'none is asked for (auth.mode: none)'),
+    row('data', config.home),
+    row('model', model === 'offline' ? OFFLINE_WORDS : model),
+    row('agents', [root, ...agents.filter((name) => name !== root)].join(', ')),
+    'Try it from another terminal:',
+    `  ${access}npx lango send --url ${origin}${home} ${quoted(EXAMPLE)}`,
+    `ready ${origin}`,
+  ];
+}
+
+async function keptToken({ home }: Config): Promise<string | undefined> {
+  return loadToken(home).catch(() => undefined);
+}
+
+/** As one word of a shell. */
+function quoted(text: string): string {
+  return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

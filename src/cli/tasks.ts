@@ -1,0 +1,151 @@
+import type { ListRequest } from '../a2a/client/client.js';
+import type { TaskView } from '../a2a/client/task-view.js';
+import { textOf } from '../core/message.js';
+import type { TaskState } from '../core/task.js';
+import { isTerminal } from '../core/task.js';
+import { waysToAnswer } from './asking.js';
+import type { CommandContext } from './command.js';
+import type { Connection, ConnectionFlags } from './connection.js';
+import { ask, connect, refusal } from './connection.js';
+import { follow } from './conversation.js';
+import { EXIT, exitCodeOfState } from './exit.js';
+import { onInterrupt } from './interrupt.js';
+import { createPaint, questionText } from './render.js';
+import { jsonLine, safeLine, safeText } from './safe-text.js';
+import { agentNames, locateTask, refTo } from './task-places.js';
+import { answerView, jsonLinesView, storyView } from './view.js';
+
+export interface TaskFlags extends ConnectionFlags {
+  readonly agent?: string;
+  readonly json?: boolean;
+}
+
+export interface ListFlags extends TaskFlags {
+  readonly state?: TaskState;
+  readonly context?: string;
+  /** 1 to 100. */
+  readonly limit: number;
+}
+
+export interface WatchFlags extends TaskFlags {
+  readonly stream?: boolean;
+}
+
+interface ListedTask extends TaskView {
+  readonly agent: string | undefined;
+}
+
+const TEXT_CHARACTERS = 60;
+
+/** `lango tasks list`: the newest tasks first, of one agent or of all. */
+export async function listTasks(flags: ListFlags, { env, terminal }: CommandContext): Promise<number> {
+  const connection = await connect(flags, env);
+  const tasks = await newestTasks(flags, connection);
+  if (flags.json) terminal.print(jsonLine({ tasks: tasks.map(toJson) }));
+  else if (tasks.length === 0) terminal.note('There are no such tasks.');
+  else for (const task of tasks) terminal.print(rowOf(task, terminal.color));
+  return EXIT.ok;
+}
+
+/** `lango tasks get` */
+export async function getTask(taskId: string, flags: TaskFlags, context: CommandContext): Promise<number> {
+  const { env, terminal } = context;
+  const { task, agent } = await locateTask(await connect(flags, env), taskId, flags.agent);
+  const listed = { ...task, agent };
+  if (flags.json) terminal.print(jsonLine(toJson(listed)));
+  else for (const line of detailsOf(listed, terminal.color)) terminal.print(line);
+  return EXIT.ok;
+}
+
+/** `lango tasks watch`: from its first event to its end. Stopping to watch does nothing to the task. */
+export async function watchTask(taskId: string, flags: WatchFlags, context: CommandContext): Promise<number> {
+  const { env, terminal } = context;
+  const connection = await connect(flags, env);
+  const { agent } = await locateTask(connection, taskId, flags.agent);
+  const leaving = new AbortController();
+  using interrupt = onInterrupt(() => leaving.abort(new Error('no longer watched')));
+  const view = flags.json
+    ? jsonLinesView(terminal)
+    : (flags.stream ?? true)
+      ? storyView(terminal)
+      : answerView(terminal);
+  terminal.progress.start('watching');
+  const task = { ...refTo(taskId, agent), after: 0 };
+  const { end, taskId: seen } = await follow(connection.client.subscribe(task, leaving.signal), view).finally(
+    () => terminal.progress.stop(),
+  );
+  if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+  if (seen === undefined) throw await refusal(connection, end.text, agent);
+  view.show(end);
+  if (!flags.json) for (const line of waysToAnswer(taskId, end.questions)) terminal.note(line);
+  return exitCodeOfState(end.state);
+}
+
+/** `lango tasks cancel` */
+export async function cancelTask(taskId: string, flags: TaskFlags, context: CommandContext): Promise<number> {
+  const { env, terminal } = context;
+  const connection = await connect(flags, env);
+  const { agent } = await locateTask(connection, taskId, flags.agent);
+  const task = await ask(connection, connection.client.cancel(refTo(taskId, agent)));
+  if (flags.json) terminal.print(jsonLine(toJson({ ...task, agent })));
+  else terminal.print(`${createPaint(terminal.color).state(task.state)} ${safeLine(task.id)}`);
+  return isTerminal(task.state) ? EXIT.ok : EXIT.failure;
+}
+
+/** The newest tasks of the conversation, or of everything. */
+export async function newestTasks(
+  { agent, state, context, limit }: Pick<ListFlags, 'agent' | 'state' | 'context' | 'limit'>,
+  connection: Connection,
+): Promise<readonly ListedTask[]> {
+  const query: ListRequest = {
+    pageSize: limit,
+    ...(state ? { state } : {}),
+    ...(context ? { contextId: context } : {}),
+  };
+  const known = agent === undefined ? await agentNames(connection) : [agent];
+  const names: readonly (string | undefined)[] = known.length > 0 ? known : [undefined];
+  const pages = await Promise.all(
+    names.map(async (name) => {
+      const request = { ...query, ...(name === undefined ? {} : { agent: name }) };
+      const { tasks } = await ask(connection, connection.client.list(request), name);
+      return tasks.map((task): ListedTask => ({ ...task, agent: name }));
+    }),
+  );
+  return pages
+    .flat()
+    .sort((a, b) => (b.stateAt ?? '').localeCompare(a.stateAt ?? ''))
+    .slice(0, limit);
+}
+
+export function rowOf(task: ListedTask, color: boolean): string {
+  const paint = createPaint(color);
+  const { id, state, stateAt = '', text, agent } = task;
+  const columns = [
+    safeLine(id),
+    paint.dim(safeLine(stateAt)),
+    paint.author(safeLine(agent ?? 'agent')),
+    paint.state(state),
+    safeLine(text, TEXT_CHARACTERS),
+  ];
+  return columns.filter((column) => column !== '').join('  ');
+}
+
+function detailsOf(task: ListedTask, color: boolean): readonly string[] {
+  const paint = createPaint(color);
+  const row = (name: string, value: string): string => `${paint.dim(name.padEnd(8))} ${value}`;
+  return [
+    row('task', safeLine(task.id)),
+    row('context', safeLine(task.contextId)),
+    ...(task.agent === undefined ? [] : [row('agent', paint.author(safeLine(task.agent)))]),
+    row('state', `${paint.state(task.state)} ${paint.dim(safeLine(task.stateAt ?? ''))}`),
+    ...task.history.map(({ role, parts }) => row(role, safeText(textOf(parts)))),
+    ...task.artifacts.map(({ name, id, parts }) => row(safeLine(name ?? id), safeText(textOf(parts)))),
+    ...(task.text === '' ? [] : [row('says', safeText(task.text))]),
+    ...task.questions.map((question) => questionText(question, color)),
+    ...waysToAnswer(task.id, task.questions),
+  ];
+}
+
+function toJson({ stateAt, agent, ...task }: ListedTask) {
+  return { ...task, agent: agent ?? null, stateAt: stateAt ?? null };
+}
