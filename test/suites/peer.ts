@@ -174,6 +174,7 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
     it('only stops watching when the server stops, and finds the task again', async () => {
       const { peer, executor } = await start();
       const controller = new AbortController();
+      const stop = (): void => controller.abort(new LangoError('unavailable', 'stopping'));
       const request = ask('wait');
       let taskId = '';
       const first: PeerEvent[] = [];
@@ -181,7 +182,8 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
         first.push(event);
         if (event.type !== 'task') continue;
         taskId = event.taskId;
-        void executor.isWaiting.then(() => controller.abort(new LangoError('unavailable', 'stopping')));
+        // Late enough that nothing is on its way any more: the watcher sits and waits.
+        void executor.isWaiting.then(() => setTimeout(stop, 50));
       }
       expect(first.at(-1)).toMatchObject({ type: 'end', state: 'failed' });
       expect(executor.canceled).toHaveLength(0);

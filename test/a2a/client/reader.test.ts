@@ -39,6 +39,16 @@ describe('TaskReader', () => {
     expect(reader.hasEnded).toBe(true);
   });
 
+  it('tells what an agent says on the way once, also when a snapshot says it again', () => {
+    const reader = new TaskReader({ agent: 'a' });
+    const message = { messageId: 'm1', role: 'ROLE_AGENT', parts: [{ text: 'on it' }] };
+    const said = { type: 'activity', author: 'a', activity: { type: 'text', text: 'on it' } };
+    const saying = { status: { state: WORKING, message } };
+    expect(read(reader, snapshot(WORKING, saying))).toContainEqual(said);
+    expect(read(reader, snapshot(WORKING, saying))).toEqual([]);
+    expect(read(reader, status(WORKING, undefined, saying))).toEqual([]);
+  });
+
   it('remembers the newest cursor', () => {
     const reader = new TaskReader({ agent: 'a' });
     expect(reader.cursor).toBeUndefined();
