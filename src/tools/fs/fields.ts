@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import type { PathArgument } from './workspace.js';
+
+const PATH_MAX_LENGTH = 4096;
+
+export function pathField(description: string) {
+  return z
+    .string()
+    .min(1)
+    .max(PATH_MAX_LENGTH)
+    .regex(/^[^\0]*$/, 'must not hold a NUL character')
+    .describe(`${description}, relative to the workspace`);
+}
+
+export function pathArgument(value: string): PathArgument {
+  return { name: 'path', value };
+}
+
+/** "1 byte", "2 bytes". */
+export function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
+}

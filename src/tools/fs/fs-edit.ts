@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { count, pathArgument, pathField } from './fields.js';
+import { assertFile, readWhole, replaceFile } from './files.js';
+import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
+
+const EDIT_TIME_MS = 30_000;
+
+const schema = z.strictObject({
+  path: pathField('The file'),
+  oldText: z.string().min(1).describe('The text to replace, exactly as it stands; it must stand there once'),
+  newText: z.string().describe('What to put in its place'),
+});
+
+type EditInput = z.infer<typeof schema>;
+
+export function editTool(workspace: Workspace, maxBytes: number): Tool {
+  return defineTool({
+    name: 'fs_edit',
+    description:
+      'Replaces one piece of text in a file by another. oldText must stand in the file exactly once: give ' +
+      'enough of what is around it.',
+    schema,
+    effect: 'queryable',
+    danger: () => 'moderate',
+    timeoutMs: () => EDIT_TIME_MS,
+    examples: [
+      { text: 'replace {oldText} with {newText} in {path}' },
+      { text: 'replace {oldText} by {newText} in {path}' },
+      { text: 'change {oldText} to {newText} in {path}' },
+    ],
+    execute: (input, { key, signal }) =>
+      workspace.change(pathArgument(input.path), async (visit) => {
+        signal.throwIfAborted();
+        const { spot, text } = await load(visit, input.path, maxBytes);
+        const changed = replaceOnce(text, input, visit.show(spot.path));
+        assertSize(changed, maxBytes);
+        await replaceFile(spot, changed, key);
+        return { content: describe(input, visit.show(spot.path)) };
+      }),
+    settle: (input) =>
+      workspace.visit(pathArgument(input.path), async (visit) => {
+        const { spot, text } = await load(visit, input.path, maxBytes);
+        const [oldText, newText] = inStyleOf(text, input);
+        const others = newText.includes(oldText) ? text.replaceAll(newText, '\0') : text;
+        if (others.includes(oldText)) return undefined;
+        if (text.includes(newText)) return { content: describe(input, visit.show(spot.path)) };
+        throw new LangoError(
+          'outcome-unknown',
+          `${visit.show(spot.path)} holds neither oldText nor newText: somebody else has changed it.`,
+        );
+      }),
+  });
+}
+
+async function load(visit: Visit, path: string, maxBytes: number): Promise<{ spot: Spot; text: string }> {
+  const spot = await visit.spot(pathArgument(path), { follow: true, make: false });
+  if (spot.place === undefined) throw missing(pathArgument(path));
+  const shown = visit.show(spot.path);
+  assertFile(spot.place, shown);
+  const bytes = await readWhole(spot.place, shown, maxBytes);
+  try {
+    return { spot, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch (cause) {
+    throw new LangoError('invalid-input', `path: "${shown}" is not UTF-8 text; only text can be edited.`, {
+      cause,
+    });
+  }
+}
+
+function replaceOnce(text: string, input: EditInput, shown: string): string {
+  const [oldText, newText] = inStyleOf(text, input);
+  if (oldText === newText) {
+    throw new LangoError('invalid-input', 'newText: it equals oldText, so nothing would change.');
+  }
+  const found = text.split(oldText).length - 1;
+  if (found === 0) {
+    const advice = 'read the file and copy the text exactly, with its spaces and line breaks';
+    throw new LangoError('conflict', `oldText: it does not stand in ${shown} (found 0 times); ${advice}.`);
+  }
+  if (found > 1) {
+    const advice = 'add enough of the text around it that only one place is meant';
+    throw new LangoError('conflict', `oldText: it stands ${found} times in ${shown}, not once; ${advice}.`);
+  }
+  const at = text.indexOf(oldText);
+  return text.slice(0, at) + newText + text.slice(at + oldText.length);
+}
+
+/** Models write line breaks as LF: in a file whose lines all end in CRLF they mean CRLF. */
+function inStyleOf(text: string, { oldText, newText }: EditInput): readonly [string, string] {
+  const isCrlf = text.includes('\r\n') && !/(?<!\r)\n/.test(text);
+  return isCrlf ? [toCrlf(oldText), toCrlf(newText)] : [oldText, newText];
+}
+
+function toCrlf(text: string): string {
+  return text.replace(/\r?\n/g, '\r\n');
+}
+
+function assertSize(text: string, maxBytes: number): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= maxBytes) return;
+  throw new LangoError(
+    'too-large',
+    `newText: the file would have ${bytes} bytes; at most ${maxBytes} are allowed.`,
+  );
+}
+
+function describe({ oldText, newText }: EditInput, shown: string): string {
+  return `replaced ${count(oldText.length, 'character')} by ${newText.length} in ${shown}`;
+}

@@ -1,0 +1,68 @@
+import { readlink } from 'node:fs/promises';
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { count, pathArgument, pathField } from './fields.js';
+import { describeType } from './files.js';
+import { walkTree, type TreeEntry } from './tree.js';
+import type { Visit, Workspace } from './workspace.js';
+
+const LIST_TIME_MS = 30_000;
+const LIMIT_DEFAULT = 200;
+const LIMIT_MAX = 2_000;
+
+const schema = z.strictObject({
+  path: pathField('The folder; the workspace itself by default').optional(),
+  recursive: z
+    .boolean()
+    .optional()
+    .describe('Also what is in the folders below; not in .git and node_modules'),
+  limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} entries by default`),
+});
+
+export function listTool(workspace: Workspace): Tool {
+  return defineTool({
+    name: 'fs_list',
+    description: 'Lists a folder, one entry a line: folders end in "/", files have their size.',
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => LIST_TIME_MS,
+    examples: [
+      { text: 'list the files' },
+      { text: 'list the files in {path}' },
+      { text: 'list all files', arguments: { recursive: true } },
+    ],
+    execute: ({ path = '.', recursive = false, limit = LIMIT_DEFAULT }, { signal }) =>
+      workspace.visit(pathArgument(path), async (visit) => {
+        const folder = await visit.find(pathArgument(path));
+        const shown = visit.show(folder.path);
+        if (!folder.stats.isDirectory()) {
+          throw new LangoError(
+            'invalid-input',
+            `path: "${shown}" is ${describeType(folder)}; use fs_read for it.`,
+          );
+        }
+        const lines: string[] = [];
+        for await (const entry of walkTree(visit, folder, { recursive, signal })) {
+          if (lines.length === limit) {
+            lines.push(`[the first ${limit}; there are more: list a folder below, or raise limit]`);
+            break;
+          }
+          lines.push(await describeEntry(visit, entry, recursive));
+        }
+        if (lines.length === 0) return { content: `${shown === '.' ? 'The workspace' : shown} is empty.` };
+        return { content: lines.join('\n') };
+      }),
+  });
+}
+
+async function describeEntry(visit: Visit, entry: TreeEntry, recursive: boolean): Promise<string> {
+  const { stats, path } = entry.place;
+  const shown = visit.show(path);
+  if (stats.isDirectory()) return `${shown}/${recursive && !entry.isEntered ? ' (not listed)' : ''}`;
+  if (stats.isFile()) return `${shown} (${count(stats.size, 'byte')})`;
+  if (!stats.isSymbolicLink()) return `${shown} (${describeType(entry.place)})`;
+  const target = await readlink(`${entry.folder.at}/${entry.name}`).catch(() => '?');
+  return `${shown} (a symbolic link to ${target})`;
+}

@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { pathArgument, pathField } from './fields.js';
+import { binaryKind, SAMPLE_BYTES } from './file-kind.js';
+import { readWhole } from './files.js';
+import { globFilter, type PathFilter } from './glob.js';
+import { literalMatcher, regexMatcher, type Matcher } from './matcher.js';
+import type { Place } from './place.js';
+import { walkTree } from './tree.js';
+import type { Visit, Workspace } from './workspace.js';
+
+const SEARCH_TIME_MS = 30_000;
+/** What has been found until then is the answer. */
+const WORK_TIME_MS = 15_000;
+const FILES_MAX = 20_000;
+const FILE_MAX_BYTES = 4 * 1024 * 1024;
+const TOTAL_MAX_BYTES = 256 * 1024 * 1024;
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 500;
+const LINE_MAX_LENGTH = 200;
+
+const schema = z.strictObject({
+  pattern: z
+    .string()
+    .min(1)
+    .max(1000)
+    .describe('The text to find. Without upper-case letters it finds both cases'),
+  regex: z.boolean().optional().describe('Take the pattern as a JavaScript regular expression'),
+  path: pathField('The folder or file to search; the workspace by default').optional(),
+  glob: z.string().min(1).max(1000).optional().describe('Only these files: "*.ts", "src/**/*.{ts,tsx}"'),
+  limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} matches by default`),
+});
+
+export function searchTool(workspace: Workspace): Tool {
+  return defineTool({
+    name: 'fs_search',
+    description:
+      'Finds a text in the lines and the names of files, below a folder. Answers with "path:line: text" for a ' +
+      'line and "path (name)" for a name. Binary files, .git and node_modules are left out.',
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => SEARCH_TIME_MS,
+    examples: [
+      { text: 'search for {pattern}' },
+      { text: 'search for {pattern} in {path}' },
+      { text: 'search the files for {pattern}' },
+      { text: 'find {pattern} in the files' },
+      { text: 'find {pattern} in {path}' },
+    ],
+    execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal }) =>
+      workspace.visit(pathArgument(path), async (visit) => {
+        const top = await visit.find(pathArgument(path));
+        const matcher = regex ? regexMatcher(pattern, signal) : literalMatcher(pattern);
+        const filter = glob === undefined ? () => true : globFilter(glob);
+        try {
+          const search = new Search({ visit, matcher, filter, limit });
+          await search.run(top, signal);
+          return { content: search.report(pattern) };
+        } finally {
+          await matcher.close();
+        }
+      }),
+  });
+}
+
+interface SearchOptions {
+  readonly visit: Visit;
+  readonly matcher: Matcher;
+  readonly filter: PathFilter;
+  readonly limit: number;
+}
+
+/** One search with its limits and what it found so far. */
+class Search {
+  private readonly found: string[] = [];
+  private readonly last = Date.now() + WORK_TIME_MS;
+  private files = 0;
+  private bytes = 0;
+  private leftOut = 0;
+  private stop: string | undefined;
+
+  constructor(private readonly options: SearchOptions) {}
+
+  async run(top: Place, signal: AbortSignal): Promise<void> {
+    if (!top.stats.isDirectory()) return this.look(top, top.path);
+    for await (const { place } of walkTree(this.options.visit, top, { recursive: true, signal })) {
+      const path = place.path.slice(top.path.length + 1);
+      if (this.options.filter(path)) await this.look(place, path);
+      if (this.stop !== undefined) return;
+    }
+  }
+
+  report(pattern: string): string {
+    const notes = [
+      ...(this.stop === undefined ? [] : [this.stop]),
+      ...(this.leftOut === 0 ? [] : [`${this.leftOut} binary or very large files were not searched`]),
+    ];
+    const found =
+      this.found.length === 0 ? [`No match for "${pattern}" in ${this.files} files.`] : this.found;
+    return [...found, ...(notes.length === 0 ? [] : [`[${notes.join('; ')}]`])].join('\n');
+  }
+
+  /** `path` is for the name: below the folder that is searched. */
+  private async look(place: Place, path: string): Promise<void> {
+    const shown = this.options.visit.show(place.path);
+    const text = place.stats.isFile() ? await this.readText(place, shown) : '';
+    const { name, lines } = await this.options.matcher.match(path.split('/').at(-1)!, text);
+    if (name) this.add(`${shown}${place.stats.isDirectory() ? '/' : ''} (name)`);
+    const all = lines.length === 0 ? [] : text.split('\n');
+    for (const line of lines) {
+      const trimmed = all[line - 1]!.trim();
+      const cut = trimmed.length > LINE_MAX_LENGTH ? `${trimmed.slice(0, LINE_MAX_LENGTH)}…` : trimmed;
+      this.add(`${shown}:${line}: ${cut}`);
+    }
+    this.checkLimits();
+  }
+
+  private add(line: string): void {
+    if (this.found.length < this.options.limit) this.found.push(line);
+    else
+      this.stop = `the first ${this.options.limit} matches; narrow it down with path or glob, or raise limit`;
+  }
+
+  /** Empty for what is not searched. */
+  private async readText(place: Place, shown: string): Promise<string> {
+    this.files += 1;
+    const bytes = place.stats.size > FILE_MAX_BYTES ? undefined : await this.readBytes(place, shown);
+    if (bytes === undefined || binaryKind(bytes.subarray(0, SAMPLE_BYTES)) !== undefined) {
+      this.leftOut += 1;
+      return '';
+    }
+    this.bytes += bytes.length;
+    return bytes.toString('utf8');
+  }
+
+  private readBytes(place: Place, shown: string): Promise<Buffer | undefined> {
+    return readWhole(place, shown, FILE_MAX_BYTES).catch(() => undefined);
+  }
+
+  private checkLimits(): void {
+    if (this.files < FILES_MAX && this.bytes < TOTAL_MAX_BYTES && Date.now() < this.last) return;
+    this.stop ??= `stopped after ${this.files} files; narrow it down with path or glob`;
+  }
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { pathArgument, pathField } from './fields.js';
+import { describeType } from './files.js';
+import type { Workspace } from './workspace.js';
+
+const STAT_TIME_MS = 10_000;
+const MODE_BITS = 0o777;
+
+const schema = z.strictObject({ path: pathField('The file or folder') });
+
+export function statTool(workspace: Workspace): Tool {
+  return defineTool({
+    name: 'fs_stat',
+    description: 'Tells what stands at a path: its type, size in bytes, time of the last change, and mode.',
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => STAT_TIME_MS,
+    examples: [{ text: 'how big is {path}' }, { text: 'when was {path} changed' }],
+    execute: ({ path }) =>
+      workspace.visit(pathArgument(path), async (visit) => {
+        const place = await visit.find(pathArgument(path));
+        const { size, mtime, mode } = place.stats;
+        return {
+          content: {
+            path: visit.show(place.path),
+            type: describeType(place).replace(/^an? /, ''),
+            bytes: size,
+            modified: mtime.toISOString(),
+            mode: (mode & MODE_BITS).toString(8).padStart(4, '0'),
+          },
+        };
+      }),
+  });
+}

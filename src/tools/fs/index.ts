@@ -1,0 +1,39 @@
+import type { Tool } from '../../core/tool.js';
+import { deleteTool } from './fs-delete.js';
+import { editTool } from './fs-edit.js';
+import { listTool } from './fs-list.js';
+import { mkdirTool } from './fs-mkdir.js';
+import { moveTool } from './fs-move.js';
+import { readTool } from './fs-read.js';
+import { searchTool } from './fs-search.js';
+import { statTool } from './fs-stat.js';
+import { writeTool } from './fs-write.js';
+import { Workspace } from './workspace.js';
+
+export interface FsOptions {
+  /** Absolute folders; relative paths are taken from the first. At least one. */
+  readonly roots: readonly string[];
+  /** One page of `fs_read`: no larger than what a model is given of a tool's output. */
+  readonly maxReadBytes: number;
+  /** Size of a file that is written or edited; 10 MiB by default. */
+  readonly maxWriteBytes?: number;
+}
+
+const MAX_WRITE_BYTES = 10 * 1024 * 1024;
+
+/** The family that works on files. Nothing outside the roots is read, changed, or made known. */
+export function createFsTools(options: FsOptions): readonly Tool[] {
+  const workspace = new Workspace(options.roots);
+  const maxWriteBytes = options.maxWriteBytes ?? MAX_WRITE_BYTES;
+  return [
+    readTool(workspace, options.maxReadBytes),
+    listTool(workspace),
+    statTool(workspace),
+    searchTool(workspace),
+    writeTool(workspace, maxWriteBytes),
+    editTool(workspace, maxWriteBytes),
+    moveTool(workspace),
+    mkdirTool(workspace),
+    deleteTool(workspace),
+  ];
+}

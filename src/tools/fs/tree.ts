@@ -1,0 +1,64 @@
+import type { Dir } from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import { systemCode } from './failures.js';
+import type { Place } from './place.js';
+import type { Visit } from './workspace.js';
+
+export interface TreeEntry {
+  /** Held until the next entry is asked for. */
+  readonly place: Place;
+  readonly name: string;
+  readonly folder: Place;
+  /** For a folder: whether its entries follow. */
+  readonly isEntered: boolean;
+}
+
+export interface TreeOptions {
+  readonly recursive: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Large, and not what anybody means by the files of a project. */
+const NOT_ENTERED = new Set(['.git', 'node_modules']);
+const DEPTH_MAX = 64;
+/** More in one folder are left out: they have to be sorted in memory. */
+const ENTRIES_MAX = 20_000;
+
+/** What is below a folder, by name, a folder before its entries. Links are told of and not followed. */
+export async function* walkTree(
+  visit: Visit,
+  folder: Place,
+  options: TreeOptions & { readonly depth?: number },
+): AsyncGenerator<TreeEntry> {
+  const depth = options.depth ?? 0;
+  for (const name of await listNames(folder)) {
+    options.signal.throwIfAborted();
+    const place = await visit.child(folder, name);
+    if (place === undefined) continue;
+    const isEntered =
+      options.recursive && place.stats.isDirectory() && !NOT_ENTERED.has(name) && depth < DEPTH_MAX;
+    try {
+      yield { place, name, folder, isEntered };
+      if (isEntered) yield* walkTree(visit, place, { ...options, depth: depth + 1 });
+    } finally {
+      await visit.release(place);
+    }
+  }
+}
+
+/** Sorted. Empty for a folder that the server may not read. */
+async function listNames(folder: Place): Promise<string[]> {
+  let entries: Dir;
+  try {
+    entries = await opendir(folder.at);
+  } catch (error) {
+    if (systemCode(error) === 'EACCES') return [];
+    throw error;
+  }
+  const names: string[] = [];
+  for await (const { name } of entries) {
+    names.push(name);
+    if (names.length === ENTRIES_MAX) break;
+  }
+  return names.sort();
+}
