@@ -43,7 +43,7 @@ export function toWirePart(part: Part): WirePart {
 }
 
 /** Undefined when the part has no content that we know. */
-export function fromWirePart(part: WirePart): Part | undefined {
+function fromWirePart(part: WirePart): Part | undefined {
   const extras = {
     ...(part.mediaType ? { mediaType: part.mediaType } : {}),
     ...(part.filename ? { filename: part.filename } : {}),

@@ -120,7 +120,10 @@ describe('X5 tasks as they are read', () => {
     await send('refuse', { contextId });
     await send('file', { contextId });
     const bare = (await rpc(node, 'ListTasks', { contextId })).json.result.tasks;
-    for (const task of bare) expect(task).not.toHaveProperty('artifacts');
+    for (const task of bare) {
+      expect(task).not.toHaveProperty('artifacts');
+      expect(task).not.toHaveProperty('history');
+    }
     const full = (await rpc(node, 'ListTasks', { contextId, includeArtifacts: true })).json.result.tasks;
     expect(full.map(({ artifacts }) => artifacts.length)).toEqual([1, 0]);
     expect(full[0]?.artifacts[0]).toMatchObject({
