@@ -12,7 +12,8 @@ export interface GrantRules {
 
 /**
  * What an incoming task may do: the limits of this node, narrowed by what its sender says is left. Throws
- * `limit-reached` for a delegation that must not begin: in a cycle, too deep, late, or without tokens.
+ * `limit-reached` for a delegation in a cycle, too deep, or without tokens. A deadline that passed is no
+ * reason here: the journal holds runs to it, and a repeated message must find the task it once began.
  */
 export function createGrant(rules: GrantRules): (mark: ChainMark) => Grant {
   const { limits, self } = rules;
@@ -22,9 +23,6 @@ export function createGrant(rules: GrantRules): (mark: ChainMark) => Grant {
     const base: Grant = { chain, depth: limits.depth - chain.length, tokens: limits.tokens };
     const grant = narrowGrant(base, asked);
     if (grant.depth < 0) throw refused('the chain of delegations is too deep');
-    if (grant.deadline !== undefined && grant.deadline <= Date.now()) {
-      throw refused('the deadline of this delegation has passed');
-    }
     if (grant.tokens !== undefined && grant.tokens <= 0) throw refused('this delegation has no tokens left');
     return grant;
   };

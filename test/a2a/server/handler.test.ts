@@ -240,7 +240,6 @@ describe('delegations that must not begin', () => {
     ['a cycle', { chain: ['lango-orchestrator@here'] }],
     ['too deep', { chain: ['a@x', 'b@x', 'c@x', 'd@x', 'e@x', 'f@x'] }],
     ['no depth left', { depth: -1 }],
-    ['a deadline in the past', { deadline: 1 }],
     ['no tokens left', { tokens: 0 }],
   ])('are refused with nothing stored: %s', async (_what, grant) => {
     const contextId = newId();
@@ -248,6 +247,18 @@ describe('delegations that must not begin', () => {
     const { error } = (await rpc(node, 'SendMessage', userMessage('say x', { contextId, metadata }))).json;
     expect([error.code, error.data[0]?.metadata['code']]).toEqual([-32004, 'limit-reached']);
     expect((await rpc(node, 'ListTasks', { contextId })).json.result.totalSize).toBe(0);
+  });
+
+  it('end at once when they come too late, and a repeat finds how they ended', async () => {
+    const body = userMessage('wait', {
+      metadata: { [EXTENSIONS.chain]: { parentTaskId: 'p', deadline: 1 } },
+    });
+    const { task } = (await ask(node, '/message:send', { body })).json;
+    expect(task.status).toMatchObject({
+      state: 'TASK_STATE_FAILED',
+      message: { parts: [{ text: 'the deadline passed' }] },
+    });
+    expect((await ask(node, '/message:send', { body })).json.task.id).toBe(task.id);
   });
 
   it('and the others get the smaller of both grants, with their parent on record', async () => {
