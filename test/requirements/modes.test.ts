@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { toolNamed } from '../support/agent-fixtures.js';
-import { ScriptedModel, ask, say } from '../support/scripted-model.js';
+import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { sendText, withServer } from '../support/server.js';
 
@@ -22,10 +22,10 @@ describe('M. Modes and the agent tree', () => {
   });
 
   it('M2 the model of the orchestrator is offered transfer_to_agent and nothing else', async () => {
-    const model = new ScriptedModel({ 'lango-orchestrator': [say('hello')] });
+    const model = new ScriptedModel({ orchestrator: [say('hello')] });
     await withServer({ tools: ROLES, model }, async (server) => {
       await sendText(server, 'hi');
-      expect(model.asked('lango-orchestrator')[0]?.functions.map(({ name }) => name)).toEqual([
+      expect(model.asked('orchestrator')[0]?.functions.map(({ name }) => name)).toEqual([
         'transfer_to_agent',
       ]);
     });
@@ -52,7 +52,7 @@ describe('M. Modes and the agent tree', () => {
   });
 
   it('M3 multiAgent: false gives one flat agent with all tools and no delegation', async () => {
-    const model = new ScriptedModel({ flat: [say('hello')], 'lango-agent': [say('hello')] });
+    const model = new ScriptedModel({ flat: [say('hello')] });
     const settings = {
       server: { port: 0 },
       agent: { multiAgent: false },
@@ -88,7 +88,7 @@ describe('M. Modes and the agent tree', () => {
     const gardener = {
       name: 'gardener',
       description: 'Looks after the garden.',
-      instruction: 'You water plants and report which.',
+      instruction: 'You are the gardener. You water plants and report which.',
       prefixes: ['garden_'],
       alwaysInclude: false,
       takesUnmatched: true,
@@ -165,11 +165,7 @@ describe('P. Which agent owns a tool', () => {
       tools: { fs: { enabled: false }, exec: { enabled: false } },
     };
     const model = new ScriptedModel({
-      'lango-orchestrator': [ask('executor', 'go', true)].map((one) => ({
-        ...say(''),
-        content: [{ type: 'function-call' as const, id: 'c', name: one[0], arguments: one[1] }],
-        stopReason: 'function-calls' as const,
-      })),
+      orchestrator: [call(ask('executor', 'go', true))],
       executor: [say('done')],
     });
     const tools = ['exec_shell', 'fs_read', 'browser_navigate', 'odd_one', 'search_x'].map((name) =>
@@ -184,7 +180,7 @@ describe('P. Which agent owns a tool', () => {
       ]);
       await sendText(server, 'go');
       const instruction = model
-        .asked('lango-orchestrator')[0]!
+        .asked('orchestrator')[0]!
         .system.map(({ text }) => text)
         .join('\n');
       expect(instruction).toContain('command execution, file operations, web browsing');

@@ -1,0 +1,224 @@
+import { describe, expect, it } from '@jest/globals';
+import type { FunctionSpec } from '../../src/core/model.js';
+import { toolNamed } from '../support/agent-fixtures.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { doings, sendText, withServer } from '../support/server.js';
+
+const BARE = { fs: { enabled: false }, exec: { enabled: false } };
+const TOOLS = ['exec_shell', 'search_web'].map((name) => toolNamed(name));
+
+describe('D. Delegation', () => {
+  it('D1 transfer_to_agent takes an enum of the exact names; another name never ends the task', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('exec')), call(ask('operator')), say('done')],
+      operator: [say('worked')],
+    });
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      const { end } = await sendText(server, 'work');
+      expect(end.state).toBe('completed');
+      const [first, second] = model.asked('orchestrator');
+      expect(namesIn(first!.functions[0]!).sort()).toEqual(['librarian', 'operator', 'planner']);
+      expect(resultsIn(second)[0]).toMatch(/operator/);
+    });
+  });
+
+  it('D2 A4 a delegation is a task of the sub-agent in the same context, live under its name', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator', 'read it')), say('all done')],
+      operator: [call(['exec_shell', { path: 'x' }]), say('it says x')],
+    });
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      const outcome = await sendText(server, 'work', { contextId: 'talk-1' });
+      expect(doings(outcome)).toEqual([
+        'lango-orchestrator: delegation-start operator',
+        'operator: tool-call exec_shell',
+        'operator: tool-result exec_shell',
+        'operator: text "it says x"',
+        'lango-orchestrator: delegation-end operator',
+      ]);
+      const { tasks } = await server.client.list({ agent: 'operator' });
+      expect(tasks).toMatchObject([{ contextId: 'talk-1', state: 'completed' }]);
+      const message = await firstMessage(server, tasks[0]!.id);
+      expect(JSON.stringify(message.metadata)).toContain(`"parentTaskId":"${outcome.taskId}"`);
+    });
+  });
+
+  it('D3 delegations asked for at once run in parallel', async () => {
+    let arrived = 0;
+    let both = () => {};
+    const together = new Promise<void>((resolve) => (both = resolve));
+    const meet = async () => {
+      if ((arrived += 1) === 2) both();
+      await together;
+      return { content: 'met' };
+    };
+    const tools = ['exec_meet', 'search_meet'].map((name) => toolNamed(name, { execute: meet }));
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator'), ask('librarian')), say('both done')],
+      operator: [call(['exec_meet', { path: 'x' }]), say('one')],
+      librarian: [call(['search_meet', { path: 'x' }]), say('two')],
+    });
+    await withServer({ tools, model }, async (server) => {
+      // Each waits for the other: one after the other would never end.
+      expect((await sendText(server, 'work')).end).toMatchObject({ state: 'completed', text: 'both done' });
+    });
+  });
+
+  it('D4 a refusal is the state rejected; the orchestrator routes again, not to the same agent', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator')), call(ask('operator')), call(ask('librarian')), say('found')],
+      operator: [call(['decline_request', { reason: 'not an action' }])],
+      librarian: [say('here it is')],
+    });
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      const { end } = await sendText(server, 'look it up');
+      expect(end).toMatchObject({ state: 'completed', text: 'found' });
+      const { tasks } = await server.client.list({ agent: 'operator' });
+      expect(tasks).toMatchObject([{ state: 'rejected', text: 'not an action' }]);
+      const asked = model.asked('orchestrator');
+      expect(resultsIn(asked[1])[0]).toContain('not an action');
+      expect(namesIn(asked[1]!.functions[0]!)).not.toContain('operator');
+    });
+  });
+
+  it.each([
+    { key: 'toolCalls', limits: { toolCalls: 2 }, reason: 'toolCalls' },
+    { key: 'turns', limits: { turns: 2 }, reason: 'turns' },
+    { key: 'tokens', limits: { tokens: 20 }, reason: 'tokens' },
+    { key: 'repeats', limits: { repeats: 1 }, reason: 'repeat' },
+  ])(
+    'D5 agent.limits.$key ends a run that would go on for ever, in exactly one state',
+    async ({ limits, reason }) => {
+      const same = reason === 'repeat';
+      const turns = Array.from({ length: 30 }, (_, n) =>
+        call(['exec_shell', { path: same ? 'x' : `x${n}` }]),
+      );
+      const model = new ScriptedModel({ operator: turns });
+      const settings = { server: { port: 0 }, tools: BARE, agent: { limits } };
+      await withServer({ tools: TOOLS, model, settings }, async (server) => {
+        const { end, events } = await sendText(server, 'go on', { agent: 'operator' });
+        expect(end.state).toBe('failed');
+        expect(end.text).toMatch(new RegExp(reason, 'i'));
+        expect(model.requests.length).toBeLessThan(10);
+        expect(events.filter(({ type }) => type === 'end')).toHaveLength(1);
+      });
+    },
+  );
+
+  it('D5 agent.limits.seconds ends a run whose tool never comes back', async () => {
+    const execute = (_path: string, { signal }: { signal: AbortSignal }) =>
+      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))));
+    const tools = [toolNamed('exec_wait', { execute, timeoutMs: () => 60_000 })];
+    const model = new ScriptedModel({ operator: [call(['exec_wait', { path: 'x' }])] });
+    const settings = { server: { port: 0 }, tools: BARE, agent: { limits: { seconds: 1 } } };
+    await withServer({ tools, model, settings }, async (server) => {
+      const { end } = await sendText(server, 'go', { agent: 'operator' });
+      expect(end).toMatchObject({ state: 'failed' });
+      expect(end.text).toMatch(/time limit/);
+    });
+  });
+
+  it('D6 a final delegation costs the orchestrator one model call, and the answer is the sub-agent speaking', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator', 'go', true))],
+      operator: [say('I did it')],
+    });
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      const { end, events } = await sendText(server, 'work');
+      expect(end).toMatchObject({ state: 'completed', text: 'I did it' });
+      expect(model.asked('orchestrator')).toHaveLength(1);
+      const deltas = events.filter((event) => event.type === 'text-delta');
+      expect(deltas.map(({ author }) => author)).toEqual(deltas.map(() => 'operator'));
+      expect(deltas.length).toBeGreaterThan(0);
+    });
+  });
+
+  it('D7 a sub-agent sees the request, the words of the user, and its own earlier work in the context', async () => {
+    const model = new ScriptedModel({
+      // In its history stand its own call and the answer that the operator gave for it.
+      orchestrator: [
+        call(ask('operator', 'first request', true)),
+        say('never said'),
+        call(ask('operator', 'second request', true)),
+      ],
+      operator: [say('first answer'), say('second answer')],
+    });
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      await sendText(server, 'my own words', { contextId: 'talk' });
+      await sendText(server, 'and then', { contextId: 'talk' });
+      const [, second] = model.asked('operator');
+      const seen = JSON.stringify([second!.system, second!.messages]);
+      for (const words of ['first request', 'first answer', 'second request', 'and then'])
+        expect(seen).toContain(words);
+      const other = JSON.stringify(model.asked('operator')[0]!.messages);
+      expect(other).not.toContain('second request');
+    });
+  });
+
+  it('D7 a grant that names tools keeps the others from running, also one delegation further down', async () => {
+    const log: { tool: string; key: string; path: string }[] = [];
+    const tools = ['exec_shell', 'exec_other'].map((name) => toolNamed(name, { log }));
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator', 'go', true))],
+      operator: [call(['exec_other', { path: 'x' }], ['exec_shell', { path: 'x' }]), say('done')],
+    });
+    await withServer({ tools, model }, async (server) => {
+      const grant = { 'urn:lango:a2a:chain:v1': { tools: ['exec_shell'] } };
+      const message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'work' }], metadata: grant };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } });
+      const answer = await (await server.fetch('/', { method: 'POST', body })).json();
+      expect(answer).toMatchObject({ result: { task: { status: { state: 'TASK_STATE_COMPLETED' } } } });
+      expect(log.map(({ tool }) => tool)).toEqual(['exec_shell']);
+    });
+  });
+});
+
+describe('A. Authors', () => {
+  it.each([
+    { multiAgent: true, root: 'lango-orchestrator', speaker: 'orchestrator' },
+    { multiAgent: false, root: 'lango-agent', speaker: 'flat' },
+  ])(
+    'A1 A3 multiAgent $multiAgent: what the root agent says is stored under $root and keeps it',
+    async (mode) => {
+      const { multiAgent, root, speaker } = mode;
+      const model = new ScriptedModel({ [speaker]: [say('Hello!')] });
+      const settings = { server: { port: 0 }, tools: BARE, agent: { multiAgent } };
+      await withServer({ model, settings }, async (server) => {
+        const { taskId, end } = await sendText(server, 'hi');
+        expect(end.author).toBe(root);
+        const task = await server.client.get({ taskId });
+        expect(task.artifacts[0]?.metadata).toMatchObject({ 'urn:lango:a2a:author:v1': { author: root } });
+      });
+    },
+  );
+
+  it('A4 two agents that speak one after the other stay two messages, each with its author', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator')), call(ask('librarian')), say('both')],
+      operator: [say('from operator')],
+      librarian: [say('from librarian')],
+    });
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      const { taskId } = await sendText(server, 'work');
+      const { history } = await server.client.get({ taskId });
+      const spoken = history
+        .filter(({ role }) => role === 'agent')
+        .map(({ parts, metadata }) => {
+          const { author } = metadata!['urn:lango:a2a:author:v1'] as { author: string };
+          return `${author}: ${parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')}`;
+        });
+      expect(spoken).toEqual(['operator: from operator', 'librarian: from librarian']);
+    });
+  });
+});
+
+function namesIn({ parameters }: FunctionSpec): string[] {
+  const properties = parameters['properties'] as { agent_name: { enum: string[] } };
+  return properties.agent_name.enum;
+}
+
+async function firstMessage(server: TestServer, taskId: string) {
+  const { history } = await server.client.get({ taskId, agent: 'operator' });
+  return history[0]!;
+}

@@ -1,0 +1,165 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ModelRequest } from '../../src/core/model.js';
+import { toolNamed } from '../support/agent-fixtures.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+import { sendText, withServer } from '../support/server.js';
+
+/** What models are really given, read from the requests that a running server makes. */
+
+const BARE = { fs: { enabled: false }, exec: { enabled: false } };
+const NAMES = {
+  operator: ['exec_shell', 'exec_run', 'fs_read'],
+  navigator: ['browser_navigate'],
+  vault: ['crypto_sign', 'secrets_get', 'payment_send'],
+  librarian: ['search_web', 'create_skill_x', 'list_skills'],
+  chronicler: ['memory_store'],
+};
+const EVERY_TOOL = Object.values(NAMES).flat();
+
+describe('C. Capability descriptions', () => {
+  it('C1 C2 the orchestrator is shown human words in order of first appearance, each once', async () => {
+    const text = await orchestratorInstruction(EVERY_TOOL);
+    expect(text).toContain('command execution, file operations');
+    expect(text).toContain('cryptography, secret management, blockchain payments (USDC on Base)');
+    expect(text.split('command execution')).toHaveLength(2);
+    for (const name of EVERY_TOOL) expect(text).not.toContain(name);
+  });
+
+  it('C3 an agent whose tools match no capability does general actions', async () => {
+    const roster = [
+      {
+        name: 'oddity',
+        description: 'Does odd things.',
+        instruction: 'You are the oddity.',
+        prefixes: ['odd_'],
+        alwaysInclude: false,
+        takesUnmatched: false,
+      },
+    ];
+    const text = await orchestratorInstruction(['odd_one'], { roster });
+    expect(text).toContain('general actions');
+  });
+});
+
+describe('O. The orchestrator instruction', () => {
+  it('O1 names the agents that exist and no other', async () => {
+    const text = await orchestratorInstruction(['exec_shell']);
+    expect(text).toContain('operator');
+    expect(text).toContain('planner');
+    for (const absent of ['navigator', 'vault', 'librarian', 'chronicler'])
+      expect(text).not.toContain(absent);
+  });
+
+  it('O2 says that it has no tools and must delegate, with table, protocol and rejections', async () => {
+    const text = await orchestratorInstruction(EVERY_TOOL);
+    expect(text).toContain('NEVER invent or abbreviate agent names');
+    expect(text).toMatch(/You have no tools/);
+    expect(text).toMatch(/MUST delegate/);
+    for (const heading of ['# Routing table', '# Decision protocol', '# When an agent rejects a request']) {
+      expect(text).toContain(heading);
+    }
+  });
+
+  it('O3 holds no word that could be taken for the name of an agent', async () => {
+    const text = await orchestratorInstruction(EVERY_TOOL);
+    for (const word of ['exec', 'browser', 'crypto', 'fs', 'payment', 'memory-manager']) {
+      expect(text).not.toMatch(new RegExp(`\\b${word}\\b`, 'i'));
+    }
+  });
+
+  it('O4 gives each role its rule', async () => {
+    const text = await orchestratorInstruction(EVERY_TOOL);
+    for (const agent of [...Object.keys(NAMES), 'planner']) {
+      expect(text).toMatch(new RegExp(`${agent}\\b[^\\n]*\\n(  [^\\n]*\\n)*?  Use it for: .+`));
+    }
+  });
+
+  it('O5 D6 a greeting is answered directly, with one model call and no delegation', async () => {
+    const model = new ScriptedModel({ orchestrator: [say('Hello!')] });
+    await withServer({ tools: [toolNamed('exec_shell')], model }, async (server) => {
+      const { end, events } = await sendText(server, 'hi there');
+      expect(end.text).toBe('Hello!');
+      expect(model.requests).toHaveLength(1);
+      expect(
+        events.some((event) => event.type === 'activity' && event.activity.type === 'delegation-start'),
+      ).toBe(false);
+    });
+  });
+
+  it.each([
+    { set: 0, rounds: 5 },
+    { set: 2, rounds: 2 },
+  ])('O6 maxDelegationRounds $set: the text says $rounds, and code stops there', async ({ set, rounds }) => {
+    const round = (n: number) => call(ask('operator', `go ${n}`));
+    const more = Array.from({ length: rounds + 1 }, (_, n) => round(n));
+    const model = new ScriptedModel({
+      orchestrator: [...more, say('enough')],
+      operator: Array.from({ length: 40 }, () => say('done')),
+    });
+    const settings = { server: { port: 0 }, tools: BARE, agent: { maxDelegationRounds: set } };
+    await withServer({ tools: [toolNamed('exec_shell')], model, settings }, async (server) => {
+      const { end } = await sendText(server, 'work');
+      expect(end).toMatchObject({ state: 'completed', text: 'enough' });
+      const asked = model.asked('orchestrator');
+      expect(instructionOf(asked[0]!)).toContain(`At most ${rounds} rounds`);
+      expect(model.asked('operator')).toHaveLength(rounds);
+      expect(asked[rounds]!.functions).toEqual([]);
+      expect(resultsIn(asked[rounds + 1])[0]).toMatch(/rounds/);
+    });
+  });
+
+  it('O7 the flat agent keeps identity and tool usage; the orchestrator has neither', async () => {
+    const flat = new ScriptedModel({ flat: [say('hi')] });
+    const settings = { server: { port: 0 }, tools: BARE, agent: { multiAgent: false } };
+    await withServer({ tools: [toolNamed('exec_shell')], model: flat, settings }, async (server) => {
+      await sendText(server, 'hi');
+    });
+    const { readFile } = await import('node:fs/promises');
+    const identity = (await readFile('prompts/AGENTS.md', 'utf8')).trim();
+    const toolUsage = (await readFile('prompts/TOOL_USAGE.md', 'utf8')).trim();
+    expect(instructionOf(flat.requests[0]!)).toContain(identity);
+    expect(instructionOf(flat.requests[0]!)).toContain(toolUsage);
+    const text = await orchestratorInstruction(EVERY_TOOL);
+    expect(text).not.toContain(identity);
+    expect(text).not.toContain(toolUsage);
+  });
+});
+
+describe('R. Reporting', () => {
+  it.each([
+    ['operator', /report/i],
+    ['navigator', /where/i],
+    ['vault', /never[^.]*value/i],
+    ['librarian', /summar/i],
+    ['planner', /review/i],
+    ['chronicler', /stored|retrieved/i],
+  ] as const)(
+    'R1 %s is told what it does, its input, output, constraints and how to report',
+    async (agent, how) => {
+      const model = new ScriptedModel({ [agent]: [say('done')] });
+      await withServer({ tools: EVERY_TOOL.map((name) => toolNamed(name)), model }, async (server) => {
+        await sendText(server, 'go', { agent });
+        const text = instructionOf(model.asked(agent)[0]!);
+        for (const part of [/^You are the /, /input/i, /output/i, /constraint|limits?|never|only/i, how]) {
+          expect(text).toMatch(part);
+        }
+      });
+    },
+  );
+});
+
+async function orchestratorInstruction(
+  tools: readonly string[],
+  agent: NonNullable<NonNullable<Parameters<typeof withServer>[0]['settings']>['agent']> = {},
+): Promise<string> {
+  const model = new ScriptedModel({ orchestrator: [say('hi')] });
+  const settings = { server: { port: 0 }, tools: BARE, agent };
+  await withServer({ tools: tools.map((name) => toolNamed(name)), model, settings }, async (server) => {
+    await sendText(server, 'hi');
+  });
+  return instructionOf(model.asked('orchestrator')[0]!);
+}
+
+function instructionOf({ system }: ModelRequest): string {
+  return system.map(({ text }) => text).join('\n');
+}
