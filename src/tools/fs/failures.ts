@@ -30,6 +30,7 @@ export function explainFailure(error: unknown, subject: string): unknown {
 
 /** "ENOENT" and the like; undefined for everything that is not a system error. */
 export function systemCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return undefined;
+  if (typeof error !== 'object' || error === null) return undefined;
+  if (!('code' in error) || !('syscall' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }

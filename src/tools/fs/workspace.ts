@@ -107,6 +107,7 @@ export class Visit {
   /** Makes the folder, or finds that it is there. */
   async makeFolder(folder: Place, name: string): Promise<Place> {
     const at = `${folder.at}/${name}`;
+    const path = resolve(folder.path, name);
     const isMade = await mkdir(at).then(
       () => true,
       (error: unknown) => {
@@ -114,10 +115,12 @@ export class Visit {
         return false;
       },
     );
-    const made = await this.hold(at, resolve(folder.path, name));
+    const made = await this.hold(at, path);
     const owner = ownerFor(folder);
-    if (isMade && owner !== undefined) await chown(made.at, owner.uid, owner.gid);
-    return made;
+    if (!isMade || owner === undefined) return made;
+    await chown(made.at, owner.uid, owner.gid);
+    await this.release(made);
+    return this.hold(at, path);
   }
 
   /** Lets go of a place before the visit ends. */
