@@ -45,21 +45,21 @@ export interface ListRequest {
   readonly pageToken?: string;
 }
 
-export interface TaskList {
+interface TaskList {
   readonly tasks: readonly TaskView[];
   /** Empty at the end. */
   readonly nextPageToken: string;
   readonly totalSize: number;
 }
 
-export interface CatalogEntry {
+interface CatalogEntry {
   readonly name: string;
   readonly description: string;
   /** Where its card stands, when the catalog does not hold it. */
   readonly url: string | undefined;
 }
 
-export interface TaskRef {
+interface TaskRef {
   readonly taskId: string;
   readonly agent?: string;
 }

@@ -4,7 +4,7 @@ import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, SkippedAgent }
 import { labelOf, loadRemoteAgents } from './load.js';
 
 /** One line of `lango agents`. */
-export interface AgentState {
+interface AgentState {
   readonly name: string;
   readonly kind: CardSource['kind'];
   readonly url?: string;
