@@ -29,13 +29,15 @@ async function fill({ root, outside }: Stage): Promise<void> {
   await writeFile(join(root, 'own'), 'own');
   await writeFile(join(outside, 'file'), 'secret');
   await mkdir(join(outside, 'folder'));
-  await writeFile(join(outside, 'folder', 'file'), 'secret');
+  await writeFile(join(outside, 'folder', 'only'), 'secret');
 }
 
 async function assertUntouched({ root, outside }: Stage): Promise<void> {
   expect(await readFile(join(root, 'own'), 'utf8')).toBe('own');
-  expect((await readdir(outside, { recursive: true })).sort()).toEqual(['file', 'folder', 'folder/file']);
-  expect(await readFile(join(outside, 'file'), 'utf8')).toBe('secret');
+  expect((await readdir(outside, { recursive: true })).sort()).toEqual(['file', 'folder', 'folder/only']);
+  for (const path of ['file', 'folder/only']) {
+    expect(await readFile(join(outside, path), 'utf8')).toBe('secret');
+  }
 }
 
 describe('the border of the workspace', () => {
@@ -70,7 +72,7 @@ describe('the border of the workspace', () => {
       await symlink('relative', join(root, 'twice'));
       await symlink(join(outside, 'nothing'), join(root, 'dangling'));
       for (const link of ['absolute', 'relative', 'twice']) {
-        for (const path of [`${link}/file`, `${link}/folder/file`, `${link}/missing`]) {
+        for (const path of [`${link}/file`, `${link}/folder/only`, `${link}/missing`]) {
           await expect(call(name, input(path))).rejects.toMatchObject({ code: 'forbidden' });
         }
       }
@@ -134,11 +136,15 @@ describe('the border of the workspace', () => {
         }
       })();
       const seen = new Set<unknown>();
+      const steal = async (name: string, input: object) => seen.add((await call(name, input)).content);
       for (let round = 0; round < 300; round += 1) {
-        const call1 = call('fs_read', { path: 'folder/file' }).then(({ content }) => seen.add(content));
-        const call2 = call('fs_write', { path: 'folder/new', content: 'x' });
-        const call3 = call('fs_delete', { path: 'folder/new' });
-        await Promise.allSettled([call1, call2, call3]);
+        await Promise.allSettled([
+          steal('fs_read', { path: 'folder/file' }),
+          steal('fs_read', { path: 'folder/only' }),
+          steal('fs_edit', { path: 'folder/only', oldText: 'secret', newText: 'x' }),
+          steal('fs_move', { from: 'folder/only', to: 'stolen' }),
+          steal('fs_delete', { path: 'folder/only' }),
+        ]);
       }
       isOver = true;
       await swap;
