@@ -9,11 +9,23 @@ export interface Ability {
   readonly spec: FunctionSpec;
   readonly example: Example;
   readonly template: Template;
-  /** For the delegation function: the agent that the example is for. */
+  /** For an example of the delegation function: the agent that published it. */
   readonly agent: string | undefined;
   /** False for wordings that are understood but were published by nobody. */
   readonly isPublished: boolean;
 }
+
+/** "ask the navigator to open example.com": a person may name the agent. */
+const DIRECT_EXAMPLES: readonly Example[] = ['ask', 'tell', 'let', 'have']
+  .flatMap((verb) => [
+    `${verb} {agent_name} {task}`,
+    `${verb} {agent_name} to {task}`,
+    `${verb} {agent_name} agent to {task}`,
+  ])
+  .map((text) => ({ text, arguments: { agent_name: '{agent_name}', request: '{task}' } }));
+
+/** What a function's examples come to: tools are offered again and again, unchanged. */
+const knownAbilities = new WeakMap<FunctionSpec, readonly Ability[]>();
 
 /**
  * All that can be asked for. With the delegation function among them, only delegations: an
@@ -21,41 +33,26 @@ export interface Ability {
  */
 export function readAbilities(functions: readonly FunctionSpec[]): readonly Ability[] {
   const transfer = functions.find((spec) => spec.name === TRANSFER);
-  if (!transfer) return functions.flatMap((spec) => published(spec));
-  const agents = agentNames(transfer);
-  const direct = agents.flatMap((agent) => DIRECT_WORDINGS.map((wording) => wording(agent)));
-  const known = published(transfer).filter(({ agent }) => agent !== undefined && agents.includes(agent));
-  return [
-    ...known,
-    ...direct
-      .flatMap((example) => toAbility(transfer, example))
-      .map((way) => ({ ...way, isPublished: false })),
-  ];
+  return (transfer ? [transfer] : functions).flatMap((spec) => {
+    const known = knownAbilities.get(spec) ?? abilitiesOf(spec);
+    knownAbilities.set(spec, known);
+    return known;
+  });
 }
 
-/** "ask the navigator to open example.com": a person may name the agent. */
-const DIRECT_WORDINGS: readonly ((agent: string) => Example)[] = ['ask', 'tell', 'let', 'have'].flatMap(
-  (verb) => [
-    (agent: string) => directExample(agent, `${verb} ${agent} {task}`),
-    (agent: string) => directExample(agent, `${verb} ${agent} to {task}`),
-    (agent: string) => directExample(agent, `${verb} ${agent} agent to {task}`),
-  ],
-);
-
-function directExample(agent: string, text: string): Example {
-  return { text, arguments: { agent_name: agent, request: '{task}' } };
+function abilitiesOf(spec: FunctionSpec): readonly Ability[] {
+  const published = spec.examples.flatMap((example) => toAbility(spec, example, true));
+  if (spec.name !== TRANSFER) return published;
+  const namesAreKnown = Array.isArray(parameterSchema(spec.parameters, 'agent_name')?.enum);
+  const direct = (namesAreKnown ? DIRECT_EXAMPLES : []).flatMap((example) => toAbility(spec, example, false));
+  return [...published.filter(({ agent }) => agent !== undefined), ...direct];
 }
 
-function published(spec: FunctionSpec): readonly Ability[] {
-  return spec.examples.flatMap((example) => toAbility(spec, example));
-}
-
-function toAbility(spec: FunctionSpec, example: Example): readonly Ability[] {
+function toAbility(spec: FunctionSpec, example: Example, isPublished: boolean): readonly Ability[] {
   const template = compileTemplate(example, spec.parameters);
-  if (!template || !isAllowed(spec.parameters, example.arguments ?? {})) return [];
-  const agent = example.arguments?.agent_name;
-  const isDelegation = spec.name === TRANSFER && typeof agent === 'string';
-  return [{ spec, example, template, agent: isDelegation ? agent : undefined, isPublished: true }];
+  if (!template || (isPublished && !isAllowed(spec.parameters, example.arguments ?? {}))) return [];
+  const agent = isPublished && spec.name === TRANSFER ? example.arguments?.agent_name : undefined;
+  return [{ spec, example, template, agent: typeof agent === 'string' ? agent : undefined, isPublished }];
 }
 
 /** False when a fixed argument is none of the values that its parameter takes, as for an agent that left. */
@@ -64,14 +61,6 @@ function isAllowed(parameters: JsonObject, fixed: JsonObject): boolean {
     const options = parameterSchema(parameters, name)?.enum;
     return !Array.isArray(options) || options.includes(value);
   });
-}
-
-function agentNames(transfer: FunctionSpec): readonly string[] {
-  const options = parameterSchema(transfer.parameters, 'agent_name')?.enum;
-  const names = Array.isArray(options)
-    ? options
-    : transfer.examples.map((example) => example.arguments?.agent_name);
-  return [...new Set(names.filter((name) => typeof name === 'string'))];
 }
 
 /** Whether the parameters have one of that name; a schema that lists none takes all. */

@@ -63,7 +63,7 @@ interface Table {
  */
 export function align(template: Template, words: Words, isPartial: boolean): Alignment | undefined {
   const rows = template.flatMap(toRows);
-  if (!canBegin(rows, words.tokens)) return undefined;
+  if (!canBegin(rows, words.tokens) || !hasRoom(rows, words.tokens)) return undefined;
   const width = words.tokens.length + 1;
   const size = (rows.length + 1) * width;
   const scores = new Int32Array(size).fill(IMPOSSIBLE);
@@ -98,6 +98,18 @@ function canBegin(rows: readonly Row[], tokens: readonly Token[]): boolean {
     if (token.quoted !== undefined || !(FILLERS.has(token.stem) || OPENERS.has(token.stem))) return false;
   }
   return false;
+}
+
+/** The other quick look: without a placeholder for any number of words, a long sentence cannot match. */
+function hasRoom(rows: readonly Row[], tokens: readonly Token[]): boolean {
+  if (rows.some((row) => row.type === 'more')) return true;
+  let left = rows.length;
+  for (const { stem, quoted } of tokens) {
+    const isSmall = FILLERS.has(stem) || OPENERS.has(stem) || CLOSERS.has(stem);
+    if (quoted !== undefined || !isSmall) left -= 1;
+    if (left < 0) return false;
+  }
+  return true;
 }
 
 function fillCell(table: Table, row: number, index: number): void {

@@ -121,9 +121,7 @@ function requestText(step: Step, { desk }: Tracker, { agent, earlier }: Assignme
   const sentence = isPublished ? step.text : (match.values.get('task')?.text ?? step.text);
   const inner = isPublished
     ? match
-    : desk.interpreter
-        .matches(sentence)
-        .find(({ ability }) => ability.agent === agent && ability.isPublished);
+    : desk.interpreter.matches(sentence).find(({ ability }) => ability.agent === agent);
   const resolved = inner && earlier ? resolveReferences(sentence, inner, earlier) : sentence;
   const wording = isPublished ? example.arguments?.request : undefined;
   if (typeof wording !== 'string') return resolved;

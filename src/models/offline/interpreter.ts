@@ -2,7 +2,7 @@ import type { FunctionSpec } from '../../core/model.js';
 import { readAbilities, type Ability } from './abilities.js';
 import { align } from './align.js';
 import type { Meaning } from './clauses.js';
-import { valueOf } from './kinds.js';
+import { toArgument, valueOf } from './kinds.js';
 import { isReference, refersToText } from './references.js';
 import { smallTalk } from './talk.js';
 import { STOP_WORDS } from './vocabulary.js';
@@ -11,6 +11,8 @@ import { readWords, sliceTokens, stemsOf, type Words } from './words.js';
 /** How a sentence can be understood as a request for one ability. */
 export interface Match {
   readonly ability: Ability;
+  /** For a delegation: the agent that published the example, or that the sentence names. */
+  readonly agent: string | undefined;
   /**
    * `full`: words and placeholders match. `partial`: something is missing at the end. `near`: it shares most
    * words with an example of another agent that has no placeholders; good enough to ask that agent.
@@ -90,6 +92,7 @@ function matchOne(ability: Ability, words: Words): Match | undefined {
   const firstValue = Math.min(words.tokens.length, ...slots.map(([, [from]]) => from));
   return {
     ability,
+    agent: ability.agent ?? namedAgent(template, values),
     grade: alignment.isFull ? 'full' : 'partial',
     score: alignment.score,
     values: new Map(values),
@@ -98,13 +101,33 @@ function matchOne(ability: Ability, words: Words): Match | undefined {
   };
 }
 
+/** The exact name of the agent that a sentence names in its own way: "ask Operator to …". */
+function namedAgent(
+  template: Ability['template'],
+  values: readonly (readonly [string, Value])[],
+): string | undefined {
+  const said = values.find(([name]) => name === 'agent_name')?.[1].text;
+  const element = template.find((each) => each.type === 'placeholder' && each.name === 'agent_name');
+  if (said === undefined || element?.type !== 'placeholder') return undefined;
+  const name = toArgument(element.kind, said);
+  return typeof name === 'string' ? name : undefined;
+}
+
 function matchNear(ability: Ability, sentence: string): Match | undefined {
   const hasPlaceholders = ability.template.some((element) => element.type === 'placeholder');
   if (ability.agent === undefined || hasPlaceholders) return undefined;
   const telling = tellingStems(ability);
   const share = sharedStems(telling, sentence) / telling.length;
   if (telling.length < NEAR_WORDS || share < NEAR_SHARE) return undefined;
-  return { ability, grade: 'near', score: share, values: new Map(), missing: [], lead: '' };
+  return {
+    ability,
+    agent: ability.agent,
+    grade: 'near',
+    score: share,
+    values: new Map(),
+    missing: [],
+    lead: '',
+  };
 }
 
 function rankByNearness(abilities: readonly Ability[], sentence: string): readonly Ability[] {

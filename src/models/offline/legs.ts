@@ -39,7 +39,7 @@ export function planStages(rounds: readonly (readonly Step[])[]): readonly Stage
 
 /** The best match of a step among those for one agent. */
 export function matchFor(step: Step, agent: string): Match | undefined {
-  return usableMatches(step).find(({ ability }) => ability.agent === agent);
+  return usableMatches(step).find((match) => match.agent === agent);
 }
 
 function legsOf(round: readonly Step[]): readonly Leg[] {
@@ -80,7 +80,7 @@ function isNeededBy(round: readonly Step[], next: readonly Step[] | undefined): 
 }
 
 function agentsOf(step: Step): readonly string[] {
-  return [...new Set(usableMatches(step).flatMap(({ ability }) => ability.agent ?? []))];
+  return [...new Set(usableMatches(step).flatMap((match) => match.agent ?? []))];
 }
 
 /** Nobody published the direct wordings: "ask operator" without a task is no request. */
