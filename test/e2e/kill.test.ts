@@ -3,8 +3,6 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +13,7 @@ import type { TaskEvent, TaskState } from '../../src/core/task.js';
 import { isTerminal } from '../../src/core/task.js';
 import type { AgentClient } from '../../src/index.js';
 import { connect } from '../../src/index.js';
+import { freePort } from '../support/free-port.js';
 import { openSqliteStore } from '../../src/storage/sqlite/store.js';
 
 /** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
@@ -225,15 +224,6 @@ async function stopTarget(): Promise<void> {
   if (!target || target.exitCode !== null || target.signalCode !== null) return;
   target.kill('SIGKILL');
   await once(target, 'exit');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: free } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return free;
 }
 
 function openStore() {

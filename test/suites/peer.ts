@@ -9,6 +9,8 @@ import type { ScriptedExecutor } from '../a2a/client/scripted-executor.js';
 export interface OpenPeer {
   readonly peer: Peer;
   readonly executor: ScriptedExecutor;
+  /** What stands before the names of agents below this one: a remote peer's own name. */
+  readonly prefix: string;
   close(): Promise<void>;
 }
 
@@ -100,14 +102,15 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
     });
 
     it('gives authors, activities and usage of those who speak the extensions', async () => {
-      const { peer } = await start();
+      const { peer, prefix } = await start();
       const { all, end } = await collect(peer.send(ask('marks'), never));
+      const author = `${prefix}deep-agent`;
       expect(all).toContainEqual({
         type: 'activity',
-        author: 'deep-agent',
+        author,
         activity: { type: 'tool-call', tool: 'fs_read', arguments: { path: 'a' } },
       });
-      expect(all).toContainEqual(expect.objectContaining({ type: 'text-delta', author: 'deep-agent' }));
+      expect(all).toContainEqual(expect.objectContaining({ type: 'text-delta', author }));
       expect(end.usage).toEqual({ input: 7, output: 3, cached: 1 });
     });
 

@@ -117,12 +117,21 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     const retry = { ...DEFAULT_RETRY, ...options.retry };
     return {
       source,
-      peer: createPeer({ profile, link, retry }),
+      peer: createPeer({ profile, link, retry, rename: renamer(source, card, profile) }),
       fingerprint: fingerprint(source, profile, card),
     };
   } catch (error) {
     return { source, label: labelOf(source), reason: errorText(fromWireError(error)) };
   }
+}
+
+/**
+ * What agents of another server are called here: the peer by the name it has here, whoever stands below it under
+ * that name, so that nobody out there can speak as one of ours.
+ */
+function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (author: string) => string {
+  if (source.kind === 'local') return (author) => author;
+  return (author) => (author === card.name || author === name ? name : `${name}/${author}`);
 }
 
 interface OpenAgent {

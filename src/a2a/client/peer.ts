@@ -11,10 +11,11 @@ export interface PeerFacts {
   readonly profile: AgentProfile;
   readonly link: Link;
   readonly retry: RetryRules;
+  readonly rename: (author: string) => string;
 }
 
 /** The agent behind `link`, in core's words. */
-export function createPeer({ profile, link, retry }: PeerFacts): Peer {
+export function createPeer({ profile, link, retry, rename }: PeerFacts): Peer {
   return {
     ...profile,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
@@ -25,6 +26,7 @@ export function createPeer({ profile, link, retry }: PeerFacts): Peer {
         taskId: request.taskId,
         contextId: request.contextId,
         isAnswer: request.isAnswer ?? false,
+        rename,
       });
       const { scope } = request;
       const what = isWatch ? {} : { request: toWireRequest(request) };

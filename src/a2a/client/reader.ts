@@ -31,6 +31,8 @@ export interface ReaderOptions {
   readonly contextId?: string | undefined;
   /** A question of the task was just answered: its first snapshot may still show the question. */
   readonly isAnswer?: boolean;
+  /** How an author that the sender names is called here; as it says when left out. */
+  readonly rename?: (author: string) => string;
 }
 
 const MAX_EVENTS = 100_000;
@@ -43,6 +45,7 @@ const MAX_QUESTIONS = 16;
  */
 export class TaskReader {
   readonly #agent: string;
+  readonly #rename: (author: string) => string;
   readonly #artifacts = new Map<string, SeenArtifact>();
   readonly #seenMessages = new Set<string>();
   #taskId: string | undefined;
@@ -62,6 +65,7 @@ export class TaskReader {
     this.#taskId = options.taskId;
     this.#contextId = options.contextId;
     this.#awaitsNews = options.isAnswer ?? false;
+    this.#rename = options.rename ?? ((author) => author);
   }
 
   get taskId(): string | undefined {
@@ -159,7 +163,7 @@ export class TaskReader {
       message !== undefined && message.messageId !== '' && this.#seenMessages.has(message.messageId);
     if (message) this.#seenMessages.add(message.messageId);
     const mark = authorIn(metadata);
-    const author = mark?.author ?? authorIn(message?.metadata)?.author ?? this.#agent;
+    const author = this.#authorOf(metadata, message?.metadata);
     if (isRepeat) return [];
     if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity }];
     const text = message ? textOf(fromWireParts(message.parts)) : '';
@@ -199,12 +203,18 @@ export class TaskReader {
   }
 
   #artifact(artifact: WireArtifact, metadata: unknown): SeenArtifact {
-    const author = (authorIn(artifact.metadata) ?? authorIn(metadata))?.author ?? this.#agent;
+    const author = this.#authorOf(artifact.metadata, metadata);
     const known = this.#artifacts.get(artifact.artifactId);
     const seen = known ?? new SeenArtifact(artifact.artifactId);
     if (!known) this.#artifacts.set(artifact.artifactId, seen);
     seen.author = author;
     return seen;
+  }
+
+  /** The first that says who speaks; else the agent itself. */
+  #authorOf(...metadata: readonly unknown[]): string {
+    const mark = metadata.map(authorIn).find((one) => one !== undefined);
+    return mark ? this.#rename(mark.author) : this.#agent;
   }
 
   #hasAnswer(): boolean {
@@ -214,7 +224,7 @@ export class TaskReader {
   #end(state: EndEvent['state'], message: WireMessage | undefined, metadata: unknown): EndEvent {
     this.#hasEnded = true;
     this.#usage = usageIn(metadata);
-    const author = (authorIn(metadata) ?? authorIn(message?.metadata))?.author ?? this.#agent;
+    const author = this.#authorOf(metadata, message?.metadata);
     const parts = message ? fromWireParts(message.parts) : [];
     const reason = textOf(parts);
     const answer = [...this.#artifacts.values()].flatMap(({ text }) => (text === '' ? [] : [text]));
@@ -230,7 +240,9 @@ export class TaskReader {
 
   /** The agent's own questions; one that asks in plain words asks for plain words. */
   #questions(state: TaskState, parts: readonly Part[], author: string): readonly Question[] {
-    const asked = questionsIn(parts).slice(0, MAX_QUESTIONS);
+    const asked = questionsIn(parts)
+      .slice(0, MAX_QUESTIONS)
+      .map((question) => ({ ...question, author: this.#rename(question.author) }));
     if (asked.length > 0 || state !== 'input-required') return asked;
     const text = textOf(parts) || `${author} needs more input.`;
     return [{ hash: hashJson([this.#taskId, text]), kind: 'input', text, author }];

@@ -54,12 +54,14 @@ async function execute(executor: AgentExecutor, run: Run, pass: Pass): Promise<R
   const events = new ExecutorEvents(run, { replaceAll: pass.isResumed });
   bus.on('event', (event) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
-  run.signal.addEventListener('abort', stop, { once: true });
   try {
     const done = executor.execute(requestContext(run, pass.input), bus).then(
       () => events.endWithout('the agent stopped without a result'),
       (error: unknown) => failure(run, error),
     );
+    // The run may have been canceled while its beginning was written.
+    if (run.signal.aborted) stop();
+    else run.signal.addEventListener('abort', stop, { once: true });
     return await Promise.race([events.end, done]);
   } catch (error) {
     return failure(run, error);

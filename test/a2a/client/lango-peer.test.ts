@@ -73,7 +73,8 @@ for (const kind of ['local', 'remote'] as const) {
       retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
     });
     expect(skipped).toEqual([]);
-    return { peer: peers[0]!, executor, close: () => node.stop() };
+    const prefix = kind === 'local' ? '' : 'scripted/';
+    return { peer: peers[0]!, executor, prefix, close: () => node.stop() };
   });
 }
 

@@ -23,7 +23,7 @@ async function load(source: CardSource): Promise<Peer> {
 describePeer('in the same process', async () => {
   const { handler, executor } = createStockAgent(cardJson('http://127.0.0.1:1'));
   const peer = await load({ kind: 'local', name: 'scripted', handler });
-  return { peer, executor, close: async () => executor.proceed() };
+  return { peer, executor, prefix: '', close: async () => executor.proceed() };
 });
 
 const remote: readonly [string, CardChanges][] = [
@@ -34,6 +34,6 @@ for (const [name, changes] of remote) {
   describePeer(name, async () => {
     const server = await startStockServer(changes);
     const peer = await load({ kind: 'remote', url: server.origin });
-    return { ...server, peer };
+    return { ...server, peer, prefix: 'scripted/' };
   });
 }

@@ -1,0 +1,232 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync, readdirSync } from 'node:fs';
+import { parse } from 'yaml';
+import { ClientFactory } from '@a2a-js/sdk/client';
+import { readEnv } from '../../src/config/env.js';
+import { loadConfig } from '../../src/config/load.js';
+import type { ServerOptions } from '../../src/index.js';
+import { toolNamed } from '../support/agent-fixtures.js';
+import { freePort } from '../support/free-port.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { doings, sendText, startServer, withServer } from '../support/server.js';
+
+const BARE = { fs: { enabled: false }, exec: { enabled: false } };
+const EVERY_ROLE = ['exec_shell', 'browser_open', 'crypto_sign', 'search_web', 'memory_store'];
+const TOOLS = EVERY_ROLE.map((name) => toolNamed(name));
+
+describe('X. A2A', () => {
+  it('X1 every agent has its own card and its own endpoint, and the card its file', async () => {
+    const names = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
+    const model = new ScriptedModel(Object.fromEntries(names.map((name) => [name, [say(`I am ${name}`)]])));
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      for (const name of names) {
+        // A public card: no token.
+        const url = `${server.address.origin}/agents/${name}/.well-known/agent-card.json`;
+        const card = (await (await fetch(url)).json()) as Record<string, unknown>;
+        const file = JSON.parse(readFileSync(`agent-cards/${name}.json`, 'utf8')) as Record<string, unknown>;
+        expect(card).toMatchObject({ name, description: file['description'] });
+        expect(card['supportedInterfaces']).toEqual(
+          expect.arrayContaining([
+            expect.objectContaining({
+              url: `${server.address.origin}/agents/${name}`,
+              protocolBinding: 'JSONRPC',
+            }),
+          ]),
+        );
+        expect((await sendText(server, 'who are you?', { agent: name })).end.text).toBe(`I am ${name}`);
+      }
+      expect(readdirSync('agent-cards')).toEqual(expect.arrayContaining(names.map((name) => `${name}.json`)));
+    });
+  });
+
+  it('X1 no public card holds prompt text, tool names or paths of this machine', async () => {
+    const settings = { server: { port: 0 } };
+    await withServer({ tools: TOOLS.slice(1), model: new ScriptedModel({}), settings }, async (server) => {
+      const cards = await (await fetch(`${server.address.origin}/.well-known/ai-catalog.json`)).text();
+      const all = [cards];
+      for (const { name } of await server.client.catalog()) {
+        all.push(
+          await (await fetch(`${server.address.origin}/agents/${name}/.well-known/agent-card.json`)).text(),
+        );
+      }
+      expect(all.length).toBeGreaterThan(6);
+      for (const text of all) {
+        expect(text).not.toMatch(/\b(fs|exec|browser|crypto|search|memory)_[a-z]+/);
+        expect(text).not.toMatch(/You are the|MUST delegate|constraint/i);
+        expect(text).not.toContain(server.home);
+        expect(text).not.toMatch(/\/(home|root|tmp|work)\//);
+      }
+    });
+  });
+
+  it('X1 a client of the stock SDK that knows only the host talks to the orchestrator', async () => {
+    const model = new ScriptedModel({ orchestrator: [say('Hello!')] });
+    await withServer({ model }, async (server) => {
+      const authorized: typeof fetch = (input, init) =>
+        fetch(input, {
+          ...init,
+          headers: {
+            ...Object.fromEntries(new Headers(init?.headers)),
+            authorization: `Bearer ${server.address.token}`,
+          },
+        });
+      const { JsonRpcTransportFactory, RestTransportFactory } = await import('@a2a-js/sdk/client');
+      for (const Transport of [JsonRpcTransportFactory, RestTransportFactory]) {
+        const factory = new ClientFactory({ transports: [new Transport({ fetchImpl: authorized })] });
+        const client = await factory.createFromUrl(server.address.origin);
+        const message = {
+          messageId: Transport.name,
+          role: 1,
+          parts: [
+            {
+              content: { $case: 'text' as const, value: 'hi' },
+              metadata: undefined,
+              filename: '',
+              mediaType: '',
+            },
+          ],
+          contextId: '',
+          taskId: '',
+          metadata: undefined,
+          extensions: [],
+          referenceTaskIds: [],
+        };
+        const task = await client.sendMessage({
+          tenant: '',
+          message,
+          configuration: undefined,
+          metadata: undefined,
+        });
+        expect(JSON.stringify(task)).toContain('Hello!');
+      }
+    });
+  });
+
+  it('X2 a card that cannot be reached, read or trusted is skipped with a warning; the rest goes on', async () => {
+    const dead = await freePort();
+    const remoteAgents = [
+      { name: 'dead', url: `http://127.0.0.1:${dead}`, allowPrivate: true },
+      { name: 'private', url: `http://127.0.0.1:${dead}` },
+    ];
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator', 'go', true))],
+      operator: [say('worked')],
+    });
+    const settings = { server: { port: 0 }, tools: BARE, a2a: { enabled: true, remoteAgents } };
+    await withServer({ tools: TOOLS, model, settings }, async (server) => {
+      for (const { name } of remoteAgents) {
+        const lines = server.log.lines.filter(
+          (line) => line.includes(`"${name}"`) && line.includes('"warn"'),
+        );
+        expect(lines).toHaveLength(1);
+        expect(lines[0]).toContain('reason');
+      }
+      expect((await sendText(server, 'work')).end).toMatchObject({ state: 'completed', text: 'worked' });
+      const instruction = JSON.stringify(model.asked('orchestrator')[0]!.system);
+      for (const { name } of remoteAgents) expect(instruction).not.toContain(name);
+    });
+  });
+
+  it('X3 a remote agent of the config is a sub-agent: in the instruction with the words of its real card, and at work', async () => {
+    const far = await startServer(remoteNode('the weather is fine'));
+    try {
+      const model = new ScriptedModel({
+        orchestrator: [
+          call(ask('forecaster', 'weather?')),
+          (request) => say(`They say: ${resultsIn(request)[0]}`),
+        ],
+      });
+      await withServer({ tools: TOOLS, model, settings: withRemote(far) }, async (server) => {
+        const outcome = await sendText(server, 'how is it outside?');
+        expect(outcome.end.text).toBe('They say: the weather is fine');
+        expect(doings(outcome)).toContain('forecaster: text "the weather is fine"');
+        expect(JSON.stringify(model.asked('orchestrator')[0]!.system)).toContain('Foretells the weather.');
+        const [task] = (await far.client.list({ agent: 'weather' })).tasks;
+        expect(task).toMatchObject({ state: 'completed' });
+      });
+    } finally {
+      await far.stop();
+    }
+  });
+
+  it('X3 a2a.enabled: false leaves remote agents alone', async () => {
+    const far = await startServer(remoteNode('never asked'));
+    try {
+      const settings = withRemote(far);
+      const off = { ...settings, a2a: { ...settings.a2a, enabled: false } };
+      const model = new ScriptedModel({ orchestrator: [say('hi')] });
+      await withServer({ model, settings: off }, async (server) => {
+        await sendText(server, 'hi');
+        expect(JSON.stringify(model.requests[0]!.system)).not.toContain('forecaster');
+      });
+    } finally {
+      await far.stop();
+    }
+  });
+
+  it('X4 a peer that was away joins when it comes, and leaves when it goes, without a restart', async () => {
+    const port = await freePort();
+    const settings = withRemote({ address: { origin: `http://127.0.0.1:${port}`, token: 'far' } });
+    const turn = (request: { functions: readonly { parameters: object }[] }) =>
+      say(JSON.stringify(request.functions).includes('forecaster') ? 'there' : 'not there');
+    const model = new ScriptedModel({ orchestrator: [turn] });
+    await withServer({ tools: TOOLS, model, settings }, async (server) => {
+      expect((await sendText(server, 'who?')).end.text).toBe('not there');
+      const far = await startServer({
+        ...remoteNode('here'),
+        settings: { server: { port }, tools: BARE, auth: { token: 'far' } },
+      });
+      await server.log.saying('agent joined","agent":"forecaster');
+      expect((await sendText(server, 'who?')).end.text).toBe('there');
+      await far.stop();
+      await server.log.saying('agent left","agent":"forecaster');
+      expect((await sendText(server, 'who?')).end.text).toBe('not there');
+    });
+  });
+
+  it('X6 the compose file starts one image three times, told apart by configuration that loads', async () => {
+    const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+      services: Record<string, { image: string; environment: Record<string, string> }>;
+    };
+    const services = Object.entries(compose.services);
+    expect(new Set(services.map(([, { image }]) => image)).size).toBe(1);
+    const published = await Promise.all(
+      services.map(async ([, { environment }]) => {
+        const configFile = environment['LANGO_CONFIG']!.replace('/etc/lango', 'deploy');
+        const env = readEnv({ LANGO_HOME: '/data', LANGO_TOKEN: 't', LANGO_NODE_TOKEN: 'n' });
+        const { config, secrets } = await loadConfig({ env, overrides: { configFile } });
+        expect(secrets.token).toBeDefined();
+        return config.a2a.publish;
+      }),
+    );
+    expect(published).toEqual([['lango-orchestrator'], ['operator'], ['planner']]);
+  });
+});
+
+/** A node that publishes one agent of its own, `weather`, at the root of the host. */
+function remoteNode(answer: string): ServerOptions {
+  return {
+    agents: [
+      {
+        profile: { name: 'weather', description: 'Foretells the weather.', skills: [] },
+        async run(run) {
+          run.emit({ type: 'text-delta', artifactId: 'answer', text: answer, replace: true });
+          return { state: 'completed' };
+        },
+      },
+    ],
+    model: new ScriptedModel({}),
+  };
+}
+
+type Far = Pick<TestServer, never> & {
+  readonly address: { readonly origin: string; readonly token: string | undefined };
+};
+
+/** Settings of a node that knows the other as `forecaster`. */
+function withRemote({ address: { origin, token } }: Far) {
+  const url = `${origin}/agents/weather`;
+  const remoteAgents = [{ name: 'forecaster', url, token: token!, allowPrivate: true }];
+  return { server: { port: 0 }, tools: BARE, a2a: { enabled: true, refreshSeconds: 1, remoteAgents } };
+}
