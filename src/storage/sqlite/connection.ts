@@ -101,16 +101,14 @@ function configure(database: Database.Database, synchronous: ConnectionOptions['
 
 function migrate(database: Database.Database, logger: Logger): void {
   const version = requireOwnVersion(database);
+  if (version === MIGRATIONS.length) return;
   const apply = database.transaction(() => {
     for (const sql of MIGRATIONS.slice(version)) database.exec(sql);
     database.pragma(`application_id = ${APPLICATION_ID}`);
     database.pragma(`user_version = ${MIGRATIONS.length}`);
   });
-  // Also when nothing is to be done: a database that cannot be written is refused here, not at the first task.
   apply.immediate();
-  if (version > 0 && version < MIGRATIONS.length) {
-    logger.info('database schema upgraded', { from: version, to: MIGRATIONS.length });
-  }
+  if (version > 0) logger.info('database schema upgraded', { from: version, to: MIGRATIONS.length });
 }
 
 /** The schema version of the file, 0 for an empty one. */
