@@ -68,6 +68,14 @@ describe('splitting a request into clauses', () => {
     ]);
   });
 
+  it('divides a text of more than 4,000 characters, mostly content, at strong joints only', () => {
+    const content = 'word '.repeat(900).trim();
+    expect(split(`read a. Write ${content.slice(0, 3_000)} to b`)).toHaveLength(2);
+    const long = [`write ${content}. Read a. Run ls to b`, 'read c'];
+    expect(split(long.join(' and then '))).toEqual([long[0], `> ${long[1]}`]);
+    expect(split(`read a. Write ${content} to b`)).toHaveLength(1);
+  });
+
   it('divides no text into more than 100 clauses', () => {
     expect(split(Array(500).fill('read a').join(' then '))).toHaveLength(100);
   });

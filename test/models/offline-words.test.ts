@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { findQuotations, quote } from '../../src/models/offline/quotes.js';
 import { readWords, stem } from '../../src/models/offline/words.js';
@@ -19,6 +19,20 @@ describe('quotations', () => {
     ['say "" now', ['']],
   ])('%s', (text, inner) => {
     expect(findQuotations(text).map((quotation) => quotation.inner)).toEqual(inner);
+  });
+
+  it.each([
+    ['“', 1],
+    ['‘', 1],
+    ["'", 1_002],
+    ['"', 501],
+  ])('are not searched for again once nothing closes %s', (opener, most) => {
+    const search = jest.spyOn(String.prototype, 'indexOf');
+    findQuotations(` ${opener}x`.repeat(1_001));
+    const searches = search.mock.calls.length;
+    search.mockRestore();
+    expect(searches).toBeGreaterThan(0);
+    expect(searches).toBeLessThanOrEqual(most);
   });
 
   it('takes apart what quote put together, whatever it is', () => {

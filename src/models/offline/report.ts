@@ -21,14 +21,13 @@ export interface Entry {
 const LONGEST_HEADING = 100;
 /** Share of the answer that results may take; the rest is for the words round them. */
 const RESULT_SHARE = 0.8;
-const LONGEST_RESULT_BYTES = 16 * 1024;
 const CUT_ADVICE = 'ask for a part of it to see the rest';
 
 /** A short plain account, results included, in about `limitBytes` at most. */
 export function writeReport(report: Report, limitBytes: number): string {
   const count = report.done.length + report.failed.length;
   const share = Math.floor((limitBytes * RESULT_SHARE) / Math.max(1, count));
-  const cut = (text: string) => cutText(text, Math.min(share, LONGEST_RESULT_BYTES), CUT_ADVICE).text;
+  const cut = (text: string) => cutText(text, share, CUT_ADVICE).text;
   const isAlone = report.done.length === 1 && report.failed.length === 0;
   const sections = [
     ...report.replies,
