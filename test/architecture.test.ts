@@ -32,7 +32,6 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@anthropic-ai/sdk': ['models/anthropic'],
   openai: ['models/openai'],
   'better-sqlite3': ['storage/sqlite'],
-  kysely: ['storage'],
   express: ['http'],
   'node-fetch': ['http'],
   'request-filtering-agent': ['http'],

@@ -203,11 +203,11 @@ export const SESSION_EVENT_TYPES: ReadonlySet<EventType> = new Set([
   'delegation-end',
 ]);
 
-/** The state after `body` was appended; undefined when it does not change. */
-export function stateAfter(body: EventBody): TaskState | undefined {
+/** The state after `body` was appended; undefined when it does not change. A message to a task under work waits in it. */
+export function stateAfter(body: EventBody, before: TaskState): TaskState | undefined {
   if (body.type === 'run-end') return body.state;
   if (body.type === 'run-start') return 'working';
-  if (body.type === 'message') return 'submitted';
+  if (body.type === 'message' && before !== 'working') return 'submitted';
   return undefined;
 }
 

@@ -127,7 +127,7 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     if (state !== undefined && isTerminal(state)) {
       throw new LangoError('invalid-input', `No ${body.type} event can follow the end of its task.`);
     }
-    const next = stateAfter(body);
+    const next = stateAfter(body, state ?? 'working');
     if (next === undefined) continue;
     state = next;
     endsRun = body.type === 'run-end';

@@ -18,9 +18,9 @@ import { openSqliteStore } from '../../src/storage/sqlite/store.js';
 
 /** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
 
-const KILLS = 10;
+const KILLS = 100;
 const TOKEN = 'kill-test';
-const SENDERS = 4;
+const SENDERS = 8;
 const ORCHESTRATOR = 'lango-orchestrator';
 const OWNER = { tenant: '', owner: 'default' };
 

@@ -8,6 +8,7 @@ import {
   SubscribeToTaskRequest,
   TaskState,
 } from '@a2a-js/sdk';
+import type { MessageFns } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { bool, jsonObject, parseAs, protoEnum, protoObject, text, whole } from './proto-json.js';
 
@@ -110,12 +111,21 @@ const listTasks = protoObject({
  * Untrusted parameters as the SDK's types. The SDK's own parsers forgive nearly everything, so each of
  * these checks first and throws `invalid-input` with the fields that are wrong.
  */
-export const parseSendMessage = (raw: unknown) => SendMessageRequest.fromJSON(parseAs(sendMessage, raw));
-export const parseGetTask = (raw: unknown) => GetTaskRequest.fromJSON(parseAs(getTask, raw));
-export const parseListTasks = (raw: unknown) => ListTasksRequest.fromJSON(parseAs(listTasks, raw));
-export const parseCancelTask = (raw: unknown) => CancelTaskRequest.fromJSON(parseAs(cancelTask, raw));
-export const parseSubscribe = (raw: unknown) => SubscribeToTaskRequest.fromJSON(parseAs(oneTask, raw));
-export const parseExtendedCard = (raw: unknown) => GetExtendedAgentCardRequest.fromJSON(parseAs(card, raw));
+export const parseSendMessage: Parser<SendMessageRequest> = parser(SendMessageRequest, sendMessage);
+export const parseGetTask: Parser<GetTaskRequest> = parser(GetTaskRequest, getTask);
+export const parseListTasks: Parser<ListTasksRequest> = parser(ListTasksRequest, listTasks);
+export const parseCancelTask: Parser<CancelTaskRequest> = parser(CancelTaskRequest, cancelTask);
+export const parseSubscribe: Parser<SubscribeToTaskRequest> = parser(SubscribeToTaskRequest, oneTask);
+export const parseExtendedCard: Parser<GetExtendedAgentCardRequest> = parser(
+  GetExtendedAgentCardRequest,
+  card,
+);
+
+type Parser<Request> = (raw: unknown) => Request;
+
+function parser<Request>(codec: MessageFns<Request>, schema: z.ZodType): Parser<Request> {
+  return (raw) => codec.fromJSON(parseAs(schema, raw));
+}
 
 function isWebUrl(value: string): boolean {
   const url = URL.parse(value);

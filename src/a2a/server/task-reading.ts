@@ -19,7 +19,7 @@ export class TaskReading {
   #head = 0;
 
   constructor(record: TaskRecord, authorOf: AuthorOf) {
-    this.#record = record;
+    this.#record = { ...record, state: 'submitted', statusMessage: undefined };
     this.#authorOf = authorOf;
   }
 
@@ -32,7 +32,7 @@ export class TaskReading {
   add(event: TaskEvent): void {
     this.#fold.add(event, this.#authorOf(event));
     this.#head = event.seq;
-    const state = stateAfter(event.body);
+    const state = stateAfter(event.body, this.#record.state);
     if (state === undefined) return;
     const message = event.body.type === 'run-end' ? event.body.message : undefined;
     const statusMessage = message && signed(message, this.#authorOf(event));
