@@ -93,6 +93,15 @@ describe('matching a sentence with examples', () => {
     expect(understand('read a', twins.toReversed())?.name).toBe('second');
   });
 
+  it('ignores an example that is prose', () => {
+    const prose = `read {path} ${'well '.repeat(60)}`;
+    const [long, short] = [prose, prose.slice(0, 60)].map((text) =>
+      functionSpec('f', { path: TEXT }, [text]),
+    );
+    expect(understand(prose.replace('{path}', 'a.txt'), [long!])).toBeUndefined();
+    expect(understand(prose.slice(0, 60).replace('{path}', 'a.txt'), [short!])).toBeDefined();
+  });
+
   it('ignores an example that is nothing but a placeholder', () => {
     expect(understand('anything', [functionSpec('f', { x: TEXT }, ['{x}'])])).toBeUndefined();
   });

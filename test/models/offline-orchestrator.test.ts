@@ -165,6 +165,13 @@ describe('an orchestrator on the offline model', () => {
     expect(JSON.stringify(content)).toContain('I could not do this: open example.com');
   });
 
+  it('takes nobody for an agent whose name it cannot know', async () => {
+    const { parameters, ...rest } = transferSpec(twins);
+    const properties = { agent_name: { type: 'string' }, request: { type: 'string' } };
+    const functions = [{ ...rest, parameters: { ...parameters, properties } }];
+    expect((await run('ask grandma to read a.txt', { functions })).rounds).toEqual([]);
+  });
+
   it('leaves out "final" where the function has none, and agents that are not in its enum', async () => {
     const { parameters, ...rest } = transferSpec(twins);
     const properties = { agent_name: { enum: ['second'] }, request: { type: 'string' } };

@@ -58,6 +58,12 @@ describe('small talk', () => {
     expect(await say('hello', { functions: OPERATOR })).toMatch(/^Hello!/);
   });
 
+  it('O5 stays here when an agent has it among its examples', async () => {
+    const functions = [transferSpec({ other: ['hello', 'what can you do?', 'say hello to {name}'] })];
+    expect(await say('hello', { functions })).toMatch(/^Hello!/);
+    expect(await say('what can you do?', { functions })).toContain('- other: ');
+  });
+
   it('says what it is', async () => {
     const said = await say('Who are you?');
     expect(said).toMatch(/^I am Lango's offline model/);

@@ -16,7 +16,7 @@ export interface Alignment {
 
 /**
  * The score: each word of the example that the sentence has counts 100 and its length, each one-word
- * placeholder by how well it fits (3 to 11), each small word passed over costs 1, each word of the example
+ * placeholder by how well it fits (3 to 11), each small word passed over in either costs 1, each word of the example
  * that is missing at the end costs 50. So the longest literal match wins.
  */
 const WORD_SCORE = 100;
@@ -133,7 +133,8 @@ function fillCell(table: Table, row: number, index: number): void {
   }
   const current = rows[row];
   if (current?.type === 'more' || (current?.type === 'literal' && current.isOptional)) {
-    consider(MOVES.leave, after(row + 1, index));
+    const cost = current.type === 'literal' ? SKIP_COST : 0;
+    consider(MOVES.leave, after(row + 1, index) - cost);
   }
 }
 

@@ -26,7 +26,7 @@ export interface Match {
 }
 
 /** What stood where a placeholder is. */
-export interface Value {
+interface Value {
   readonly text: string;
   readonly isQuoted: boolean;
   /** Its place in the sentence. */

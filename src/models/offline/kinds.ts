@@ -12,7 +12,7 @@ export type Kind =
 
 const PATH_NAMES = new Set(['path', 'file', 'filename', 'dir', 'directory', 'folder', 'cwd']);
 const URL_NAMES = new Set(['url', 'uri', 'link']);
-const WORD_NAMES = new Set(['id', 'ref', 'hash', 'address']);
+const WORD_NAMES = new Set(['id', 'ref', 'hash', 'address', 'from', 'to', 'target', 'destination']);
 const TRUE_WORDS = new Set(['true', 'yes', 'on']);
 const FALSE_WORDS = new Set(['false', 'no', 'off']);
 const SCHEME = /^https?:\/\/[^\s/]/i;

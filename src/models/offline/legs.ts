@@ -8,7 +8,7 @@ export interface Leg {
   readonly agents: readonly string[];
 }
 
-export interface Part {
+interface Part {
   /** The index of its step. */
   readonly step: number;
   /** How it goes with the part before. */

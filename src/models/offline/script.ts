@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
 import { clauseText, splitClauses } from './clauses.js';
-import type { Interpreter } from './interpreter.js';
+import type { Interpreter, Match } from './interpreter.js';
 import { planStages, type Stage } from './legs.js';
 import type { Step } from './step.js';
 import { smallTalk, TALK_KINDS, type TalkKind } from './talk.js';
@@ -54,7 +54,7 @@ export function draftScript(text: string, interpreter: Interpreter, isDelegating
   const clauses = splitClauses(text, interpreter.meaning).map((clause) => {
     const sentence = clauseText(text, clause);
     const best = interpreter.matches(sentence)[0];
-    const kind = best?.grade === 'full' ? undefined : smallTalk(sentence);
+    const kind = best && outweighsTalk(best) ? undefined : smallTalk(sentence);
     isBlocked ||= clause.link === 'then' && afterUnknown;
     afterUnknown = (!best && !kind) || (afterUnknown && clause.link === 'parallel');
     const role = kind ?? (best ? (isBlocked ? 'blocked' : 'step') : 'unknown');
@@ -63,6 +63,11 @@ export function draftScript(text: string, interpreter: Interpreter, isDelegating
   const draft: Draft = { clauses };
   if (!isDelegating) return draft;
   return { ...draft, stages: planStages(readScript(draft, text, interpreter).rounds) };
+}
+
+/** No agent has to be asked for a "hello", though one may have it among its examples (requirement O5). */
+function outweighsTalk({ grade, agent, values }: Match): boolean {
+  return grade === 'full' && (agent === undefined || values.size > 0);
 }
 
 /** A draft that came back in a conversation; undefined when it is none. */

@@ -1,10 +1,10 @@
 import type { Example, FunctionSpec } from '../../core/model.js';
 import { kindOf, nameWords, parameterSchema, type Kind } from './kinds.js';
-import { FILLERS } from './vocabulary.js';
+import { ARTICLES } from './vocabulary.js';
 import { readWords } from './words.js';
 
 /** The words of an example and its placeholders, in order. */
-export type Element =
+type Element =
   | { readonly type: 'literal'; readonly stem: string; readonly isOptional: boolean }
   | { readonly type: 'placeholder'; readonly name: string; readonly kind: Kind };
 
@@ -28,7 +28,7 @@ export function compileTemplate(
     const name = PLACEHOLDER.exec(text.slice(token.start, token.end))?.[1];
     if (name) return [{ type: 'placeholder', name, kind: kindOf(name, parameterSchema(parameters, name)) }];
     if (token.stem === '') return [];
-    return [{ type: 'literal', stem: token.stem, isOptional: FILLERS.has(token.stem) }];
+    return [{ type: 'literal', stem: token.stem, isOptional: ARTICLES.has(token.stem) }];
   });
   const literals = elements.filter((element) => element.type === 'literal');
   if (literals.length === 0) return undefined;

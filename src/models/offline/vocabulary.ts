@@ -1,10 +1,16 @@
 import { stem } from './words.js';
 
-/** Small words that may stand anywhere between the words of an example, and be missing where an example has them. */
-export const FILLERS: ReadonlySet<string> = stems(
-  'please kindly just the a an this that some my our your its me of all any file files folder folders directory ' +
-    'directories named called content contents text',
-);
+/** Words of an example that a sentence may leave out. No nouns: "create a file" is not "create a folder". */
+export const ARTICLES: ReadonlySet<string> = stems('please kindly just the a an');
+
+/** Words of a sentence that are passed over where an example does not have them. */
+export const FILLERS: ReadonlySet<string> = new Set([
+  ...ARTICLES,
+  ...stems(
+    'this that some my our your its me of all any everything anything file files folder folders directory directories named called ' +
+      'content contents text',
+  ),
+]);
 
 /** Words that may also stand before the first word of an example: "could you", "and now", "I would like you to". */
 export const OPENERS: ReadonlySet<string> = stems(
