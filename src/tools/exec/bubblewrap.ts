@@ -105,7 +105,7 @@ function sandboxArguments({ command, binds, tree, network }: SandboxContent): st
     ...['--proc', '/proc', '--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
     ...inOrder(binds).flatMap(({ source, path }) => ['--bind', source, path]),
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
-    ...['--clearenv', ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value])],
+    ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', command.cwd],
   ];
 }

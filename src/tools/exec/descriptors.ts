@@ -6,8 +6,8 @@ const STDERR = 2;
 
 /**
  * What a child gets as its descriptors: no stdin, pipes for stdout and stderr, `feeds` pipes from 3 on,
- * and nothing in the place of what the server itself was started with (a supervisor's socket, a lock):
- * Node.js would hand that on.
+ * and nothing in the place of what the server itself was started with (a supervisor's pipe, a lock):
+ * Node.js keeps back only the first sixteen.
  */
 export function withDescriptors<Child>(feeds: number, start: (stdio: StdioOptions) => Child): Child {
   const stdio: ('ignore' | 'pipe' | number)[] = [

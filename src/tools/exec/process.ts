@@ -14,7 +14,7 @@ import { killMarked, MARK_VARIABLE } from './strays.js';
 export interface Process {
   readonly stdout: Capture;
   readonly stderr: Capture;
-  /** Resolves when nothing of it runs any more. Rejects with `unavailable` when it could not be started. */
+  /** Resolves when it has ended and what it started is killed. Rejects with `unavailable` when it could not be started. */
   readonly ended: Promise<Ending>;
   /** Ends all of it and resolves like `ended`. A contained one dies at once, else it has 2 s after SIGTERM. */
   stop(): Promise<Ending>;

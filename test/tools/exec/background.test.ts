@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
 import { callerOf } from '../call.js';
-import { describeSandboxed, openStage, processesWith, sleepMark, until } from './setup.js';
+import { describeSandboxed, openStage, noneWith, processesWith, sleepMark, until } from './setup.js';
 
 const MODES = [
   ['in the sandbox', 'required', describeSandboxed],
@@ -26,7 +26,7 @@ for (const [title, mode, describeMode] of MODES) {
       expect(await call('exec_output', { id, offset: 99 })).toMatchObject({ stdout: '', nextOffset: 8 });
       expect(await call('exec_output', { id, stream: 'stderr' })).toMatchObject({ stderr: 'bad\n' });
       expect(await call('exec_stop', { id })).toMatchObject({ id, state: 'ended' });
-      expect(await processesWith(mark)).toEqual([]);
+      await noneWith(mark);
       expect(await call('exec_stop', { id })).toMatchObject({ id, state: 'ended' });
       expect(await call('exec_output', { id })).toMatchObject({ stdout: 'one\ntwo\n', state: 'ended' });
       await close();
@@ -38,7 +38,7 @@ for (const [title, mode, describeMode] of MODES) {
       await callerOf(exec.tools)('exec_start', { command: `setsid sleep ${mark}; true` });
       await until(async () => (await processesWith(mark)).length > 0);
       await close();
-      expect(await processesWith(mark)).toEqual([]);
+      await noneWith(mark);
     });
   });
 }

@@ -7,8 +7,10 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { findSandbox } from '../../../src/tools/exec/index.js';
 import { callerOf } from '../call.js';
 import {
+  LIMITS,
   describeSandboxed,
   openStage,
+  noneWith,
   processesWith,
   resultOf,
   sleepMark,
@@ -57,7 +59,7 @@ describeSandboxed('the sandbox', () => {
     const uids = /^Uid:\s+(.*)$/m.exec(status)![1]!.split(/\s+/).map(Number);
     expect(uids.every((uid) => uid !== 0)).toBe(true);
     expect((await running).note).toContain('time limit of 3 s');
-    expect(await processesWith(mark)).toEqual([]);
+    await noneWith(mark);
   });
 
   it('gives the workspace for writing and nothing else', async () => {
@@ -126,6 +128,15 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     const env = { LD_PRELOAD: '/nowhere.so', BASH_ENV: '/nowhere', PATH: '/bin' };
     expect((await run('id -u; echo "$PATH"', { env })).stdout).toMatch(/^[1-9]\d*\n\/bin\n$/);
     await expect(run('true', { env: { A: 'x\0--bind\0/\0/' } })).rejects.toThrow('NUL');
+    const { sandbox } = await findSandbox({ mode: 'required', roots: [stage.root] });
+    const command = {
+      shell: '/bin/sh',
+      command: 'true',
+      cwd: stage.root,
+      env: { A: 'x\0--bind' },
+      limits: LIMITS,
+    };
+    expect(() => sandbox!.launch(command, false)).toThrow('NUL');
     await expect(run('true', { env: { 'A=B': 'x' } })).rejects.toThrow('variable name');
     await expect(run('true', { cwd: '\0' })).rejects.toThrow('NUL');
   });

@@ -89,6 +89,11 @@ export async function until(check: () => boolean | Promise<boolean>): Promise<vo
   }
 }
 
+/** Resolves once no process holds `text` in its command line: a killed one may take a moment to go. */
+export async function noneWith(text: string): Promise<void> {
+  await until(async () => (await processesWith(text)).length === 0);
+}
+
 let marks = 0;
 /** A number of seconds to sleep that no other test uses: what to look for in the list of processes. */
 export function sleepMark(): string {

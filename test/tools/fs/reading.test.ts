@@ -29,6 +29,16 @@ describe('fs_read', () => {
       );
     }));
 
+  it('ends a page before a line that does not fit whole', () =>
+    onStage(async ({ root, ask }) => {
+      const line = 'x'.repeat(400);
+      await writeFile(join(root, 'f'), `${line}\n${line}\n${line}\nend`);
+      expect(await ask('fs_read', { path: 'f' })).toBe(
+        `${line}\n${line}\n[lines 1-2; continue with offset 3]`,
+      );
+      expect(await ask('fs_read', { path: 'f', offset: 3 })).toBe(`${line}\nend`);
+    }));
+
   it('pages through any text without loss', () =>
     onStage(
       async ({ root, ask }) => {
