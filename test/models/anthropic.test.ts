@@ -93,6 +93,17 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
     ]);
   });
 
+  it('declares what was called before when nothing is on offer any more, and lets none of it be called', async () => {
+    server.willReply(hello);
+    const results = [{ id: 'a', name: 'fs_read', content: 'text of a', isError: false }];
+    const call = { type: 'function-call', id: 'a', name: 'fs_read', arguments: { path: 'a' } } as const;
+    const messages = [userMessage('go'), answered(call), { role: 'results', results } as const];
+    await answerOf(provider, modelRequest({ functions: [], messages }));
+    const { body } = server.requests[0]!;
+    expect(body.tools).toMatchObject([{ name: 'fs_read', input_schema: { type: 'object' } }]);
+    expect(body.tool_choice).toEqual({ type: 'none' });
+  });
+
   it('sends all results of parallel calls in one user message, with errors and images', async () => {
     server.willReply(hello);
     const call = (id: string) => ({ type: 'function-call', id, name: 'fs_read', arguments: { path: id } });

@@ -14,6 +14,7 @@ import type {
   ModelRequest,
   SystemBlock,
 } from '../../core/model.js';
+import { functionCalls } from '../../core/model.js';
 import { toContent, type Content } from '../content.js';
 import { toTurns, type Turn } from '../conversation.js';
 import { argumentsToSend } from '../function-call.js';
@@ -35,7 +36,7 @@ export function toAnthropicRequest(
     max_tokens: request.maxTokens,
     stream: true,
     ...(system.length > 0 ? { system } : {}),
-    ...(request.functions.length > 0 ? { tools: tools(request.functions) } : {}),
+    ...toolFields(request),
     messages: toTurns(request.messages, providerId)
       .map(toMessage)
       .filter((message) => message.content.length > 0),
@@ -46,6 +47,23 @@ function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {
   const blocks = system.filter((block) => block.text.trim() !== '');
   const lastStable = blocks.findLastIndex((block) => block.stable);
   return blocks.map(({ text }, index) => ({ type: 'text', text, ...(index === lastStable ? CACHED : {}) }));
+}
+
+/**
+ * The functions on offer. The API refuses a conversation that holds calls when no tool is declared: when
+ * nothing is on offer any more, what was called before is declared, and none of it may be called.
+ */
+function toolFields({
+  functions,
+  messages,
+}: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+  if (functions.length > 0) return { tools: tools(functions) };
+  const contents = messages.flatMap((message) => (message.role === 'assistant' ? message.content : []));
+  const called = [...new Set(functionCalls(contents).map(({ name }) => name))];
+  if (called.length === 0) return {};
+  const description = 'Cannot be called any more.';
+  const gone = called.map((name) => ({ name, description, parameters: {}, examples: [] }));
+  return { tools: tools(gone), tool_choice: { type: 'none' } };
 }
 
 function tools(functions: readonly FunctionSpec[]): Tool[] {
