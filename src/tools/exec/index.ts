@@ -8,9 +8,9 @@ import { execTool } from './exec.js';
 import type { ExecOptions } from './options.js';
 import { Runner } from './runner.js';
 
-export type { ExecLimits, Sandbox } from './launch.js';
+export type { ExecLimits } from './launch.js';
 export type { ExecOptions } from './options.js';
-export { findSandbox, type SandboxFinding, type SandboxSearch } from './sandbox.js';
+export { findSandbox } from './sandbox.js';
 
 /** The family that runs commands. */
 export interface Exec {

@@ -6,14 +6,14 @@ import type { ExecLimits, Sandbox } from './launch.js';
 import { startProcess } from './process.js';
 import { findProgram } from './programs.js';
 
-export interface SandboxSearch {
+interface SandboxSearch {
   /** `auto` uses one where there is one; `required` rejects with `unavailable` when there is none. */
   readonly mode: 'auto' | 'off' | 'required';
   /** The workspace roots, absolute and existing. */
   readonly roots: readonly string[];
 }
 
-export interface SandboxFinding {
+interface SandboxFinding {
   readonly sandbox?: Sandbox;
   /** Why there is none and what to do about it: one or two sentences. */
   readonly reason?: string;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { LangoError } from '../../core/errors.js';
 
-export interface Match {
+interface Match {
   readonly name: boolean;
   /** Line numbers from 1, the first `LINES_MAX`. */
   readonly lines: readonly number[];

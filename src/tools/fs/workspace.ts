@@ -201,7 +201,7 @@ export class Visit {
   }
 }
 
-export function quote({ name, value }: PathArgument): string {
+function quote({ name, value }: PathArgument): string {
   return `${name}: "${value}"`;
 }
 
