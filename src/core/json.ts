@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** A value that JSON can hold without loss. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -34,7 +34,7 @@ export function canonicalJson(value: unknown): string {
 
 /** SHA-256 of the canonical JSON of `value`, as 64 lower-case hex digits. */
 export function hashJson(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex');
+  return hash('sha256', canonicalJson(value), 'hex');
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {

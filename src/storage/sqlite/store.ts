@@ -105,7 +105,9 @@ class SqliteStore implements TaskStore {
   }
 
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
-    return this.#read(() => this.#statements.events.all(taskId, after, limit)).map(toTaskEvent);
+    // The numbers of a task have no gaps, so the next `limit` events are those up to `after + limit`.
+    const rows = this.#read(() => this.#statements.events.all(taskId, after, after + limit));
+    return rows.sort((a, b) => a.seq - b.seq).map(toTaskEvent);
   }
 
   async readSession(task: TaskRecord, limit: number): Promise<readonly TaskEvent[]> {
