@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { text as readAll } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { bubblewrap } from '../../../src/tools/exec/bubblewrap.js';
 import { findSandbox } from '../../../src/tools/exec/index.js';
 import { callerOf } from '../call.js';
 import {
@@ -141,12 +145,39 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     await expect(run('true', { cwd: '\0' })).rejects.toThrow('NUL');
   });
 
-  it('serves an ordinary server and root alike', async () => {
+  it('says how it runs commands', async () => {
     const root = await mkdtemp(join(tmpdir(), 'lango-owner-'));
     const { sandbox } = await findSandbox({ mode: 'required', roots: [root] });
-    expect(sandbox!.summary).toMatch(
-      process.getuid!() === 0 ? /stepping down from root to uid 65534/ : /^bubblewrap, uid/,
+    const asRoot = /^bubblewrap, stepping down from root to uid 65534$/;
+    expect(sandbox!.summary).toMatch(process.getuid!() === 0 ? asRoot : /^bubblewrap, uid \d+$/);
+    await rm(root, { recursive: true });
+  });
+
+  it('needs no door for a server that is an ordinary user', async () => {
+    const account = process.getuid!() === 0 ? { uid: 65534, gid: 65534 } : {};
+    const [uid, gid] = [account.uid ?? process.getuid!(), account.gid ?? process.getgid!()];
+    const root = await mkdtemp(join(tmpdir(), 'lango-ordinary-'));
+    await chown(root, uid, gid);
+    const script =
+      'id -u; id -un; pwd; grep CapEff /proc/self/status; echo x > made; ls -A /root /home 2> /dev/null | wc -l';
+    const command = {
+      shell: '/bin/sh',
+      command: script,
+      cwd: root,
+      env: { PATH: '/usr/bin' },
+      limits: LIMITS,
+    };
+    const { file, args, env, feeds } = bubblewrap('/usr/bin/bwrap', { uid, gid, roots: [root] }).launch(
+      command,
+      false,
     );
+    const stdio = ['ignore', 'pipe', 'inherit', 'pipe', 'pipe', 'pipe'] as const;
+    const child = spawn(file, args, { env, cwd: '/', stdio: [...stdio], ...account });
+    feeds.forEach((text, index) => (child.stdio[3 + index] as Writable).end(text));
+    expect(await readAll(child.stdout as Readable)).toBe(
+      `${uid}\nlango\n${root}\nCapEff:\t0000000000000000\n0\n`,
+    );
+    expect((await stat(join(root, 'made'))).uid).toBe(uid);
     await rm(root, { recursive: true });
   });
 });

@@ -33,7 +33,9 @@ function canSandbox(): boolean {
 
 const isPossible = canSandbox();
 if (!isPossible) {
-  const { reason } = await findSandbox({ mode: 'auto', roots: [tmpdir()] });
+  const root = await mkdtemp(join(tmpdir(), 'lango-probe-'));
+  const { reason } = await findSandbox({ mode: 'auto', roots: [root] });
+  await rm(root, { recursive: true });
   console.warn(`SKIPPED: every test of the exec sandbox, because there is none here. ${reason}`);
 }
 
