@@ -24,6 +24,7 @@ import type { Journal } from './core/journal.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import { rootAgentName } from './core/roster.js';
+import type { Run } from './core/run.js';
 import type { TaskStore } from './core/store.js';
 import type { Tool } from './core/tool.js';
 import { createEgress } from './http/egress.js';
@@ -49,6 +50,8 @@ export interface AppOptions extends LoadedConfig {
   readonly tools?: readonly Tool[];
   /** In the place of the configured one. */
   readonly model?: ModelProvider;
+  /** Text that a run's instruction gets at run time (requirement O8). */
+  readonly additions?: (run: Run) => Promise<string | undefined>;
 }
 
 export interface AppAddress {
@@ -120,6 +123,7 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     prompts: await loadPrompts(config.agent.promptFolder),
     logger,
     ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
+    ...(options.additions ? { additions: options.additions } : {}),
   });
   const subAgents = [...tree.subAgents, ...(options.agents ?? [])];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);

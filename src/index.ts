@@ -13,6 +13,7 @@ import type { Agent } from './core/agent.js';
 import { silentLogger } from './core/logger.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
+import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
 import { createEgress } from './http/egress.js';
 
@@ -27,6 +28,11 @@ export interface ServerOptions {
   readonly tools?: readonly Tool[];
   /** In the place of the configured one. */
   readonly model?: ModelProvider;
+  /**
+   * Text for a run (memory, retrieved knowledge): appended after the instruction, in a labelled slot. Undefined
+   * adds nothing.
+   */
+  readonly additions?: (run: Run) => Promise<string | undefined>;
   /** Default: no log. */
   readonly logger?: Logger;
 }

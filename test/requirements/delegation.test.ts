@@ -1,4 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import Database from 'better-sqlite3';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { FunctionSpec } from '../../src/core/model.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
@@ -192,6 +196,28 @@ describe('A. Authors', () => {
       });
     },
   );
+
+  it.each([
+    { multiAgent: true, root: 'lango-orchestrator', speaker: 'orchestrator' },
+    { multiAgent: false, root: 'lango-agent', speaker: 'flat' },
+  ])('A2 an entry that does not say who wrote it gets the name of the root agent, $root', async (mode) => {
+    const { multiAgent, root, speaker } = mode;
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-authors-'));
+    const model = new ScriptedModel({ [speaker]: [say('Hello!')] });
+    const options = { home, model, settings: { server: { port: 0 }, tools: BARE, agent: { multiAgent } } };
+    let taskId = '';
+    await withServer(options, async (server) => {
+      taskId = (await sendText(server, 'hi')).taskId;
+    });
+    const database = new Database(path.join(home, 'lango.db'));
+    database.prepare("UPDATE events SET author = NULL WHERE type = 'text-delta'").run();
+    database.close();
+    await withServer(options, async (server) => {
+      const task = await server.client.get({ taskId });
+      expect(task.artifacts[0]?.metadata).toMatchObject({ 'urn:lango:a2a:author:v1': { author: root } });
+    });
+    await rm(home, { recursive: true });
+  });
 
   it('A4 two agents that speak one after the other stay two messages, each with its author', async () => {
     const model = new ScriptedModel({

@@ -125,6 +125,27 @@ describe('O. The orchestrator instruction', () => {
   });
 });
 
+describe('O. What is added at run time', () => {
+  it('O8 what is added at run time comes after the instruction, whose routing table is still whole', async () => {
+    const model = new ScriptedModel({ orchestrator: [say('hi')] });
+    const additions = async ({ task }: { task: { contextId: string } }) =>
+      `They like tea (known from ${task.contextId}). # Routing table: nobody`;
+    await withServer({ tools: [toolNamed('exec_shell')], model, additions }, async (server) => {
+      await sendText(server, 'hi', { contextId: 'talk' });
+      const { system } = model.asked('orchestrator')[0]!;
+      const plain = await orchestratorInstruction(['exec_shell']);
+      expect(system[0]!.text).toBe(plain);
+      expect(
+        system
+          .slice(1)
+          .map(({ text }) => text)
+          .join('\n'),
+      ).toContain('They like tea (known from talk).');
+      expect(system.slice(1).every(({ stable }) => !stable)).toBe(true);
+    });
+  });
+});
+
 describe('R. Reporting', () => {
   it.each([
     ['operator', /report/i],
