@@ -1,5 +1,6 @@
 import type { Answer, Question } from '../core/task.js';
-import { safeLine } from './safe-text.js';
+import type { ConnectionFlags } from './connection.js';
+import { shellWord } from './safe-text.js';
 import type { Terminal } from './terminal.js';
 
 /** Says what becomes of a question; undefined leaves it open. */
@@ -24,12 +25,19 @@ export function approving(next: Asker): Asker {
     question.kind === 'approval' ? { hash: question.hash, decision: 'approve' } : next(question);
 }
 
-/** How a task that waits is answered later. */
-export function waysToAnswer(taskId: string, questions: readonly Question[]): readonly string[] {
-  const send = `lango send --task ${safeLine(taskId)}`;
+/** How a task that waits is answered later, with the flags that lead to the same server. */
+export function waysToAnswer(
+  taskId: string,
+  questions: readonly Question[],
+  flags: ConnectionFlags,
+): readonly string[] {
+  const places = (['url', 'home', 'config'] as const).flatMap((name) =>
+    flags[name] === undefined ? [] : [` --${name} ${shellWord(flags[name])}`],
+  );
+  const send = `lango send${places.join('')} --task ${shellWord(taskId)}`;
   return questions.flatMap(({ kind, hash }) => {
     if (kind === 'input') return [`To answer:  ${send} "your reply"`];
-    const name = safeLine(hash);
+    const name = shellWord(hash);
     return [`To approve: ${send} --approve ${name}`, `To deny:    ${send} --deny ${name} --reason "why"`];
   });
 }

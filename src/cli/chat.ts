@@ -35,7 +35,7 @@ export async function chat(flags: ChatFlags, { env, terminal }: CommandContext):
   const name = typeof served['name'] === 'string' ? served['name'] : 'an agent';
   terminal.note(`${safeLine(name)} at ${connection.url}. /help lists the commands.`);
   try {
-    return await new Chat(connection, terminal, flags.agent).talk(lines);
+    return await new Chat(connection, terminal, flags).talk(lines);
   } finally {
     lines.close();
   }
@@ -44,15 +44,17 @@ export async function chat(flags: ChatFlags, { env, terminal }: CommandContext):
 class Chat {
   readonly #connection: Connection;
   readonly #terminal: Terminal;
+  readonly #flags: ChatFlags;
   #agent: string | undefined;
   #contextId: string | undefined;
   /** A task that waits for words. */
   #openTask: string | undefined;
 
-  constructor(connection: Connection, terminal: Terminal, agent: string | undefined) {
+  constructor(connection: Connection, terminal: Terminal, flags: ChatFlags) {
     this.#connection = connection;
     this.#terminal = terminal;
-    this.#agent = agent;
+    this.#flags = flags;
+    this.#agent = flags.agent;
   }
 
   async talk(lines: LineReader): Promise<number> {
@@ -140,7 +142,7 @@ class Chat {
       this.#openTask = waitsForWords ? taskId : undefined;
       if (taskId === undefined) return;
       this.#contextId ??= await this.#contextOf(taskId);
-      if (!waitsForWords) for (const way of waysToAnswer(taskId, end.questions)) note(way);
+      if (!waitsForWords) for (const way of waysToAnswer(taskId, end.questions, this.#flags)) note(way);
     } finally {
       progress.stop();
     }

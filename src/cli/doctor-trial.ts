@@ -29,6 +29,8 @@ const MODEL_LIMITS = { turns: 1, answerTokens: 64, seconds: 60 };
 const MODEL_REQUEST = 'Answer with the one word OK.';
 /** Has no tools and delegates to nobody. */
 const MODEL_AGENT = 'planner';
+/** The server warns of it when commands run without one. */
+const SANDBOX = /sandbox/;
 const ANSWER_CHARACTERS = 60;
 
 /**
@@ -91,10 +93,15 @@ async function lookAround(
   const status = await readStatus(connection);
   const peers = status?.peers ?? [];
   const names = new Set<unknown>(peers.map(({ name }) => name));
+  const { exec } = loaded.config.tools;
+  const isSandboxed = exec.enabled && !warnings.some(({ text }) => SANDBOX.test(text));
   return [
     ok('start', `a server with this configuration starts, with ${address.agents.join(', ')}`),
     // What the log says of an agent stands in that agent's own line.
-    ...warnings.filter(({ agent }) => !names.has(agent)).map(({ text }) => warn('start', text)),
+    ...warnings
+      .filter(({ agent }) => !names.has(agent))
+      .map(({ text }) => warn(SANDBOX.test(text) ? 'sandbox' : 'start', text)),
+    ...(isSandboxed ? [ok('sandbox', 'commands run in one')] : []),
     ...peers.flatMap((peer) => {
       if (peer.kind === 'local') return [];
       const check = `agent ${peer.name}`;

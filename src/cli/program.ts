@@ -9,7 +9,8 @@ import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
 import type { SendFlags } from './send.js';
 import type { ServeFlags } from './serve.js';
-import type { ListFlags, TaskFlags, WatchFlags } from './tasks.js';
+import type { ListFlags, TaskFlags } from './tasks.js';
+import type { WatchFlags } from './watch.js';
 
 /** Runs a command: loads what it needs, and only that. */
 export type Act = (command: (context: CommandContext) => Promise<number>) => Promise<void>;
@@ -106,7 +107,7 @@ function addTaskCommands(tasks: Command, act: Act): void {
   )
     .option('--no-stream', 'show only the answer')
     .action((id: string, flags: WatchFlags) =>
-      act(async (at) => (await import('./tasks.js')).watchTask(id, flags, at)),
+      act(async (at) => (await import('./watch.js')).watch(id, flags, at)),
     );
 
   withAgent(tasks.command('cancel').argument('<id>').description('stop a task')).action(

@@ -29,6 +29,12 @@ export function jsonLine(value: unknown): string {
   return escaped(JSON.stringify(value), UNSAFE);
 }
 
+/** As one word of a POSIX shell. */
+export function shellWord(text: string): string {
+  const line = safeLine(text);
+  return /^[\w./:@%+=,-]+$/.test(line) ? line : `'${line.replaceAll("'", `'\\''`)}'`;
+}
+
 function pictureOf(character: string): string {
   const code = character.charCodeAt(0);
   if (code < 0x20) return String.fromCharCode(PICTURES + code);

@@ -55,7 +55,7 @@ export async function send(
 
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, request, connection)));
   if (outcome.taskId !== undefined && !flags.json) {
-    for (const line of waysToAnswer(outcome.taskId, outcome.end.questions)) terminal.note(line);
+    for (const line of waysToAnswer(outcome.taskId, outcome.end.questions, flags)) terminal.note(line);
   }
   return interrupt.exitCode ?? exitCodeOfState(outcome.end.state);
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AppAddress } from '../app.js';
 import { createApp } from '../app.js';
 import type { Config } from '../config/config.js';
+import { readEnv } from '../config/env.js';
 import { loadConfig } from '../config/load.js';
 import { packageVersion } from '../config/package-root.js';
 import { loadToken, secretValues } from '../config/secrets.js';
@@ -11,7 +12,7 @@ import { overridesOf } from './connection.js';
 import { EXIT } from './exit.js';
 import { onInterrupt } from './interrupt.js';
 import { createPaint } from './render.js';
-import { jsonLine } from './safe-text.js';
+import { jsonLine, shellWord } from './safe-text.js';
 
 export interface ServeFlags {
   readonly host?: string;
@@ -82,7 +83,8 @@ function greeting(address: AppAddress, { config, keptToken }: Place, color: bool
   const paint = createPaint(color);
   const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;
   const access = token === undefined || token === keptToken ? '' : `LANGO_TOKEN=${token} `;
-  const home = token === keptToken && token !== undefined ? ` --home ${quoted(config.home)}` : '';
+  const isElsewhere = access === '' && config.home !== readEnv({}).home;
+  const home = isElsewhere ? ` --home ${shellWord(config.home)}` : '';
   return [
     paint.bold(`Lango ${packageVersion()}`),
     row('card', origin + CARD_PATH),
@@ -91,16 +93,11 @@ function greeting(address: AppAddress, { config, keptToken }: Place, color: bool
     row('model', model === 'offline' ? OFFLINE_WORDS : model),
     row('agents', [root, ...agents.filter((name) => name !== root)].join(', ')),
     'Try it from another terminal:',
-    `  ${access}npx lango send --url ${origin}${home} ${quoted(EXAMPLE)}`,
+    `  ${access}npx lango send --url ${origin}${home} ${shellWord(EXAMPLE)}`,
     `ready ${origin}`,
   ];
 }
 
 async function keptToken({ home }: Config): Promise<string | undefined> {
   return loadToken(home).catch(() => undefined);
-}
-
-/** As one word of a shell. */
-function quoted(text: string): string {
-  return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

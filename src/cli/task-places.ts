@@ -40,6 +40,12 @@ export async function agentNames(connection: Connection): Promise<readonly strin
   }
 }
 
-export function refTo(taskId: string, agent: string | undefined): { taskId: string; agent?: string } {
+/** How the client names a task. */
+export interface TaskPlace {
+  readonly taskId: string;
+  readonly agent?: string;
+}
+
+export function refTo(taskId: string, agent: string | undefined): TaskPlace {
   return { taskId, ...(agent === undefined ? {} : { agent }) };
 }

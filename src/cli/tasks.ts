@@ -6,14 +6,11 @@ import { isTerminal } from '../core/task.js';
 import { waysToAnswer } from './asking.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
-import { ask, connect, refusal } from './connection.js';
-import { follow } from './conversation.js';
-import { EXIT, exitCodeOfState } from './exit.js';
-import { onInterrupt } from './interrupt.js';
+import { ask, connect } from './connection.js';
+import { EXIT } from './exit.js';
 import { createPaint, questionText } from './render.js';
 import { jsonLine, safeLine, safeText } from './safe-text.js';
 import { agentNames, locateTask, refTo } from './task-places.js';
-import { answerView, jsonLinesView, storyView } from './view.js';
 
 export interface TaskFlags extends ConnectionFlags {
   readonly agent?: string;
@@ -25,10 +22,6 @@ export interface ListFlags extends TaskFlags {
   readonly context?: string;
   /** 1 to 100. */
   readonly limit: number;
-}
-
-export interface WatchFlags extends TaskFlags {
-  readonly stream?: boolean;
 }
 
 interface ListedTask extends TaskView {
@@ -53,32 +46,8 @@ export async function getTask(taskId: string, flags: TaskFlags, context: Command
   const { task, agent } = await locateTask(await connect(flags, env), taskId, flags.agent);
   const listed = { ...task, agent };
   if (flags.json) terminal.print(jsonLine(toJson(listed)));
-  else for (const line of detailsOf(listed, terminal.color)) terminal.print(line);
+  else for (const line of detailsOf(listed, flags, terminal.color)) terminal.print(line);
   return EXIT.ok;
-}
-
-/** `lango tasks watch`: from its first event to its end. Stopping to watch does nothing to the task. */
-export async function watchTask(taskId: string, flags: WatchFlags, context: CommandContext): Promise<number> {
-  const { env, terminal } = context;
-  const connection = await connect(flags, env);
-  const { agent } = await locateTask(connection, taskId, flags.agent);
-  const leaving = new AbortController();
-  using interrupt = onInterrupt(() => leaving.abort(new Error('no longer watched')));
-  const view = flags.json
-    ? jsonLinesView(terminal)
-    : (flags.stream ?? true)
-      ? storyView(terminal)
-      : answerView(terminal);
-  terminal.progress.start('watching');
-  const task = { ...refTo(taskId, agent), after: 0 };
-  const { end, taskId: seen } = await follow(connection.client.subscribe(task, leaving.signal), view).finally(
-    () => terminal.progress.stop(),
-  );
-  if (interrupt.exitCode !== undefined) return interrupt.exitCode;
-  if (seen === undefined) throw await refusal(connection, end.text, agent);
-  view.show(end);
-  if (!flags.json) for (const line of waysToAnswer(taskId, end.questions)) terminal.note(line);
-  return exitCodeOfState(end.state);
 }
 
 /** `lango tasks cancel` */
@@ -130,7 +99,7 @@ export function rowOf(task: ListedTask, color: boolean): string {
   return columns.filter((column) => column !== '').join('  ');
 }
 
-function detailsOf(task: ListedTask, color: boolean): readonly string[] {
+function detailsOf(task: ListedTask, flags: ConnectionFlags, color: boolean): readonly string[] {
   const paint = createPaint(color);
   const row = (name: string, value: string): string => `${paint.dim(name.padEnd(8))} ${value}`;
   return [
@@ -142,7 +111,7 @@ function detailsOf(task: ListedTask, color: boolean): readonly string[] {
     ...task.artifacts.map(({ name, id, parts }) => row(safeLine(name ?? id), safeText(textOf(parts)))),
     ...(task.text === '' ? [] : [row('says', safeText(task.text))]),
     ...task.questions.map((question) => questionText(question, color)),
-    ...waysToAnswer(task.id, task.questions),
+    ...waysToAnswer(task.id, task.questions, flags),
   ];
 }
 

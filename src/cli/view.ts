@@ -29,6 +29,7 @@ export function answerView(terminal: Terminal): View {
       terminal.progress.label(progressLabel(event));
       if (event.type !== 'end') return;
       if (event.state === 'completed') terminal.print(safeText(event.text));
+      else if (event.questions.length > 0) terminal.note(event.state);
       else terminal.note(`${event.state}: ${safeText(event.text)}`);
       for (const question of event.questions) terminal.note(questionText(question, terminal.noteColor));
     },

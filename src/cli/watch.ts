@@ -1,0 +1,64 @@
+import type { EndEvent } from '../a2a/client/reader.js';
+import type { TaskView } from '../a2a/client/task-view.js';
+import { isInterrupted } from '../core/task.js';
+import { waysToAnswer } from './asking.js';
+import type { CommandContext } from './command.js';
+import { ask, connect, refusal } from './connection.js';
+import type { ConverseOptions, Outcome } from './conversation.js';
+import { follow } from './conversation.js';
+import { exitCodeOfState } from './exit.js';
+import { onInterrupt } from './interrupt.js';
+import type { TaskPlace } from './task-places.js';
+import { locateTask, refTo } from './task-places.js';
+import type { TaskFlags } from './tasks.js';
+import type { Terminal } from './terminal.js';
+import type { View } from './view.js';
+import { answerView, jsonLinesView, storyView } from './view.js';
+
+export interface WatchFlags extends TaskFlags {
+  /** False with `--no-stream`. */
+  readonly stream: boolean;
+}
+
+/** `lango tasks watch`: from its first event to its end. Leaving does nothing to the task. */
+export async function watch(taskId: string, flags: WatchFlags, context: CommandContext): Promise<number> {
+  const { env, terminal } = context;
+  const connection = await connect(flags, env);
+  const { agent } = await locateTask(connection, taskId, flags.agent);
+  const leaving = new AbortController();
+  using interrupt = onInterrupt(() => leaving.abort(new Error('no longer watched')));
+  const view = viewOf(flags, terminal);
+  terminal.progress.start('watching');
+  const { end, taskId: seen } = await watched(refTo(taskId, agent), {
+    connection,
+    view,
+    signal: leaving.signal,
+  }).finally(() => terminal.progress.stop());
+  if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+  if (seen === undefined) throw await refusal(connection, end.text, agent);
+  view.show(end);
+  if (!flags.json) for (const line of waysToAnswer(taskId, end.questions, flags)) terminal.note(line);
+  return exitCodeOfState(end.state);
+}
+
+function viewOf({ json, stream }: WatchFlags, terminal: Terminal): View {
+  if (json) return jsonLinesView(terminal);
+  return stream ? storyView(terminal) : answerView(terminal);
+}
+
+/**
+ * The task from its first event. That stream ends at the first question; when it was answered since, the task
+ * is shown as it stands now, and on from there.
+ */
+async function watched(task: TaskPlace, options: Omit<ConverseOptions, 'asker'>): Promise<Outcome> {
+  const { connection, view, signal } = options;
+  const replay = await follow(connection.client.subscribe({ ...task, after: 0 }, signal), view);
+  if (signal.aborted || !isInterrupted(replay.end.state)) return replay;
+  const now = await ask(connection, connection.client.get(task));
+  return isStillAt(replay.end, now) ? replay : follow(connection.client.subscribe(task, signal), view);
+}
+
+function isStillAt(end: EndEvent, now: TaskView): boolean {
+  const open = new Set(now.questions.map(({ hash }) => hash));
+  return now.state === end.state && end.questions.every(({ hash }) => open.has(hash));
+}

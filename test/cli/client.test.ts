@@ -1,0 +1,362 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import path from 'node:path';
+import type { Home, Result, Server } from './lango-process.js';
+import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
+
+/** Commands always wait for approval here, whatever the machine has. */
+const CONFIG = 'tools: { exec: { sandbox: "off" } }\n';
+
+let home: Home;
+let server: Server;
+
+beforeAll(async () => {
+  home = await makeHome(CONFIG);
+  server = await startServer(home);
+});
+
+afterAll(async () => {
+  await server.stop();
+  await home.remove();
+});
+
+function run(...args: readonly string[]): Promise<Result> {
+  return lango(args, { env: server.env });
+}
+
+interface Answered {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly state: string;
+  readonly questions: readonly { readonly hash: string }[];
+}
+
+async function waitingTask(command: string): Promise<Answered> {
+  const { code, stdout } = await run('send', '--json', `run ${command}`);
+  expect(code).toBe(4);
+  return JSON.parse(stdout) as Answered;
+}
+
+describe('lango send', () => {
+  it('prints the answer alone when nobody looks', async () => {
+    const result = await run('send', 'write "blue" into sky.txt and then read sky.txt');
+    expect(result).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('blue') });
+    expect(result.stdout).not.toContain('▸');
+    expect(await readFile(path.join(home.folder, 'workspace/sky.txt'), 'utf8')).toBe('blue');
+  });
+
+  it('tells the whole story with --stream', async () => {
+    const { code, stdout } = await run('send', '--stream', 'write "red" into rose.txt');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^task [0-9a-f-]{36} submitted$/m);
+    expect(stdout).toMatch(/^lango-orchestrator → operator write "red" into rose.txt$/m);
+    expect(stdout).toMatch(/^operator ▸ fs_write .*path="rose.txt"/m);
+    expect(stdout).toMatch(/^✔ completed · [\d,]+ tokens in/m);
+    // eslint-disable-next-line no-control-regex
+    expect(stdout).not.toMatch(/\u001b/);
+  });
+
+  it('prints one JSON object with --json, and a line for each event with --stream', async () => {
+    const one = await run('send', '--json', 'hello');
+    expect(JSON.parse(one.stdout)).toMatchObject({
+      taskId: expect.any(String),
+      contextId: expect.any(String),
+      state: 'completed',
+      text: expect.stringContaining('Hello'),
+      questions: [],
+      usage: { input: expect.any(Number) },
+    });
+    const { stdout } = await run('send', '--json', '--stream', 'hello');
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string });
+    expect(events[0]).toMatchObject({ type: 'task' });
+    expect(events.at(-1)).toMatchObject({ type: 'end', state: 'completed' });
+  });
+
+  it('goes on in a conversation', async () => {
+    const first = JSON.parse((await run('send', '--json', 'hello')).stdout) as Answered;
+    const second = await run('send', '--json', '--context', first.contextId, 'hello again');
+    expect(JSON.parse(second.stdout)).toMatchObject({ contextId: first.contextId });
+    const { stdout } = await run('tasks', 'list', '--json', '--context', first.contextId);
+    expect((JSON.parse(stdout) as { tasks: unknown[] }).tasks).toHaveLength(2);
+  });
+
+  it('reads the request from a pipe', async () => {
+    const result = await lango(['send', '-'], { env: server.env, input: 'hello\n' });
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('Hello') });
+  });
+
+  it('sends to the agent that is named', async () => {
+    const { stdout } = await run('send', '--json', '--agent', 'operator', 'list the files');
+    expect(JSON.parse(stdout)).toMatchObject({ state: 'completed', author: 'operator' });
+  });
+
+  it('shows a question and how to answer it when there is nobody to ask', async () => {
+    const { code, stdout, stderr } = await run('send', 'run echo one');
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
+    expect(stderr).toContain('"command": "echo one"');
+    expect(stderr).toMatch(/lango send --task [0-9a-f-]{36} --approve [0-9a-f]{64}\n/);
+    expect(stderr).toMatch(/lango send --task [0-9a-f-]{36} --deny [0-9a-f]{64} --reason "why"/);
+  });
+
+  it('approves a call by its hash', async () => {
+    const { taskId, questions } = await waitingTask('echo approved-it');
+    const result = await run('send', '--task', taskId, '--approve', questions[0]!.hash);
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('approved-it') });
+  });
+
+  it('denies a call, and does not run it', async () => {
+    const { taskId, questions } = await waitingTask('touch denied.txt');
+    const { code } = await run('send', '--task', taskId, '--deny', questions[0]!.hash, '--reason', 'no');
+    expect(code).not.toBe(4);
+    await expect(readFile(path.join(home.folder, 'workspace/denied.txt'))).rejects.toThrow('ENOENT');
+  });
+
+  it('does not take words for an approval', async () => {
+    const { taskId } = await waitingTask('touch talked.txt');
+    expect(await run('send', '--task', taskId, 'approved, go on')).toMatchObject({ code: 4 });
+    await expect(readFile(path.join(home.folder, 'workspace/talked.txt'))).rejects.toThrow('ENOENT');
+  });
+
+  it('approves everything with --yes', async () => {
+    const result = await run('send', '--yes', 'run echo yes-it-ran');
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('yes-it-ran') });
+  });
+
+  it('cancels the task when it is interrupted', async () => {
+    const child = spawn(process.execPath, [MAIN, 'send', '--yes', '--json', '--stream', 'run sleep 30'], {
+      env: cleanEnv(server.env),
+    });
+    let seen = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      seen += chunk.toString('utf8');
+      if (!seen.includes('"tool-call"')) return;
+      seen = '';
+      child.kill('SIGINT');
+    });
+    const { code, stdout } = await ended(child);
+    expect(code).toBe(130);
+    const { taskId } = JSON.parse(stdout.split('\n')[0]!) as { taskId: string };
+    const task = JSON.parse((await run('tasks', 'get', taskId, '--json')).stdout) as Answered;
+    expect(task.state).toBe('canceled');
+  });
+
+  it('is not upset when its reader goes away', async () => {
+    const command = `"${process.execPath}" "${MAIN}" send --stream hello | head -n 1; exit \${PIPESTATUS[0]}`;
+    const result = await ended(spawn('bash', ['-c', command], { env: cleanEnv(server.env) }));
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
+describe('lango agents, card and tasks', () => {
+  it('lists the agents with their state and skills', async () => {
+    const { stdout } = await run('agents');
+    expect(stdout).toMatch(/^lango-orchestrator +ready +local, answers at the root$/m);
+    expect(stdout).toMatch(/^operator +ready +local$/m);
+    expect(stdout).toContain('skills: file operations');
+    expect(JSON.parse((await run('agents', '--json')).stdout)).toMatchObject({
+      root: 'lango-orchestrator',
+      model: 'offline',
+      agents: expect.arrayContaining([expect.objectContaining({ name: 'operator', state: 'ready' })]),
+    });
+  });
+
+  it('says why a remote agent is skipped', async () => {
+    const other = await makeHome(
+      'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }] }',
+    );
+    const node = await startServer(other);
+    const { stdout } = await lango(['agents'], { env: node.env });
+    await node.stop();
+    await other.remove();
+    expect(stdout).toMatch(/^far +skipped +remote http:\/\/127\.0\.0\.1:1$/m);
+    expect(stdout).toContain('why: 127.0.0.1:1 cannot be reached (ECONNREFUSED).');
+  });
+
+  it('shows a card, and the served one with --json', async () => {
+    expect((await run('card', 'operator')).stdout).toMatch(
+      /^interface +JSONRPC 1\.0 at .*\/agents\/operator$/m,
+    );
+    const served = await fetch(`${server.origin}/agents/operator/.well-known/agent-card.json`);
+    expect(JSON.parse((await run('card', 'operator', '--json')).stdout)).toEqual(await served.json());
+  });
+
+  it('finds a task wherever it belongs, and shows it', async () => {
+    const sent = await run('send', '--json', '--agent', 'operator', 'list the files');
+    const { taskId } = JSON.parse(sent.stdout) as Answered;
+    const { code, stdout } = await run('tasks', 'get', taskId);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^agent +operator$/m);
+    expect(stdout).toMatch(/^user +list the files$/m);
+  });
+
+  it('filters tasks by state and number', async () => {
+    await waitingTask('echo for-the-list');
+    const { stdout } = await run('tasks', 'list', '--json', '--state', 'input-required', '--limit', '1');
+    const { tasks } = JSON.parse(stdout) as { tasks: Answered[] };
+    expect(tasks.map(({ state }) => state)).toEqual(['input-required']);
+  });
+
+  it('watches a task from its start, also when it has ended', async () => {
+    const { taskId } = JSON.parse((await run('send', '--json', 'write "x" into w.txt')).stdout) as Answered;
+    const { code, stdout } = await run('tasks', 'watch', taskId);
+    expect(code).toBe(0);
+    expect(stdout).toContain('operator ▸ fs_write');
+    expect(stdout).toContain('✔ completed');
+  });
+
+  it('watches a task past questions that were answered', async () => {
+    const { taskId, questions } = await waitingTask('echo past-the-question');
+    await run('send', '--task', taskId, '--approve', questions[0]!.hash);
+    const { code, stdout } = await run('tasks', 'watch', taskId);
+    expect(code).toBe(0);
+    expect(stdout).toContain('past-the-question');
+    expect(stdout).toContain('✔ completed');
+  });
+
+  it('watches up to a question that is open', async () => {
+    const { taskId } = await waitingTask('echo open-question');
+    const { code, stdout, stderr } = await run('tasks', 'watch', taskId);
+    expect(code).toBe(4);
+    expect(stdout.match(/asks: May operator run exec/g)).toHaveLength(1);
+    expect(stderr).toContain('--approve');
+  });
+
+  it('cancels a task', async () => {
+    const { taskId } = await waitingTask('echo never');
+    expect(await run('tasks', 'cancel', taskId)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('canceled'),
+    });
+    expect(await run('tasks', 'watch', taskId)).toMatchObject({ code: 7 });
+  });
+});
+
+describe('lango chat', () => {
+  it('keeps one conversation, and starts another', async () => {
+    const input = ['hello', '/tasks', '/new', 'write "c" into chat.txt', '/nonsense', '/exit'].join('\n');
+    const { code, stdout, stderr } = await lango(['chat'], { env: server.env, input });
+    expect(code).toBe(0);
+    expect(stdout.match(/^✔ completed/gm)).toHaveLength(2);
+    expect(stdout).toMatch(/^[0-9a-f-]{36} .* lango-orchestrator {2}✔ completed/m);
+    expect(stderr).toContain('A new conversation.');
+    expect(stderr).toContain('/agent NAME');
+  });
+
+  it('switches to another agent, if there is one of that name', async () => {
+    const input = ['/agent nobody', '/agent operator', 'list the files'].join('\n');
+    const { stdout, stderr } = await lango(['chat'], { env: server.env, input });
+    expect(stderr).toContain('Agents here: lango-orchestrator, operator, planner');
+    expect(stdout).toMatch(/^operator ▸ fs_list/m);
+  });
+});
+
+describe('errors of client commands', () => {
+  it('says when no server answers', async () => {
+    const result = await lango(['send', 'hi', '--url', 'http://127.0.0.1:1'], { env: home.env });
+    expect(result).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: 'error: No server answers at http://127.0.0.1:1.\nStart one with: lango serve\n',
+    });
+  });
+
+  it('says when the token is wrong', async () => {
+    for (const args of [['send', 'hi'], ['agents'], ['tasks', 'list']]) {
+      const { code, stderr } = await run(...args, '--token', 'wrong');
+      expect(code).toBe(8);
+      expect(stderr).toContain('wants a valid token.\nSet LANGO_TOKEN');
+    }
+  });
+
+  it('names the agents there are', async () => {
+    for (const args of [
+      ['send', 'hi', '--agent', 'nobody'],
+      ['card', 'nobody'],
+    ]) {
+      const { code, stderr } = await run(...args);
+      expect(code).toBe(1);
+      expect(stderr).toContain('There is no agent nobody');
+      expect(stderr).toContain('Agents there: lango-orchestrator, operator');
+    }
+  });
+
+  it('knows no foreign task', async () => {
+    const { code, stderr } = await run('tasks', 'get', 'nope');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('There is no task nope') });
+  });
+
+  it('is one line of JSON with --json', async () => {
+    const { stdout, stderr } = await run('card', 'nobody', '--json');
+    expect(stdout).toBe('');
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'not-found', hint: expect.any(String) } });
+  });
+
+  it('ends with 2 when the command line is wrong', async () => {
+    const wrong = [
+      ['nonsense'],
+      ['send'],
+      ['send', '--unknown', 'x'],
+      ['send', '--approve', 'h'],
+      ['send', 'x', '--reason', 'r'],
+      ['send', 'x', '--url', 'ftp://x'],
+      ['serve', '--port', '70000'],
+      ['tasks', 'list', '--state', 'gone'],
+      ['tasks', 'list', '--limit', '0'],
+      ['tasks', 'get'],
+    ];
+    for (const args of wrong) {
+      const { code, stdout, stderr } = await run(...args);
+      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
+      expect(stderr).toMatch(/^error: /);
+    }
+  });
+
+  it('says what failed when the model cannot be reached', async () => {
+    const other = await makeHome(
+      'model: { provider: openai, name: m, baseUrl: "http://127.0.0.1:1", maxRetries: 0 }',
+    );
+    const node = await startServer(other);
+    const { code, stderr } = await lango(['send', 'hi'], { env: node.env });
+    const doctor = await lango(['doctor', '--model'], { env: node.env });
+    await node.stop();
+    await other.remove();
+    expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringMatching(/^failed: .*model/) });
+    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringMatching(/^fail {2}model: openai\/m/m) });
+  });
+});
+
+describe('the token of the data folder', () => {
+  const address = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
+  const itOnNetwork = address === undefined ? it.skip : it;
+
+  async function authorizationSent(host: string, env: Readonly<Record<string, string>>): Promise<unknown> {
+    const seen: unknown[] = [];
+    const other = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(404).end();
+    });
+    await new Promise<void>((resolve) => other.listen(0, '0.0.0.0', resolve));
+    const url = `http://${host}:${(other.address() as AddressInfo).port}`;
+    await lango(['card', '--url', url], { env });
+    other.close();
+    return seen[0];
+  }
+
+  it('is sent to a server on this machine', async () => {
+    expect(await authorizationSent('127.0.0.1', home.env)).toMatch(/^Bearer .{40}/);
+  });
+
+  itOnNetwork('is not sent to any other (skipped without a network address)', async () => {
+    expect(await authorizationSent(address!, home.env)).toBeUndefined();
+    expect(await authorizationSent(address!, { ...home.env, LANGO_TOKEN: 'given' })).toBe('Bearer given');
+  });
+});

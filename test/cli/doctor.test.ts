@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import { access, chmod, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { lango, makeHome, startServer } from './lango-process.js';
+
+describe('lango doctor', () => {
+  it('finds nothing wrong with a fresh machine, and changes nothing', async () => {
+    const home = await makeHome('server: { port: 0 }');
+    const { code, stdout } = await lango(['doctor'], home);
+    const files = ['lango.db', 'token', 'workspace'].map((name) => path.join(home.folder, name));
+    const made = await Promise.all(
+      files.map((file) =>
+        access(file).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
+    await home.remove();
+    expect(code).toBe(0);
+    for (const check of ['node', 'configuration', 'data folder', 'token', 'database', 'start']) {
+      expect(stdout).toMatch(new RegExp(`^ok {4}${check}: `, 'm'));
+    }
+    expect(stdout).toMatch(/^warn {2}model: offline/m);
+    expect(made).toEqual([false, false, false]);
+  });
+
+  it('knows the server that runs, and whether its address leads back to it', async () => {
+    const home = await makeHome('a2a: { baseUrl: "http://127.0.0.1:1" }');
+    const server = await startServer(home);
+    const { code, stdout } = await lango(['doctor', '--json'], { env: server.env });
+    await server.stop();
+    await home.remove();
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; status: string }[] };
+    expect(code).toBe(1);
+    expect(findings.find(({ check }) => check === 'server')).toMatchObject({ status: 'ok' });
+    expect(findings.find(({ check }) => check === 'database')).toMatchObject({
+      text: expect.stringContaining('in use by the running server'),
+    });
+    expect(findings.find(({ check }) => check === 'address')).toMatchObject({ status: 'fail' });
+  });
+
+  it('says what is wrong with the configuration, and stops there', async () => {
+    const home = await makeHome('modle: {}');
+    const { code, stdout } = await lango(['doctor'], home);
+    await home.remove();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^fail {2}configuration: .*modle is not a known key/m);
+    expect(stdout).not.toContain('start:');
+  });
+
+  it('sees files that cannot be used', async () => {
+    const home = await makeHome('server: { port: 0 }');
+    await writeFile(path.join(home.folder, 'lango.db'), 'not a database, but longer than a header'.repeat(9));
+    await writeFile(path.join(home.folder, 'token'), 'a-token\n');
+    await chmod(path.join(home.folder, 'token'), 0o644);
+    const { code, stdout } = await lango(['doctor'], home);
+    await home.remove();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^fail {2}database: .*lango\.db is not a database\.$/m);
+    expect(stdout).toMatch(/^fail {2}token: .*can be read by other users\.$/m);
+  });
+
+  it('reports remote agents and the missing sandbox', async () => {
+    const home = await makeHome(
+      [
+        'server: { port: 0 }',
+        'tools: { exec: { sandbox: "off" } }',
+        'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }] }',
+      ].join('\n'),
+    );
+    const { code, stdout } = await lango(['doctor'], home);
+    await home.remove();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^warn {2}sandbox: .*switched off/m);
+    expect(stdout).toMatch(/^fail {2}agent far: 127\.0\.0\.1:1 cannot be reached/m);
+  });
+
+  it('asks the model on demand', async () => {
+    const home = await makeHome('server: { port: 0 }');
+    const { code, stdout } = await lango(['doctor', '--model'], home);
+    await home.remove();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ok {4}model: offline answered: ./m);
+  });
+});

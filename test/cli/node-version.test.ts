@@ -1,0 +1,53 @@
+import { describe, expect, it } from '@jest/globals';
+import { execFileSync, spawn } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { OLDEST_NODE, isSupportedNode } from '../../src/cli/node-version.js';
+import { MAIN, cleanEnv, ended } from './lango-process.js';
+
+const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find((file) => {
+  try {
+    return !isSupportedNode(execFileSync(file, ['--version'], { encoding: 'utf8' }).trim().slice(1));
+  } catch {
+    return false;
+  }
+});
+
+describe('the Node version', () => {
+  it('is compared number by number', () => {
+    const versions = ['18.20.0', '20.19.0', '22.9.0', '22.18.0', '22.19.0', '22.20.1', '24.0.0', '100.0.0'];
+    expect(versions.filter(isSupportedNode)).toEqual(['22.19.0', '22.20.1', '24.0.0', '100.0.0']);
+  });
+
+  it('is the one that the package asks for', async () => {
+    const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as { engines: { node: string } };
+    expect(engines.node).toBe(`>=${OLDEST_NODE}`);
+  });
+
+  const itWithOldNode = OLD_NODE === undefined ? it.skip : it;
+
+  itWithOldNode(
+    'runs with the Node of the clone when its own is too old (skipped without an old Node)',
+    async () => {
+      const child = spawn(OLD_NODE!, [MAIN, 'config', 'schema'], { env: cleanEnv() });
+      expect(await ended(child)).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
+
+  itWithOldNode('says what to do where there is no other Node (skipped without an old Node)', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'lango-old-node-'));
+    const target = path.join(folder, 'dist/src/cli');
+    await mkdir(target, { recursive: true });
+    for (const file of ['main.js', 'node-version.js']) {
+      await cp(path.join(path.dirname(MAIN), file), path.join(target, file));
+    }
+    await cp('package.json', path.join(folder, 'package.json'));
+    const result = await ended(
+      spawn(OLD_NODE!, [path.join(target, 'main.js'), 'serve'], { env: cleanEnv() }),
+    );
+    await rm(folder, { recursive: true });
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toMatch(/^Lango needs Node 22\.19 or newer; this is [\d.]+\. Install .*\n$/);
+  });
+});

@@ -1,0 +1,154 @@
+import { describe, expect, it } from '@jest/globals';
+import Database from 'better-sqlite3';
+import { spawn } from 'node:child_process';
+import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Result } from './lango-process.js';
+import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
+
+describe('lango serve', () => {
+  it('says where its card is, which token it takes, what model answers, what to try, and that it is ready', async () => {
+    const home = await makeHome();
+    const server = await startServer(home);
+    try {
+      const token = (await readFile(path.join(home.folder, 'token'), 'utf8')).trim();
+      const text = server.lines.join('\n');
+      expect(text).toContain(`${server.origin}/.well-known/agent-card.json`);
+      expect(text).toContain(token);
+      expect(text).toContain(home.folder);
+      expect(text).toMatch(/model +offline: .*ANTHROPIC_API_KEY/);
+      expect(server.lines.at(-1)).toBe(`ready ${server.origin}`);
+      const card = await fetch(`${server.origin}/.well-known/agent-card.json`);
+      expect(card.status).toBe(200);
+    } finally {
+      const { code, stdout } = await server.stop();
+      expect(code).toBe(0);
+      expect(stdout).not.toMatch(/"level"/);
+      await home.remove();
+    }
+  });
+
+  it('prints a command to try that works as it stands', async () => {
+    const home = await makeHome();
+    const server = await startServer(home);
+    try {
+      const command = server.lines.find((line) => line.includes('npx lango'))!.trim();
+      const runnable = command.replace('npx lango', `"${process.execPath}" "${MAIN}"`);
+      const child = spawn('sh', ['-c', runnable], { env: cleanEnv() });
+      child.stdin.end();
+      expect(await ended(child)).toMatchObject({ code: 0, stdout: expect.stringContaining('hello') });
+    } finally {
+      await server.stop();
+      await home.remove();
+    }
+  });
+
+  it('puts the token into that command when it came from outside', async () => {
+    const home = await makeHome();
+    const server = await startServer({ ...home, env: { ...home.env, LANGO_TOKEN: 'from-outside' } });
+    await server.stop();
+    await home.remove();
+    expect(server.lines.join('\n')).toContain('LANGO_TOKEN=from-outside npx lango send');
+  });
+
+  it('tells a program all of it in one line of JSON', async () => {
+    const home = await makeHome();
+    const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', '--json'], {
+      env: cleanEnv(home.env),
+    });
+    for await (const line of createInterface({ input: child.stdout })) {
+      expect(JSON.parse(line)).toMatchObject({
+        ready: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+        card: expect.stringContaining('/.well-known/agent-card.json'),
+        home: home.folder,
+        model: 'offline',
+        root: 'lango-orchestrator',
+      });
+      break;
+    }
+    child.kill('SIGINT');
+    expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
+    await home.remove();
+  });
+
+  it('goes on when nobody reads its output any more', async () => {
+    const home = await makeHome();
+    const server = await startServer(home);
+    server.child.stdout!.destroy();
+    const { code } = await lango(['send', 'hello'], { env: server.env });
+    await server.stop();
+    await home.remove();
+    expect(code).toBe(0);
+  });
+
+  it('says that the port is in use', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const home = await makeHome();
+    const result = await lango(['serve', '--port', String(port)], home);
+    other.close();
+    await home.remove();
+    expectOneSentence(result, `Port ${port} on 127.0.0.1 is already in use.`);
+  });
+
+  it('points at each line of the configuration that is wrong', async () => {
+    const home = await makeHome('server:\n  prot: 1\n  port: no\n');
+    const result = await lango(['serve'], home);
+    await home.remove();
+    expectOneSentence(result, 'config.yaml:2:3: server.prot is not a known key; did you mean "port"?');
+    expect(result.stderr).toContain('config.yaml:3:9: server.port');
+  });
+
+  it('says that the data folder cannot be used', async () => {
+    const home = await makeHome();
+    // Not even root can make a folder there.
+    const result = await lango(['serve', '--home', '/proc/lango/data'], home);
+    await home.remove();
+    expectOneSentence(result, 'The folder /proc/lango/data cannot be made');
+    expect(result.stderr).toContain('Set LANGO_HOME');
+  });
+
+  const itAsUser = process.getuid?.() === 0 ? it.skip : it;
+  itAsUser('says that the data folder is read-only (skipped as root, who may write anywhere)', async () => {
+    const home = await makeHome();
+    const folder = path.join(home.folder, 'data');
+    await mkdir(folder);
+    await chmod(folder, 0o500);
+    const result = await lango(['serve', '--port', '0', '--home', folder], home);
+    await chmod(folder, 0o700);
+    await home.remove();
+    expectOneSentence(result, folder);
+  });
+
+  it('refuses a database from a newer version', async () => {
+    const home = await makeHome();
+    await (await startServer(home)).stop();
+    const database = new Database(path.join(home.folder, 'lango.db'));
+    database.pragma('user_version = 999');
+    database.close();
+    const result = await lango(['serve', '--port', '0'], home);
+    const check = await lango(['doctor'], { env: home.env });
+    await home.remove();
+    expectOneSentence(result, 'The database was made by a newer version of Lango: schema 999');
+    expect(check).toMatchObject({ code: 1, stdout: expect.stringContaining('made by a newer version') });
+  });
+
+  it('shows a stack only with --debug', async () => {
+    const home = await makeHome('nonsense: 1');
+    const result = await lango(['serve', '--debug'], home);
+    await home.remove();
+    expect(result.stderr).toMatch(/\n +at /);
+  });
+});
+
+function expectOneSentence({ code, stdout, stderr }: Result, text: string): void {
+  expect(code).toBe(1);
+  expect(stdout).toBe('');
+  expect(stderr.split('\n').find((line) => line.startsWith('error: '))).toBeDefined();
+  expect(stderr).toContain(text);
+  expect(stderr).not.toMatch(/\n +at /);
+}

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn, spawnSync } from 'node:child_process';
+import type { Home, Result, Server } from './lango-process.js';
+import { MAIN, cleanEnv, ended, makeHome, startServer } from './lango-process.js';
+
+const hasScript = spawnSync('script', ['--version']).status === 0;
+const describeOnTerminal = hasScript ? describe : describe.skip;
+
+/** What is typed once the text was seen. */
+interface Typing {
+  readonly after: string;
+  readonly keys: string;
+}
+
+// Skipped without util-linux: its `script` gives the program a real terminal.
+describeOnTerminal('on a terminal', () => {
+  let home: Home;
+  let server: Server;
+
+  beforeAll(async () => {
+    home = await makeHome('tools: { exec: { sandbox: "off" } }\n');
+    server = await startServer(home);
+  });
+
+  afterAll(async () => {
+    await server.stop();
+    await home.remove();
+  });
+
+  async function onTerminal(
+    args: readonly string[],
+    typing: readonly Typing[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Result> {
+    const words = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(' ');
+    const child = spawn('script', ['-qec', `stty cols 100 rows 40; exec ${words}`, '/dev/null'], {
+      env: cleanEnv({ ...server.env, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env }),
+    });
+    const waiting = [...typing];
+    let seen = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      seen += chunk.toString('utf8');
+      if (!waiting[0] || !seen.includes(waiting[0].after)) return;
+      seen = '';
+      child.stdin.write(waiting.shift()!.keys);
+    });
+    return ended(child);
+  }
+
+  it('tells the story in color', async () => {
+    const { code, stdout } = await onTerminal(['send', 'write "t" into t.txt'], []);
+    expect(code).toBe(0);
+    expect(stdout).toContain('\u001b[36moperator');
+    expect(stdout).toContain('fs_write');
+  });
+
+  it('leaves colors out when NO_COLOR is set', async () => {
+    const { stdout } = await onTerminal(['send', 'hello'], [], { NO_COLOR: '1' });
+    expect(stdout).not.toContain('\u001b[36m');
+    expect(stdout).toContain('Hello');
+  });
+
+  it('asks for approval, and goes on with the answer', async () => {
+    const { code, stdout } = await onTerminal(
+      ['send', 'run echo on-the-terminal'],
+      [{ after: 'Decide later', keys: '\r' }],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toContain('"command": "echo on-the-terminal"');
+    expect(stdout).toContain('stdout: on-the-terminal');
+  });
+
+  it('leaves the question open when the person decides later', async () => {
+    const { code, stdout } = await onTerminal(
+      ['send', 'run echo later'],
+      [{ after: 'Decide later', keys: '\u0003' }],
+    );
+    expect(code).toBe(4);
+    expect(stdout).toContain('--approve');
+  });
+
+  it('does not ask with --no-input', async () => {
+    const { code, stdout } = await onTerminal(['send', '--no-input', 'run echo x'], []);
+    expect(code).toBe(4);
+    expect(stdout).not.toContain('Decide later');
+  });
+
+  it('cancels what runs in a chat at the first Ctrl-C, and leaves at the next prompt', async () => {
+    const { code, stdout } = await onTerminal(
+      ['chat'],
+      [
+        { after: '› ', keys: 'run sleep 30\r' },
+        { after: 'Decide later', keys: '\r' },
+        { after: '▸', keys: '\u0003' },
+        { after: '› ', keys: '\u0003' },
+      ],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toContain('✘ canceled');
+  });
+});
