@@ -4,7 +4,7 @@ import { createRenderer } from '../../src/cli/render.js';
 
 const REQUEST_MS = 60_000;
 
-export type End = Extract<ClientEvent, { readonly type: 'end' }>;
+type End = Extract<ClientEvent, { readonly type: 'end' }>;
 
 /** What was seen of one request. */
 export interface Outcome {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { count, path, seconds, text, toolName, variableName } from './fields.js';
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
+const MIB = 1024 * KIB;
 
 /** Stands for the data folder in the defaults of paths. */
 export const HOME_MARK = '${LANGO_HOME}';
@@ -33,7 +34,11 @@ export const workspace = z
 const fsTools = z
   .strictObject({
     enabled: z.boolean().default(true).describe('Offer the file tools.'),
-    maxReadBytes: count().default(MIB).describe('What one read takes from a file at most.'),
+    maxReadBytes: count()
+      .default(48 * KIB)
+      .describe(
+        'What one read takes from a file at most. More than `agent.limits.toolOutputBytes` would be cut.',
+      ),
     maxWriteBytes: count()
       .default(10 * MIB)
       .describe('Size of a file that is written.'),
@@ -62,8 +67,8 @@ const execTools = z
     memoryMb: count().default(1024).describe('Memory of one process.'),
     processes: count().default(128).describe('Processes at once.'),
     outputBytes: count()
-      .default(MIB)
-      .describe('Output kept of one command; the middle is left out beyond it.'),
+      .default(24 * KIB)
+      .describe('Output kept of each stream of a command; the middle is left out beyond it.'),
   })
   .prefault({})
   .describe('Running commands.');

@@ -10,7 +10,7 @@ export type Part =
   | ({ readonly kind: 'file'; readonly bytes: string } & PartExtras)
   | ({ readonly kind: 'file'; readonly url: string } & PartExtras);
 
-export interface PartExtras {
+interface PartExtras {
   readonly mediaType?: string;
   readonly filename?: string;
   readonly metadata?: JsonObject;

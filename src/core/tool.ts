@@ -12,7 +12,7 @@ import type { Example } from './model.js';
 export type EffectClass = 'pure' | 'keyed' | 'queryable' | 'unsafe';
 
 /** `dangerous` calls wait for a person under the default approval policy. */
-export type DangerLevel = 'safe' | 'moderate' | 'dangerous';
+type DangerLevel = 'safe' | 'moderate' | 'dangerous';
 
 /**
  * Something an agent can do. The schema is the validation and what the model sees; unknown keys are
