@@ -18,7 +18,7 @@ import { packageRoot, packageVersion } from './config/package-root.js';
 import { loadPrompts } from './config/prompts.js';
 import type { Secrets } from './config/secrets.js';
 import { loadOrCreateToken } from './config/secrets.js';
-import type { Agent } from './core/agent.js';
+import type { Agent, PeerDirectory } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
 import type { Journal } from './core/journal.js';
 import type { Logger } from './core/logger.js';
@@ -106,18 +106,20 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     config.auth.mode === 'none' ? undefined : (secrets.token ?? (await loadOrCreateToken(config.home)));
   const store = openStore(config, logger);
   onStop(() => store.close());
+  const nodeId = store.nodeId();
 
   const model = options.model ?? createModel(config, secrets, logger);
   const tools = [...(await openTools(config, logger, onStop)), ...(options.tools ?? [])];
   const limits = agentLimits(config.agent);
+  // It is made of agents that are made here: it is asked only once a task runs.
+  const directory: PeerDirectory = { list: () => peers.list(), get: (name) => peers.get(name) };
   const tree = buildAgentTree({
     multiAgent: config.agent.multiAgent,
     roster: typeof config.agent.roster === 'string' ? agentSpecs[config.agent.roster] : config.agent.roster,
     tools,
     model,
-    // The directory is made of agents that are made here: it is asked only once a task runs.
-    peers: { list: () => peers.list(), get: (name) => peers.get(name) },
-    nodeId: store.nodeId(),
+    peers: directory,
+    nodeId,
     limits,
     approval: config.approval.policy,
     prompts: await loadPrompts(config.agent.promptFolder),
@@ -132,18 +134,13 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     store,
     agents,
     logger,
+    peers: directory,
     concurrentRuns: config.server.limits.concurrentRuns,
     runSeconds: limits.seconds,
   });
 
   let origin = `http://${config.server.host}:${config.server.port}`;
-  const published = await publish({
-    agents,
-    journal,
-    config,
-    nodeId: store.nodeId(),
-    originOf: () => origin,
-  });
+  const published = await publish({ agents, journal, config, nodeId, originOf: () => origin });
 
   const { baseUrl } = config.a2a;
   const connectMs = 1_000 * config.a2a.connectSeconds;

@@ -33,7 +33,11 @@ const serverLimits = z
       .default(15)
       .describe('Pause after which an idle stream sends a sign of life.'),
     drainSeconds: seconds().default(20).describe('Time that open requests get when the server stops.'),
-    concurrentRuns: count().default(64).describe('Tasks worked on at once; others wait their turn.'),
+    concurrentRuns: count()
+      .default(64)
+      .describe(
+        'Tasks worked on at once; others wait their turn. What they delegate does not count here, and has as many places at each level.',
+      ),
   })
   .prefault({})
   .describe('What bounds requests and streams.');

@@ -43,6 +43,8 @@ export interface Peer extends AgentProfile {
    * the same task. When `signal` aborts for cancel, the peer's task is canceled too.
    */
   send(request: PeerRequest, signal: AbortSignal): AsyncIterable<PeerEvent>;
+  /** Asks the peer to cancel one of its tasks that nobody watches: best effort, for seconds at most. Never throws. */
+  cancel(scope: Scope, taskId: string): Promise<void>;
 }
 
 export interface PeerRequest {

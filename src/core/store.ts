@@ -27,8 +27,15 @@ export interface TaskStore {
    * is appended for its worker. Repeats add nothing. Undefined when it is not in this scope.
    */
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
-  /** Takes up to `limit` unfinished tasks of these agents whose lease ran out or never was; raises their epoch. */
-  claim(worker: string, agents: readonly string[], limit: number): Promise<readonly TaskRecord[]>;
+  /**
+   * Takes unfinished tasks of these agents whose lease ran out or never was, and raises their epoch: the oldest, up to
+   * `free(level)` with so many delegations above them.
+   */
+  claim(
+    worker: string,
+    agents: readonly string[],
+    free: (level: number) => number,
+  ): Promise<readonly TaskRecord[]>;
   /** Renews leases held by `worker`; resolves with the ids of those that are lost. */
   renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]>;
   /** Gives all leases of `worker` back, so that others (or the next start) may claim at once. */

@@ -1,4 +1,4 @@
-import type { Agent } from '../core/agent.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
@@ -20,7 +20,10 @@ export interface JournalOptions {
   readonly store: TaskStore;
   /** What this node runs, by name. Filled before `start`. */
   readonly agents: ReadonlyMap<string, Agent>;
+  /** Those that the agents delegate to: they are told when a task ends that still waits for them. */
+  readonly peers: PeerDirectory;
   readonly logger: Logger;
+  /** At each level of delegation. */
   readonly concurrentRuns: number;
   /** The wall-clock time of one pass over a task. */
   readonly runSeconds: number;
@@ -85,7 +88,9 @@ class TaskJournal implements RunningJournal {
   }
 
   async cancel(scope: Scope, taskId: string): Promise<TaskRecord> {
-    const task = await this.#store.requestCancel(scope, taskId);
+    const known = await this.#store.get(scope, taskId);
+    if (known && !isTerminal(known.state)) await this.#worker.callOff(known);
+    const task = known && (await this.#store.requestCancel(scope, taskId));
     if (!task) throw new LangoError('not-found', `there is no task ${taskId}`);
     const ended = isTerminal(task.state) ? task : await this.#untilEnded(scope, task);
     if (isTerminal(ended.state) && ended.state !== 'canceled') {
@@ -119,7 +124,7 @@ class TaskJournal implements RunningJournal {
   #accept(submission: Submission, requestHash: string): Promise<AcceptOutcome> {
     const { message } = submission;
     const contextId = submission.contextId ?? newId();
-    return this.#worker.withPlace(async (lease) => {
+    return this.#worker.withPlace(submission.grant, async (lease) => {
       const entry = { ...submission, id: newId(), contextId, requestHash, lease };
       const outcome = await this.#store.accept(entry);
       if (outcome.kind === 'accepted' && outcome.leased) {
@@ -142,7 +147,7 @@ class TaskJournal implements RunningJournal {
     if (contextId !== undefined && contextId !== task.contextId) {
       throw new LangoError('invalid-input', `task ${taskId} belongs to another context`);
     }
-    return this.#worker.withPlace(async (lease) => {
+    return this.#worker.withPlace(task.grant, async (lease) => {
       const outcome = await this.#store.addInput({ ...submission, ...target, lease });
       if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')
         throw noInput(outcome.kind, taskId);

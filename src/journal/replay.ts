@@ -2,12 +2,14 @@ import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
 import type { TaskEvent } from '../core/task.js';
+import { OpenDelegations } from './open-delegations.js';
 
 /** What a run knows of the past of its task: the log, folded once when the run starts. */
 export class Replay {
   readonly inputs: RunInput[] = [];
   readonly questions = new Map<string, AskedQuestion>();
   readonly #steps = new Map<string, Mutable<RecordedStep>>();
+  readonly delegations = new OpenDelegations();
   usage: Usage = NO_USAGE;
   head = 0;
   attempts = 0;
@@ -19,6 +21,7 @@ export class Replay {
   add(event: TaskEvent): void {
     const { body, seq } = event;
     this.head = seq;
+    this.delegations.add(body);
     this.fruitlessAttempts = body.type === 'run-start' ? this.fruitlessAttempts + 1 : 0;
     switch (body.type) {
       case 'message':

@@ -5,6 +5,7 @@ import { addUsage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { TaskStore } from '../core/store.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import type { OpenDelegation } from './open-delegations.js';
 import type { AppendReport } from './outbound.js';
 import { Outbound } from './outbound.js';
 import type { Replay } from './replay.js';
@@ -67,17 +68,22 @@ export class TaskRun implements Run {
   }
 
   append(body: EventBody, author = this.#author): Promise<void> {
-    this.#count(body);
+    this.#note(body);
     return this.#outbound.append({ author, body });
   }
 
   emit(body: EventBody, author = this.#author): void {
-    this.#count(body);
+    this.#note(body);
     this.#outbound.emit({ author, body });
   }
 
   usage(): Usage {
     return this.#used ? addUsage(this.#replay.usage, this.#used) : this.#replay.usage;
+  }
+
+  /** The tasks of peers that are still open. */
+  get openDelegations(): readonly OpenDelegation[] {
+    return this.#replay.delegations.list();
   }
 
   /** Resolves once everything emitted is durable. */
@@ -116,7 +122,8 @@ export class TaskRun implements Run {
     }
   }
 
-  #count(body: EventBody): void {
+  #note(body: EventBody): void {
+    this.#replay.delegations.add(body);
     if (body.type !== 'turn-end' && body.type !== 'delegation-end') return;
     this.#used = this.#used ? addUsage(this.#used, body.usage) : body.usage;
   }

@@ -1,4 +1,4 @@
-import type { Agent } from '../core/agent.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { Message } from '../core/message.js';
@@ -7,8 +7,10 @@ import { questionPart } from '../core/questions.js';
 import type { RunEnd } from '../core/run.js';
 import type { TaskStore } from '../core/store.js';
 import { LEASE_MS } from '../core/store.js';
-import type { EventBody, TaskEvent, TaskRecord } from '../core/task.js';
-import { isInterrupted } from '../core/task.js';
+import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import { isInterrupted, isTerminal } from '../core/task.js';
+import type { OpenDelegation } from './open-delegations.js';
+import { Places, levelOf } from './places.js';
 import { Replay } from './replay.js';
 import { TaskRun } from './task-run.js';
 
@@ -30,8 +32,10 @@ export interface WorkerOptions {
   readonly logger: Logger;
   /** Names this process in leases. */
   readonly worker: string;
-  /** Runs at the same time. */
+  /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
+  /** Who is told when a task ends that has delegations open. */
+  readonly peers: PeerDirectory;
   /** The time of one pass over a task. */
   readonly runSeconds: number;
 }
@@ -39,16 +43,17 @@ export interface WorkerOptions {
 /** Runs tasks: takes leases, hands each task to its agent, closes it with exactly one entry. */
 export class Worker {
   readonly #options: WorkerOptions;
+  readonly #places: Places;
   readonly #runs = new Map<string, { readonly run: TaskRun; readonly done: Promise<void> }>();
   #timer: NodeJS.Timeout | undefined;
   #claiming = false;
-  #backlog = false;
-  /** Places promised to tasks that are being accepted. */
-  #reserved = 0;
+  /** A place became free while the last look for tasks was under way. */
+  #claimAgain = false;
   #stopped = true;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    this.#places = new Places(options.concurrentRuns);
   }
 
   /** Takes up unfinished work and goes on looking for more. */
@@ -73,14 +78,17 @@ export class Worker {
    * Calls `accept` with the name to lease a task to (undefined when it has to wait for a free place)
    * and holds that place until `accept` has launched the task or not.
    */
-  async withPlace<Result>(accept: (lease: string | undefined) => Promise<Result>): Promise<Result> {
-    const free = !this.#stopped && this.#free() > 0;
-    if (!free) this.#backlog = true;
-    else this.#reserved += 1;
+  async withPlace<Result>(
+    grant: Grant,
+    accept: (lease: string | undefined) => Promise<Result>,
+  ): Promise<Result> {
+    const level = levelOf(grant);
+    if (this.#stopped || this.#places.free(level) === 0) return accept(undefined);
+    this.#places.take(level);
     try {
-      return await accept(free ? this.#options.worker : undefined);
+      return await accept(this.#options.worker);
     } finally {
-      if (free) this.#reserved -= 1;
+      this.#places.giveBack(level);
     }
   }
 
@@ -92,16 +100,20 @@ export class Worker {
       void earlier.done.then(() => this.launch(task, events));
       return;
     }
-    const replay = new Replay();
-    for (const event of events ?? []) replay.add(event);
-    if (events) this.#begin(task, replay);
-    else {
-      this.#replay(task, replay).then(
-        () => this.#begin(task, replay),
-        (error: unknown) =>
-          this.#log(task).error('could not read the log of a task', { error: errorText(error) }),
-      );
+    this.#places.take(levelOf(task.grant));
+    if (events) {
+      const replay = new Replay();
+      for (const event of events) replay.add(event);
+      this.#begin(task, replay);
+      return;
     }
+    this.#replay(task).then(
+      (replay) => this.#begin(task, replay),
+      (error: unknown) => {
+        this.#log(task).error('could not read the log of a task', { error: errorText(error) });
+        this.#leave(task);
+      },
+    );
   }
 
   /** Makes the run of a task look at what others appended. */
@@ -110,22 +122,35 @@ export class Worker {
   }
 
   async claim(): Promise<void> {
+    this.#claimAgain = this.#claiming;
     if (this.#claiming || this.#stopped) return;
     this.#claiming = true;
     try {
-      const free = this.#free();
-      if (free <= 0) return;
       const { store, worker, agents } = this.#options;
-      const tasks = await store.claim(worker, [...agents.keys()], free);
-      this.#backlog = tasks.length === free;
-      for (const task of tasks) this.launch(task);
+      do {
+        this.#claimAgain = false;
+        const tasks = await store.claim(worker, [...agents.keys()], (level) => this.#places.offer(level));
+        for (const task of tasks) this.launch(task);
+      } while (this.#claimAgain);
     } finally {
       this.#claiming = false;
     }
   }
 
-  #free(): number {
-    return this.#options.concurrentRuns - this.#runs.size - this.#reserved;
+  /**
+   * Cancels what a task that no run is at left open with peers; a run does it by itself when it ends. The caller
+   * ends the task afterwards, so that whoever is killed in between may ask again.
+   */
+  async callOff(task: TaskRecord): Promise<void> {
+    if (this.#runs.has(task.id)) return;
+    await this.#callOff(task, (await this.#replay(task)).delegations.list());
+  }
+
+  async #callOff({ tenant, owner }: TaskRecord, open: readonly OpenDelegation[]): Promise<void> {
+    const { peers } = this.#options;
+    await Promise.all(
+      open.map(async ({ agent, taskId }) => peers.get(agent)?.cancel({ tenant, owner }, taskId)),
+    );
   }
 
   async #tend(): Promise<void> {
@@ -141,23 +166,35 @@ export class Worker {
     }
   }
 
-  async #replay(task: TaskRecord, replay: Replay): Promise<void> {
+  async #replay(task: TaskRecord): Promise<Replay> {
+    const replay = new Replay();
     for (;;) {
       const page = await this.#options.store.read(task.id, replay.head, READ_PAGE);
       for (const event of page) replay.add(event);
-      if (page.length < READ_PAGE) return;
+      if (page.length < READ_PAGE) return replay;
     }
   }
 
   #begin(task: TaskRecord, replay: Replay): void {
-    if (this.#stopped) return;
+    if (this.#stopped) {
+      this.#leave(task);
+      return;
+    }
     const run = new TaskRun({ task, store: this.#options.store, replay, logger: this.#log(task) });
     const done = this.#work(run, replay).then((again) => {
       this.#runs.delete(task.id);
       if (again) this.launch(task);
-      else if (this.#backlog) void this.claim();
+      this.#leave(task);
     });
     this.#runs.set(task.id, { run, done });
+  }
+
+  /** Its place is free for another. */
+  #leave(task: TaskRecord): void {
+    if (!this.#places.giveBack(levelOf(task.grant))) return;
+    this.claim().catch((error: unknown) => {
+      this.#options.logger.warn('could not take up waiting tasks', { error: errorText(error) });
+    });
   }
 
   /** True when the task has to be gone over again: another message came while the agent worked. */
@@ -208,6 +245,7 @@ export class Worker {
   }
 
   async #close(run: TaskRun, end: Closing): Promise<void> {
+    if (isTerminal(end.state)) await this.#callOff(run.task, run.openDelegations);
     const body = runEnd(run, end);
     try {
       await run.append(body);

@@ -93,6 +93,7 @@ describe('questions of those below', () => {
         requests.push(request);
         yield* answers[requests.length - 1]!;
       },
+      cancel: async () => {},
     };
     const model = new ScriptedModel({ orchestrator: [call(ask('weather')), say('Sunny, it says.')] });
     const { root } = tree({ model, peers: { list: () => [peer], get: () => peer } });

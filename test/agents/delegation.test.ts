@@ -377,6 +377,7 @@ describe('delegation', () => {
         stopped = signal.aborted;
         yield ending('weather', '', 'canceled');
       },
+      cancel: async () => {},
     };
     const model = new ScriptedModel({ orchestrator: [call(ask('weather'))] });
     const { root } = tree({ model, peers: { list: () => [peer], get: () => peer } });

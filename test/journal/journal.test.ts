@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Agent } from '../../src/core/agent.js';
+import type { Agent, Peer, PeerDirectory } from '../../src/core/agent.js';
 import { LangoError } from '../../src/core/errors.js';
 import { newId } from '../../src/core/ids.js';
 import type { Submission } from '../../src/core/journal.js';
@@ -11,7 +11,7 @@ import { textOf, textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
 import type { TaskStore } from '../../src/core/store.js';
-import type { TaskEvent } from '../../src/core/task.js';
+import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
 import { openSqliteStore } from '../../src/storage/sqlite/store.js';
@@ -20,9 +20,13 @@ const SCOPE = { tenant: '', owner: 'ada' };
 let folder: string;
 let store: TaskStore;
 let journal: RunningJournal;
+let canceled: string[];
+let onCanceled: () => Promise<void>;
 
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'lango-journal-'));
+  canceled = [];
+  onCanceled = async () => {};
 });
 afterEach(async () => {
   await journal.stop();
@@ -202,6 +206,78 @@ describe('cancel', () => {
   });
 });
 
+describe('a task that left delegations open', () => {
+  const DELEGATES: readonly EventBody[] = [
+    {
+      type: 'delegation-start',
+      step: 't1.c0',
+      callId: 'c',
+      agent: 'vault',
+      request: 'r',
+      final: false,
+      key: 'k',
+    },
+    { type: 'delegation-task', step: 't1.c0', taskId: 'child' },
+  ];
+  const WAITS: EventBody = {
+    type: 'delegation-end',
+    step: 't1.c0',
+    agent: 'vault',
+    state: 'input-required',
+    result: { id: 'c', name: 'transfer_to_agent', content: '', isError: true },
+    usage: NO_USAGE,
+  };
+  const delegate = async (run: Run, bodies: readonly EventBody[]): Promise<void> => {
+    for (const body of bodies) await run.append(body);
+  };
+
+  it('and waits for a person has them canceled before it is', async () => {
+    await open(async (run) => {
+      await delegate(run, [...DELEGATES, WAITS]);
+      return { state: 'input-required', text: 'May it?' };
+    });
+    const { task } = await journal.submit(message('go'));
+    await closed(task.id, 1);
+    const states: unknown[] = [];
+    onCanceled = async () => void states.push((await journal.get(SCOPE, task.id))?.state);
+    expect((await journal.cancel(SCOPE, task.id)).state).toBe('canceled');
+    expect(canceled).toEqual(['ada vault child']);
+    expect(states).toEqual(['input-required']);
+  });
+
+  it('and fails beside them has them canceled', async () => {
+    await open(async (run) => {
+      await delegate(run, [...DELEGATES, WAITS]);
+      throw new LangoError('model', 'no model answers');
+    });
+    const { task } = await journal.submit(message('go'));
+    await ended(task.id);
+    expect(canceled).toEqual(['ada vault child']);
+  });
+
+  it('leaves alone those that ended, and those it still waits for', async () => {
+    await open(async (run) => {
+      if (run.attempt === 1) {
+        await delegate(run, [...DELEGATES, WAITS]);
+        return { state: 'input-required', text: 'May it?' };
+      }
+      const step = 't1.c0.x1';
+      await delegate(run, [
+        { ...DELEGATES[0]!, step } as EventBody,
+        { ...DELEGATES[1]!, step } as EventBody,
+        { ...WAITS, step, state: 'completed' },
+      ]);
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    await closed(task.id, 1);
+    expect(canceled).toEqual([]);
+    await journal.submit({ ...message('yes'), taskId: task.id });
+    await ended(task.id);
+    expect(canceled).toEqual([]);
+  });
+});
+
 describe('after a restart', () => {
   it('unfinished tasks go on, with what was recorded', async () => {
     const attempts: number[] = [];
@@ -291,7 +367,55 @@ describe('following', () => {
     expect(ends.every((body) => body?.type === 'run-end' && body.state === 'completed')).toBe(true);
     expect(most).toBe(3);
   });
+
+  it('runs what its tasks delegate also while they take all places, and after a restart too', async () => {
+    let restarts = false;
+    await open(
+      async (run) => {
+        if (run.grant.chain.length > 0) {
+          if (restarts) await until(run.signal);
+          return { state: 'completed' };
+        }
+        const child = { ...message('below'), grant: { chain: ['echo@node'], depth: 4 } };
+        const { task } = await journal.submit({
+          ...child,
+          message: { ...child.message, id: `below ${run.task.id}` },
+        });
+        for await (const _ of journal.follow(task.id, 0, run.signal));
+        return { state: 'completed' };
+      },
+      { concurrentRuns: 2, runSeconds: 5 },
+    );
+    const all = async (sent: readonly { task: { id: string } }[]) =>
+      Promise.all(sent.map(async ({ task }) => (await ended(task.id)).at(-1)?.body));
+    const done = Array(6).fill(expect.objectContaining({ state: 'completed' }));
+    const submitSix = () => Promise.all(Array.from({ length: 6 }, () => journal.submit(message('go'))));
+    expect(await all(await submitSix())).toEqual(done);
+    restarts = true;
+    const sent = await submitSix();
+    await journal.stop();
+    restarts = false;
+    await journal.start();
+    expect(await all(sent)).toEqual(done);
+  });
 });
+
+/** Peers that only keep what is called off. */
+const peers: PeerDirectory = {
+  list: () => [],
+  get: (name): Peer => ({
+    name,
+    description: '',
+    skills: [],
+    send: () => {
+      throw new Error('nothing is sent here');
+    },
+    async cancel({ owner }, taskId) {
+      canceled.push(`${owner} ${name} ${taskId}`);
+      await onCanceled();
+    },
+  }),
+};
 
 async function open(
   run: (run: Run) => Promise<RunEnd>,
@@ -303,6 +427,7 @@ async function open(
   journal = createJournal({
     store,
     agents,
+    peers,
     logger: silentLogger,
     concurrentRuns: 50,
     runSeconds: 60,

@@ -83,7 +83,7 @@ export function appendCases(get: () => StoreUnderTest): void {
     it('refuses an older epoch and writes nothing', async () => {
       const { store } = get();
       const task = await acceptOne(store);
-      const [claimed] = await store.claim('worker', [AGENT], 1);
+      const [claimed] = await store.claim('worker', [AGENT], () => 1);
       await expect(store.append(fenceOf(task), [delta('late')])).rejects.toMatchObject({ code: 'fenced' });
       await expect(
         store.append({ taskId: task.id, epoch: task.epoch + 2 }, [delta('early')]),

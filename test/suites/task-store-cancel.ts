@@ -32,7 +32,7 @@ export function cancelCases(get: () => StoreUnderTest): void {
         author: AGENT,
         body: { type: 'run-end', state: 'canceled', usage: NO_USAGE },
       });
-      expect(await store.claim('worker', [AGENT], 10)).toEqual([]);
+      expect(await store.claim('worker', [AGENT], () => 10)).toEqual([]);
     });
 
     it.each(['input-required', 'auth-required'] as const)('ends a task at once that is %s', async (state) => {

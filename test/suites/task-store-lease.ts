@@ -17,13 +17,13 @@ import {
 
 export function leaseCases(get: () => StoreUnderTest): void {
   const claimIds = async (worker: string, limit = 10) =>
-    (await get().store.claim(worker, [AGENT], limit)).map((task) => task.id);
+    (await get().store.claim(worker, [AGENT], () => limit)).map((task) => task.id);
 
   describe('claim', () => {
     it('takes tasks that nobody works on, oldest first, with a new epoch', async () => {
       const { store } = get();
       const tasks = [await acceptOne(store), await acceptOne(store, { scope: BOB }), await acceptOne(store)];
-      const claimed = await store.claim('worker', [AGENT], 2);
+      const claimed = await store.claim('worker', [AGENT], () => 2);
       expect(claimed.map((task) => task.id)).toEqual([tasks[0]!.id, tasks[1]!.id]);
       expect(claimed[0]).toEqual({ ...tasks[0], epoch: tasks[0]!.epoch + 1 });
       expect(await reload(store, tasks[0]!)).toEqual(claimed[0]);
@@ -41,10 +41,28 @@ export function leaseCases(get: () => StoreUnderTest): void {
     it('takes tasks of the named agents only', async () => {
       const { store } = get();
       const task = await acceptOne(store, { agent: 'librarian' });
-      expect(await store.claim('worker', [], 10)).toEqual([]);
-      expect(await store.claim('worker', ['operator', 'vault'], 10)).toEqual([]);
-      const claimed = await store.claim('worker', ['vault', 'librarian'], 10);
+      expect(await store.claim('worker', [], () => 10)).toEqual([]);
+      expect(await store.claim('worker', ['operator', 'vault'], () => 10)).toEqual([]);
+      const claimed = await store.claim('worker', ['vault', 'librarian'], () => 10);
       expect(claimed.map(({ id }) => id)).toEqual([task.id]);
+    });
+
+    it('has so many places at each level of delegation, so that parents do not keep their children out', async () => {
+      const { store } = get();
+      const chain = ['lango-orchestrator@node'];
+      const parents = [await acceptOne(store), await acceptOne(store)];
+      const children = [
+        await acceptOne(store, { grant: { chain, depth: 4 } }),
+        await acceptOne(store, { grant: { chain, depth: 4 } }),
+      ];
+      const asked: number[] = [];
+      const free = (level: number): number => {
+        asked.push(level);
+        return level === 0 ? 0 : 1;
+      };
+      expect((await store.claim('worker', [AGENT], free)).map(({ id }) => id)).toEqual([children[0]!.id]);
+      expect(asked).toEqual([0, 1]);
+      expect(await claimIds('worker')).toEqual([...parents, children[1]!].map(({ id }) => id));
     });
 
     it('leaves alone what is leased, waits for a person, or has ended', async () => {
@@ -66,7 +84,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
       await advance(LEASE_MS - 1);
       expect(await claimIds('other')).toEqual([]);
       await advance(1);
-      const [taken] = await store.claim('other', [AGENT], 1);
+      const [taken] = await store.claim('other', [AGENT], () => 1);
       expect(taken).toMatchObject({ id: task.id, state: 'working', epoch: task.epoch + 1 });
       await expect(store.append(fenceOf(task), [delta('zombie')])).rejects.toMatchObject({ code: 'fenced' });
       expect(await store.append(fenceOf(taken!), [delta('mine')])).toBe(3);

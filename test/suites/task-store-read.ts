@@ -171,7 +171,7 @@ export function readCases(get: () => StoreUnderTest): void {
       await expect(store.addInput(newInput(task))).rejects.toMatchObject(closed);
       await expect(store.append(fenceOf(task), [delta('x')])).rejects.toMatchObject(closed);
       await expect(store.requestCancel(ALICE, task.id)).rejects.toMatchObject(closed);
-      await expect(store.claim('worker', [AGENT], 1)).rejects.toMatchObject(closed);
+      await expect(store.claim('worker', [AGENT], () => 1)).rejects.toMatchObject(closed);
       await expect(store.renew('worker', [task.id])).rejects.toMatchObject(closed);
       await expect(store.release('worker')).rejects.toMatchObject(closed);
       await expect(store.get(ALICE, task.id)).rejects.toMatchObject(closed);

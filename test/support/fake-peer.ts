@@ -15,6 +15,7 @@ export function fakePeer(
       requests.push(request);
       yield* events;
     },
+    cancel: async () => {},
   };
   return { list: () => [peer], get: (asked) => (asked === name ? peer : undefined) };
 }

@@ -48,7 +48,11 @@ export class MemoryPeers implements PeerDirectory {
     const { name } = agent.profile;
     const known = this.#peers.get(name);
     if (known) return known;
-    const peer: Peer = { ...agent.profile, send: (request, signal) => this.#send(agent, request, signal) };
+    const peer: Peer = {
+      ...agent.profile,
+      send: (request, signal) => this.#send(agent, request, signal),
+      cancel: async (_, taskId) => this.#tasks.get(taskId)?.run.abort(),
+    };
     this.#peers.set(name, peer);
     return peer;
   }

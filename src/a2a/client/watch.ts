@@ -4,6 +4,7 @@ import type { ErrorCode, LangoError } from '../../core/errors.js';
 import { errorText, isLangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { fromWireError } from '../translate/errors.js';
+import { CANCEL_MS, cancelTask } from './cancel.js';
 import type { Link } from './link.js';
 import { requestOptions, send } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
@@ -32,7 +33,6 @@ export interface Watch {
 }
 
 const MAX_DELAY_MS = 5_000;
-const CANCEL_MS = 2_000;
 /** Reasons to stop after which nobody comes back for the task. */
 const CANCELING: ReadonlySet<ErrorCode> = new Set(['canceled', 'timeout', 'limit-reached']);
 /** What goes wrong before a request has left this machine. */
@@ -173,18 +173,9 @@ class TaskWatch {
     return isLangoError(reason) && CANCELING.has(reason.code);
   }
 
-  /** Best effort, for two seconds at most. */
   async #cancel(): Promise<void> {
     const { link, scope } = this.#watch;
-    if (this.#reader.taskId === undefined) return;
-    const signal = AbortSignal.timeout(CANCEL_MS);
-    const over = new AbortController();
-    const options = requestOptions(link, { scope, signal });
-    await Promise.race([
-      link.transport.cancelTask({ tenant: '', id: this.#id, metadata: undefined }, options).catch(() => {}),
-      delay(CANCEL_MS, undefined, { signal: over.signal }).catch(() => {}),
-    ]);
-    over.abort();
+    if (this.#reader.taskId !== undefined) await cancelTask(link, scope, this.#reader.taskId);
   }
 
   readonly #onAbort = (): void => {

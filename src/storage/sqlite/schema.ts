@@ -43,8 +43,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX tasks_by_status ON tasks (tenant, owner, agent, status_at, id);
   CREATE INDEX tasks_by_state ON tasks (tenant, owner, agent, state, status_at, id);
   CREATE INDEX tasks_by_session ON tasks (session, status_at, id, state);
-  -- What claim looks through: unfinished and not waiting for a person.
-  CREATE INDEX tasks_live ON tasks (id, agent) WHERE state IN ('submitted', 'working');
+  -- What claim looks through: unfinished and not waiting for a person, by level of delegation.
+  CREATE INDEX tasks_live ON tasks (json_array_length(authority, '$.chain'), id, agent) WHERE state IN ('submitted', 'working');
 
   CREATE TABLE events (
     task TEXT NOT NULL,

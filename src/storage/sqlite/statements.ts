@@ -48,8 +48,9 @@ export interface Statements {
   >;
   readonly events: Database.Statement<[task: string, after: number, upTo: number], EventRow>;
   readonly sessionEvents: Database.Statement<[id: string, before: string, limit: number], EventRow>;
+  readonly level: Database.Statement<[above: number], number>;
   readonly claim: Database.Statement<
-    [worker: string, leaseUntil: number, now: number, agents: string, limit: number],
+    [worker: string, leaseUntil: number, now: number, level: number, agents: string, limit: number],
     TaskRow
   >;
   readonly renew: Database.Statement<[leaseUntil: number, id: string, worker: string]>;
@@ -58,6 +59,8 @@ export interface Statements {
 }
 
 const LIVE = "state IN ('submitted', 'working')";
+/** How many delegations stand above a task; the index of what claim looks through begins with it. */
+const LEVEL = "json_array_length(authority, '$.chain')";
 const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
 interface Advanced {
@@ -110,10 +113,12 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
   sessionEvents: `SELECT task, seq, at, author, body FROM events INDEXED BY events_by_session
       WHERE session = (SELECT session FROM tasks WHERE id = ?) AND task < ?
       ORDER BY task DESC, seq DESC LIMIT ?`,
+  /** The next level of delegation that has unfinished tasks. */
+  level: `SELECT ${LEVEL} FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND ${LEVEL} > ? ORDER BY ${LEVEL} LIMIT 1`,
   claim: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
       WHERE id IN (
         SELECT id FROM tasks INDEXED BY tasks_live
-        WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ?) AND agent IN (SELECT value FROM json_each(?))
+        WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ?) AND ${LEVEL} = ? AND agent IN (SELECT value FROM json_each(?))
         ORDER BY id LIMIT ?
       )
       RETURNING *`,
@@ -126,7 +131,7 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
 };
 
 /** Those that give one column, and that column alone. */
-const PLUCKED: readonly string[] = ['session', 'insertSession'];
+const PLUCKED: readonly string[] = ['session', 'insertSession', 'level'];
 
 /** Every statement of the hot paths, prepared once. */
 export function prepareStatements(database: Database.Database): Statements {

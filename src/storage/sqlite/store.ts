@@ -14,7 +14,7 @@ import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
 import { taskLister } from './task-list.js';
 import type { WriteContext } from './task-writes.js';
-import { acceptTask, addInput, appendEvents, cancelTask } from './task-writes.js';
+import { acceptTask, addInput, appendEvents, cancelTask, claimTasks } from './task-writes.js';
 
 export interface SqliteStoreOptions {
   /** A path in an existing folder, or ":memory:" for a store that is gone after `close`. */
@@ -78,11 +78,12 @@ class SqliteStore implements TaskStore {
     return this.#write((context) => cancelTask(context, scope, taskId));
   }
 
-  async claim(worker: string, agents: readonly string[], limit: number): Promise<readonly TaskRecord[]> {
-    return this.#write(({ statements, now }) => {
-      const rows = statements.claim.all(worker, now + LEASE_MS, now, JSON.stringify(agents), limit);
-      return rows.map(toTaskRecord).sort((a, b) => (a.id < b.id ? -1 : 1));
-    });
+  async claim(
+    worker: string,
+    agents: readonly string[],
+    free: (level: number) => number,
+  ): Promise<readonly TaskRecord[]> {
+    return this.#write((context) => claimTasks(context, { worker, agents, free }));
   }
 
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]> {

@@ -109,6 +109,24 @@ export function cancelTask(context: WriteContext, scope: Scope, taskId: string):
   return saveWithEvent(context, row, { author: CALLER_AUTHOR, body: { type: 'cancel-request' } });
 }
 
+interface Claim {
+  readonly worker: string;
+  readonly agents: readonly string[];
+  readonly free: (level: number) => number;
+}
+
+/** Oldest first, level by level. */
+export function claimTasks({ statements, now }: WriteContext, claim: Claim): readonly TaskRecord[] {
+  const { worker, agents, free } = claim;
+  const names = JSON.stringify(agents);
+  const claimed: TaskRecord[] = [];
+  for (let level = statements.level.get(-1); level !== undefined; level = statements.level.get(level)) {
+    const rows = statements.claim.all(worker, now + LEASE_MS, now, level, names, free(level));
+    claimed.push(...rows.map(toTaskRecord).sort((a, b) => (a.id < b.id ? -1 : 1)));
+  }
+  return claimed;
+}
+
 /** The epoch rises, so that a worker whose lease ran out learns of it. */
 function endCanceled(context: WriteContext, task: TaskRow): TaskRecord {
   const row: TaskRow = {

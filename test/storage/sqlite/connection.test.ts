@@ -84,7 +84,7 @@ describe('opening again', () => {
     await first.close();
     const second = open();
     await expect(second.append(fenceOf(task), [RUN_START])).rejects.toMatchObject({ code: 'fenced' });
-    expect(await second.claim('after', [AGENT], 10)).toMatchObject([{ id: task.id }]);
+    expect(await second.claim('after', [AGENT], () => 10)).toMatchObject([{ id: task.id }]);
   });
 
   it('takes an empty file for a new database', () => {

@@ -49,7 +49,7 @@ describe('a process that is killed at any moment', () => {
 
       const store = openSqliteStore({ file, synchronous: 'normal', logger: silentLogger });
       for (const [taskId, head] of heads) await expectWhole(store, taskId, head);
-      const claimed = new Set((await store.claim('next', [AGENT], 100_000)).map((task) => task.id));
+      const claimed = new Set((await store.claim('next', [AGENT], () => 100_000)).map((task) => task.id));
       for (const taskId of lastRound.keys()) {
         const task = await store.get(ALICE, taskId);
         expect(claimed.has(taskId)).toBe(task?.state !== 'completed');
