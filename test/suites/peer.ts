@@ -152,6 +152,18 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.calls.map(({ taskId: id }) => id)).toEqual([taskId, taskId]);
     });
 
+    it('tells how a task ended that somebody else answered before', async () => {
+      const { peer, executor } = await start();
+      const request = ask('ask');
+      const first = await collect(peer.send(request, never));
+      const { taskId } = first.all.find((event) => event.type === 'task')!;
+      const answer = { contextId: request.contextId, taskId, isAnswer: true };
+      await collect(peer.send(ask('red', answer), never));
+      const late = await collect(peer.send(ask('blue', answer), never));
+      expect(late.end).toMatchObject({ state: 'completed', text: 'painted red' });
+      expect(executor.calls).toHaveLength(2);
+    });
+
     it('gives the questions of a peer that asks in our way', async () => {
       const { peer } = await start();
       const { end } = await collect(peer.send(ask('approve'), never));

@@ -30,7 +30,8 @@ export function createPeer({ profile, link, retry, rename }: PeerFacts): Peer {
         rename,
       });
       const { scope } = request;
-      const what = isWatch ? {} : { request: toWireRequest(request) };
+      const mayBeLate = request.isAnswer ?? false;
+      const what = isWatch ? {} : { request: toWireRequest(request), mayBeLate };
       for await (const event of watchTask({ link, reader, scope, signal, retry, ...what })) {
         if (event.type !== 'status') yield event;
       }

@@ -26,6 +26,8 @@ export interface Watch {
   readonly scope: Scope | undefined;
   /** What to send first; without it the task that `reader` names is looked at and followed. */
   readonly request?: SendMessageRequest;
+  /** With an answer for `request`: that somebody else answered before is no failure. */
+  readonly mayBeLate?: boolean;
   /** Without `request`: the `seq` to go on after, instead of a look at the task as it stands. */
   readonly after?: number;
   readonly signal: AbortSignal;
@@ -35,6 +37,8 @@ export interface Watch {
 const MAX_DELAY_MS = 5_000;
 /** Reasons to stop after which nobody comes back for the task. */
 const CANCELING: ReadonlySet<ErrorCode> = new Set(['canceled', 'timeout', 'limit-reached']);
+/** How an ended task refuses a message; over the wire it is no more than "unsupported". */
+const TAKES_NO_MORE: ReadonlySet<ErrorCode> = new Set(['already-ended', 'not-supported']);
 /** What goes wrong before a request has left this machine. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -150,6 +154,11 @@ class TaskWatch {
   /** The end, when there is no use in trying again; else undefined, after a pause. */
   async #afterFailure(error: LangoError): Promise<EndEvent | undefined> {
     const { retry, link } = this.#watch;
+    if (this.#isLateAnswer(error)) {
+      this.#request = undefined;
+      this.#needsSnapshot = true;
+      return undefined;
+    }
     this.#failures += 1;
     const isSafe = !this.#request || link.replays || error.code === 'too-many' || wasNeverSent(error);
     if (isPassing(error) && isSafe && this.#failures <= retry.attempts) {
@@ -160,6 +169,11 @@ class TaskWatch {
     // It may still run and nobody listens any more.
     if (error.code === 'too-large' || error.code === 'invalid-agent-response') await this.#cancel();
     return this.#reader.giveUp(error.code === 'limit-reached' ? 'rejected' : 'failed', error.message);
+  }
+
+  /** The task took no answer any more: somebody else gave one, and what came of it is to be seen on the task. */
+  #isLateAnswer({ code }: LangoError): boolean {
+    return this.#watch.mayBeLate === true && this.#request !== undefined && TAKES_NO_MORE.has(code);
   }
 
   async #abandon(): Promise<EndEvent> {
