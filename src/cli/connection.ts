@@ -65,7 +65,7 @@ export function open(url: URL, token: string | undefined): Connection {
 }
 
 /** Where a server with this configuration answers on this machine. Throws when its port is not fixed. */
-export function configuredOrigin({ server }: Config): string {
+function configuredOrigin({ server }: Config): string {
   if (server.port === 0) {
     throw usageError(
       'The configuration names no fixed port (server.port is 0).',
