@@ -24,7 +24,9 @@ describe('the shipped agent cards', () => {
     const cards = await loadCardFiles(SHIPPED);
     const skilled = [...cards.values()].flatMap(({ name, skills }) => (skills.length > 0 ? [name] : []));
     expect(skilled.sort()).toEqual([...ROOTS, 'planner'].sort());
-    expect(cards.get('planner')?.skills[0]?.examples).toEqual(['plan {goal}', 'make a plan for {goal}']);
+    expect(cards.get('planner')?.skills[0]?.examples).toEqual(
+      expect.arrayContaining(['plan {goal}', 'make a plan for {goal}']),
+    );
   });
 
   it('hold nothing that is not for the public: no tool name, no path, no prompt', () => {
