@@ -104,12 +104,15 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   await prepareFolders(config);
   const token =
     config.auth.mode === 'none' ? undefined : (secrets.token ?? (await loadOrCreateToken(config.home)));
+  // Looking for a sandbox runs real commands: the rest of the start does not wait for it.
+  const opening = openTools(config, logger, onStop);
+  opening.catch(() => undefined);
   const store = openStore(config, logger);
   onStop(() => store.close());
   const nodeId = store.nodeId();
 
   const model = options.model ?? createModel(config, secrets, logger);
-  const tools = [...(await openTools(config, logger, onStop)), ...(options.tools ?? [])];
+  const tools = [...(await opening), ...(options.tools ?? [])];
   const limits = agentLimits(config.agent);
   // It is made of agents that are made here: it is asked only once a task runs.
   const directory: PeerDirectory = { list: () => peers.list(), get: (name) => peers.get(name) };

@@ -13,6 +13,7 @@ import { EXIT } from './exit.js';
 import { onInterrupt } from './interrupt.js';
 import { createPaint } from './render.js';
 import { jsonLine, shellWord } from './safe-text.js';
+import { releaseStartMemory } from './start-memory.js';
 
 export interface ServeFlags {
   readonly host?: string;
@@ -51,6 +52,7 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   if (flags.json) terminal.print(jsonLine(facts(address, config)));
   else for (const line of greeting(address, place, terminal.color)) terminal.print(line);
 
+  setImmediate(releaseStartMemory);
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
   logger.info('stopping');
   await app.stop();
