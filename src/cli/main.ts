@@ -1,11 +1,8 @@
 #!/usr/bin/env node
-import nodeModule from 'node:module';
 import { OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-version.js';
 
 // Nothing else may be loaded before the version is known: native parts crash on a Node that is too old.
 if (isSupportedNode(process.versions.node)) {
-  // What was compiled once is kept for the next start.
-  nodeModule.enableCompileCache();
   const { run } = await import('./run.js');
   process.exit(await run(process.argv.slice(2)));
 }
