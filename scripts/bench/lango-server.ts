@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Agent, ModelProvider, Run, ServerOptions } from 'lango';
+import { createServer, textOf } from 'lango';
+import { attend } from './child.js';
+import { ANSWER, eachChunk, parseWork } from './work.js';
+
+const ARTIFACT = 'answer';
+
+const worker: Agent = {
+  profile: { name: 'bench', description: 'Does what the bench asks.', skills: [] },
+  async run(run) {
+    const work = parseWork(textOf(run.inputs[0]!.message.parts));
+    if (work.kind === 'echo') run.emit(delta(ANSWER, 0));
+    await eachChunk(work, (text, index) => deliver(run, work.kind, delta(text, index)));
+    return { state: 'completed' };
+  },
+};
+
+function delta(text: string, index: number): Parameters<Run['emit']>[0] {
+  return { type: 'text-delta', artifactId: ARTIFACT, text, replace: index === 0 };
+}
+
+function deliver(run: Run, kind: string, body: Parameters<Run['emit']>[0]): Promise<void> | void {
+  return kind === 'append' ? run.append(body) : run.emit(body);
+}
+
+/** Answers at once, so that a turn costs what the server makes of it. */
+const instantModel: ModelProvider = {
+  id: 'instant',
+  async *stream() {
+    const usage = { input: 1, output: 1, cached: 0 };
+    yield { type: 'text', text: ANSWER };
+    yield { type: 'end', answer: { content: [{ type: 'text', text: ANSWER }], stopReason: 'end', usage } };
+  },
+};
+
+/** The default configuration, with one agent more. */
+export function serve(): Promise<void> {
+  return start({ settings: { server: { port: 0 } }, agents: [worker] });
+}
+
+/** One agent and a model that costs nothing: what is left of a turn is ours. */
+export function serveFlat(): Promise<void> {
+  return start({ settings: { server: { port: 0 }, agent: { multiAgent: false } }, model: instantModel });
+}
+
+async function start(options: ServerOptions): Promise<void> {
+  const home = await mkdtemp(path.join(tmpdir(), 'lango-bench-'));
+  const server = createServer({ home, ...options });
+  const { port } = await server.start();
+  attend(port, async () => {
+    await server.stop();
+    await rm(home, { recursive: true, force: true });
+  });
+}

@@ -1,0 +1,32 @@
+/**
+ * `npm run bench`: our server and one on the stock SDK do the same work in turns, each in its own process.
+ * `serve KIND` is how those processes are started; they load nothing else of this folder.
+ */
+const [command, kind] = process.argv.slice(2);
+if (command === 'serve') await serve(kind);
+else await bench(process.argv.slice(2));
+
+async function bench(args: readonly string[]): Promise<void> {
+  const { run } = await import('./run.js');
+  try {
+    await run(args);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+}
+
+async function serve(name: string | undefined): Promise<void> {
+  switch (name) {
+    case 'lango':
+      return (await import('./lango-server.js')).serve();
+    case 'lango-flat':
+      return (await import('./lango-server.js')).serveFlat();
+    case 'stock':
+      return (await import('./stock-server.js')).serve();
+    case 'bare':
+      return (await import('./bare-server.js')).serve();
+    default:
+      throw new Error(`there is no server ${name}`);
+  }
+}

@@ -1,0 +1,35 @@
+import { parseArgs } from 'node:util';
+
+export interface Options {
+  readonly quick: boolean;
+  readonly json: boolean;
+  /** How often each server has its turn; undefined for what the mode says. */
+  readonly rounds: number | undefined;
+  /** Names of scenarios, in the order they run. */
+  readonly only: readonly string[];
+}
+
+/** Throws a `TypeError` that says what is wrong. */
+export function parseOptions(args: readonly string[], scenarios: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      only: { type: 'string' },
+    },
+  });
+  const only = values.only?.split(',') ?? scenarios;
+  const unknown = only.find((name) => !scenarios.includes(name));
+  if (unknown !== undefined) {
+    throw new TypeError(`there is no scenario ${unknown}: there are ${scenarios.join(', ')}`);
+  }
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+  if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1 && rounds <= MAX_ROUNDS)) {
+    throw new TypeError(`--rounds must be a whole number from 1 to ${MAX_ROUNDS}`);
+  }
+  return { quick: values.quick, json: values.json, rounds, only };
+}
+
+const MAX_ROUNDS = 100;

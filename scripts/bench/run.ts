@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import path from 'node:path';
+import { conversation } from './conversation.js';
+import type { Figure } from './figures.js';
+import { coldStart, memory } from './life.js';
+import { parseOptions } from './options.js';
+import type { Scenario } from './scenario.js';
+import { FULL, QUICK, runScenario } from './scenario.js';
+import { send } from './send.js';
+import { crowd, streams } from './streams.js';
+import type { Outcome } from './table.js';
+import { renderTable } from './table.js';
+
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  send,
+  streams,
+  crowd,
+  conversation,
+  start: coldStart,
+  memory,
+};
+
+/** Runs what the arguments ask for and prints it. A target that is missed is shown, not an error. */
+export async function run(args: readonly string[]): Promise<void> {
+  const { quick, json, rounds, only } = parseOptions(args, Object.keys(SCENARIOS));
+  const mode = quick ? QUICK : FULL;
+  const sizes = { ...mode, ...(rounds === undefined ? {} : { rounds }) };
+  const home = await mkdtemp(path.join(tmpdir(), 'lango-bench-home-'));
+  const figures: Figure[] = [];
+  try {
+    for (const name of only) {
+      process.stderr.write(`${name} …\n`);
+      figures.push(...(await runScenario(SCENARIOS[name]!, { sizes, home })));
+    }
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+  const machine = { cpus: cpus().length, load: loadavg()[0]!, node: process.version };
+  const outcome: Outcome = { mode: quick ? 'quick' : 'full', rounds: sizes.rounds, machine, figures };
+  console.log(json ? JSON.stringify(outcome, null, 2) : renderTable(outcome));
+}

@@ -1,0 +1,88 @@
+import type { Figure, Samples } from './figures.js';
+import type { Kind, Target } from './target.js';
+import { startTarget } from './target.js';
+
+/** How much is measured. */
+export interface Sizes {
+  /** How often each server has its turn; the median counts. */
+  readonly rounds: number;
+  /** Requests sent before anything is measured, until the code of the servers is compiled. */
+  readonly warmUp: number;
+  /** Requests of one turn at 32 connections. */
+  readonly requests: number;
+  /** Chunks of one turn, in streams of whatever length. */
+  readonly chunks: number;
+  /** The longest stream the stock server is asked for: its cost grows with the square of the length. */
+  readonly longestStockStream: number;
+  /** Messages of a conversation that are measured in one turn. */
+  readonly messages: number;
+  /** Requests that memory has to stay flat over. */
+  readonly lastingRequests: number;
+}
+
+export const FULL: Sizes = {
+  rounds: 7,
+  warmUp: 12_000,
+  requests: 2_000,
+  chunks: 20_000,
+  longestStockStream: 1_000,
+  messages: 60,
+  lastingRequests: 10_000,
+};
+
+export const QUICK: Sizes = {
+  rounds: 3,
+  warmUp: 1_500,
+  requests: 300,
+  chunks: 5_000,
+  longestStockStream: 200,
+  messages: 15,
+  lastingRequests: 500,
+};
+
+/** What a scenario works with. */
+interface Bench {
+  readonly sizes: Sizes;
+  /** Starts a server; it is stopped when the scenario is over, if it still runs. */
+  readonly start: (kind: Kind) => Promise<Target>;
+}
+
+export type Scenario = (bench: Bench) => Promise<readonly Figure[]>;
+
+/** Runs a scenario and stops what it started, also when it fails. `home` is the data folder of `lango serve`. */
+export async function runScenario(
+  scenario: Scenario,
+  { sizes, home }: { readonly sizes: Sizes; readonly home: string },
+): Promise<readonly Figure[]> {
+  const targets: Target[] = [];
+  const start = async (kind: Kind): Promise<Target> => {
+    const target = await startTarget(kind, home);
+    targets.push(target);
+    return target;
+  };
+  try {
+    return await scenario({ sizes, start });
+  } finally {
+    await Promise.all(targets.map((target) => target.stop()));
+  }
+}
+
+/** A B C, A B C …: each side once a round. */
+export async function inTurns<Report>(
+  rounds: number,
+  sides: Readonly<Record<string, () => Promise<Report>>>,
+): Promise<ReadonlyMap<string, readonly Report[]>> {
+  const reports = new Map(Object.keys(sides).map((name) => [name, [] as Report[]]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [name, measure] of Object.entries(sides)) reports.get(name)!.push(await measure());
+  }
+  return reports;
+}
+
+/** One number of each report. */
+export function samplesOf<Report>(
+  reports: ReadonlyMap<string, readonly Report[]>,
+  read: (report: Report) => number,
+): Samples {
+  return Object.fromEntries([...reports].map(([name, list]) => [name, list.map(read)]));
+}

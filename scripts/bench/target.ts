@@ -1,0 +1,90 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { CpuAnswer } from './child.js';
+import { Connection } from './connection.js';
+
+/** Ours with one agent more, ours in single-agent mode, ours as `lango serve` starts it, the SDK's, node:http alone. */
+export type Kind = 'lango' | 'lango-flat' | 'lango-serve' | 'stock' | 'bare';
+
+export const TOKEN = 'bench-token';
+const START_MS = 60_000;
+const STOP_MS = 10_000;
+const READY = /^ready http:\/\/[^:]+:(\d+)/;
+
+/** A server in its own process. */
+export class Target {
+  readonly kind: Kind;
+  readonly port: number;
+  readonly #child: ChildProcess;
+
+  constructor(kind: Kind, child: ChildProcess, port: number) {
+    this.kind = kind;
+    this.#child = child;
+    this.port = port;
+  }
+
+  connect(): Promise<Connection> {
+    return Connection.open(this.port);
+  }
+
+  /** CPU time of the process so far, user and system, in microseconds. Not of `lango-serve`, which has no line to us. */
+  async cpu(): Promise<number> {
+    this.#child.send('cpu');
+    const [answer] = (await once(this.#child, 'message')) as [CpuAnswer];
+    return answer.cpu;
+  }
+
+  /** Resident memory in MB (10^6 bytes). Rejects where the system has no /proc. */
+  async residentMb(): Promise<number> {
+    const status = await readFile(`/proc/${this.#child.pid}/status`, 'utf8');
+    const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(status) ?? [];
+    return (Number(kib) * 1024) / 1e6;
+  }
+
+  /** Resolves once the process is gone, one way or the other. */
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MS);
+    await gone;
+    clearTimeout(timer);
+  }
+}
+
+/** Starts a server and resolves once it says that it serves. `home` is the data folder of `lango-serve`. */
+export async function startTarget(kind: Kind, home: string): Promise<Target> {
+  const child = spawn(process.execPath, argumentsFor(kind), {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: { ...process.env, LANGO_HOME: home, LANGO_TOKEN: TOKEN, LANGO_LOG_LEVEL: 'error' },
+  });
+  try {
+    return new Target(kind, child, await readyPort(child));
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw new Error(`the server ${kind} did not start`, { cause: error });
+  }
+}
+
+function argumentsFor(kind: Kind): readonly string[] {
+  if (kind !== 'lango-serve') return [fileURLToPath(new URL('./main.js', import.meta.url)), 'serve', kind];
+  return [fileURLToPath(new URL('../../src/cli/main.js', import.meta.url)), 'serve', '--port', '0'];
+}
+
+async function readyPort(child: ChildProcess): Promise<number> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
+  try {
+    for await (const line of createInterface({ input: child.stdout! })) {
+      const port = READY.exec(line)?.[1];
+      if (port !== undefined) return Number(port);
+    }
+    throw new Error('it ended, or was stopped after its time, without saying that it is ready');
+  } finally {
+    clearTimeout(timer);
+    child.stdout!.resume();
+  }
+}

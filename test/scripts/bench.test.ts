@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { figureOf, quantile, versus } from '../../scripts/bench/figures.js';
+import { parseOptions } from '../../scripts/bench/options.js';
+import type { Outcome } from '../../scripts/bench/table.js';
+import { renderTable } from '../../scripts/bench/table.js';
+
+const run = promisify(execFile);
+
+describe('npm run bench', () => {
+  it('measures all three servers with checked answers, and says what counts of it', async () => {
+    const args = ['dist/scripts/bench/main.js', '--quick', '--rounds', '1', '--only', 'send', '--json'];
+    const { stdout } = await run(process.execPath, args, { timeout: 60_000 });
+    const { mode, rounds, figures } = JSON.parse(stdout) as Outcome;
+    expect({ mode, rounds }).toEqual({ mode: 'quick', rounds: 1 });
+    expect(figures.map(({ id }) => id)).toEqual(['send.rate', 'send.p50', 'send.p99', 'send.cpu']);
+    for (const { values } of figures) {
+      expect(Object.keys(values)).toEqual(['lango', 'stock', 'bare']);
+      for (const value of Object.values(values)) expect(value).toBeGreaterThan(0);
+    }
+    expect(figures[0]!.result).toMatchObject({
+      of: 'lango / stock',
+      target: { is: 'at least', value: 2.5 },
+    });
+  }, 60_000);
+
+  it('refuses a scenario that does not exist, and says which there are', () => {
+    expect(() => parseOptions(['--only', 'sned'], ['send', 'memory'])).toThrow(
+      'there is no scenario sned: there are send, memory',
+    );
+    expect(() => parseOptions(['--rounds', '0'], ['send'])).toThrow('--rounds');
+    expect(parseOptions([], ['send', 'memory'])).toEqual({
+      quick: false,
+      json: false,
+      rounds: undefined,
+      only: ['send', 'memory'],
+    });
+  });
+});
+
+describe('a figure of the bench', () => {
+  const samples = { lango: [10, 90, 30], stock: [20, 30, 60] };
+
+  it('is the median over the rounds, and its ratio the median of the ratios of each round', () => {
+    const figure = figureOf({
+      id: 'x',
+      title: 'X',
+      unit: 'ms',
+      samples,
+      result: versus(samples, 'lango', 'stock'),
+    });
+    expect(figure.values).toEqual({ lango: 30, stock: 30 });
+    expect(figure.result).toEqual({ of: 'lango / stock', value: 0.5 });
+  });
+
+  it.each([
+    [{ atLeast: 0.5 }, true],
+    [{ atLeast: 0.51 }, false],
+    [{ atMost: 0.5 }, true],
+    [{ atMost: 0.49 }, false],
+  ])('is held against its target: %j', (target, met) => {
+    const result = { ...versus(samples, 'lango', 'stock'), ...target };
+    expect(figureOf({ id: 'x', title: 'X', unit: 'ms', samples, result }).result?.target?.met).toBe(met);
+  });
+
+  it('has quantiles between the two nearest values', () => {
+    expect([0, 0.5, 0.75, 1].map((share) => quantile([4, 1, 3, 2], share))).toEqual([1, 2.5, 3.25, 4]);
+    expect(() => quantile([], 0.5)).toThrow(RangeError);
+  });
+
+  it('is shown in the column of its server, with what was missed', () => {
+    const figure = figureOf({
+      id: 'x',
+      title: 'start',
+      unit: 'ms',
+      samples: { 'lango-serve': [1_234.5], stock: [0.512] },
+      result: { of: 'lango', rounds: [2], atMost: 1.5 },
+    });
+    const machine = { cpus: 2, load: 0.5, node: 'v24' };
+    const [, , row] = renderTable({ mode: 'quick', rounds: 1, machine, figures: [figure] }).split('\n');
+    const cells = row!.split('|').map((cell) => cell.trim());
+    expect(cells).toEqual(['', 'start', '1,235', '0.512', '', 'ms', 'lango 2', 'at most 1.5', 'MISSED', '']);
+  });
+});
