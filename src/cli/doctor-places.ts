@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
-import { access, open, stat } from 'node:fs/promises';
+import { access, mkdtemp, open, rmdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { errorText } from '../core/errors.js';
 import type { Finding } from './finding.js';
@@ -20,13 +20,13 @@ export interface DatabaseMarks {
   readonly schema: number;
 }
 
-/** Whether the folder is there and can be written, or can be made. */
+/** Whether the folder is there and can be written, or can be made. Tried, for permissions do not tell all. */
 export async function checkFolder(check: string, folder: string): Promise<Finding> {
   const existing = await nearestExisting(folder);
   if (!(await stat(existing)).isDirectory())
     return fail(check, `${existing} is not a folder.`, FOLDER_ADVICE);
   try {
-    await access(existing, constants.W_OK | constants.X_OK);
+    await rmdir(await mkdtemp(join(existing, '.lango-doctor-')));
   } catch {
     return fail(check, `${existing} cannot be written by this user.`, FOLDER_ADVICE);
   }

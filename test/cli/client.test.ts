@@ -60,6 +60,16 @@ describe('lango send', () => {
     expect(stdout).not.toMatch(/\u001b/);
   });
 
+  it('colors a pipe only when told to', async () => {
+    const colored = async (env: Readonly<Record<string, string>>): Promise<boolean> => {
+      const { stdout } = await lango(['send', '--stream', 'hello'], { env: { ...server.env, ...env } });
+      return stdout.includes('\u001b[');
+    };
+    expect(await colored({})).toBe(false);
+    expect(await colored({ FORCE_COLOR: '1' })).toBe(true);
+    expect(await colored({ FORCE_COLOR: '1', NO_COLOR: '1' })).toBe(false);
+  });
+
   it('prints one JSON object with --json, and a line for each event with --stream', async () => {
     const one = await run('send', '--json', 'hello');
     expect(JSON.parse(one.stdout)).toMatchObject({

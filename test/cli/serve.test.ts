@@ -74,23 +74,31 @@ describe('lango serve', () => {
     await home.remove();
   });
 
-  it('goes on when nobody reads its output any more', async () => {
+  it('serves also when nobody reads its output', async () => {
+    const { port, close } = await takePort();
+    await close();
     const home = await makeHome();
-    const server = await startServer(home);
-    server.child.stdout!.destroy();
-    const { code } = await lango(['send', 'hello'], { env: server.env });
-    await server.stop();
+    const child = spawn(process.execPath, [MAIN, 'serve', '--port', String(port)], {
+      env: cleanEnv(home.env),
+    });
+    const closed = new Promise((resolve) => child.once('close', resolve));
+    child.stdout.destroy();
+    child.stderr.resume();
+    const env = { ...home.env, LANGO_URL: `http://127.0.0.1:${port}` };
+    let code = null;
+    while (child.exitCode === null && code !== 0) ({ code } = await lango(['agents'], { env }));
+    const again = await lango(['send', 'hello'], { env });
+    child.kill('SIGTERM');
+    await closed;
     await home.remove();
-    expect(code).toBe(0);
+    expect(again.code).toBe(0);
   });
 
   it('says that the port is in use', async () => {
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as AddressInfo;
+    const { port, close } = await takePort();
     const home = await makeHome();
     const result = await lango(['serve', '--port', String(port)], home);
-    other.close();
+    await close();
     await home.remove();
     expectOneSentence(result, `Port ${port} on 127.0.0.1 is already in use.`);
   });
@@ -106,10 +114,12 @@ describe('lango serve', () => {
   it('says that the data folder cannot be used', async () => {
     const home = await makeHome();
     // Not even root can make a folder there.
-    const result = await lango(['serve', '--home', '/proc/lango/data'], home);
+    const result = await lango(['serve', '--home', '/sys/lango/data'], home);
+    const check = await lango(['doctor', '--home', '/sys/lango/data'], home);
     await home.remove();
-    expectOneSentence(result, 'The folder /proc/lango/data cannot be made');
+    expectOneSentence(result, 'The folder /sys/lango/data cannot be made');
     expect(result.stderr).toContain('Set LANGO_HOME');
+    expect(check.stdout).toMatch(/^fail {2}data folder: \/sys cannot be written/m);
   });
 
   const itAsUser = process.getuid?.() === 0 ? it.skip : it;
@@ -144,6 +154,15 @@ describe('lango serve', () => {
     expect(result.stderr).toMatch(/\n +at /);
   });
 });
+
+async function takePort(): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
 
 function expectOneSentence({ code, stdout, stderr }: Result, text: string): void {
   expect(code).toBe(1);
