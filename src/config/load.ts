@@ -17,7 +17,7 @@ import { schemasAt } from './schema-walk.js';
 import type { Secrets } from './secrets.js';
 import { secretsOf } from './secrets.js';
 import type { Source, TextReading } from './source.js';
-import { objectSource, textSource } from './source.js';
+import { objectSource } from './source.js';
 import { retype, substitute } from './substitute.js';
 
 const HINT = 'Correct this, then check it with: lango config check';
@@ -79,6 +79,8 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
     const text = await readFile(file, 'utf8');
     const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
     const readText = (value: string, path: Path) => readScalar(value, path, variables);
+    // Most servers have no file, and then need no parser.
+    const { textSource } = await import('./text-source.js');
     return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
   } catch (error) {
     const missing = hasCode(error, 'ENOENT');

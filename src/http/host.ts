@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
@@ -14,6 +13,9 @@ import { Exchange } from './exchange.js';
 import type { Authenticator } from './identity.js';
 import type { Health, PlainApp } from './plain-app.js';
 import { createPlainApp } from './plain-app.js';
+
+/** Not imported: that reads every export of the module, and one of them loads a whole WebSocket client (some 5 MB). */
+const { createServer } = process.getBuiltinModule('node:http');
 
 interface HostLimits extends BodyLimits {
   readonly headerBytes: number;

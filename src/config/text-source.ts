@@ -1,0 +1,98 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
+import type { Path, Problem } from './problem.js';
+import { keyOf } from './problem.js';
+import type { Source, SourceOptions } from './source.js';
+
+/** Never throws: what is wrong stands in `problems`. Quotes nothing of the text, which may hold secrets. */
+export function textSource(text: string, options: SourceOptions): Source {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    schema: options.syntax === 'json' ? 'json' : 'core',
+    logLevel: 'silent',
+  });
+  const at = (offset: number): string => {
+    const { line, col } = lines.linePos(offset);
+    return `${options.file}:${line}:${col}`;
+  };
+  const locate = (path: Path): string => at(offsetOf(valueNode(document, path)));
+  const locateKey = (path: Path): string =>
+    at(offsetOf(keyNode(document, path) ?? valueNode(document, path)));
+  const broken = [...document.errors, ...document.warnings];
+  if (broken.length > 0) {
+    const problems = broken.map((error) => ({
+      at: at(error.pos[0]),
+      key: '',
+      text: withoutQuote(error.message),
+    }));
+    return { values: undefined, problems, locate, locateKey };
+  }
+  const problems: Problem[] = [];
+  const report = (node: unknown, path: Path, problem: string): void => {
+    problems.push({ at: at(offsetOf(node)), key: keyOf(path), text: problem });
+  };
+  const values = toValue(document.contents, [], { options, report });
+  return { values, problems, locate, locateKey };
+}
+
+interface Reading {
+  readonly options: SourceOptions;
+  report(node: unknown, path: Path, problem: string): void;
+}
+
+/** A key with nothing behind it counts as left out, so that a group can be commented out line by line. */
+function toValue(node: unknown, path: Path, reading: Reading): unknown {
+  if (isMap(node)) return toObject(node, path, reading);
+  if (isSeq(node)) {
+    return node.items.map((item, index) => toValue(item, [...path, index], reading));
+  }
+  if (isAlias(node)) {
+    reading.report(node, path, 'uses an alias (*name); write the value out');
+    return undefined;
+  }
+  if (!isScalar(node) || node.value === null) return undefined;
+  if (typeof node.value !== 'string' || reading.options.readText === undefined) return node.value;
+  const result = reading.options.readText(node.value, path);
+  if ('value' in result) return result.value;
+  reading.report(node, path, result.problem);
+  return undefined;
+}
+
+function toObject(map: YAMLMap, path: Path, reading: Reading): unknown {
+  const members = map.items.map(({ key, value }): [string, unknown] => {
+    const name = isScalar(key) ? String(key.value) : '?';
+    return [name, toValue(value, [...path, name], reading)];
+  });
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+}
+
+function valueNode(document: Document, path: Path): unknown {
+  let node: unknown = document.contents;
+  for (const step of path) {
+    const child = isSeq(node) && typeof step === 'number' ? node.items[step] : pairOf(node, step)?.value;
+    if (child === undefined || child === null) return node;
+    node = child;
+  }
+  return node;
+}
+
+function keyNode(document: Document, path: Path): unknown {
+  const name = path.at(-1);
+  return name === undefined ? undefined : pairOf(valueNode(document, path.slice(0, -1)), name)?.key;
+}
+
+function pairOf(node: unknown, name: PropertyKey): Pair | undefined {
+  if (!isMap(node)) return undefined;
+  return node.items.find(({ key }) => isScalar(key) && String(key.value) === String(name));
+}
+
+/** Some messages of the parser end with the text they are about, which may be a secret. */
+function withoutQuote(message: string): string {
+  return message.split(': ')[0] ?? message;
+}
+
+function offsetOf(node: unknown): number {
+  return (node as ParsedNode | Node | null | undefined)?.range?.[0] ?? 0;
+}
