@@ -85,5 +85,6 @@ export type PeerEvent =
 /** The peers there are right now. Agents ask for the list at each turn, so peers may come and go. */
 export interface PeerDirectory {
   list(): readonly Peer[];
+  /** Also one that has left: what was begun with it may go on, or be called off. */
   get(name: string): Peer | undefined;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { HttpRoute } from '../core/http.js';
@@ -67,6 +68,8 @@ class NodeHost implements Host {
   readonly #server: Server;
   readonly #admit: (request: IncomingMessage) => Admission;
   readonly #closing = new AbortController();
+  /** Connections on which no request has come yet. Node does not count them among the idle ones. */
+  readonly #silent = new Set<Socket>();
   #plainApp: Promise<PlainApp> | undefined;
 
   constructor(options: HostOptions) {
@@ -84,7 +87,12 @@ class NodeHost implements Host {
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
     });
     this.#server.on('clientError', answerBrokenRequest);
+    this.#server.on('connection', (socket) => {
+      this.#silent.add(socket);
+      socket.once('close', () => this.#silent.delete(socket));
+    });
     this.#server.on('request', (request, response) => {
+      this.#silent.delete(request.socket);
       void this.#answer(request, response);
     });
   }
@@ -111,6 +119,7 @@ class NodeHost implements Host {
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#closing.abort(stopping());
+    for (const socket of this.#silent) socket.destroy();
     const late = new AbortController();
     await Promise.race([
       closed,

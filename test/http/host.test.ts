@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { LangoError } from '../../src/core/errors.js';
+import { answerBrokenRequest } from '../../src/http/broken-request.js';
 import type { HttpRoute } from '../../src/core/http.js';
 import { sendJson } from '../../src/http/errors.js';
 import type { Host, HostOptions } from '../../src/http/host.js';
@@ -211,6 +212,18 @@ describe('limits before parsing', () => {
     expect(await rawRequest(host.port, 'GET / HTTP/1.1\r\nHost: loc')).toMatch(/^HTTP\/1.1 408 /);
   });
 
+  it('keeps no connection to a client that never closes its own side', async () => {
+    const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    answerBrokenRequest(Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
+    await once(socket, 'close');
+    client.destroy();
+    server.close();
+  });
+
   it('ends a request whose body does not come', async () => {
     const host = await start([echo], { limits: { ...LIMITS, bodySeconds: 0.2 } });
     const answer = await rawRequest(
@@ -343,6 +356,17 @@ describe('start and stop', () => {
     expect(second).toMatch(/retry-after: 2/i);
     expect(second).toMatch(/connection: close/i);
     await expect(fetch(host.origin)).rejects.toThrow();
+  });
+
+  it('does not wait for connections on which nothing was asked', async () => {
+    const host = await start([], { limits: { ...LIMITS, headerSeconds: 600, drainSeconds: 600 } });
+    const silent = connect(host.port, '127.0.0.1');
+    const unfinished = connect(host.port, '127.0.0.1', () => unfinished.write('GET / HTTP/1.1\r\nHo'));
+    for (const client of [silent, unfinished]) client.on('error', () => {}).resume();
+    await Promise.all([once(silent, 'connect'), once(unfinished, 'connect')]);
+    // A request on another connection is answered once the server has taken these two.
+    await fetch(`${host.origin}/healthz`);
+    await expect(host.server.stop()).resolves.toBeUndefined();
   });
 
   it('cuts what does not end within the drain time', async () => {

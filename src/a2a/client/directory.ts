@@ -48,6 +48,8 @@ class Directory implements RefreshingDirectory {
   readonly #entries: readonly Entry[];
   readonly #options: LoadOptions;
   #peers: readonly Peer[] = [];
+  /** Those that left, by name: what was begun with them goes on when they are back. */
+  readonly #away = new Map<string, Peer>();
   #refreshing: Promise<void> | undefined;
 
   constructor(sources: readonly CardSource[], options: LoadOptions) {
@@ -60,7 +62,7 @@ class Directory implements RefreshingDirectory {
   }
 
   get(name: string): Peer | undefined {
-    return this.#peers.find((peer) => peer.name === name);
+    return this.#peers.find((peer) => peer.name === name) ?? this.#away.get(name);
   }
 
   refresh(): Promise<void> {
@@ -136,6 +138,7 @@ class Directory implements RefreshingDirectory {
   #skip(entry: Entry, reason: string): void {
     const change = entry.agent ? 'agent left' : 'agent skipped';
     this.#options.logger.warn(change, { agent: entry.agent?.peer.name ?? labelOf(entry.source), reason });
+    if (entry.agent) this.#away.set(entry.agent.peer.name, entry.agent.peer);
     entry.agent = undefined;
     entry.reason = reason;
   }
