@@ -178,6 +178,19 @@ describe('D. Delegation', () => {
   });
 });
 
+describe('D. A grant that cannot be read', () => {
+  it('D7 is no licence to go without: the message is refused and nothing is stored', async () => {
+    await withServer({ model: new ScriptedModel({}) }, async (server) => {
+      const grant = { 'urn:lango:a2a:chain:v1': { tools: 'all' } };
+      const message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'work' }], metadata: grant };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } });
+      const answer = await (await server.fetch('/', { method: 'POST', body })).json();
+      expect(answer).toMatchObject({ error: { code: -32602 } });
+      expect((await server.client.list({})).totalSize).toBe(0);
+    });
+  });
+});
+
 describe('A. Authors', () => {
   it.each([
     { multiAgent: true, root: 'lango-orchestrator', speaker: 'orchestrator' },

@@ -1,3 +1,4 @@
+import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { NO_USAGE } from '../../core/model.js';
@@ -58,21 +59,42 @@ export function chainMetadata(parentTaskId: string, grant: Grant): JsonObject {
   return { [EXTENSIONS.chain]: { parentTaskId, ...grant } };
 }
 
-/** What a sender says of its chain. It can only narrow what we allow anyway, so bad members are left out. */
+/**
+ * What a sender says of its chain. A limit that cannot be read is no licence to go without: throws `invalid-input`
+ * that names the member.
+ */
 export function chainIn(metadata: unknown): ChainMark {
-  const mark = extensionIn(metadata, EXTENSIONS.chain) ?? {};
-  const { parentTaskId, chain, depth, deadline, tokens, tools } = mark;
-  return {
-    parentTaskId: isId(parentTaskId) ? parentTaskId : undefined,
-    grant: {
-      ...(isTexts(chain) ? { chain } : {}),
-      ...(isWhole(depth) ? { depth } : {}),
-      ...(isWhole(deadline) ? { deadline } : {}),
-      ...(isWhole(tokens) ? { tokens } : {}),
-      ...(isTexts(tools) ? { tools } : {}),
-    },
+  const given = isJsonObject(metadata) ? metadata[EXTENSIONS.chain] : undefined;
+  if (given === undefined) return { parentTaskId: undefined, grant: {} };
+  const mark = isJsonObject(given) ? given : { '': given };
+  const broken = Object.entries(mark).filter(
+    ([name, value]) => CHAIN_MEMBERS[name]?.(value) === false || name === '',
+  );
+  if (broken.length > 0) {
+    throw new LangoError('invalid-input', 'the chain of delegations cannot be read', {
+      violations: broken.map(([name]) => ({
+        field: `message.metadata.${EXTENSIONS.chain}${name && `.${name}`}`,
+        description: 'has the wrong type',
+      })),
+    });
+  }
+  const { parentTaskId, chain, depth, deadline, tokens, tools } = mark as Partial<Grant> & {
+    readonly parentTaskId?: string;
   };
+  const grant = { chain, depth, deadline, tokens, tools };
+  const said = Object.entries(grant).filter(([, value]) => value !== undefined);
+  return { parentTaskId, grant: Object.fromEntries(said) };
 }
+
+/** How each member must look; others are ignored. */
+const CHAIN_MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  parentTaskId: isId,
+  chain: isTexts,
+  depth: isWhole,
+  deadline: isWhole,
+  tokens: isWhole,
+  tools: isTexts,
+};
 
 export function usageMetadata(usage: Usage): JsonObject {
   return { [EXTENSIONS.usage]: { ...usage } };

@@ -157,13 +157,31 @@ describe('an event as a stream shows it', () => {
 });
 
 describe('what a sender says of its chain', () => {
-  it('counts member by member; what is malformed is left out', () => {
-    const mark = { parentTaskId: 'p', chain: ['a@x'], depth: 2, deadline: 1.5, tokens: 'many', tools: [1] };
-    expect(chainIn({ [EXTENSIONS.chain]: mark })).toEqual({
+  it('is read as it stands', () => {
+    const mark = {
       parentTaskId: 'p',
-      grant: { chain: ['a@x'], depth: 2 },
-    });
+      chain: ['a@x'],
+      depth: 2,
+      deadline: 1,
+      tokens: 3,
+      tools: ['fs_read'],
+      more: 1,
+    };
+    const { parentTaskId, more: _more, ...grant } = mark;
+    expect(chainIn({ [EXTENSIONS.chain]: mark })).toEqual({ parentTaskId, grant });
     expect(chainIn(undefined)).toEqual({ parentTaskId: undefined, grant: {} });
-    expect(chainIn({ [EXTENSIONS.chain]: { parentTaskId: 'x'.repeat(300) } }).parentTaskId).toBeUndefined();
+  });
+
+  it.each([
+    { tools: 'all' },
+    { chain: [1] },
+    { depth: '9' },
+    { deadline: 1.5 },
+    { tokens: null },
+    { parentTaskId: 'x'.repeat(300) },
+    'everything',
+    5,
+  ])('is refused when it cannot be read: %j', (mark) => {
+    expect(() => chainIn({ [EXTENSIONS.chain]: mark })).toThrow('cannot be read');
   });
 });
