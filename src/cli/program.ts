@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
-import type { TaskState } from '../core/task.js';
+import { TASK_STATES } from '../core/task.js';
 import type { AgentsFlags } from './agents.js';
 import type { CardFlags } from './card.js';
 import type { ChatFlags } from './chat.js';
@@ -15,16 +15,6 @@ import type { WatchFlags } from './watch.js';
 /** Runs a command: loads what it needs, and only that. */
 export type Act = (command: (context: CommandContext) => Promise<number>) => Promise<void>;
 
-const STATES: readonly TaskState[] = [
-  'submitted',
-  'working',
-  'input-required',
-  'auth-required',
-  'completed',
-  'failed',
-  'canceled',
-  'rejected',
-];
 const MAX_PORT = 65_535;
 const MAX_PAGE = 100;
 const DEFAULT_PAGE = 20;
@@ -93,7 +83,7 @@ function addTaskCommands(tasks: Command, act: Act): void {
       .option('--json', 'JSON instead of words');
 
   withAgent(tasks.command('list').description('the newest tasks'))
-    .addOption(new Option('--state <state>', 'only those in this state').choices(STATES))
+    .addOption(new Option('--state <state>', 'only those in this state').choices(TASK_STATES))
     .option('--context <id>', 'only those of this conversation')
     .option('--limit <number>', 'how many', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
     .action((flags: ListFlags) => act(async (at) => (await import('./tasks.js')).listTasks(flags, at)));

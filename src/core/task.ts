@@ -4,15 +4,18 @@ import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js'
 import type { EffectClass } from './tool.js';
 
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
-export type TaskState =
-  | 'submitted'
-  | 'working'
-  | 'input-required'
-  | 'auth-required'
-  | 'completed'
-  | 'failed'
-  | 'canceled'
-  | 'rejected';
+export const TASK_STATES = [
+  'submitted',
+  'working',
+  'input-required',
+  'auth-required',
+  'completed',
+  'failed',
+  'canceled',
+  'rejected',
+] as const;
+
+export type TaskState = (typeof TASK_STATES)[number];
 
 const TERMINAL_STATES: ReadonlySet<TaskState> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 

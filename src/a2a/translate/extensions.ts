@@ -3,7 +3,8 @@ import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { NO_USAGE } from '../../core/model.js';
 import type { Usage } from '../../core/model.js';
-import type { Activity, Grant } from '../../core/task.js';
+import type { Activity, Grant, TaskState } from '../../core/task.js';
+import { TASK_STATES } from '../../core/task.js';
 
 /**
  * The extensions Lango declares on its cards. All are optional for a client: they only add members to
@@ -139,20 +140,8 @@ function parseActivity(value: unknown): Activity | undefined {
   }
 }
 
-type EndState = Extract<Activity, { type: 'delegation-end' }>['state'];
-const STATES: readonly unknown[] = [
-  'submitted',
-  'working',
-  'input-required',
-  'auth-required',
-  'completed',
-  'failed',
-  'canceled',
-  'rejected',
-];
-
-function isState(value: unknown): value is EndState {
-  return STATES.includes(value);
+function isState(value: unknown): value is TaskState {
+  return (TASK_STATES as readonly unknown[]).includes(value);
 }
 
 function isId(value: unknown): value is string {
