@@ -23,6 +23,8 @@ export interface ServeFlags {
   readonly json?: boolean;
 }
 
+/** Then the first requests, which often wait for the server to be ready, are answered. */
+const REST_MS = 1_000;
 const CARD_PATH = '/.well-known/agent-card.json';
 const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
 const OFFLINE_WORDS =
@@ -52,7 +54,7 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   if (flags.json) terminal.print(jsonLine(facts(address, config)));
   else for (const line of greeting(address, place, terminal.color)) terminal.print(line);
 
-  setImmediate(releaseStartMemory);
+  setTimeout(releaseStartMemory, REST_MS).unref();
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
   logger.info('stopping');
   await app.stop();

@@ -5,7 +5,7 @@ type Collect = (options: { type: 'major'; flavor: 'last-resort'; execution: 'syn
 
 /**
  * Gives back what loading and compiling took: V8 keeps a heap several times of what is left after a start, and a
- * server at rest gives it no reason to let go. Takes some 20 ms, once.
+ * server at rest gives it no reason to let go. Takes some 100 ms, once.
  */
 export function releaseStartMemory(): void {
   setFlagsFromString('--expose-gc');
