@@ -1,11 +1,14 @@
-import { randomFillSync } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
-/** Random bytes are asked of the system for many ids at a time: one call each costs more than the rest of an id. */
-const pool = Buffer.allocUnsafe(4_096);
-let used = pool.length;
+/** Random digits are made for many ids at a time: one call each would cost more than the rest of an id. */
+const POOL_BYTES = 4_096;
+let digits = '';
+let used = 0;
 
 let lastMs = 0;
 let counter = 0;
+/** What the ids of `lastMs` begin with: the time and the version. */
+let prefix = '';
 
 /**
  * A new id: a UUID version 7 (RFC 9562 section 5.7), 36 characters. Ids made by one process sort in
@@ -14,26 +17,28 @@ let counter = 0;
 export function newId(): string {
   const now = Date.now();
   if (now > lastMs) {
-    lastMs = now;
-    counter = takeRandom(2).readUInt16BE() & 0x7ff;
+    begin(now);
+    counter = parseInt(takeDigits(3), 16) & 0x7ff;
   } else if (++counter > 0xfff) {
-    lastMs += 1;
+    begin(lastMs + 1);
     counter = 0;
   }
-  const time = lastMs.toString(16).padStart(12, '0');
-  const random = takeRandom(8);
-  random[0] = (random[0]! & 0x3f) | 0x80;
-  const tail = random.toString('hex');
+  const variant = '89ab'[parseInt(takeDigits(1), 16) & 3]!;
   const seq = counter.toString(16).padStart(3, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${seq}-${tail.slice(0, 4)}-${tail.slice(4)}`;
+  return `${prefix}${seq}-${variant}${takeDigits(3)}-${takeDigits(12)}`;
 }
 
-/** Bytes that nobody gets again, of a buffer that is filled anew later: to be used up at once. */
-function takeRandom(count: number): Buffer {
-  if (used + count > pool.length) {
-    randomFillSync(pool);
+function begin(ms: number): void {
+  lastMs = ms;
+  const time = ms.toString(16).padStart(12, '0');
+  prefix = `${time.slice(0, 8)}-${time.slice(8)}-7`;
+}
+
+function takeDigits(count: number): string {
+  if (used + count > digits.length) {
+    digits = randomBytes(POOL_BYTES).toString('hex');
     used = 0;
   }
   used += count;
-  return pool.subarray(used - count, used);
+  return digits.slice(used - count, used);
 }

@@ -23,10 +23,11 @@ export function canonicalJson(value: unknown): string {
     return `[${value.map((item) => (item === undefined ? 'null' : canonicalJson(item))).join(',')}]`;
   }
   if (typeof value === 'object') {
-    const members = Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-      .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+    const members: string[] = [];
+    for (const key of Object.keys(value).sort()) {
+      const member = (value as Readonly<Record<string, unknown>>)[key];
+      if (member !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(member)}`);
+    }
     return `{${members.join(',')}}`;
   }
   throw new TypeError(`JSON cannot hold a ${typeof value}`);

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
 import type { Caller } from '../core/http.js';
@@ -100,5 +100,5 @@ function bearerToken(header: string | undefined): string | undefined {
 }
 
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text, 'utf8').digest();
+  return hash('sha256', text, 'buffer');
 }
