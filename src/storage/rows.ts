@@ -29,6 +29,8 @@ export interface TaskRow {
   readonly session: number;
   /** A `Grant` as JSON. */
   readonly authority: string;
+  /** How many delegations stand above it. */
+  readonly level: number;
   readonly state: TaskState;
   /** A `Message` as JSON. */
   readonly status_message: string | null;

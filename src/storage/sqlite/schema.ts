@@ -27,6 +27,7 @@ export const MIGRATIONS: readonly string[] = [
     parent TEXT,
     session INTEGER NOT NULL,
     authority TEXT NOT NULL,
+    level INTEGER NOT NULL,
     state TEXT NOT NULL,
     status_message TEXT,
     status_at INTEGER NOT NULL,
@@ -37,14 +38,13 @@ export const MIGRATIONS: readonly string[] = [
     lease_until INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     cancel_requested INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
+  ) STRICT;
 
-  -- Lists: all of an agent's tasks, those in one state, those of one context.
-  CREATE INDEX tasks_by_status ON tasks (tenant, owner, agent, status_at, id);
-  CREATE INDEX tasks_by_state ON tasks (tenant, owner, agent, state, status_at, id);
-  CREATE INDEX tasks_by_session ON tasks (session, status_at, id, state);
+  -- Lists: an agent's tasks, all or those in one state; those of one context, few enough to be sorted.
+  CREATE INDEX tasks_by_status ON tasks (tenant, owner, agent, status_at, id, state);
+  CREATE INDEX tasks_by_session ON tasks (session);
   -- What claim looks through: unfinished and not waiting for a person, by level of delegation.
-  CREATE INDEX tasks_live ON tasks (json_array_length(authority, '$.chain'), id, agent) WHERE state IN ('submitted', 'working');
+  CREATE INDEX tasks_live ON tasks (level, id, agent) WHERE state IN ('submitted', 'working');
 
   CREATE TABLE events (
     task TEXT NOT NULL,

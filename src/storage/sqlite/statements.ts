@@ -59,8 +59,6 @@ export interface Statements {
 }
 
 const LIVE = "state IN ('submitted', 'working')";
-/** How many delegations stand above a task; the index of what claim looks through begins with it. */
-const LEVEL = "json_array_length(authority, '$.chain')";
 const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
 interface Advanced {
@@ -83,8 +81,8 @@ interface AdvanceTo {
 /** Their text. */
 const SQL: Readonly<Record<keyof Statements, string>> = {
   task: 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
-  insertTask: `INSERT INTO tasks VALUES (@id, @tenant, @owner, @agent, @context, @parent, @session, @authority, @state,
-        @status_message, @status_at, @created_at, @head, @epoch, @lease_by, @lease_until, @attempts,
+  insertTask: `INSERT INTO tasks VALUES (@id, @tenant, @owner, @agent, @context, @parent, @session, @authority, @level,
+        @state, @status_message, @status_at, @created_at, @head, @epoch, @lease_by, @lease_until, @attempts,
         @cancel_requested)`,
   saveTask: `UPDATE tasks SET state = @state, status_message = @status_message, status_at = @status_at, head = @head,
         epoch = @epoch, lease_by = @lease_by, lease_until = @lease_until, cancel_requested = @cancel_requested
@@ -114,11 +112,11 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
       WHERE session = (SELECT session FROM tasks WHERE id = ?) AND task < ?
       ORDER BY task DESC, seq DESC LIMIT ?`,
   /** The next level of delegation that has unfinished tasks. */
-  level: `SELECT ${LEVEL} FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND ${LEVEL} > ? ORDER BY ${LEVEL} LIMIT 1`,
+  level: `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
   claim: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
       WHERE id IN (
         SELECT id FROM tasks INDEXED BY tasks_live
-        WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ?) AND ${LEVEL} = ? AND agent IN (SELECT value FROM json_each(?))
+        WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ?) AND level = ? AND agent IN (SELECT value FROM json_each(?))
         ORDER BY id LIMIT ?
       )
       RETURNING *`,

@@ -12,7 +12,7 @@ interface Condition {
 
 /**
  * Reads one page of a caller's tasks. Each combination of filters is one SQL text, prepared at its first
- * use, and walks one index in the order of the page.
+ * use; it walks an index in the order of the page, or sorts the tasks of one context.
  */
 export function taskLister(database: Database.Database): (scope: Scope, query: TaskQuery) => TaskPage {
   const prepared = new Map<string, Database.Statement<unknown[]>>();

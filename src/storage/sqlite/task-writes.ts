@@ -31,6 +31,7 @@ export function acceptTask(context: WriteContext, entry: NewTask, event: Encoded
     parent: entry.parentTaskId ?? null,
     session: sessionOf(context, entry),
     authority: JSON.stringify(entry.grant),
+    level: entry.grant.chain.length,
     state: 'submitted',
     status_message: null,
     status_at: now,
