@@ -141,7 +141,7 @@ interface AgentParts {
 }
 
 /** The newest entries of a session that a run reads. */
-const HISTORY_EVENTS = 200;
+const HISTORY_EVENTS = 100;
 
 function makeAgent(options: AgentTreeOptions, { open, ...profile }: AgentParts): Agent {
   const { model, limits, nodeId, additions } = options;
