@@ -23,6 +23,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'logging.ts': ['core'],
 };
 
+/** They put the rest together: they may import everything, and `app` itself is only for `app.ts`. */
+const COMPOSERS = ['app.ts', 'app', 'index.ts'];
+
 /** Rings whose members (their sub-folders) never import each other; what they share lies in the ring's root. */
 const FAMILIES = ['models', 'tools', 'storage'];
 
@@ -36,6 +39,17 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   'node-fetch': ['http'],
   'request-filtering-agent': ['http'],
   winston: ['logging.ts'],
+  jose: ['a2a', 'http'],
+  '@grpc/grpc-js': ['a2a/server', 'a2a/client'],
+  viem: ['tools/payment'],
+  '@x402': ['tools/payment'],
+  'playwright-core': ['tools/browser'],
+  '@mozilla/readability': ['tools/browser'],
+  'node-html-markdown': ['tools/html.ts'],
+  unpdf: ['tools/rag'],
+  tar: ['tools/skills'],
+  yauzl: ['tools/skills'],
+  '@huggingface/transformers': ['tools/rag'],
   yaml: ['config'],
   commander: ['cli'],
   '@clack/prompts': ['cli'],
@@ -151,7 +165,7 @@ function ringOf(file: string): string {
 function mayImport(file: string, target: string): boolean {
   const from = ringOf(file);
   const to = ringOf(target);
-  if (from === to || from === 'app.ts' || from === 'index.ts') return true;
+  if (from === to || COMPOSERS.includes(from)) return true;
   return MAY_IMPORT[from]?.includes(to) ?? false;
 }
 

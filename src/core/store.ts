@@ -2,6 +2,15 @@ import type { TaskPage, TaskQuery } from './journal.js';
 import type { Message } from './message.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
 
+/** One database with everything that is kept. One implementation per kind of database. */
+export interface Storage {
+  /** A name for it that stays the same over restarts. */
+  readonly nodeId: string;
+  readonly tasks: TaskStore;
+  /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
+  close(): Promise<void>;
+}
+
 /**
  * Durable state of the journal. One implementation per database, all held to one contract suite.
  * Every write is atomic, resolves after commit, and rejects with code `storage` when the database
@@ -49,9 +58,6 @@ export interface TaskStore {
 
   /** Called after commit with the ids of tasks that got events: a hint to look, nothing more. Returns the way to stop. */
   onAppend(listener: (taskId: string) => void): () => void;
-  /** A name for this store that stays the same over restarts. */
-  nodeId(): string;
-  close(): Promise<void>;
 }
 
 export interface Fence {

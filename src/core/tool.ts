@@ -62,3 +62,18 @@ export interface ToolOutput {
 export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool {
   return tool;
 }
+
+/** What one shipped family brings, or why it brings nothing. */
+export interface ToolFamily {
+  /** As in the configuration: `tools.NAME`. */
+  readonly name: string;
+  /** `off` by configuration; `missing` when it is wanted and cannot work here. */
+  readonly state: 'on' | 'off' | 'missing';
+  /** Empty unless it is on. */
+  readonly tools: readonly Tool[];
+  /** In a sentence part: why it is not on, or what there is to know about it. */
+  readonly note?: string;
+  /** What to set or install, as a sentence. */
+  readonly hint?: string;
+  close?(): Promise<void> | void;
+}

@@ -9,12 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../src/core/logger.js';
 import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';
+import type { TaskStore } from '../../src/core/store.js';
 import type { TaskEvent, TaskState } from '../../src/core/task.js';
 import { isTerminal } from '../../src/core/task.js';
 import type { AgentClient } from '../../src/index.js';
 import { connect } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
-import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 /** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
 
@@ -121,7 +122,8 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
   it('makes one child task for each delegation, whose result the parent has', async () => {
     const parents = new Map<string, number>();
     const delegations = new Map<string, number>();
-    const store = openStore();
+    const storage = openStorage();
+    const store = storage.tasks;
     try {
       for (const agent of ['operator', 'librarian']) {
         for (const task of await listAll(store, agent)) {
@@ -134,7 +136,7 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
         if (started > 0) delegations.set(taskId, started);
       }
     } finally {
-      await store.close();
+      await storage.close();
     }
     const reached = [...delegations].map(([taskId]) => [taskId, parents.get(taskId) ?? 0] as const);
     // A delegation whose task was canceled before the peer heard of it has no child; none has two.
@@ -231,11 +233,15 @@ async function stopTarget(): Promise<void> {
   await once(target, 'exit');
 }
 
-function openStore() {
-  return openSqliteStore({ file: path.join(home, 'lango.db'), synchronous: 'normal', logger: silentLogger });
+function openStorage() {
+  return openSqliteStorage({
+    file: path.join(home, 'lango.db'),
+    synchronous: 'normal',
+    logger: silentLogger,
+  });
 }
 
-async function listAll(store: ReturnType<typeof openStore>, agent: string) {
+async function listAll(store: TaskStore, agent: string) {
   const tasks = [];
   for (let pageToken: string | undefined; pageToken !== '';) {
     const page = await store.list(OWNER, { agent, pageSize: 100, ...(pageToken ? { pageToken } : {}) });
@@ -246,14 +252,15 @@ async function listAll(store: ReturnType<typeof openStore>, agent: string) {
 }
 
 async function allTasks(): Promise<readonly string[]> {
-  const store = openStore();
+  const storage = openStorage();
+  const store = storage.tasks;
   try {
     const lists = await Promise.all(
       [ORCHESTRATOR, 'operator', 'librarian'].map((agent) => listAll(store, agent)),
     );
     return lists.flat().map(({ id }) => id);
   } finally {
-    await store.close();
+    await storage.close();
   }
 }
 
@@ -261,11 +268,12 @@ async function withLogs(
   taskIds: readonly string[],
   check: (events: readonly TaskEvent[], taskId: string) => void,
 ): Promise<void> {
-  const store = openStore();
+  const storage = openStorage();
+  const store = storage.tasks;
   try {
     for (const taskId of taskIds) check(await store.read(taskId, 0, 10_000), taskId);
   } finally {
-    await store.close();
+    await storage.close();
   }
 }
 

@@ -10,14 +10,15 @@ import { silentLogger } from '../../src/core/logger.js';
 import { textOf, textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
-import type { TaskStore } from '../../src/core/store.js';
+import type { Storage, TaskStore } from '../../src/core/store.js';
 import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
-import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 const SCOPE = { tenant: '', owner: 'ada' };
 let folder: string;
+let storage: Storage;
 let store: TaskStore;
 let journal: RunningJournal;
 let canceled: string[];
@@ -30,7 +31,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await journal.stop();
-  await store.close();
+  await storage.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -422,7 +423,12 @@ async function open(
   limits: { concurrentRuns?: number; runSeconds?: number } = {},
 ): Promise<void> {
   const agent: Agent = { profile: { name: 'echo', description: 'Says what it hears.', skills: [] }, run };
-  store = openSqliteStore({ file: path.join(folder, 'j.db'), synchronous: 'normal', logger: silentLogger });
+  storage = openSqliteStorage({
+    file: path.join(folder, 'j.db'),
+    synchronous: 'normal',
+    logger: silentLogger,
+  });
+  store = storage.tasks;
   const agents = new Map([['echo', agent]]);
   journal = createJournal({
     store,

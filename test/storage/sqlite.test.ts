@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../src/core/logger.js';
-import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
 import { taskStoreSuite } from '../suites/task-store.js';
 
@@ -12,8 +12,8 @@ function open(file: string, dispose: () => Promise<void>) {
   let clock = FIRST_MS;
   const now = () => clock;
   const advance = async (ms: number) => void (clock += ms);
-  const store = openSqliteStore({ file, synchronous: 'normal', logger: silentLogger, now });
-  return { store, advance, dispose };
+  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger, now });
+  return { storage, store: storage.tasks, advance, dispose };
 }
 
 const openInMemory: OpenStore = async () => open(':memory:', async () => undefined);

@@ -3,11 +3,13 @@ import { hashJson } from '../../src/core/json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
-import type { AcceptOutcome, Fence, NewInput, NewTask, TaskStore } from '../../src/core/store.js';
+import type { AcceptOutcome, Fence, NewInput, NewTask, Storage, TaskStore } from '../../src/core/store.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord, TaskState } from '../../src/core/task.js';
 
 /** A store with nothing in it, and a hold on its clock. */
 export interface StoreUnderTest {
+  readonly storage: Storage;
+  /** Its tasks. */
   readonly store: TaskStore;
   /** Makes the store's clock later by `ms`. */
   readonly advance: (ms: number) => Promise<void>;

@@ -154,18 +154,18 @@ export function readCases(get: () => StoreUnderTest): void {
 
   describe('close', () => {
     it('keeps what was asked for before it', async () => {
-      const { store } = get();
+      const { storage, store } = get();
       const task = await acceptOne(store);
       const appended = store.append(fenceOf(task), [delta('just in time')]);
-      await store.close();
+      await storage.close();
       expect(await appended).toBe(2);
     });
 
     it('makes every use after it a typed error, and may be called again', async () => {
-      const { store } = get();
+      const { storage, store } = get();
       const task = await acceptOne(store);
-      await store.close();
-      await store.close();
+      await storage.close();
+      await storage.close();
       const closed = { code: 'storage' };
       await expect(store.accept(newTask())).rejects.toMatchObject(closed);
       await expect(store.addInput(newInput(task))).rejects.toMatchObject(closed);

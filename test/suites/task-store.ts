@@ -15,7 +15,7 @@ export function taskStoreSuite(name: string, open: OpenStore): void {
       current = await open();
     });
     afterEach(async () => {
-      await current.store.close();
+      await current.storage.close();
       await current.dispose();
     });
     const get = () => current;

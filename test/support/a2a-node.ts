@@ -8,12 +8,12 @@ import type { StreamLimits } from '../../src/a2a/server/sse.js';
 import type { Agent } from '../../src/core/agent.js';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
-import type { TaskStore } from '../../src/core/store.js';
+import type { Storage, TaskStore } from '../../src/core/store.js';
 import { createHost } from '../../src/http/host.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
-import { openSqliteStore } from '../../src/storage/sqlite/store.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 export const TOKEN = 'a-token-for-tests';
 
@@ -32,6 +32,7 @@ const STREAM_LIMITS: StreamLimits = { streams: 100, streamBufferBytes: 256 * 102
 export interface A2aNode {
   readonly origin: string;
   readonly journal: RunningJournal;
+  readonly storage: Storage;
   readonly store: TaskStore;
   readonly handlers: ReadonlyMap<string, A2ARequestHandler>;
   stop(): Promise<void>;
@@ -51,7 +52,8 @@ export interface A2aNodeOptions {
 /** A node over loopback with real HTTP, journal and database; only the agents are scripted. */
 export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
   const { agents, logger = silentLogger, auth = 'token' } = options;
-  const store = openSqliteStore({ file: ':memory:', synchronous: 'normal', logger });
+  const storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger });
+  const store = storage.tasks;
   const journal = createJournal({
     store,
     agents: new Map(agents.map((agent) => [agent.profile.name, agent])),
@@ -88,12 +90,13 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
   return {
     origin: `http://127.0.0.1:${port}`,
     journal,
+    storage,
     store,
     handlers: new Map([...published].map(([name, { handler }]) => [name, handler])),
     async stop() {
       await host.stop();
       await journal.stop();
-      await store.close();
+      await storage.close();
     },
   };
 }

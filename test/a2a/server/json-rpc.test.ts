@@ -143,7 +143,7 @@ describe('X5 what is told of a failure', () => {
 
   it('says nothing of the cause of an internal error, and everything to the log', async () => {
     const broken = await startA2aNode({ agents: [scriptedAgent('lango-agent')], logger });
-    await broken.store.close();
+    await broken.storage.close();
     const reply = await rpc(broken, 'ListTasks');
     expect(reply.status).toBe(500);
     expect(reply.json.error).toMatchObject({ code: -32603, message: 'internal error' });

@@ -4,9 +4,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../src/core/logger.js';
-import type { TaskStore } from '../../../src/core/store.js';
+import type { Storage } from '../../../src/core/store.js';
 import { assertSqliteVersion } from '../../../src/storage/sqlite/connection.js';
-import { openSqliteStore } from '../../../src/storage/sqlite/store.js';
+import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import {
   acceptOne,
   AGENT,
@@ -20,12 +20,12 @@ import { startProcess } from './start-process.js';
 
 let folder: string;
 let file: string;
-const opened: TaskStore[] = [];
+const opened: Storage[] = [];
 
-function open(path = file): TaskStore {
-  const store = openSqliteStore({ file: path, synchronous: 'full', logger: silentLogger });
-  opened.push(store);
-  return store;
+function open(path = file): Storage {
+  const storage = openSqliteStorage({ file: path, synchronous: 'full', logger: silentLogger });
+  opened.push(storage);
+  return storage;
 }
 
 beforeEach(() => {
@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((store) => store.close()));
+  await Promise.all(opened.splice(0).map((storage) => storage.close()));
   chmodSync(folder, 0o700);
   rmSync(folder, { recursive: true });
 });
@@ -66,30 +66,30 @@ describe('opening again', () => {
   it('finds tasks, events, inbox and name as they were', async () => {
     const first = open();
     const entry = newTask();
-    const task = taskOf(await first.accept(entry));
-    const events = await first.read(task.id, 0, 10);
-    const name = first.nodeId();
+    const task = taskOf(await first.tasks.accept(entry));
+    const events = await first.tasks.read(task.id, 0, 10);
+    const name = first.nodeId;
     await first.close();
     const second = open();
-    expect(await second.get(ALICE, task.id)).toEqual(task);
-    expect(await second.read(task.id, 0, 10)).toEqual(events);
-    expect(await second.accept(entry)).toMatchObject({ kind: 'repeated', seq: 1 });
-    expect(second.nodeId()).toBe(name);
+    expect(await second.tasks.get(ALICE, task.id)).toEqual(task);
+    expect(await second.tasks.read(task.id, 0, 10)).toEqual(events);
+    expect(await second.tasks.accept(entry)).toMatchObject({ kind: 'repeated', seq: 1 });
+    expect(second.nodeId).toBe(name);
     expect(name).toHaveLength(36);
   });
 
   it('voids the leases of the process before, and fences what is left of it', async () => {
     const first = open();
-    const task = await acceptOne(first, { lease: 'before' });
+    const task = await acceptOne(first.tasks, { lease: 'before' });
     await first.close();
     const second = open();
-    await expect(second.append(fenceOf(task), [RUN_START])).rejects.toMatchObject({ code: 'fenced' });
-    expect(await second.claim('after', [AGENT], () => 10)).toMatchObject([{ id: task.id }]);
+    await expect(second.tasks.append(fenceOf(task), [RUN_START])).rejects.toMatchObject({ code: 'fenced' });
+    expect(await second.tasks.claim('after', [AGENT], () => 10)).toMatchObject([{ id: task.id }]);
   });
 
   it('takes an empty file for a new database', () => {
     writeFileSync(file, '');
-    expect(open().nodeId()).toHaveLength(36);
+    expect(open().nodeId).toHaveLength(36);
   });
 });
 
@@ -119,9 +119,9 @@ describe('refusing a file', () => {
   });
 
   it('that is damaged inside', async () => {
-    const store = open();
-    for (let count = 0; count < 100; count += 1) await acceptOne(store);
-    await store.close();
+    const storage = open();
+    for (let count = 0; count < 100; count += 1) await acceptOne(storage.tasks);
+    await storage.close();
     const bytes = readFileSync(file);
     const pageBytes = 4_096;
     writeFileSync(file, bytes.fill(0xa5, pageBytes));
@@ -154,26 +154,26 @@ describe('refusing a file', () => {
     dropEvents();
     expect(refusal()).toMatchObject({ code: 'storage' });
     rmSync(file);
-    expect(open().nodeId()).toHaveLength(36);
+    expect(open().nodeId).toHaveLength(36);
   });
 
   it('and can be asked again once the reason is gone', () => {
     writeFileSync(file, 'x'.repeat(5_000));
     refusal();
     rmSync(file);
-    expect(open().nodeId()).toHaveLength(36);
+    expect(open().nodeId).toHaveLength(36);
   });
 });
 
 describe('a store whose file is spoiled while it is open', () => {
   it('says so by a typed error, at reads and at writes', async () => {
-    const store = open();
-    const task = await acceptOne(store);
+    const storage = open();
+    const task = await acceptOne(storage.tasks);
     dropEvents();
     const spoiled = { code: 'storage', cause: { name: 'SqliteError' } };
-    await expect(store.read(task.id, 0, 1)).rejects.toMatchObject(spoiled);
-    await expect(store.append(fenceOf(task), [RUN_START])).rejects.toMatchObject(spoiled);
-    expect(await store.get(ALICE, task.id)).toEqual(task);
+    await expect(storage.tasks.read(task.id, 0, 1)).rejects.toMatchObject(spoiled);
+    await expect(storage.tasks.append(fenceOf(task), [RUN_START])).rejects.toMatchObject(spoiled);
+    expect(await storage.tasks.get(ALICE, task.id)).toEqual(task);
   });
 });
 
@@ -181,12 +181,12 @@ describe('one process at a time', () => {
   const inUse = saying(/Another process uses this database/, /Stop the other server/);
 
   it('refuses a second store on the same file, also by another name', async () => {
-    const store = open();
+    const storage = open();
     symlinkSync(file, join(folder, 'alias.db'));
     expect(refusal()).toMatchObject(inUse);
     expect(refusal(join(folder, 'alias.db'))).toMatchObject(inUse);
-    await acceptOne(store);
-    await store.close();
+    await acceptOne(storage.tasks);
+    await storage.close();
     open();
   });
 
@@ -198,12 +198,12 @@ describe('one process at a time', () => {
     } finally {
       await other.kill();
     }
-    await acceptOne(open());
+    await acceptOne(open().tasks);
   });
 
   it('lets others read meanwhile', async () => {
-    const store = open();
-    await acceptOne(store);
+    const storage = open();
+    await acceptOne(storage.tasks);
     const reader = new Database(file, { readonly: true });
     expect(reader.prepare('SELECT count(*) FROM events').pluck().get()).toBe(1);
     reader.close();

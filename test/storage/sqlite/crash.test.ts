@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { TaskStore } from '../../../src/core/store.js';
-import { openSqliteStore } from '../../../src/storage/sqlite/store.js';
+import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { AGENT, ALICE, readAll, upTo } from '../../suites/task-store-fixtures.js';
 import type { Acknowledged } from './second-process.js';
 import { startProcess } from './start-process.js';
@@ -47,14 +47,16 @@ describe('a process that is killed at any moment', () => {
       const lastRound = lastHeads(other.lines);
       lastRound.forEach((head, taskId) => heads.set(taskId, head));
 
-      const store = openSqliteStore({ file, synchronous: 'normal', logger: silentLogger });
-      for (const [taskId, head] of heads) await expectWhole(store, taskId, head);
-      const claimed = new Set((await store.claim('next', [AGENT], () => 100_000)).map((task) => task.id));
+      const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+      for (const [taskId, head] of heads) await expectWhole(storage.tasks, taskId, head);
+      const claimed = new Set(
+        (await storage.tasks.claim('next', [AGENT], () => 100_000)).map((task) => task.id),
+      );
       for (const taskId of lastRound.keys()) {
-        const task = await store.get(ALICE, taskId);
+        const task = await storage.tasks.get(ALICE, taskId);
         expect(claimed.has(taskId)).toBe(task?.state !== 'completed');
       }
-      await store.close();
+      await storage.close();
     }
     expect(heads.size).toBeGreaterThan(ROUNDS);
   });

@@ -1,7 +1,7 @@
 import { isLangoError } from '../../../src/core/errors.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { TaskStore } from '../../../src/core/store.js';
-import { openSqliteStore } from '../../../src/storage/sqlite/store.js';
+import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { acceptOne, delta, fenceOf, RUN_START, runEnd } from '../../suites/task-store-fixtures.js';
 
 /** Commits of this process, one a line on its standard output. */
@@ -15,7 +15,7 @@ const NOBODY = 65_534;
 const CONCURRENT_TASKS = 8;
 
 const [command, file = ''] = process.argv.slice(2);
-const open = (path = file) => openSqliteStore({ file: path, synchronous: 'normal', logger: silentLogger });
+const open = (path = file) => openSqliteStorage({ file: path, synchronous: 'normal', logger: silentLogger });
 const say = (line: object) => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
 switch (command) {
@@ -25,7 +25,7 @@ switch (command) {
     setInterval(() => undefined, 60_000);
     break;
   case 'work':
-    work(open());
+    work(open().tasks);
     break;
   case 'try-unprivileged':
     await tryUnprivileged();

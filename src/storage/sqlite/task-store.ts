@@ -1,60 +1,26 @@
-import { LangoError } from '../../core/errors.js';
 import type { TaskPage, TaskQuery } from '../../core/journal.js';
-import type { Logger } from '../../core/logger.js';
 import type { AcceptOutcome, Fence, NewInput, NewTask, TaskStore } from '../../core/store.js';
 import { LEASE_MS } from '../../core/store.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { EncodedEvent } from '../rows.js';
 import { assertKeys, CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, toTaskRecord } from '../rows.js';
-import type { Connection } from './connection.js';
-import { openConnection } from './connection.js';
-import { storageError } from './failure.js';
-import { GroupCommit } from './group-commit.js';
+import type { SqliteDatabase } from './database.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
 import { taskLister } from './task-list.js';
 import type { WriteContext } from './task-writes.js';
 import { acceptTask, addInput, appendEvents, cancelTask, claimTasks } from './task-writes.js';
 
-export interface SqliteStoreOptions {
-  /** A path in an existing folder, or ":memory:" for a store that is gone after `close`. */
-  readonly file: string;
-  /** `normal` outlives a killed process; `full` also a power cut, with a disk flush per group of writes. */
-  readonly synchronous: 'normal' | 'full';
-  readonly logger: Logger;
-  /** The store's clock, in milliseconds since the epoch. Default: the machine's. */
-  readonly now?: () => number;
-}
-
-/**
- * Opens a store for this process alone; it stays the only one until `close`, or until it dies. Leases of
- * an earlier process are void. Throws `LangoError` `storage` with advice when the folder is missing or
- * cannot be written, the file is damaged or not ours, comes from a newer version, or is in use.
- */
-export function openSqliteStore(options: SqliteStoreOptions): TaskStore {
-  const connection = openConnection(options);
-  try {
-    return new SqliteStore(connection, options);
-  } catch (error) {
-    connection.close();
-    throw storageError(error);
-  }
-}
-
-class SqliteStore implements TaskStore {
-  readonly #connection: Connection;
+/** The tasks of a database, for the journal. Leases of an earlier process are void. */
+export class SqliteTaskStore implements TaskStore {
+  readonly #database: SqliteDatabase;
   readonly #statements: Statements;
-  readonly #commits: GroupCommit;
   readonly #list: (scope: Scope, query: TaskQuery) => TaskPage;
-  readonly #now: () => number;
-  #isOpen = true;
 
-  constructor(connection: Connection, { logger, now = Date.now }: SqliteStoreOptions) {
-    this.#connection = connection;
-    this.#now = now;
-    this.#statements = prepareStatements(connection.database);
-    this.#commits = new GroupCommit(connection.database, logger);
-    this.#list = taskLister(connection.database);
+  constructor(database: SqliteDatabase) {
+    this.#database = database;
+    this.#statements = prepareStatements(database.handle);
+    this.#list = taskLister(database.handle);
     this.#statements.releaseAll.run();
   }
 
@@ -117,37 +83,16 @@ class SqliteStore implements TaskStore {
   }
 
   onAppend(listener: (taskId: string) => void): () => void {
-    return this.#commits.onCommit(listener);
-  }
-
-  nodeId(): string {
-    return this.#connection.nodeId;
-  }
-
-  /** Commits what was asked for before, then refuses everything. Doing it again does nothing. */
-  async close(): Promise<void> {
-    if (!this.#isOpen) return;
-    this.#commits.flush();
-    this.#isOpen = false;
-    this.#connection.close();
+    return this.#database.onTouch(listener);
   }
 
   async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
-    this.#assertOpen();
-    return this.#commits.run((touch) => work({ statements: this.#statements, now: this.#now(), touch }));
+    const statements = this.#statements;
+    return this.#database.write((touch) => work({ statements, now: this.#database.now(), touch }));
   }
 
   #read<Result>(query: () => Result): Result {
-    this.#assertOpen();
-    try {
-      return query();
-    } catch (error) {
-      throw storageError(error);
-    }
-  }
-
-  #assertOpen(): void {
-    if (!this.#isOpen) throw new LangoError('storage', 'The store is closed.');
+    return this.#database.read(query);
   }
 }
 

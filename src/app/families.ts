@@ -1,0 +1,53 @@
+import type { Config } from '../config/config.js';
+import { readEnv } from '../config/env.js';
+import type { Logger } from '../core/logger.js';
+import type { ToolFamily } from '../core/tool.js';
+import { createExec, findSandbox } from '../tools/exec/index.js';
+import { createFsTools } from '../tools/fs/index.js';
+
+/** What a family is made from. */
+export interface FamilyContext {
+  readonly config: Config;
+  readonly logger: Logger;
+}
+
+type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
+
+/** Every shipped family. A new one is a folder in tools/, its opener, and a line here. */
+const FAMILIES: readonly OpenFamily[] = [openFs, openExec];
+
+/** Opens all at once; says in the log which of them are wanted and cannot work. Rejects when one cannot be opened. */
+export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {
+  const families = await Promise.all(FAMILIES.map(async (open) => open(context)));
+  for (const { name, state, note, hint } of families) {
+    if (state === 'missing')
+      context.logger.warn(`no ${name} tools: ${note ?? ''}`, { ...(hint ? { hint } : {}) });
+  }
+  return families;
+}
+
+function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {
+  if (!tools.fs.enabled) return off('fs');
+  return { name: 'fs', state: 'on', tools: createFsTools({ roots: workspace, ...tools.fs }) };
+}
+
+async function openExec({ config, logger }: FamilyContext): Promise<ToolFamily> {
+  const { tools, workspace } = config;
+  if (!tools.exec.enabled) return off('exec');
+  const { sandbox, reason } = await findSandbox({ mode: tools.exec.sandbox, roots: workspace });
+  if (!sandbox) logger.warn(`commands run without a sandbox, so each one waits for approval: ${reason}`);
+  const exec = createExec({
+    roots: workspace,
+    sandbox,
+    network: tools.exec.network,
+    environment: readEnv().variables,
+    envAllow: tools.exec.envAllow,
+    limits: tools.exec,
+    logger,
+  });
+  return { name: 'exec', state: 'on', tools: exec.tools, close: () => exec.close() };
+}
+
+function off(name: string): ToolFamily {
+  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set tools.${name}.enabled.` };
+}

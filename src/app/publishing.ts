@@ -1,0 +1,42 @@
+import path from 'node:path';
+import { buildCard } from '../a2a/server/card.js';
+import { createGrant } from '../a2a/server/grant.js';
+import { createAgentHandler } from '../a2a/server/handler.js';
+import type { PublishedAgent } from '../a2a/server/routes.js';
+import { loadCardFiles } from '../config/cards.js';
+import type { Config } from '../config/config.js';
+import { agentLimits } from '../config/config.js';
+import { packageRoot, packageVersion } from '../config/package-root.js';
+import type { Agent } from '../core/agent.js';
+import type { Journal } from '../core/journal.js';
+import { rootAgentName } from '../core/roster.js';
+
+export interface Publication {
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly journal: Journal;
+  readonly config: Config;
+  readonly nodeId: string;
+  /** Where the server can be reached from this machine, once it is known. */
+  readonly originOf: () => string;
+}
+
+/** Each agent with its own card and its own handler (requirement X1). */
+export async function publish(options: Publication): Promise<ReadonlyMap<string, PublishedAgent>> {
+  const { agents, journal, config, nodeId, originOf } = options;
+  const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));
+  const version = packageVersion();
+  const limits = agentLimits(config.agent);
+  const published = [...agents].map(([name, { profile }]): [string, PublishedAgent] => {
+    const card: PublishedAgent['card'] = (baseUrl = config.a2a.baseUrl ?? originOf()) =>
+      buildCard({ file: files.get(name), profile, version, baseUrl, auth: config.auth.mode });
+    const handler = createAgentHandler({
+      agent: profile,
+      journal,
+      card,
+      rootAgentName: rootAgentName(config.agent.multiAgent),
+      grant: createGrant({ limits, self: `${name}@${nodeId}` }),
+    });
+    return [name, { handler, card }];
+  });
+  return new Map(published);
+}

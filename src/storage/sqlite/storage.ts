@@ -1,0 +1,24 @@
+import type { Storage } from '../../core/store.js';
+import type { DatabaseOptions } from './database.js';
+import { SqliteDatabase } from './database.js';
+import { storageError } from './failure.js';
+import { SqliteTaskStore } from './task-store.js';
+
+/**
+ * Opens the database for this process alone; it stays the only one until `close`, or until it dies.
+ * Throws `LangoError` `storage` with advice when the folder is missing or cannot be written, the file is
+ * damaged or not ours, comes from a newer version, or is in use.
+ */
+export function openSqliteStorage(options: DatabaseOptions): Storage {
+  const database = new SqliteDatabase(options);
+  try {
+    return {
+      nodeId: database.nodeId,
+      tasks: new SqliteTaskStore(database),
+      close: async () => database.close(),
+    };
+  } catch (error) {
+    database.close();
+    throw storageError(error);
+  }
+}
