@@ -55,10 +55,11 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
 async function heldBack(work: Work): Promise<CallOutcome | undefined> {
   const { call, tool } = work;
   if (!needsApproval(work)) return undefined;
+  const words = tool.describe?.(work.input);
   const question = questionOf(work, {
-    hash: call.key,
+    hash: words === undefined ? call.key : questionHash(call.key, words),
     kind: 'approval',
-    text: `May ${call.run.task.agent} run ${tool.name} with these arguments?`,
+    text: `May ${call.run.task.agent} ${words ?? `run ${tool.name} with these arguments`}?`,
   });
   const answer = answerTo(question, call.run, call.step);
   if (!answer) return waitFor(question);

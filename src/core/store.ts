@@ -1,5 +1,6 @@
 import type { TaskPage, TaskQuery } from './journal.js';
 import type { Message } from './message.js';
+import type { PaymentStore } from './payment.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
 
 /** One database with everything that is kept. One implementation per kind of database. */
@@ -7,6 +8,7 @@ export interface Storage {
   /** A name for it that stays the same over restarts. */
   readonly nodeId: string;
   readonly tasks: TaskStore;
+  readonly payments: PaymentStore;
   /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
   close(): Promise<void>;
 }

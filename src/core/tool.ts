@@ -28,6 +28,12 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   readonly effect: EffectClass;
   /** May depend on the arguments; must not do I/O and must not throw. */
   danger(input: z.infer<Schema>): DangerLevel;
+  /**
+   * What a call does, for the person who is asked about it: "pay 0.50 USDC to 0x… for tea", with everything that
+   * matters, also what is not in the arguments (which network). An approval is bound to these words too. Absent: the
+   * tool's name. Must not do I/O and must not throw.
+   */
+  describe?(input: z.infer<Schema>): string;
   /** The time one call may take, in milliseconds; the loop aborts the signal after it. May depend on the arguments. */
   timeoutMs(input: z.infer<Schema>): number;
   /** Published as skill examples on the agent card; they drive the offline model. */

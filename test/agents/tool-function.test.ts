@@ -168,6 +168,22 @@ describe('approval', () => {
     expect(log).toHaveLength(atOnce ? 1 : 0);
   });
 
+  it('asks in the words of a tool that describes its calls, and an approval is for those words alone', async () => {
+    let network = 'the test network';
+    const describe = ({ path }: { readonly [name: string]: unknown }) =>
+      `remove ${String(path)} on ${network}`;
+    const { agent, log, run } = setUp({ ...dangerous, describe });
+    const asked = await run.perform(agent);
+    const [question] = asked.questions!;
+    expect(question!.text).toBe('May lango-agent remove a on the test network?');
+    const approved = run.followedBy(answering({ hash: question!.hash, decision: 'approve' }));
+    network = 'the main network';
+    const askedAgain = await approved.perform(agent);
+    expect(askedAgain.questions![0]!.text).toBe('May lango-agent remove a on the main network?');
+    expect(askedAgain.questions![0]!.hash).not.toBe(question!.hash);
+    expect(log).toEqual([]);
+  });
+
   it('shows the tool and its exact arguments, and runs once the answer names the hash', async () => {
     const { agent, log, run } = setUp(dangerous);
     const end = await run.perform(agent);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
+import { paymentStoreSuite } from '../suites/payment-store.js';
 import { taskStoreSuite } from '../suites/task-store.js';
 
 const FIRST_MS = Date.UTC(2026, 10, 21);
@@ -25,3 +26,5 @@ const openOnFile: OpenStore = async () => {
 
 taskStoreSuite('sqlite in memory', openInMemory);
 taskStoreSuite('sqlite on a file', openOnFile);
+paymentStoreSuite('sqlite in memory', openInMemory);
+paymentStoreSuite('sqlite on a file', openOnFile);

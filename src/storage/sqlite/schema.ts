@@ -1,3 +1,5 @@
+import { PAYMENTS_SCHEMA } from './payments-schema.js';
+
 /**
  * Each entry takes the database from the version of its index to the next one. Entries are never
  * edited once released: a change of the schema is a new entry.
@@ -71,6 +73,7 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (tenant, owner, agent, message_id)
   ) STRICT, WITHOUT ROWID;
   `,
+  PAYMENTS_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

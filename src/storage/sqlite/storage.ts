@@ -2,6 +2,7 @@ import type { Storage } from '../../core/store.js';
 import type { DatabaseOptions } from './database.js';
 import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';
+import { SqlitePaymentStore } from './payments.js';
 import { SqliteTaskStore } from './task-store.js';
 
 /**
@@ -15,6 +16,7 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
     return {
       nodeId: database.nodeId,
       tasks: new SqliteTaskStore(database),
+      payments: new SqlitePaymentStore(database),
       close: async () => database.close(),
     };
   } catch (error) {
