@@ -87,12 +87,12 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   await prepareFolders(config);
   const token =
     config.auth.mode === 'none' ? undefined : (secrets.token ?? (await loadOrCreateToken(config.home)));
-  // Looking for a sandbox runs real commands: the rest of the start does not wait for it.
-  const opening = openFamilies({ config, logger });
-  opening.catch(() => undefined);
   const storage = openSqliteStorage({ ...config.storage.sqlite, logger });
   onStop(() => storage.close());
   const { nodeId } = storage;
+  // Looking for a sandbox runs real commands: the rest of the start does not wait for it.
+  const opening = openFamilies({ config, storage, logger });
+  opening.catch(() => undefined);
 
   const model = options.model ?? createModel(config, secrets, logger);
   const families = await opening;

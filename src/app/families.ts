@@ -1,20 +1,23 @@
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import type { Logger } from '../core/logger.js';
+import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createExec, findSandbox } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
+import { createGraphTools } from '../tools/graph/index.js';
 
 /** What a family is made from. */
 export interface FamilyContext {
   readonly config: Config;
+  readonly storage: Storage;
   readonly logger: Logger;
 }
 
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 
 /** Every shipped family. A new one is a folder in tools/, its opener, and a line here. */
-const FAMILIES: readonly OpenFamily[] = [openFs, openExec];
+const FAMILIES: readonly OpenFamily[] = [openFs, openExec, openGraph];
 
 /** Opens all at once; says in the log which of them are wanted and cannot work. Rejects when one cannot be opened. */
 export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {
@@ -48,6 +51,11 @@ async function openExec({ config, logger }: FamilyContext): Promise<ToolFamily> 
   return { name: 'exec', state: 'on', tools: exec.tools, close: () => exec.close() };
 }
 
-function off(name: string): ToolFamily {
-  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set tools.${name}.enabled.` };
+function openGraph({ config, storage }: FamilyContext): ToolFamily {
+  if (!config.graph.enabled) return off('graph', 'graph.enabled');
+  return { name: 'graph', state: 'on', tools: createGraphTools(storage.graph) };
+}
+
+function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
+  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };
 }

@@ -19,6 +19,7 @@ export interface Config {
   readonly storage: Readonly<Settings['storage']>;
   readonly workspace: readonly string[];
   readonly tools: Readonly<Settings['tools']>;
+  readonly graph: Readonly<Settings['graph']>;
   readonly approval: { readonly policy: ApprovalPolicy };
   readonly egress: { readonly allowPrivate: readonly string[] };
   readonly logging: Readonly<Settings['logging']>;
@@ -52,7 +53,7 @@ export function agentLimits({ maxDelegationRounds, limits }: AgentConfig): Agent
 
 /** What checked settings mean: the choices made, the secrets left out. */
 export function configOf(settings: Settings, places: Places): Config {
-  const { auth, a2a, server, storage, workspace, tools, approval, egress, logging } = settings;
+  const { auth, a2a, server, storage, workspace, tools, graph, approval, egress, logging } = settings;
   return {
     home: places.home,
     file: places.configFile,
@@ -71,6 +72,7 @@ export function configOf(settings: Settings, places: Places): Config {
     storage,
     workspace,
     tools,
+    graph,
     approval,
     egress,
     logging,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { agent, model } from './agent-keys.js';
+import { graph } from './graph-keys.js';
 import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
 import { a2a, auth, server } from './server-keys.js';
 
@@ -13,6 +14,7 @@ export const settingsSchema = z.strictObject({
   storage,
   workspace,
   tools,
+  graph,
   approval,
   egress,
   logging,

@@ -1,3 +1,4 @@
+import type { GraphStore } from './graph.js';
 import type { TaskPage, TaskQuery } from './journal.js';
 import type { Message } from './message.js';
 import type { PaymentStore } from './payment.js';
@@ -9,6 +10,7 @@ export interface Storage {
   readonly nodeId: string;
   readonly tasks: TaskStore;
   readonly payments: PaymentStore;
+  readonly graph: GraphStore;
   /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
   close(): Promise<void>;
 }

@@ -19,7 +19,11 @@ export interface TestServer {
 type Settings = NonNullable<ServerOptions['settings']>;
 
 /** No shipped tools and no sandbox unless the test asks for them: a test brings what it needs. */
-const BARE: Settings = { server: { port: 0 }, tools: { fs: { enabled: false }, exec: { enabled: false } } };
+const BARE: Settings = {
+  server: { port: 0 },
+  tools: { fs: { enabled: false }, exec: { enabled: false } },
+  graph: { enabled: false },
+};
 
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const home = options.home ?? (await mkdtemp(path.join(tmpdir(), 'lango-test-')));

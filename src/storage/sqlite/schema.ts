@@ -1,4 +1,5 @@
 import { PAYMENTS_SCHEMA } from './payments-schema.js';
+import { GRAPH_SCHEMA } from './graph-schema.js';
 
 /**
  * Each entry takes the database from the version of its index to the next one. Entries are never
@@ -74,6 +75,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   PAYMENTS_SCHEMA,
+  GRAPH_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

@@ -3,6 +3,7 @@ import type { DatabaseOptions } from './database.js';
 import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { SqlitePaymentStore } from './payments.js';
+import { SqliteGraphStore } from './graph.js';
 import { SqliteTaskStore } from './task-store.js';
 
 /**
@@ -17,6 +18,7 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
       nodeId: database.nodeId,
       tasks: new SqliteTaskStore(database),
       payments: new SqlitePaymentStore(database),
+      graph: new SqliteGraphStore(database),
       close: async () => database.close(),
     };
   } catch (error) {

@@ -1,0 +1,64 @@
+import type { Scope } from './task.js';
+
+/** One statement about the world: SUBJECT stands in the relation PREDICATE to OBJECT. Names, not addresses. */
+export interface Triple {
+  readonly subject: string;
+  readonly predicate: string;
+  readonly object: string;
+}
+
+export interface NewTriple extends Triple {
+  /** Where it comes from ("task 0199…", "knowledge deploy-key", "docs/guide.md"). The same triple may have several. */
+  readonly source: string;
+  /** Whether it stems from text of outside: a page, a document, another agent. */
+  readonly fromOutside: boolean;
+}
+
+export interface KnownTriple extends Triple {
+  /** All of them, the oldest first. */
+  readonly sources: readonly string[];
+  /** When the newest source said so, in milliseconds since the epoch. */
+  readonly at: number;
+  /** Whether every source is from outside. */
+  readonly fromOutside: boolean;
+}
+
+/** What is named must match; what is left out may be anything. */
+export interface TriplePattern {
+  readonly subject?: string;
+  readonly predicate?: string;
+  readonly object?: string;
+}
+
+export type Direction = 'out' | 'in' | 'both';
+
+export interface EdgeQuery {
+  /** From the node: `out` is where it is the subject, `in` where it is the object. */
+  readonly direction: Direction;
+  /** Undefined: every predicate. */
+  readonly predicates: readonly string[] | undefined;
+  readonly limit: number;
+}
+
+/**
+ * An owner's triples. Names are the same when they differ only in case, in white space or in Unicode's
+ * compatible forms (see `nameKey`); they are shown as they were first written. Writes are atomic and
+ * resolve after commit; failures reject with code `storage`.
+ */
+export interface GraphStore {
+  /** Adds those that are not known from that source yet; resolves with how many. */
+  add(scope: Scope, triples: readonly NewTriple[]): Promise<number>;
+  /** Takes away what matches, whatever its sources (everything, for an empty pattern); resolves with how many triples are gone. */
+  remove(scope: Scope, pattern: TriplePattern): Promise<number>;
+  /** Takes away what this source said; resolves with how many triples no other source states. */
+  removeSource(scope: Scope, source: string): Promise<number>;
+  /** Up to `limit` triples that match, in an order that stays the same. */
+  find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]>;
+  /** The triples at one node, `limit` of each direction at most. */
+  edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]>;
+}
+
+/** What two spellings of one name have in common. */
+export function nameKey(name: string): string {
+  return name.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
+}

@@ -1,0 +1,169 @@
+import type Database from 'better-sqlite3';
+import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../core/graph.js';
+import { nameKey } from '../../core/graph.js';
+import type { Scope } from '../../core/task.js';
+import type { SqliteDatabase } from './database.js';
+
+const COLUMNS = ['subject', 'predicate', 'object'] as const;
+
+const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key = ?';
+const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?)';
+const INSERT_TRIPLE = 'INSERT OR IGNORE INTO graph_triples VALUES (?, ?, ?, ?, ?, ?)';
+/** Asked of each row, so that a limited look stops early. */
+const OWNED = 'EXISTS (SELECT 1 FROM graph_names WHERE id = subject AND tenant = ? AND owner = ?)';
+/** A name that nothing mentions any more goes too: forgotten means forgotten. */
+const DELETE_UNUSED_NAME = `
+  DELETE FROM graph_names WHERE id = @id
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE subject = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE object = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE predicate = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE source = @id)`;
+
+interface Condition {
+  /** On the columns of `graph_triples`. */
+  readonly sql: string;
+  readonly values: readonly (number | string)[];
+}
+
+interface TripleRow {
+  readonly subject: string;
+  readonly predicate: string;
+  readonly object: string;
+  /** A JSON list. */
+  readonly sources: string;
+  readonly at: number;
+  readonly outside: 0 | 1;
+}
+
+type Ids = readonly [subject: number, predicate: number, object: number, source: number];
+
+/** Triples as four numbers each; whose they are is in the names. See `GRAPH_SCHEMA`. */
+export class SqliteGraphStore implements GraphStore {
+  readonly #database: SqliteDatabase;
+  readonly #prepared = new Map<string, Database.Statement<unknown[]>>();
+
+  constructor(database: SqliteDatabase) {
+    this.#database = database;
+  }
+
+  async add(scope: Scope, triples: readonly NewTriple[]): Promise<number> {
+    return this.#database.write(() => {
+      const now = this.#database.now();
+      const insert = this.#prepare(INSERT_TRIPLE);
+      let added = 0;
+      for (const { subject, predicate, object, source, fromOutside } of triples) {
+        const ids = [subject, predicate, object, source].map((name) => this.#intern(scope, name));
+        added += insert.run(...ids, now, fromOutside ? 1 : 0).changes;
+      }
+      return added;
+    });
+  }
+
+  async remove(scope: Scope, pattern: TriplePattern): Promise<number> {
+    return this.#database.write(() => this.#delete(this.#matching(scope, pattern)));
+  }
+
+  async removeSource(scope: Scope, source: string): Promise<number> {
+    return this.#database.write(() => {
+      const id = this.#idOf(scope, source);
+      return id === undefined ? 0 : this.#delete({ sql: 'source = ?', values: [id] });
+    });
+  }
+
+  async find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]> {
+    return this.#database.read(() => this.#select(this.#matching(scope, pattern), limit));
+  }
+
+  async edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]> {
+    return this.#database.read(() => {
+      const id = this.#idOf(scope, node);
+      if (id === undefined) return [];
+      const along = this.#along(scope, query.predicates);
+      const ends = query.direction === 'both' ? ['out', 'in'] : [query.direction];
+      return ends.flatMap((end) => {
+        const column = end === 'out' ? 'subject' : 'object';
+        const condition = { sql: `${column} = ?${along.sql}`, values: [id, ...along.values] };
+        return this.#select(condition, query.limit);
+      });
+    });
+  }
+
+  #along(scope: Scope, predicates: readonly string[] | undefined): Condition {
+    if (!predicates) return { sql: '', values: [] };
+    const ids = predicates.flatMap((name) => this.#idOf(scope, name) ?? []);
+    return { sql: ` AND predicate IN (${ids.map(() => '?').join(', ')})`, values: ids };
+  }
+
+  /** What no name of this owner can match is asked for by a number that no name has. */
+  #matching(scope: Scope, pattern: TriplePattern): Condition {
+    const named = COLUMNS.filter((column) => pattern[column] !== undefined);
+    if (named.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
+    return {
+      sql: named.map((column) => `${column} = ?`).join(' AND '),
+      values: named.map((column) => this.#idOf(scope, pattern[column]!) ?? -1),
+    };
+  }
+
+  #select({ sql, values }: Condition, limit: number): readonly KnownTriple[] {
+    const rows = this.#prepare(
+      `
+      SELECT s.name AS subject, p.name AS predicate, o.name AS object, found.sources, found.at, found.outside
+      FROM (
+        SELECT subject, predicate, object, max(at) AS at, min(outside) AS outside, json_group_array(
+          (SELECT name FROM graph_names WHERE id = source) ORDER BY at, source
+        ) AS sources
+        FROM graph_triples WHERE ${sql} GROUP BY subject, predicate, object LIMIT ?
+      ) AS found
+      JOIN graph_names s ON s.id = found.subject
+      JOIN graph_names p ON p.id = found.predicate
+      JOIN graph_names o ON o.id = found.object`,
+    ).all(...values, limit) as TripleRow[];
+    return rows.map(({ sources, outside, ...triple }) => ({
+      ...triple,
+      sources: JSON.parse(sources) as string[],
+      fromOutside: outside === 1,
+    }));
+  }
+
+  /** How many triples are gone for good: those that no other source states. */
+  #delete({ sql, values }: Condition): number {
+    const gone = this.#prepare(
+      `DELETE FROM graph_triples WHERE ${sql} RETURNING subject, predicate, object, source`,
+    )
+      .raw()
+      .all(...values) as unknown as Ids[];
+    const names = new Set(gone.flat());
+    const triples = new Map(gone.map(([s, p, o]) => [`${s} ${p} ${o}`, [s, p, o]]));
+    const stated = this.#prepare(
+      'SELECT 1 FROM graph_triples WHERE subject = ? AND predicate = ? AND object = ?',
+    );
+    const lost = [...triples.values()].filter((triple) => stated.get(...triple) === undefined);
+    for (const id of names) this.#prepare(DELETE_UNUSED_NAME).run({ id });
+    return lost.length;
+  }
+
+  #intern(scope: Scope, name: string): number {
+    const known = this.#idOf(scope, name);
+    if (known !== undefined) return known;
+    const { lastInsertRowid } = this.#prepare(INSERT_NAME).run(
+      scope.tenant,
+      scope.owner,
+      nameKey(name),
+      name.trim(),
+    );
+    return Number(lastInsertRowid);
+  }
+
+  #idOf(scope: Scope, name: string): number | undefined {
+    const row = this.#prepare(NAME_ID).get(scope.tenant, scope.owner, nameKey(name)) as
+      { readonly id: number } | undefined;
+    return row?.id;
+  }
+
+  /** Each text is prepared once; there are few. */
+  #prepare(sql: string): Database.Statement<unknown[]> {
+    const statement = this.#prepared.get(sql) ?? this.#database.handle.prepare(sql);
+    this.#prepared.set(sql, statement);
+    return statement;
+  }
+}

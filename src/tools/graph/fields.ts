@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import type { KnownTriple } from '../../core/graph.js';
+
+export const GRAPH_TIME_MS = 30_000;
+const NAME_MAX = 500;
+
+/** A name in the graph; what is empty after trimming is none. */
+export function nameField(description: string): z.ZodString {
+  return z.string().trim().min(1, 'must not be empty').max(NAME_MAX).describe(description);
+}
+
+/** One line a triple, with where it comes from. */
+export function tripleLine({ subject, predicate, object, sources, fromOutside }: KnownTriple): string {
+  const mark = fromOutside ? ', from outside' : '';
+  return `${subject} | ${predicate} | ${object}  [${sources.join('; ')}${mark}]`;
+}
+
+/** "1 triple", "3 triples". */
+export function tripleCount(count: number): string {
+  return `${count} ${count === 1 ? 'triple' : 'triples'}`;
+}

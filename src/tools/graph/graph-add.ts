@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import type { GraphStore } from '../../core/graph.js';
+import type { Tool } from '../../core/tool.js';
+import { defineTool } from '../../core/tool.js';
+import { GRAPH_TIME_MS, nameField, tripleCount } from './fields.js';
+
+const TRIPLES_MAX = 200;
+
+const triple = z.strictObject({
+  subject: nameField('What the statement is about'),
+  predicate: nameField('The relation'),
+  object: nameField('What it is related to'),
+});
+
+const schema = z.strictObject({
+  subject: nameField('What the statement is about').optional(),
+  predicate: nameField('The relation, such as "depends on"').optional(),
+  object: nameField('What it is related to').optional(),
+  triples: z.array(triple).min(1).max(TRIPLES_MAX).optional().describe('Several at once, instead of one'),
+  source: nameField('Where it comes from; this task by default').optional(),
+  fromOutside: z
+    .boolean()
+    .optional()
+    .describe('True when it stems from a page, a document or another agent and not from the user'),
+});
+
+export function addTool(graph: GraphStore): Tool {
+  return defineTool({
+    name: 'graph_add',
+    description:
+      'Adds one triple (subject, predicate, object) or a list of them to the knowledge graph, with its source. What is known already is not added twice.',
+    schema,
+    // A set: adding again what is there changes nothing.
+    effect: 'keyed',
+    danger: () => 'moderate',
+    timeoutMs: () => GRAPH_TIME_MS,
+    examples: [
+      { text: 'add to the graph that {subject} depends on {object}', arguments: { predicate: 'depends on' } },
+      { text: 'add to the graph that {subject} owns {object}', arguments: { predicate: 'owns' } },
+      { text: 'add to the graph: {subject} | {predicate} | {object}' },
+    ],
+    async execute(input, { tenant, owner, taskId }) {
+      const { source = `task ${taskId}`, fromOutside = false } = input;
+      const triples = triplesOf(input);
+      const added = await graph.add(
+        { tenant, owner },
+        triples.map((one) => ({ ...one, source, fromOutside })),
+      );
+      const known = triples.length - added;
+      const rest = known === 0 ? '' : `, ${known} known already`;
+      return { content: `Added ${tripleCount(added)}${rest}. Source: ${source}.` };
+    },
+  });
+}
+
+type Named = z.infer<typeof triple>;
+
+function triplesOf({ subject, predicate, object, triples }: z.infer<typeof schema>): readonly Named[] {
+  const single = triple.safeParse({ subject, predicate, object });
+  const isSingle = subject !== undefined || predicate !== undefined || object !== undefined;
+  if (triples && !isSingle) return triples;
+  if (!triples && single.success) return [single.data];
+  throw new LangoError(
+    'invalid-input',
+    'subject, predicate and object are needed, or a list of them in triples',
+    {
+      hint: 'Give the three of one triple, or only triples.',
+    },
+  );
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import type { GraphStore } from '../../core/graph.js';
+import type { Tool } from '../../core/tool.js';
+import { defineTool } from '../../core/tool.js';
+import { GRAPH_TIME_MS, nameField, tripleLine } from './fields.js';
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 500;
+
+const schema = z.strictObject({
+  subject: nameField('What the statement is about').optional(),
+  predicate: nameField('The relation, such as "depends on"').optional(),
+  object: nameField('What it is related to').optional(),
+  limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} triples by default`),
+});
+
+export function queryTool(graph: GraphStore): Tool {
+  return defineTool({
+    name: 'graph_query',
+    description:
+      'Finds triples (subject | predicate | object) of the knowledge graph. Name what you know and leave out what you look for; names match whatever their case. Each line ends with its sources.',
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => GRAPH_TIME_MS,
+    examples: [
+      { text: 'what depends on {object}', arguments: { predicate: 'depends on' } },
+      { text: 'what does {subject} depend on', arguments: { predicate: 'depends on' } },
+      { text: 'who owns {object}', arguments: { predicate: 'owns' } },
+      { text: 'what does the graph say about {subject}' },
+    ],
+    async execute({ limit = LIMIT_DEFAULT, ...pattern }, scope) {
+      const found = await graph.find(scope, pattern, limit + 1);
+      if (found.length === 0) return { content: 'The graph holds no such triple.' };
+      const more = found.length > limit ? [`[there are more than ${limit}; name more, or raise limit]`] : [];
+      return { content: [...found.slice(0, limit).map(tripleLine), ...more].join('\n') };
+    },
+  });
+}

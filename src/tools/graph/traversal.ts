@@ -1,0 +1,73 @@
+import type { Direction, GraphStore, KnownTriple } from '../../core/graph.js';
+import { nameKey } from '../../core/graph.js';
+import type { Scope } from '../../core/task.js';
+
+export interface TraversalOptions {
+  readonly scope: Scope;
+  readonly start: string;
+  readonly maxDepth: number;
+  readonly predicates: readonly string[] | undefined;
+  readonly direction: Direction;
+  /** Triples in the answer at most. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Step {
+  /** 1 for the triples at the start. */
+  readonly depth: number;
+  readonly triple: KnownTriple;
+}
+
+export interface Traversal {
+  readonly steps: readonly Step[];
+  /** Whether there is more than `limit`. */
+  readonly isCut: boolean;
+}
+
+/** How often a long walk lets others run. */
+const NODES_A_BREATH = 64;
+
+/**
+ * What can be reached from a node, the nearest first. Each node is looked at once and each triple told
+ * once, so that cycles end. Throws the signal's reason.
+ */
+export async function traverse(graph: GraphStore, options: TraversalOptions): Promise<Traversal> {
+  const { scope, predicates, direction, limit, signal } = options;
+  const steps: Step[] = [];
+  const told = new Set<string>();
+  const seen = new Set([nameKey(options.start)]);
+  let looked = 0;
+  let level: readonly string[] = [options.start];
+  for (let depth = 1; depth <= options.maxDepth && level.length > 0; depth += 1) {
+    const next: string[] = [];
+    for (const node of level) {
+      signal.throwIfAborted();
+      if (++looked % NODES_A_BREATH === 0) await breathe();
+      const edges = await graph.edges(scope, node, { direction, predicates, limit: limit + 1 });
+      for (const triple of edges) {
+        const key = JSON.stringify([triple.subject, triple.predicate, triple.object]);
+        if (told.has(key)) continue;
+        if (steps.length === limit) return { steps, isCut: true };
+        told.add(key);
+        steps.push({ depth, triple });
+        next.push(...newNodes(triple, seen));
+      }
+    }
+    level = next;
+  }
+  return { steps, isCut: false };
+}
+
+function newNodes({ subject, object }: KnownTriple, seen: Set<string>): readonly string[] {
+  return [subject, object].filter((name) => {
+    const key = nameKey(name);
+    const isNew = !seen.has(key);
+    seen.add(key);
+    return isNew;
+  });
+}
+
+function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

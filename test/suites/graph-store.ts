@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { GraphStore, NewTriple } from '../../src/core/graph.js';
+import type { Storage } from '../../src/core/store.js';
+import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+
+function triple(text: string, source = 'note', fromOutside = false): NewTriple {
+  const [subject, predicate, object] = text.split(' | ');
+  return { subject: subject!, predicate: predicate!, object: object!, source, fromOutside };
+}
+
+const BILLING = triple('checkout | depends on | billing');
+const LEDGER = triple('billing | depends on | ledger');
+const OWNER = triple('Ada | owns | billing');
+
+/** What every `GraphStore` promises. Each case gets a new storage. */
+export function graphStoreSuite(name: string, open: () => Promise<Storage>): void {
+  describe(`graph store: ${name}`, () => {
+    let storage: Storage;
+    let graph: GraphStore;
+    beforeEach(async () => {
+      storage = await open();
+      ({ graph } = storage);
+    });
+    afterEach(() => storage.close());
+
+    const lines = async (pattern: Parameters<GraphStore['find']>[1], scope = ALICE) =>
+      (await graph.find(scope, pattern, 100)).map(
+        (one) => `${one.subject} | ${one.predicate} | ${one.object}`,
+      );
+
+    it('finds by every part, and by any two of them', async () => {
+      expect(await graph.add(ALICE, [BILLING, LEDGER, OWNER])).toBe(3);
+      expect(await lines({ subject: 'billing' })).toEqual(['billing | depends on | ledger']);
+      expect(await lines({ object: 'billing' })).toHaveLength(2);
+      expect(await lines({ predicate: 'depends on' })).toHaveLength(2);
+      expect(await lines({ predicate: 'depends on', object: 'billing' })).toEqual([
+        'checkout | depends on | billing',
+      ]);
+      expect(await lines({ subject: 'Ada', object: 'billing' })).toEqual(['Ada | owns | billing']);
+      expect(await lines({})).toHaveLength(3);
+      expect(await lines({ subject: 'nobody' })).toEqual([]);
+      expect(await graph.find(ALICE, {}, 2)).toHaveLength(2);
+    });
+
+    it('takes spellings of a name for one, and shows the first', async () => {
+      await graph.add(ALICE, [triple('Café  Süd | sells | Ｃoffee')]);
+      expect(await graph.add(ALICE, [triple('café süd | SELLS | coffee')])).toBe(0);
+      expect(await lines({ subject: ' CAFÉ SÜD ' })).toEqual(['Café  Süd | sells | Ｃoffee']);
+    });
+
+    it('keeps every source, and the triple until its last source is gone', async () => {
+      await graph.add(ALICE, [triple('a | b | c', 'page', true)]);
+      expect(await graph.find(ALICE, {}, 1)).toMatchObject([{ sources: ['page'], fromOutside: true }]);
+      expect(await graph.add(ALICE, [triple('a | b | c', 'user')])).toBe(1);
+      expect(await graph.find(ALICE, {}, 1)).toMatchObject([
+        { sources: ['page', 'user'], fromOutside: false },
+      ]);
+      expect(await graph.removeSource(ALICE, 'page')).toBe(0);
+      expect(await graph.removeSource(ALICE, 'user')).toBe(1);
+      expect(await lines({})).toEqual([]);
+    });
+
+    it('removes what matches and leaves the rest', async () => {
+      await graph.add(ALICE, [BILLING, LEDGER, OWNER]);
+      expect(await graph.remove(ALICE, { predicate: 'depends on' })).toBe(2);
+      expect(await graph.remove(ALICE, { predicate: 'depends on' })).toBe(0);
+      expect(await lines({})).toEqual(['Ada | owns | billing']);
+      await graph.add(ALICE, [BILLING]);
+      expect(await lines({ object: 'billing' })).toHaveLength(2);
+    });
+
+    it('gives the edges of a node by direction and predicate, within the limit', async () => {
+      await graph.add(ALICE, [BILLING, LEDGER, OWNER, triple('billing | depends on | billing')]);
+      const edges = async (direction: 'in' | 'out' | 'both', predicates?: readonly string[], limit = 10) =>
+        (await graph.edges(ALICE, 'billing', { direction, predicates, limit })).length;
+      expect(await edges('out')).toBe(2);
+      expect(await edges('in')).toBe(3);
+      expect(await edges('both')).toBe(5);
+      expect(await edges('in', ['owns'])).toBe(1);
+      expect(await edges('in', ['hates'])).toBe(0);
+      expect(await edges('in', undefined, 1)).toBe(1);
+      expect(
+        await graph.edges(ALICE, 'nobody', { direction: 'both', predicates: undefined, limit: 9 }),
+      ).toEqual([]);
+    });
+
+    it("is each owner's own", async () => {
+      await graph.add(ALICE, [BILLING]);
+      for (const other of [BOB, ALICE_ELSEWHERE]) {
+        expect(await lines({}, other)).toEqual([]);
+        expect(await lines({ object: 'billing' }, other)).toEqual([]);
+        expect(await graph.remove(other, {})).toBe(0);
+        expect(await graph.removeSource(other, 'note')).toBe(0);
+      }
+      await graph.add(BOB, [BILLING]);
+      expect(await graph.remove(ALICE, {})).toBe(1);
+      expect(await lines({}, BOB)).toHaveLength(1);
+    });
+
+    it('refuses with a typed error after it was closed', async () => {
+      await storage.close();
+      await expect(graph.add(ALICE, [BILLING])).rejects.toMatchObject({ code: 'storage' });
+      await expect(graph.find(ALICE, {}, 1)).rejects.toMatchObject({ code: 'storage' });
+    });
+  });
+}
