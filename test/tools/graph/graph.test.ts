@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => storage.close());
 
-const said = async (name: string, input: unknown) => String((await call(name, input)).content);
+const said = async (name: string, input: unknown) => (await call(name, input)).content as string;
 const add = (text: string) => {
   const triples = text.split('\n').map((line) => {
     const [subject, predicate, object] = line.split(' | ');
