@@ -40,6 +40,8 @@ export interface ErrorDetails {
   /** Whether the same request may succeed later. */
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
+  /** What an answer over HTTP says besides: a challenge, a rate limit. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -53,6 +55,7 @@ export class LangoError extends Error {
   readonly violations: ErrorDetails['violations'];
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
+  readonly headers: ErrorDetails['headers'];
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -62,6 +65,7 @@ export class LangoError extends Error {
     this.violations = details.violations;
     this.retryable = details.retryable ?? false;
     this.retryAfterMs = details.retryAfterMs;
+    this.headers = details.headers;
   }
 }
 

@@ -1,12 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Caller } from './identity.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
-
-/** The authenticated party behind a request: what its data is filed under. */
-export interface Caller {
-  readonly owner: string;
-  readonly tenant: string;
-}
 
 /**
  * One request on its way through the host. Whoever answers it uses these functions, so that limits,
@@ -23,8 +18,12 @@ export interface HttpExchange {
   readonly logger: Logger;
   /** Aborts when the client goes away or the host shuts down. */
   readonly signal: AbortSignal;
-  /** Throws `unauthenticated` or `forbidden`. Constant-time comparison; asked once per request. */
-  caller(): Caller;
+  /** Where the request came from: the client's address, as far as known. */
+  readonly address: string;
+  /** Rejects as `Authenticator.authenticate` does, and with `unavailable` when the host stops. Asked once per request. */
+  caller(): Promise<Caller>;
+  /** Counts a request that nobody needs to be known for. Throws `too-many`. */
+  anyone(): void;
   /** The whole body as JSON. Throws `too-large` or `invalid-input` (syntax, depth, keys, encoding). */
   readJson(): Promise<Json>;
 }

@@ -68,8 +68,11 @@ export function sendError(response: ServerResponse, error: unknown): void {
     return;
   }
   const answer = toErrorBody(error);
-  if (isLangoError(error) && error.retryAfterMs !== undefined) {
-    response.setHeader('Retry-After', Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  if (isLangoError(error)) {
+    if (error.retryAfterMs !== undefined) {
+      response.setHeader('Retry-After', Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+    }
+    for (const [name, value] of Object.entries(error.headers ?? {})) response.setHeader(name, value);
   }
   sendJson(response, answer.error.code, answer);
 }

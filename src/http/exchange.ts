@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { LangoError, isLangoError } from '../core/errors.js';
-import type { Caller, HttpExchange } from '../core/http.js';
+import { LangoError } from '../core/errors.js';
+import type { HttpExchange } from '../core/http.js';
+import type { Authenticator, Caller } from '../core/identity.js';
 import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { BodyLimits } from './body.js';
 import { readJson } from './body.js';
+import { certificateOf } from './connection-facts.js';
 
 export interface ExchangeFacts {
   readonly request: IncomingMessage;
@@ -13,7 +15,9 @@ export interface ExchangeFacts {
   readonly origin: string;
   readonly limits: BodyLimits;
   readonly logger: Logger;
-  readonly identify: () => Caller;
+  /** Asked late: not every request needs it. */
+  readonly address: () => string;
+  readonly authenticator: Authenticator;
   /** Aborts when the host stops. */
   readonly closing: AbortSignal;
 }
@@ -33,7 +37,8 @@ export class Exchange implements HttpExchange {
   #query: URLSearchParams | undefined;
   #logger: Logger | undefined;
   #signal: AbortSignal | undefined;
-  #caller: Caller | LangoError | undefined;
+  #address: string | undefined;
+  #caller: Promise<Caller> | undefined;
   #json: Promise<Json> | undefined;
 
   constructor(facts: ExchangeFacts) {
@@ -66,25 +71,30 @@ export class Exchange implements HttpExchange {
     return (this.#signal ??= this.#watch());
   }
 
-  caller(): Caller {
-    this.#caller ??= this.#identify();
-    if (isLangoError(this.#caller)) throw this.#caller;
-    return this.#caller;
+  get address(): string {
+    return (this.#address ??= this.#facts.address());
+  }
+
+  caller(): Promise<Caller> {
+    return (this.#caller ??= this.#identify());
+  }
+
+  anyone(): void {
+    this.#facts.authenticator.admitAnyone(this.address);
   }
 
   readJson(): Promise<Json> {
     return (this.#json ??= readJson(this.request, this.#facts.limits));
   }
 
-  #identify(): Caller | LangoError {
-    try {
-      return this.#facts.identify();
-    } catch (error) {
-      if (!isLangoError(error)) throw error;
-      // Set here, so that whoever answers the error gives the challenge too.
-      if (error.code === 'unauthenticated') this.response.setHeader('WWW-Authenticate', 'Bearer');
-      return error;
-    }
+  async #identify(): Promise<Caller> {
+    const { authenticator, closing, request } = this.#facts;
+    if (closing.aborted) throw closing.reason;
+    return authenticator.authenticate({
+      authorization: request.headers.authorization,
+      address: this.address,
+      certificate: () => certificateOf(request),
+    });
   }
 
   #watch(): AbortSignal {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { HttpRoute } from '../core/http.js';
+import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { Admission } from './admission.js';
 import { clientAddress, createAdmission } from './admission.js';
@@ -11,7 +12,6 @@ import { answerBrokenRequest } from './broken-request.js';
 import { answerPreflight, shareWithOrigin } from './cross-origin.js';
 import { sendError } from './errors.js';
 import { Exchange } from './exchange.js';
-import type { Authenticator } from './identity.js';
 import type { Health, PlainApp } from './plain-app.js';
 import { createPlainApp } from './plain-app.js';
 
@@ -156,7 +156,8 @@ class NodeHost implements Host {
       origin: admission.origin,
       limits,
       logger,
-      identify: () => authenticator.authenticate(request, clientAddress(request, trustProxy)),
+      address: () => clientAddress(request, trustProxy),
+      authenticator,
       closing: this.#closing.signal,
     });
     response.setHeader('X-Request-Id', exchange.requestId);

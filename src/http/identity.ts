@@ -1,104 +1,108 @@
-import { hash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { LangoError } from '../core/errors.js';
-import type { Caller } from '../core/http.js';
+import type { Audit } from '../core/audit.js';
+import { noAudit } from '../core/audit.js';
+import { LangoError, isLangoError } from '../core/errors.js';
+import type { Authenticator, Caller, Credentials } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
-
-/** Says who sends a request. */
-export interface Authenticator {
-  /** Throws `unauthenticated`, or `too-many` after many failures from one `address`. */
-  authenticate(request: IncomingMessage, address: string): Caller;
-}
+import type { CertificateName } from './certificate-identity.js';
+import { createCertificateVerifier } from './certificate-identity.js';
+import { FailureCounter } from './failure-counter.js';
+import type { JwtRules } from './jwt-identity.js';
+import { createJwtVerifier } from './jwt-identity.js';
+import type { JwtKeys } from './jwt-keys.js';
+import type { Rate } from './rate-limit.js';
+import { RateLimit } from './rate-limit.js';
+import { createTokenVerifier } from './token-identity.js';
+import type { Verifier } from './verifier.js';
 
 export interface AuthenticatorOptions {
-  readonly mode: 'token' | 'none';
+  readonly mode: 'token' | 'jwt' | 'mtls' | 'none';
   /** Required in mode `token`. */
   readonly token?: string;
-  /** Whose data it is; 'default' with a token, 'local' without. */
+  /** Required in mode `jwt`. */
+  readonly jwt?: { readonly rules: JwtRules; readonly keys: JwtKeys };
+  /** In mode `mtls`. Default: `cn`. */
+  readonly certificateName?: CertificateName;
+  /** Whose data it is where one credential is for all; 'default' with a token, 'local' without. */
   readonly owner?: string;
+  /** How often each caller may ask, and each address that nobody is known behind. Default: without a limit. */
+  readonly rates?: { readonly caller: Rate; readonly address: Rate };
+  readonly audit?: Audit;
   readonly logger: Logger;
 }
 
-/** Throws `invalid-config` when mode `token` has no token. */
+/** Throws `invalid-config` when the mode lacks what it needs. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  if (options.mode === 'none') {
-    const caller: Caller = { owner: options.owner ?? 'local', tenant: '' };
-    return { authenticate: () => caller };
-  }
-  if (!options.token) throw new LangoError('invalid-config', 'The authentication token is missing.');
-  return new TokenAuthenticator(
-    digest(options.token),
-    { owner: options.owner ?? 'default', tenant: '' },
-    options.logger,
-  );
+  return new CountingAuthenticator(verifierOf(options), options);
 }
 
-class TokenAuthenticator implements Authenticator {
-  readonly #digest: Buffer;
-  readonly #caller: Caller;
-  readonly #logger: Logger;
-  readonly #failures = new FailureCounter();
+function verifierOf(options: AuthenticatorOptions): Verifier {
+  switch (options.mode) {
+    case 'none': {
+      const caller: Caller = { owner: options.owner ?? 'local', tenant: '' };
+      return () => caller;
+    }
+    case 'token':
+      if (!options.token) throw new LangoError('invalid-config', 'The authentication token is missing.');
+      return createTokenVerifier(options.token, { owner: options.owner ?? 'default', tenant: '' });
+    case 'jwt':
+      if (!options.jwt) throw new LangoError('invalid-config', 'The rules for tokens are missing.');
+      return createJwtVerifier(options.jwt.rules, options.jwt.keys);
+    case 'mtls':
+      return createCertificateVerifier(options.certificateName ?? 'cn');
+  }
+}
 
-  constructor(tokenDigest: Buffer, caller: Caller, logger: Logger) {
-    this.#digest = tokenDigest;
-    this.#caller = caller;
+/** Counts what callers ask and what addresses fail at; tells the audit about failures. */
+class CountingAuthenticator implements Authenticator {
+  readonly #verify: Verifier;
+  readonly #failures = new FailureCounter();
+  readonly #callers: RateLimit | undefined;
+  readonly #addresses: RateLimit | undefined;
+  readonly #audit: Audit;
+  readonly #logger: Logger;
+
+  constructor(verify: Verifier, { rates, audit = noAudit, logger }: AuthenticatorOptions) {
+    this.#verify = verify;
+    this.#callers = rates && new RateLimit('caller', rates.caller);
+    this.#addresses = rates && new RateLimit('address', rates.address);
+    this.#audit = audit;
     this.#logger = logger;
   }
 
-  authenticate(request: IncomingMessage, address: string): Caller {
-    const given = bearerToken(request.headers.authorization);
-    // Hashing first makes both sides the same length, so that the comparison tells nothing.
-    if (given !== undefined && timingSafeEqual(digest(given), this.#digest)) return this.#caller;
-    // Only failures are slowed down: many clients may share the address of one proxy.
-    if (this.#failures.isOver(address)) {
-      throw new LangoError('too-many', 'Too many failed authentications.', {
+  async authenticate(credentials: Credentials): Promise<Caller> {
+    let caller: Caller;
+    try {
+      const known = this.#verify(credentials);
+      caller = known instanceof Promise ? await known : known;
+    } catch (error) {
+      throw isLangoError(error, 'unauthenticated') ? this.#failed(error, credentials.address) : error;
+    }
+    try {
+      this.#callers?.take(`${caller.tenant}\n${caller.owner}`);
+    } catch (error) {
+      this.#audit({ operation: 'Authenticate', outcome: 'too-many', caller, from: credentials.address });
+      throw error;
+    }
+    return caller;
+  }
+
+  admitAnyone(address: string): void {
+    this.#addresses?.take(address);
+  }
+
+  /** Only failures are slowed down: many clients may share the address of one proxy. */
+  #failed(error: LangoError, address: string): LangoError {
+    const retryAfterMs = this.#failures.waitOf(address);
+    if (retryAfterMs !== undefined) {
+      return new LangoError('too-many', 'Too many failed authentications.', {
         retryable: true,
-        retryAfterMs: WINDOW_MS,
+        retryAfterMs,
       });
     }
     this.#failures.add(address);
-    const reason = given === undefined ? 'no bearer token' : 'wrong token';
+    const reason = error.hint ?? error.message;
     this.#logger.warn('authentication failed', { address, reason });
-    throw new LangoError('unauthenticated', 'A valid bearer token is required.', {
-      hint: 'Send it in the header "Authorization: Bearer TOKEN".',
-    });
+    this.#audit({ operation: 'Authenticate', outcome: 'unauthenticated', from: address, reason });
+    return error;
   }
-}
-
-const WINDOW_MS = 60_000;
-const FAILURES_PER_WINDOW = 20;
-const ADDRESSES = 1_000;
-
-/** Failures of each address in its current minute; the oldest address is forgotten when there are too many. */
-class FailureCounter {
-  readonly #windows = new Map<string, { readonly since: number; count: number }>();
-
-  isOver(address: string): boolean {
-    const window = this.#windows.get(address);
-    if (!window) return false;
-    if (Date.now() - window.since < WINDOW_MS) return window.count >= FAILURES_PER_WINDOW;
-    this.#windows.delete(address);
-    return false;
-  }
-
-  add(address: string): void {
-    const window = this.#windows.get(address);
-    if (window) {
-      window.count += 1;
-      return;
-    }
-    if (this.#windows.size >= ADDRESSES) {
-      const oldest = this.#windows.keys().next();
-      if (!oldest.done) this.#windows.delete(oldest.value);
-    }
-    this.#windows.set(address, { since: Date.now(), count: 1 });
-  }
-}
-
-function bearerToken(header: string | undefined): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
-}
-
-function digest(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }

@@ -11,7 +11,7 @@ export interface StatusRouteOptions {
 export function createStatusRoute({ path, read }: StatusRouteOptions): HttpRoute {
   return async (exchange) => {
     if (exchange.path !== path || exchange.request.method !== 'GET') return false;
-    exchange.caller();
+    await exchange.caller();
     sendJson(exchange.response, 200, read());
     return true;
   };

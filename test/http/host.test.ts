@@ -37,7 +37,7 @@ const echo: HttpRoute = async (exchange) => {
 
 const whoami: HttpRoute = async (exchange) => {
   if (exchange.path !== '/me') return false;
-  sendJson(exchange.response, 200, exchange.caller());
+  sendJson(exchange.response, 200, await exchange.caller());
   return true;
 };
 
@@ -307,13 +307,15 @@ describe('who may ask', () => {
     });
     for (const answer of [
       await ask({}),
-      await ask({ authorization: 'Bearer wrong' }),
       await ask({ authorization: `Basic ${TOKEN}` }),
       await ask({}, `?token=${TOKEN}&access_token=${TOKEN}`),
     ]) {
       expect(answer.status).toBe(401);
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="lango"');
     }
+    const wrong = await ask({ authorization: 'Bearer wrong' });
+    expect(wrong.status).toBe(401);
+    expect(wrong.headers.get('www-authenticate')).toContain('error="invalid_token"');
   });
 });
 

@@ -1,53 +1,81 @@
 import { describe, expect, it } from '@jest/globals';
-import type { IncomingMessage } from 'node:http';
+import type { AuditEntry } from '../../src/core/audit.js';
 import { isLangoError } from '../../src/core/errors.js';
+import type { Credentials } from '../../src/core/identity.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 import type { LogLine } from './running-host.js';
 import { recordingLogger } from './running-host.js';
 
-function bearing(authorization?: string): IncomingMessage {
-  return { headers: { authorization } } as IncomingMessage;
+function bearing(authorization?: string, address = 'a'): Credentials {
+  return { authorization, address, certificate: () => undefined };
 }
 
 describe('createAuthenticator', () => {
-  it('files data under the given owner, "default" with a token and "local" without', () => {
+  it('files data under the given owner, "default" with a token and "local" without', async () => {
     const logger = recordingLogger([]);
     const ask = (owner?: string) =>
       createAuthenticator({ mode: 'token', token: 't', logger, ...(owner ? { owner } : {}) });
-    expect(ask().authenticate(bearing('Bearer t'), 'a').owner).toBe('default');
-    expect(ask('mine').authenticate(bearing('bearer t'), 'a').owner).toBe('mine');
-    expect(createAuthenticator({ mode: 'none', logger }).authenticate(bearing(), 'a').owner).toBe('local');
+    expect((await ask().authenticate(bearing('Bearer t'))).owner).toBe('default');
+    expect((await ask('mine').authenticate(bearing('bearer t'))).owner).toBe('mine');
+    const open = createAuthenticator({ mode: 'none', logger });
+    expect((await open.authenticate(bearing())).owner).toBe('local');
   });
 
-  it('needs a token in mode token', () => {
-    expect(() => createAuthenticator({ mode: 'token', token: '', logger: recordingLogger([]) })).toThrow(
-      /missing/,
-    );
+  it('needs a token in mode token, and rules in mode jwt', () => {
+    const logger = recordingLogger([]);
+    expect(() => createAuthenticator({ mode: 'token', token: '', logger })).toThrow(/missing/);
+    expect(() => createAuthenticator({ mode: 'jwt', logger })).toThrow(/missing/);
   });
 
-  it('logs failures without the token, and says "too many" to an address after twenty', () => {
+  it('logs and audits failures without the token, and says "too many" to an address after twenty', async () => {
     const lines: LogLine[] = [];
-    const { authenticate } = bound(lines);
-    const codes = Array.from({ length: 25 }, () =>
-      codeOf(() => authenticate(bearing('Bearer guess-me'), '10.0.0.1')),
-    );
+    const entries: AuditEntry[] = [];
+    const authenticator = createAuthenticator({
+      mode: 'token',
+      token: 't',
+      logger: recordingLogger(lines),
+      audit: (entry) => void entries.push(entry),
+    });
+    const ask = (authorization: string, address: string) =>
+      authenticator.authenticate(bearing(authorization, address));
+    const codes: string[] = [];
+    for (let i = 0; i < 25; i += 1) codes.push(await codeOf(ask('Bearer guess-me', '10.0.0.1')));
     expect(codes.slice(0, 20).every((code) => code === 'unauthenticated')).toBe(true);
     expect(codes.slice(20).every((code) => code === 'too-many')).toBe(true);
-    expect(lines).toHaveLength(20);
-    expect(JSON.stringify(lines)).not.toContain('guess-me');
-    expect(codeOf(() => authenticate(bearing('Bearer guess-me'), '10.0.0.2'))).toBe('unauthenticated');
-    expect(authenticate(bearing('Bearer t'), '10.0.0.1').owner).toBe('default');
+    expect([lines.length, entries.length]).toEqual([20, 20]);
+    expect(JSON.stringify([lines, entries])).not.toContain('guess-me');
+    expect(entries[0]).toEqual({
+      operation: 'Authenticate',
+      outcome: 'unauthenticated',
+      from: '10.0.0.1',
+      reason: 'The token is wrong.',
+    });
+    expect(await codeOf(ask('Bearer guess-me', '10.0.0.2'))).toBe('unauthenticated');
+    expect((await ask('Bearer t', '10.0.0.1')).owner).toBe('default');
+  });
+
+  it('bounds what one caller, and one address without a caller, may ask', async () => {
+    const rate = { perSecond: 0.001, burst: 2 };
+    const entries: AuditEntry[] = [];
+    const authenticator = createAuthenticator({
+      mode: 'token',
+      token: 't',
+      logger: recordingLogger([]),
+      rates: { caller: rate, address: rate },
+      audit: (entry) => void entries.push(entry),
+    });
+    const ask = () => codeOf(authenticator.authenticate(bearing('Bearer t')));
+    expect([await ask(), await ask(), await ask()]).toEqual(['none', 'none', 'too-many']);
+    expect(entries.map(({ outcome, caller }) => [outcome, caller?.owner])).toEqual([['too-many', 'default']]);
+    const knock = (address: string) => codeOf((async () => authenticator.admitAnyone(address))());
+    expect([await knock('x'), await knock('x'), await knock('x')]).toEqual(['none', 'none', 'too-many']);
+    expect(await knock('y')).toBe('none');
   });
 });
 
-function bound(lines: LogLine[]) {
-  const authenticator = createAuthenticator({ mode: 'token', token: 't', logger: recordingLogger(lines) });
-  return { authenticate: authenticator.authenticate.bind(authenticator) };
-}
-
-function codeOf(call: () => unknown): string {
+async function codeOf(call: Promise<unknown>): Promise<string> {
   try {
-    call();
+    await call;
   } catch (error) {
     return isLangoError(error) ? error.code : 'other';
   }

@@ -30,9 +30,12 @@ export function sendNothing({ response }: HttpExchange): void {
   response.writeHead(204).end();
 }
 
-export function errorHeaders(error: Pick<WireError, 'retryAfterSeconds'>): Readonly<Record<string, string>> {
-  return error.retryAfterSeconds === undefined ? {} : { 'Retry-After': String(error.retryAfterSeconds) };
+export function errorHeaders(error: ErrorFacts): Readonly<Record<string, string>> {
+  const wait = error.retryAfterSeconds;
+  return wait === undefined ? error.headers : { 'Retry-After': String(wait), ...error.headers };
 }
+
+type ErrorFacts = Pick<WireError, 'retryAfterSeconds' | 'headers'>;
 
 /** What a client is only told as "internal error" stands in the log in full. */
 export function logDefect({ logger, path }: HttpExchange, error: unknown): void {

@@ -1,7 +1,7 @@
 import type { ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import type { Scope } from '../../core/task.js';
+import type { Caller } from '../../core/identity.js';
 import type { Call } from '../translate/call.js';
 import { toCallContext } from '../translate/call.js';
 import { SUPPORTED_VERSIONS } from '../translate/errors.js';
@@ -11,16 +11,17 @@ const VERSION = /^(\d+)(?:\.(\d+))?(?:\.\d+)*$/;
 const CURSOR = /^\d{1,15}$/;
 const KNOWN_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
-/** Throws `unauthenticated` or `forbidden`, then `version-not-supported`. */
-export function openCall(exchange: HttpExchange): ServerCallContext {
-  const scope = exchange.caller();
+/** Rejects with `unauthenticated` or `too-many`, then with `version-not-supported`. */
+export async function openCall(exchange: HttpExchange): Promise<ServerCallContext> {
+  const scope = await exchange.caller();
   assertVersion(exchange);
   return toCallContext(new HttpCall(exchange, scope));
 }
 
 /** The same call for a client that waits for no answer. */
-export function detached(exchange: HttpExchange): ServerCallContext {
-  return toCallContext({ scope: exchange.caller(), signal: AbortSignal.abort(), after: undefined });
+export async function detached(exchange: HttpExchange): Promise<ServerCallContext> {
+  const scope = await exchange.caller();
+  return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from: exchange.address });
 }
 
 /** The answer's header that says which of the extensions the client named are in use. */
@@ -32,12 +33,16 @@ export function extensionHeaders(exchange: HttpExchange): Readonly<Record<string
 
 /** Asked late: most calls need neither the signal nor the cursor. */
 class HttpCall implements Call {
-  readonly scope: Scope;
+  readonly scope: Caller;
   readonly #exchange: HttpExchange;
 
-  constructor(exchange: HttpExchange, scope: Scope) {
+  constructor(exchange: HttpExchange, scope: Caller) {
     this.#exchange = exchange;
     this.scope = scope;
+  }
+
+  get from(): string {
+    return this.#exchange.address;
   }
 
   get signal(): AbortSignal {

@@ -24,7 +24,7 @@ type Id = string | number | null;
 export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): Promise<void> {
   let id: Id = null;
   try {
-    const context = openCall(exchange);
+    const context = await openCall(exchange);
     const envelope = toEnvelope(await readBody(exchange));
     if (envelope.id === undefined) {
       await notify(exchange, binding, envelope);
@@ -66,7 +66,7 @@ async function notify(exchange: HttpExchange, binding: Binding, envelope: Envelo
   try {
     const operation = requireOperation(envelope.method);
     const params = requireParams(envelope.params);
-    await carryOut(operation, { handler: binding.handler, params, context: detached(exchange) });
+    await carryOut(operation, { handler: binding.handler, params, context: await detached(exchange) });
   } catch (error) {
     toFault(exchange, error);
   }

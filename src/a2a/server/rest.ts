@@ -57,7 +57,7 @@ export async function answerRest(exchange: HttpExchange, path: string, binding: 
       sendWrongMethod(exchange, Object.keys(route.methods));
       return;
     }
-    const context = openCall(exchange);
+    const context = await openCall(exchange);
     const request = {
       handler: binding.handler,
       params: await readParams(exchange, pathParams(route, path)),
@@ -117,7 +117,7 @@ function sendRestError(
 }
 
 function plainError(error: Pick<RestError, 'httpStatus' | 'status' | 'message'>): RestError {
-  return { ...error, details: [], retryAfterSeconds: undefined };
+  return { ...error, details: [], retryAfterSeconds: undefined, headers: {} };
 }
 
 function errorBody({ httpStatus, status, message, details }: RestError): string {

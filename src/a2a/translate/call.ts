@@ -1,14 +1,16 @@
 import { ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
-import type { Scope } from '../../core/task.js';
+import type { Caller } from '../../core/identity.js';
 
 /** What our handler needs to know of a call besides its parameters, whatever transport brought it. */
 export interface Call {
-  readonly scope: Scope;
+  readonly scope: Caller;
   /** Ends waiting and streaming, never the task. */
   readonly signal: AbortSignal;
   /** For a subscription: the `seq` of the last event the caller saw. */
   readonly after: number | undefined;
+  /** The client's address; absent inside the process. */
+  readonly from?: string;
 }
 
 const CALL_KEY = 'lango.call';

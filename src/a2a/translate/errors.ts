@@ -16,6 +16,8 @@ export interface WireError {
   readonly details: readonly JsonObject[];
   /** Seconds after which trying again makes sense, for `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
+  /** Of an answer over HTTP: a challenge, a rate limit. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 interface Row {
@@ -141,7 +143,8 @@ function wireError(row: Row, { code, message, details }: Told): WireError {
         ? []
         : [{ '@type': BAD_REQUEST, fieldViolations: violations.map((violation) => ({ ...violation })) }]),
     ],
-    retryAfterSeconds: waitMs === undefined ? undefined : Math.ceil(waitMs / 1_000),
+    retryAfterSeconds: waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000)),
+    headers: details.headers ?? {},
   };
 }
 
