@@ -20,5 +20,6 @@ function isSecure(socket: IncomingMessage['socket']): socket is TLSSocket {
 
 /** A code, whatever the types say. */
 function problemOf(problem: unknown): string {
-  return problem instanceof Error ? problem.message : String(problem ?? 'not verified');
+  if (problem instanceof Error) return problem.message;
+  return typeof problem === 'string' ? problem : 'not verified';
 }
