@@ -9,7 +9,7 @@ import type {
   TaskRecord,
   TaskState,
 } from '../core/task.js';
-import { isTerminal, SESSION_EVENT_TYPES, stateAfter } from '../core/task.js';
+import { isTerminal, stateAfter } from '../core/task.js';
 
 /** The largest event body a store takes, in bytes of its JSON text. */
 export const MAX_EVENT_BYTES = 256 * 1024;
@@ -19,14 +19,14 @@ export const CALLER_AUTHOR = 'user';
 
 /** A row of `tasks`; the column names are the same in every database. */
 export interface TaskRow {
+  /** Stands for the id where rows are many; rises with each new task. */
+  readonly key: number;
   readonly id: string;
   readonly tenant: string;
   readonly owner: string;
   readonly agent: string;
   readonly context: string;
   readonly parent: string | null;
-  /** The row of `sessions` that stands for tenant, owner, agent and context. */
-  readonly session: number;
   /** A `Grant` as JSON. */
   readonly authority: string;
   /** How many delegations stand above it. */
@@ -45,9 +45,8 @@ export interface TaskRow {
   readonly cancel_requested: 0 | 1;
 }
 
-/** What a read of `events` selects. */
+/** What a read of one task's `events` selects. */
 export interface EventRow {
-  readonly task: string;
   readonly seq: number;
   readonly at: number;
   readonly author: string | null;
@@ -60,8 +59,6 @@ export interface EncodedEvent {
   readonly author: string | null;
   readonly type: EventType;
   readonly body: string;
-  /** Whether later tasks of the session read it. */
-  readonly inSession: boolean;
 }
 
 /** What a batch of events does to the row of its task. */
@@ -74,7 +71,7 @@ export interface TaskChange {
   readonly endsRun: boolean;
 }
 
-export function toTaskRecord(row: TaskRow): TaskRecord {
+export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
   return {
     id: row.id,
     tenant: row.tenant,
@@ -93,9 +90,9 @@ export function toTaskRecord(row: TaskRow): TaskRecord {
   };
 }
 
-export function toTaskEvent(row: EventRow): TaskEvent {
+export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
   return {
-    taskId: row.task,
+    taskId,
     seq: row.seq,
     at: row.at,
     author: row.author ?? undefined,
@@ -116,7 +113,7 @@ export function encodeEvent(event: NewEvent): EncodedEvent {
     );
   }
   const { type } = event.body;
-  return { author: event.author ?? null, type, body, inSession: SESSION_EVENT_TYPES.has(type) };
+  return { author: event.author ?? null, type, body };
 }
 
 /** Throws `LangoError` `invalid-input` when anything follows an event that ends the task. */

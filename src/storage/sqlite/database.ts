@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import type { ConnectionOptions } from './connection.js';
 import { openConnection } from './connection.js';
 import { storageError } from './failure.js';
-import type { Work } from './group-commit.js';
+import type { Touch, Work } from './group-commit.js';
 import { GroupCommit } from './group-commit.js';
 
 export interface DatabaseOptions extends ConnectionOptions {
@@ -48,8 +48,8 @@ export class SqliteDatabase {
     }
   }
 
-  /** Called after commit, once per task that a write touched. Returns the way to stop. */
-  onTouch(listener: (taskId: string) => void): () => void {
+  /** Called after commit, once per task that writes touched, with the events it got. Returns the way to stop. */
+  onTouch(listener: Touch): () => void {
     return this.#commits.onCommit(listener);
   }
 

@@ -2,14 +2,20 @@ import type Database from 'better-sqlite3';
 import type { LangoError } from '../../core/errors.js';
 import { errorText, isLangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
+import type { EventRow } from '../rows.js';
 import { storageError } from './failure.js';
 
 /**
  * What one caller wants to write. It may run twice (the first run is rolled back then), so it keeps its
  * hands off everything but the database. When it throws a `LangoError` it has written nothing.
- * `touch` names a task that got events.
  */
-export type Work<Result> = (touch: (taskId: string) => void) => Result;
+export type Work<Result> = (touch: Touch) => Result;
+
+/** Names a task that got these events. */
+export type Touch = (taskId: string, events: readonly EventRow[]) => void;
+
+/** What was committed, by task, in the order of the writes. */
+type Touched = Map<string, readonly EventRow[]>;
 
 interface Pending {
   readonly work: Work<unknown>;
@@ -22,15 +28,15 @@ interface Pending {
  * after the commit. Writes run in the order they were asked for.
  */
 export class GroupCommit {
-  readonly #transact: (group: readonly Pending[], touched: Set<string>) => readonly (() => void)[];
-  readonly #listeners = new Set<(taskId: string) => void>();
+  readonly #transact: (group: readonly Pending[], touched: Touched) => readonly (() => void)[];
+  readonly #listeners = new Set<Touch>();
   readonly #logger: Logger;
   #pending: Pending[] = [];
 
   constructor(database: Database.Database, logger: Logger) {
     this.#logger = logger;
-    const transaction = database.transaction((group: readonly Pending[], touched: Set<string>) => {
-      const touch = (taskId: string) => touched.add(taskId);
+    const transaction = database.transaction((group: readonly Pending[], touched: Touched) => {
+      const touch: Touch = (taskId, events) => addTouched(touched, taskId, events);
       return group.map((pending) => attempt(pending, touch));
     });
     this.#transact = (group, touched) => transaction.immediate(group, touched);
@@ -48,23 +54,23 @@ export class GroupCommit {
     const group = this.#pending;
     if (group.length === 0) return;
     this.#pending = [];
-    const touched = new Set<string>();
+    const touched: Touched = new Map();
     for (const settle of this.#commit(group, touched)) settle();
-    for (const taskId of touched) this.#announce(taskId);
+    for (const [taskId, events] of touched) this.#announce(taskId, events);
   }
 
   /** Called after commit, once per task that got events. Returns the way to stop. */
-  onCommit(listener: (taskId: string) => void): () => void {
+  onCommit(listener: Touch): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /** One bad write must not fail its neighbors: after a failure each gets a transaction of its own. */
-  #commit(group: readonly Pending[], touched: Set<string>): readonly (() => void)[] {
-    const touchedHere = new Set<string>();
+  #commit(group: readonly Pending[], touched: Touched): readonly (() => void)[] {
+    const touchedHere: Touched = new Map();
     try {
       const settled = this.#transact(group, touchedHere);
-      touchedHere.forEach((taskId) => touched.add(taskId));
+      touchedHere.forEach((events, taskId) => addTouched(touched, taskId, events));
       return settled;
     } catch (error) {
       const [only, ...others] = group;
@@ -75,10 +81,10 @@ export class GroupCommit {
     }
   }
 
-  #announce(taskId: string): void {
+  #announce(taskId: string, events: readonly EventRow[]): void {
     for (const listener of this.#listeners) {
       try {
-        listener(taskId);
+        listener(taskId, events);
       } catch (error) {
         this.#logger.error('a listener for new events failed', { taskId, error: errorText(error) });
       }
@@ -87,7 +93,7 @@ export class GroupCommit {
 }
 
 /** Runs one write inside a transaction; what the caller is told waits for the commit. */
-function attempt(pending: Pending, touch: (taskId: string) => void): () => void {
+function attempt(pending: Pending, touch: Touch): () => void {
   try {
     const result = pending.work(touch);
     return () => pending.resolve(result);
@@ -95,4 +101,9 @@ function attempt(pending: Pending, touch: (taskId: string) => void): () => void 
     if (!isLangoError(error)) throw error;
     return () => pending.reject(error);
   }
+}
+
+function addTouched(touched: Touched, taskId: string, events: readonly EventRow[]): void {
+  const earlier = touched.get(taskId);
+  touched.set(taskId, earlier ? [...earlier, ...events] : events);
 }

@@ -12,23 +12,15 @@ export const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    context TEXT NOT NULL,
-    UNIQUE (tenant, owner, agent, context)
-  ) STRICT;
-
+  -- The key stands for the id where rows are many, and rises with each new task.
   CREATE TABLE tasks (
-    id TEXT PRIMARY KEY,
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
     agent TEXT NOT NULL,
     context TEXT NOT NULL,
     parent TEXT,
-    session INTEGER NOT NULL,
     authority TEXT NOT NULL,
     level INTEGER NOT NULL,
     state TEXT NOT NULL,
@@ -43,25 +35,22 @@ export const MIGRATIONS: readonly string[] = [
     cancel_requested INTEGER NOT NULL
   ) STRICT;
 
-  -- Lists: an agent's tasks, all or those in one state; those of one context, few enough to be sorted.
+  -- Lists: an agent's tasks, all or those in one state.
   CREATE INDEX tasks_by_status ON tasks (tenant, owner, agent, status_at, id, state);
-  CREATE INDEX tasks_by_session ON tasks (session);
+  -- Sessions: the tasks of one conversation, in the order they were made.
+  CREATE INDEX tasks_by_context ON tasks (context, agent, owner, tenant);
   -- What claim looks through: unfinished and not waiting for a person, by level of delegation.
   CREATE INDEX tasks_live ON tasks (level, id, agent) WHERE state IN ('submitted', 'working');
 
   CREATE TABLE events (
-    task TEXT NOT NULL,
+    task INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     at INTEGER NOT NULL,
     author TEXT,
     type TEXT NOT NULL,
-    session INTEGER,
     body TEXT NOT NULL,
     PRIMARY KEY (task, seq)
   ) STRICT, WITHOUT ROWID;
-
-  -- The conversation of a session; other events have no session.
-  CREATE INDEX events_by_session ON events (session, task, seq) WHERE session IS NOT NULL;
 
   CREATE TABLE inbox (
     tenant TEXT NOT NULL,

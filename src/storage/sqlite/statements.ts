@@ -1,20 +1,17 @@
 import type Database from 'better-sqlite3';
 import type { EventType, TaskState } from '../../core/task.js';
+import { SESSION_EVENT_TYPES } from '../../core/task.js';
 import type { EventRow, TaskRow } from '../rows.js';
 
-/** Each with its parameters, in the order of the question marks or by name, and the row it gives. */
+type Value = string | number | null;
+
+/** Each with its parameters, in the order of the question marks, and the row it gives. */
 export interface Statements {
   readonly task: Database.Statement<[id: string, tenant: string, owner: string], TaskRow>;
-  readonly insertTask: Database.Statement<[TaskRow]>;
-  readonly saveTask: Database.Statement<[TaskRow]>;
-  readonly session: Database.Statement<
-    [tenant: string, owner: string, agent: string, context: string],
-    number
-  >;
-  readonly insertSession: Database.Statement<
-    [tenant: string, owner: string, agent: string, context: string],
-    number
-  >;
+  /** See `taskValues`. */
+  readonly insertTask: Database.Statement<Value[]>;
+  /** See `changedValues`. */
+  readonly saveTask: Database.Statement<Value[]>;
   readonly inbox: Database.Statement<
     [tenant: string, owner: string, agent: string, messageId: string],
     { readonly request_hash: string; readonly task: string; readonly seq: number }
@@ -30,24 +27,32 @@ export interface Statements {
       seq: number,
     ]
   >;
-  readonly advance: Database.Statement<
-    [count: number, leaseUntil: number, id: string, epoch: number],
-    Advanced
+  readonly fenced: Database.Statement<
+    [id: string, epoch: number],
+    { readonly key: number; readonly head: number }
   >;
-  readonly advanceTo: Database.Statement<[AdvanceTo], Advanced>;
-  readonly insertEvent: Database.Statement<
+  readonly advance: Database.Statement<[head: number, leaseUntil: number, key: number]>;
+  readonly advanceTo: Database.Statement<
     [
-      task: string,
-      seq: number,
+      head: number,
+      state: TaskState,
+      statusMessage: string | null,
       at: number,
-      author: string | null,
-      type: EventType,
-      session: number | null,
-      body: string,
+      runStarts: number,
+      leaseUntil: number,
+      endsRun: 0 | 1,
+      endsRun: 0 | 1,
+      key: number,
     ]
   >;
+  readonly insertEvent: Database.Statement<
+    [task: number, seq: number, at: number, author: string | null, type: EventType, body: string]
+  >;
   readonly events: Database.Statement<[task: string, after: number, upTo: number], EventRow>;
-  readonly sessionEvents: Database.Statement<[id: string, before: string, limit: number], EventRow>;
+  readonly sessionEvents: Database.Statement<
+    [context: string, agent: string, owner: string, tenant: string, before: string, limit: number],
+    EventRow & { readonly task: string }
+  >;
   readonly level: Database.Statement<[above: number], number>;
   readonly claim: Database.Statement<
     [worker: string, leaseUntil: number, now: number, level: number, agents: string, limit: number],
@@ -59,58 +64,81 @@ export interface Statements {
 }
 
 const LIVE = "state IN ('submitted', 'working')";
+const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
 const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
-interface Advanced {
-  readonly head: number;
-  readonly session: number;
+/** The columns of a new task; the database adds the key. */
+const TASK_COLUMNS = [
+  'id',
+  'tenant',
+  'owner',
+  'agent',
+  'context',
+  'parent',
+  'authority',
+  'level',
+  'state',
+  'status_message',
+  'status_at',
+  'created_at',
+  'head',
+  'epoch',
+  'lease_by',
+  'lease_until',
+  'attempts',
+  'cancel_requested',
+] as const satisfies readonly (keyof TaskRow)[];
+
+/** Those that another message or a cancellation changes. */
+const CHANGED_COLUMNS = [
+  'state',
+  'status_message',
+  'status_at',
+  'head',
+  'epoch',
+  'lease_by',
+  'lease_until',
+  'cancel_requested',
+] as const satisfies readonly (keyof TaskRow)[];
+
+export function taskValues(row: Omit<TaskRow, 'key'>): Value[] {
+  return TASK_COLUMNS.map((column) => row[column]);
 }
 
-interface AdvanceTo {
-  readonly id: string;
-  readonly epoch: number;
-  readonly count: number;
-  readonly state: TaskState;
-  readonly statusMessage: string | null;
-  readonly at: number;
-  readonly runStarts: number;
-  readonly leaseUntil: number;
-  readonly endsRun: 0 | 1;
+export function changedValues(row: TaskRow): Value[] {
+  return [...CHANGED_COLUMNS.map((column) => row[column]), row.key];
 }
 
 /** Their text. */
 const SQL: Readonly<Record<keyof Statements, string>> = {
   task: 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
-  insertTask: `INSERT INTO tasks VALUES (@id, @tenant, @owner, @agent, @context, @parent, @session, @authority, @level,
-        @state, @status_message, @status_at, @created_at, @head, @epoch, @lease_by, @lease_until, @attempts,
-        @cancel_requested)`,
-  saveTask: `UPDATE tasks SET state = @state, status_message = @status_message, status_at = @status_at, head = @head,
-        epoch = @epoch, lease_by = @lease_by, lease_until = @lease_until, cancel_requested = @cancel_requested
-      WHERE id = @id`,
-  session: 'SELECT id FROM sessions WHERE tenant = ? AND owner = ? AND agent = ? AND context = ?',
-  insertSession: 'INSERT INTO sessions (tenant, owner, agent, context) VALUES (?, ?, ?, ?) RETURNING id',
+  insertTask: `INSERT INTO tasks (${TASK_COLUMNS.join(', ')}) VALUES (${TASK_COLUMNS.map(() => '?').join(', ')})`,
+  saveTask: `UPDATE tasks SET ${CHANGED_COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`,
   inbox:
     'SELECT request_hash, task, seq FROM inbox WHERE tenant = ? AND owner = ? AND agent = ? AND message_id = ?',
-  insertInbox: 'INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?)',
-  /** The conditional append of events that leave the state alone: touches no index. */
-  advance: `UPDATE tasks SET head = head + ?, lease_until = ? WHERE id = ? AND epoch = ? AND ${NOT_ENDED}
-      RETURNING head, session`,
+  /** Changes nothing for a message that was sent before. */
+  insertInbox: 'INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+  /** The task, for whoever still may append to it. */
+  fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}`,
+  /** For events that leave the state alone: touches no index. */
+  advance: 'UPDATE tasks SET head = ?, lease_until = ? WHERE key = ?',
   /** The same with a new state. */
-  advanceTo: `UPDATE tasks SET head = head + @count, state = @state, status_message = @statusMessage, status_at = @at,
-        attempts = attempts + @runStarts, lease_until = @leaseUntil,
-        lease_by = iif(@endsRun, NULL, lease_by), cancel_requested = iif(@endsRun, 0, cancel_requested)
-      WHERE id = @id AND epoch = @epoch AND ${NOT_ENDED}
-      RETURNING head, session`,
-  insertEvent: 'INSERT INTO events (task, seq, at, author, type, session, body) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  advanceTo: `UPDATE tasks SET head = ?, state = ?, status_message = ?, status_at = ?, attempts = attempts + ?,
+        lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
+      WHERE key = ?`,
+  insertEvent: 'INSERT INTO events (task, seq, at, author, type, body) VALUES (?, ?, ?, ?, ?, ?)',
   /**
    * In no promised order, though SQLite walks the key. ORDER BY and LIMIT would say it, but with either of them SQLite
    * plans the statement anew each time a parameter is bound, which costs several times the reading.
    */
-  events: 'SELECT task, seq, at, author, body FROM events WHERE task = ? AND seq > ? AND seq <= ?',
-  /** Newest first: the index of sessions is walked from the task backwards. */
-  sessionEvents: `SELECT task, seq, at, author, body FROM events INDEXED BY events_by_session
-      WHERE session = (SELECT session FROM tasks WHERE id = ?) AND task < ?
-      ORDER BY task DESC, seq DESC LIMIT ?`,
+  events: `SELECT seq, at, author, body FROM events
+      WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
+  /** Newest first: the tasks of the context are walked from the task backwards, and the events of each. */
+  sessionEvents: `SELECT tasks.id AS task, seq, at, author, body
+      FROM tasks INDEXED BY tasks_by_context CROSS JOIN events ON events.task = tasks.key
+      WHERE context = ? AND agent = ? AND owner = ? AND tenant = ?
+        AND tasks.key < (SELECT key FROM tasks WHERE id = ?) AND type IN (${SESSION_TYPES})
+      ORDER BY tasks.key DESC, seq DESC LIMIT ?`,
   /** The next level of delegation that has unfinished tasks. */
   level: `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
   claim: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
@@ -129,7 +157,7 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
 };
 
 /** Those that give one column, and that column alone. */
-const PLUCKED: readonly string[] = ['session', 'insertSession', 'level'];
+const PLUCKED: readonly string[] = ['level'];
 
 /** Every statement of the hot paths, prepared once. */
 export function prepareStatements(database: Database.Database): Statements {

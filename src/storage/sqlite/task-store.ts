@@ -2,9 +2,10 @@ import type { TaskPage, TaskQuery } from '../../core/journal.js';
 import type { AcceptOutcome, Fence, NewInput, NewTask, TaskStore } from '../../core/store.js';
 import { LEASE_MS } from '../../core/store.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import type { EncodedEvent } from '../rows.js';
+import type { EncodedEvent, EventRow } from '../rows.js';
 import { assertKeys, CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, toTaskRecord } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
+import { RecentEvents } from './recent-events.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
 import { taskLister } from './task-list.js';
@@ -15,6 +16,7 @@ import { acceptTask, addInput, appendEvents, cancelTask, claimTasks } from './ta
 export class SqliteTaskStore implements TaskStore {
   readonly #database: SqliteDatabase;
   readonly #statements: Statements;
+  readonly #recent = new RecentEvents();
   readonly #list: (scope: Scope, query: TaskQuery) => TaskPage;
 
   constructor(database: SqliteDatabase) {
@@ -22,6 +24,7 @@ export class SqliteTaskStore implements TaskStore {
     this.#statements = prepareStatements(database.handle);
     this.#list = taskLister(database.handle);
     this.#statements.releaseAll.run();
+    database.onTouch((taskId, events) => this.#recent.add(taskId, events));
   }
 
   async accept(entry: NewTask): Promise<AcceptOutcome> {
@@ -72,18 +75,27 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
-    // The numbers of a task have no gaps, so the next `limit` events are those up to `after + limit`.
-    const rows = this.#read(() => this.#statements.events.all(taskId, after, after + limit));
-    return rows.sort((a, b) => a.seq - b.seq).map(toTaskEvent);
+    const rows = this.#read(
+      () => this.#recent.read(taskId, after, limit) ?? this.#select(taskId, after, limit),
+    );
+    return rows.map((row) => toTaskEvent(taskId, row));
   }
 
   async readSession(task: TaskRecord, limit: number): Promise<readonly TaskEvent[]> {
-    const newestFirst = this.#read(() => this.#statements.sessionEvents.all(task.id, task.id, limit));
-    return newestFirst.reverse().map(toTaskEvent);
+    const { contextId, agent, owner, tenant, id } = task;
+    const newestFirst = this.#read(() =>
+      this.#statements.sessionEvents.all(contextId, agent, owner, tenant, id, limit),
+    );
+    return newestFirst.reverse().map((row) => toTaskEvent(row.task, row));
   }
 
   onAppend(listener: (taskId: string) => void): () => void {
     return this.#database.onTouch(listener);
+  }
+
+  #select(taskId: string, after: number, limit: number): readonly EventRow[] {
+    // The numbers of a task have no gaps, so the next `limit` events are those up to `after + limit`.
+    return this.#statements.events.all(taskId, after, after + limit).sort((a, b) => a.seq - b.seq);
   }
 
   async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {

@@ -4,32 +4,31 @@ import type { AcceptOutcome, Fence, NewInput, NewTask } from '../../core/store.j
 import { LEASE_MS } from '../../core/store.js';
 import type { EventBody, Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
-import type { EncodedEvent, TaskChange, TaskRow } from '../rows.js';
+import type { EncodedEvent, EventRow, TaskChange, TaskRow } from '../rows.js';
 import { CALLER_AUTHOR, encodeEvent, toTaskRecord } from '../rows.js';
+import type { Touch } from './group-commit.js';
 import type { Statements } from './statements.js';
+import { changedValues, taskValues } from './statements.js';
 
 /** What every write needs. All of these run inside a transaction, and write nothing when they throw. */
 export interface WriteContext {
   readonly statements: Statements;
   /** The store's clock at this write, in milliseconds since the epoch. */
   readonly now: number;
-  /** Names a task that got events. */
-  readonly touch: (taskId: string) => void;
+  readonly touch: Touch;
 }
 
 export function acceptTask(context: WriteContext, entry: NewTask, event: EncodedEvent): AcceptOutcome {
-  const earlier = earlierOutcome(context, entry);
-  if (earlier) return earlier;
+  if (!addToInbox(context, entry, { id: entry.id, head: 1 })) return earlierOutcome(context, entry)!;
   const { now, statements } = context;
   const { tenant, owner } = entry.scope;
-  const row: TaskRow = {
+  const row = {
     id: entry.id,
     tenant,
     owner,
     agent: entry.agent,
     context: entry.contextId,
     parent: entry.parentTaskId ?? null,
-    session: sessionOf(context, entry),
     authority: JSON.stringify(entry.grant),
     level: entry.grant.chain.length,
     state: 'submitted',
@@ -42,9 +41,10 @@ export function acceptTask(context: WriteContext, entry: NewTask, event: Encoded
     lease_until: entry.lease === undefined ? 0 : now + LEASE_MS,
     attempts: 0,
     cancel_requested: 0,
-  };
-  statements.insertTask.run(row);
-  return settleAccepted(context, { entry, row, event, leased: entry.lease !== undefined });
+  } as const;
+  const key = Number(statements.insertTask.run(...taskValues(row)).lastInsertRowid);
+  insertEvents(context, { ...row, key }, [event]);
+  return { kind: 'accepted', task: toTaskRecord(row), seq: 1, leased: entry.lease !== undefined };
 }
 
 /** A worker that is at it reads the message too, so the state changes only on an idle task. */
@@ -66,8 +66,10 @@ export function addInput(
     head: task.head + 1,
     ...(leased ? { epoch: task.epoch + 1, lease_by: entry.lease, lease_until: context.now + LEASE_MS } : {}),
   };
-  context.statements.saveTask.run(row);
-  return settleAccepted(context, { entry, row, event, leased });
+  addToInbox(context, entry, row);
+  context.statements.saveTask.run(...changedValues(row));
+  insertEvents(context, row, [event]);
+  return { kind: 'accepted', task: toTaskRecord(row), seq: row.head, leased };
 }
 
 /** Gives the new head; throws `LangoError` `fenced` when the task is another's or has ended. */
@@ -77,26 +79,19 @@ export function appendEvents(
   { change, events }: { readonly change: TaskChange; readonly events: readonly EncodedEvent[] },
 ): number {
   const { statements, now } = context;
+  const task = statements.fenced.get(fence.taskId, fence.epoch);
+  if (!task) throw new LangoError('fenced', 'The task has ended, or somebody else works on it now.');
+  const head = task.head + events.length;
   const leaseUntil = now + LEASE_MS;
-  const advanced =
-    change.state === undefined
-      ? statements.advance.get(events.length, leaseUntil, fence.taskId, fence.epoch)
-      : statements.advanceTo.get({
-          id: fence.taskId,
-          epoch: fence.epoch,
-          count: events.length,
-          state: change.state,
-          statusMessage: change.statusMessage,
-          at: now,
-          runStarts: change.runStarts,
-          leaseUntil,
-          endsRun: change.endsRun ? 1 : 0,
-        });
-  if (!advanced) {
-    throw new LangoError('fenced', 'The task has ended, or somebody else works on it now.');
+  if (change.state === undefined) {
+    statements.advance.run(head, leaseUntil, task.key);
+  } else {
+    const { state, statusMessage, runStarts } = change;
+    const ends = change.endsRun ? 1 : 0;
+    statements.advanceTo.run(head, state, statusMessage, now, runStarts, leaseUntil, ends, ends, task.key);
   }
-  insertEvents(context, { id: fence.taskId, ...advanced }, events);
-  return advanced.head;
+  insertEvents(context, { id: fence.taskId, key: task.key, head }, events);
+  return head;
 }
 
 /** Ends an idle task at once, and asks the worker of a leased one. Undefined when it is not in this scope. */
@@ -149,11 +144,22 @@ function saveWithEvent(
   row: TaskRow,
   event: { readonly author: string; readonly body: EventBody },
 ): TaskRecord {
-  context.statements.saveTask.run(row);
+  context.statements.saveTask.run(...changedValues(row));
   insertEvents(context, row, [encodeEvent(event)]);
   return toTaskRecord(row);
 }
 
+/** False, and nothing is written, for a message that was sent before. */
+function addToInbox(
+  { statements }: WriteContext,
+  { scope: { tenant, owner }, agent, message, requestHash }: NewTask | NewInput,
+  task: { readonly id: string; readonly head: number },
+): boolean {
+  const { insertInbox } = statements;
+  return insertInbox.run(tenant, owner, agent, message.id, requestHash, task.id, task.head).changes === 1;
+}
+
+/** Undefined for a message that was not sent before. */
 function earlierOutcome(context: WriteContext, entry: NewTask | NewInput): AcceptOutcome | undefined {
   const { tenant, owner } = entry.scope;
   const sent = context.statements.inbox.get(tenant, owner, entry.agent, entry.message.id);
@@ -163,41 +169,20 @@ function earlierOutcome(context: WriteContext, entry: NewTask | NewInput): Accep
   return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
 }
 
-interface AcceptedInput {
-  readonly entry: NewTask | NewInput;
-  readonly row: TaskRow;
-  readonly event: EncodedEvent;
-  readonly leased: boolean;
-}
-
-function settleAccepted(context: WriteContext, { entry, row, event, leased }: AcceptedInput): AcceptOutcome {
-  const { id, head, tenant, owner, agent } = row;
-  const { insertInbox } = context.statements;
-  insertInbox.run(tenant, owner, agent, entry.message.id, entry.requestHash, id, head);
-  insertEvents(context, row, [event]);
-  return { kind: 'accepted', task: toTaskRecord(row), seq: head, leased };
-}
-
-function sessionOf({ statements }: WriteContext, entry: NewTask): number {
-  const { tenant, owner } = entry.scope;
-  const found = statements.session.get(tenant, owner, entry.agent, entry.contextId);
-  const session = found ?? statements.insertSession.get(tenant, owner, entry.agent, entry.contextId);
-  if (session === undefined) throw new TypeError('INSERT … RETURNING gave no session');
-  return session;
-}
-
 /** Writes events whose numbers end at the head that the task's row has already got. */
 function insertEvents(
   { statements, now, touch }: WriteContext,
-  task: { readonly id: string; readonly head: number; readonly session: number },
+  task: { readonly id: string; readonly key: number; readonly head: number },
   events: readonly EncodedEvent[],
 ): void {
-  let seq = task.head - events.length;
-  for (const { author, type, body, inSession } of events) {
-    seq += 1;
-    statements.insertEvent.run(task.id, seq, now, author, type, inSession ? task.session : null, body);
+  const before = task.head - events.length;
+  const rows: EventRow[] = [];
+  for (const { author, type, body } of events) {
+    const seq = before + rows.length + 1;
+    statements.insertEvent.run(task.key, seq, now, author, type, body);
+    rows.push({ seq, at: now, author, body });
   }
-  if (events.length > 0) touch(task.id);
+  if (rows.length > 0) touch(task.id, rows);
 }
 
 /** Nobody works on it: it was never leased, was given back, or its worker went silent. */

@@ -171,7 +171,7 @@ describe('a store whose file is spoiled while it is open', () => {
     const task = await acceptOne(storage.tasks);
     dropEvents();
     const spoiled = { code: 'storage', cause: { name: 'SqliteError' } };
-    await expect(storage.tasks.read(task.id, 0, 1)).rejects.toMatchObject(spoiled);
+    await expect(storage.tasks.readSession(task, 1)).rejects.toMatchObject(spoiled);
     await expect(storage.tasks.append(fenceOf(task), [RUN_START])).rejects.toMatchObject(spoiled);
     expect(await storage.tasks.get(ALICE, task.id)).toEqual(task);
   });

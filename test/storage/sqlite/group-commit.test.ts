@@ -121,7 +121,7 @@ describe('group commit', () => {
     commits.onCommit((taskId) => hints.push(taskId));
     const touching = (taskId: string, work: Work<unknown>) =>
       commits.run((touch) => {
-        touch(taskId);
+        touch(taskId, []);
         return work(touch);
       });
     const nothing: Work<void> = () => undefined;

@@ -1,0 +1,43 @@
+import type { EventRow } from '../rows.js';
+
+const MAX_EVENTS = 1_000;
+const MAX_CHARACTERS = 1024 * 1024;
+
+/**
+ * The newest events of the tasks that were written last, as the database has them: whoever follows a task needs no
+ * query for what was committed a moment ago. Holds nothing that is not committed.
+ */
+export class RecentEvents {
+  /** The one written last stands at the end. The events of one have no gaps and end at its newest. */
+  readonly #tasks = new Map<string, EventRow[]>();
+  #events = 0;
+  #characters = 0;
+
+  /** To be told of every commit, in order. */
+  add(taskId: string, events: readonly EventRow[]): void {
+    const kept = this.#tasks.get(taskId) ?? [];
+    kept.push(...events);
+    this.#tasks.delete(taskId);
+    this.#tasks.set(taskId, kept);
+    this.#count(events, 1);
+    for (const [oldest, forgotten] of this.#tasks) {
+      if (this.#events <= MAX_EVENTS && this.#characters <= MAX_CHARACTERS) return;
+      this.#tasks.delete(oldest);
+      this.#count(forgotten, -1);
+    }
+  }
+
+  /** Those with `seq > after` in order, at most `limit`; undefined when some of them may not be here. */
+  read(taskId: string, after: number, limit: number): readonly EventRow[] | undefined {
+    const events = this.#tasks.get(taskId);
+    const first = events?.[0]?.seq;
+    if (events === undefined || first === undefined || after + 1 < first) return undefined;
+    const from = after + 1 - first;
+    return events.slice(from, from + limit);
+  }
+
+  #count(events: readonly EventRow[], sign: 1 | -1): void {
+    this.#events += sign * events.length;
+    for (const { body } of events) this.#characters += sign * body.length;
+  }
+}

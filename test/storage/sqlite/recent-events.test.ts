@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import type { EventRow } from '../../../src/storage/rows.js';
+import { RecentEvents } from '../../../src/storage/sqlite/recent-events.js';
+
+function rows(from: number, to: number, body = '{}'): EventRow[] {
+  return Array.from({ length: to - from + 1 }, (_, at) => ({ seq: from + at, at: 0, author: null, body }));
+}
+
+function seqs(events: readonly EventRow[] | undefined): readonly number[] | undefined {
+  return events?.map(({ seq }) => seq);
+}
+
+describe('recent events', () => {
+  it('gives what was added after a cursor, in order, at most the limit', () => {
+    const recent = new RecentEvents();
+    recent.add('t', rows(1, 2));
+    recent.add('t', rows(3, 6));
+    expect(seqs(recent.read('t', 0, 10))).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(seqs(recent.read('t', 2, 3))).toEqual([3, 4, 5]);
+    expect(seqs(recent.read('t', 6, 10))).toEqual([]);
+  });
+
+  it('does not know of tasks, and of beginnings, that it was not told of', () => {
+    const recent = new RecentEvents();
+    recent.add('t', rows(7, 9));
+    expect(recent.read('other', 0, 10)).toBeUndefined();
+    expect(recent.read('t', 5, 10)).toBeUndefined();
+    expect(seqs(recent.read('t', 6, 10))).toEqual([7, 8, 9]);
+  });
+
+  it('forgets the task that was written longest ago when there are too many events', () => {
+    const recent = new RecentEvents();
+    recent.add('old', rows(1, 1));
+    recent.add('busy', rows(1, 1));
+    recent.add('old', rows(2, 2));
+    recent.add('new', rows(1, 998));
+    expect(recent.read('busy', 0, 10)).toBeUndefined();
+    expect(seqs(recent.read('old', 0, 10))).toEqual([1, 2]);
+  });
+
+  it('forgets, and goes on, when one task alone is too large', () => {
+    const recent = new RecentEvents();
+    recent.add('t', rows(1, 5, 'x'.repeat(256 * 1024)));
+    expect(recent.read('t', 0, 10)).toBeUndefined();
+    recent.add('t', rows(6, 7));
+    expect(seqs(recent.read('t', 5, 10))).toEqual([6, 7]);
+    expect(recent.read('t', 4, 10)).toBeUndefined();
+  });
+});
