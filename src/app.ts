@@ -1,6 +1,6 @@
 import { agentSpecs } from './agents/agent-specs.js';
 import { buildAgentTree } from './agents/agent-tree.js';
-import { createA2aRoutes } from './a2a/server/routes.js';
+import { createDoors } from './app/doors.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { createModel } from './app/model.js';
@@ -16,7 +16,6 @@ import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool, ToolFamily } from './core/tool.js';
-import { createHost } from './http/host.js';
 import { createAuthenticator } from './http/identity.js';
 import { createStatusRoute } from './http/status-route.js';
 import { createJournal } from './journal/journal.js';
@@ -42,6 +41,8 @@ export interface AppAddress {
   readonly port: number;
   /** How a client on this machine reaches the server. */
   readonly origin: string;
+  /** Undefined without gRPC. */
+  readonly grpcPort: number | undefined;
   /** Undefined with `auth.mode: none`. */
   readonly token: string | undefined;
   readonly model: string;
@@ -128,25 +129,27 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   });
 
   let origin = `http://${config.server.host}:${config.server.port}`;
-  const published = await publish({ agents, journal, config, nodeId, originOf: () => origin });
+  let grpcPort: number | undefined;
+  const published = await publish({
+    agents,
+    journal,
+    config,
+    nodeId,
+    originOf: () => origin,
+    grpcPortOf: () => grpcPort,
+  });
 
-  const { baseUrl } = config.a2a;
   const peers = createPeers({ subAgents, published, config, secrets, logger });
   await peers.refresh();
   const refreshing = setInterval(() => void peers.refresh(), 1_000 * config.a2a.refreshSeconds);
   onStop(() => clearInterval(refreshing));
 
-  const host = createHost({
-    ...config.server,
-    allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
+  const { host, grpc } = await createDoors({
+    config,
+    agents: published,
+    root,
     authenticator: createAuthenticator({ mode: config.auth.mode, ...(token ? { token } : {}), logger }),
     routes: [
-      createA2aRoutes({
-        agents: published,
-        root,
-        limits: config.server.limits,
-        ...(baseUrl ? { baseUrl } : {}),
-      }),
       createStatusRoute({
         path: STATUS_PATH,
         read: () => ({
@@ -158,16 +161,19 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
         }),
       }),
     ],
-    health: () => ({ ready: true }),
     logger,
   });
 
   await journal.start();
   onStop(() => journal.stop());
+  if (grpc) {
+    onStop(() => grpc.stop());
+    grpcPort = await grpc.start();
+  }
   const address = await host.start();
   onStop(() => host.stop());
   origin = address.origin;
-  return { ...address, token, model: model.id, agents: [...agents.keys()], root };
+  return { ...address, grpcPort, token, model: model.id, agents: [...agents.keys()], root };
 }
 
 async function closeAll(families: readonly ToolFamily[]): Promise<void> {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { buildCard } from '../a2a/server/card.js';
+import { buildCard, grpcAddress } from '../a2a/server/card.js';
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
@@ -18,17 +18,30 @@ export interface Publication {
   readonly nodeId: string;
   /** Where the server can be reached from this machine, once it is known. */
   readonly originOf: () => string;
+  /** Of the gRPC binding, once it is known; undefined without one. */
+  readonly grpcPortOf: () => number | undefined;
 }
 
 /** Each agent with its own card and its own handler (requirement X1). */
 export async function publish(options: Publication): Promise<ReadonlyMap<string, PublishedAgent>> {
-  const { agents, journal, config, nodeId, originOf } = options;
+  const { agents, journal, config, nodeId, originOf, grpcPortOf } = options;
+  const grpcOf = (baseUrl: string): string | undefined => {
+    const port = grpcPortOf();
+    return port === undefined ? undefined : (config.server.grpc.advertise ?? grpcAddress(baseUrl, port));
+  };
   const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));
   const version = packageVersion();
   const limits = agentLimits(config.agent);
   const published = [...agents].map(([name, { profile }]): [string, PublishedAgent] => {
     const card: PublishedAgent['card'] = (baseUrl = config.a2a.baseUrl ?? originOf()) =>
-      buildCard({ file: files.get(name), profile, version, baseUrl, auth: config.auth.mode });
+      buildCard({
+        file: files.get(name),
+        profile,
+        version,
+        baseUrl,
+        grpc: grpcOf(baseUrl),
+        auth: config.auth.mode,
+      });
     const handler = createAgentHandler({
       agent: profile,
       journal,

@@ -62,11 +62,12 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
 }
 
 function facts(address: AppAddress, { home }: Config) {
-  const { origin, host, port, token, model, agents, root } = address;
+  const { origin, host, port, grpcPort, token, model, agents, root } = address;
   return {
     ready: origin,
     host,
     port,
+    grpcPort: grpcPort ?? null,
     card: origin + CARD_PATH,
     token: token ?? null,
     home,
@@ -83,7 +84,7 @@ interface Place {
 }
 
 function greeting(address: AppAddress, { config, keptToken }: Place, color: boolean): readonly string[] {
-  const { origin, token, model, agents, root } = address;
+  const { origin, grpcPort, token, model, agents, root } = address;
   const paint = createPaint(color);
   const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;
   const access = token === undefined || token === keptToken ? '' : `LANGO_TOKEN=${token} `;
@@ -92,6 +93,7 @@ function greeting(address: AppAddress, { config, keptToken }: Place, color: bool
   return [
     paint.bold(`Lango ${packageVersion()}`),
     row('card', origin + CARD_PATH),
+    ...(grpcPort === undefined ? [] : [row('gRPC', `${new URL(origin).hostname}:${grpcPort}`)]),
     row('token', token ?? 'none is asked for (auth.mode: none)'),
     row('data', config.home),
     row('model', model === 'offline' ? OFFLINE_WORDS : model),

@@ -42,6 +42,22 @@ const serverLimits = z
   .prefault({})
   .describe('What bounds requests and streams.');
 
+const grpc = z
+  .strictObject({
+    enabled: z.boolean().default(false).describe('Also serve gRPC, on a port of its own.'),
+    port: port()
+      .default(4101)
+      .describe('Port for gRPC, on the address of `server.host`; 0 takes a free one.'),
+    advertise: text()
+      .regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port')
+      .optional()
+      .describe(
+        'What agent cards name for gRPC, as `host:port`. Default: the host that the card was asked from, and the port.',
+      ),
+  })
+  .prefault({})
+  .describe('The gRPC binding of all agents.');
+
 export const server = z
   .strictObject({
     host: host().default('127.0.0.1').describe('Address to listen on.'),
@@ -60,6 +76,7 @@ export const server = z
       .array(httpUrl())
       .default([])
       .describe('Web origins whose pages may call this server, such as `https://app.example`.'),
+    grpc,
     limits: serverLimits,
   })
   .prefault({})

@@ -1,10 +1,12 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
-import { buildCard } from '../../src/a2a/server/card.js';
+import { buildCard, grpcAddress } from '../../src/a2a/server/card.js';
 import { createGrant } from '../../src/a2a/server/grant.js';
+import { createGrpcServer } from '../../src/a2a/server/grpc/server.js';
 import { createAgentHandler } from '../../src/a2a/server/handler.js';
 import { createA2aRoutes } from '../../src/a2a/server/routes.js';
 import type { StreamLimits } from '../../src/a2a/server/sse.js';
+import { StreamPlaces } from '../../src/a2a/server/stream-places.js';
 import type { Agent } from '../../src/core/agent.js';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
@@ -31,6 +33,8 @@ const STREAM_LIMITS: StreamLimits = { streams: 100, streamBufferBytes: 256 * 102
 
 export interface A2aNode {
   readonly origin: string;
+  /** Host and port of the gRPC binding; empty without it. */
+  readonly grpc: string;
   readonly journal: RunningJournal;
   readonly storage: Storage;
   readonly store: TaskStore;
@@ -47,6 +51,7 @@ export interface A2aNodeOptions {
   /** Ends up on the cards instead of the address that was called. */
   readonly baseUrl?: string;
   readonly auth?: 'token' | 'none';
+  readonly grpc?: boolean;
 }
 
 /** A node over loopback with real HTTP, journal and database; only the agents are scripted. */
@@ -63,9 +68,29 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     runSeconds: 60,
   });
   const root = agents[0]!.profile.name;
+  let grpcPort: number | undefined;
   const published = new Map(
-    agents.map((agent) => [agent.profile.name, publish(agent, { ...options, journal, auth, root })]),
+    agents.map((agent) => [
+      agent.profile.name,
+      publish(agent, { ...options, journal, auth, root, grpcPortOf: () => grpcPort }),
+    ]),
   );
+  const streams = { ...STREAM_LIMITS, ...options.streams };
+  const places = new StreamPlaces(streams.streams);
+  const authenticator = createAuthenticator({ mode: auth, token: TOKEN, logger });
+  const grpc = createGrpcServer({
+    host: '127.0.0.1',
+    port: 0,
+    agents: published,
+    authenticator,
+    limits: { depth: HOST_LIMITS.jsonDepth, keys: HOST_LIMITS.jsonKeys },
+    places,
+    stallMs: 2_000 * streams.heartbeatSeconds,
+    messageBytes: HOST_LIMITS.bodyBytes,
+    heartbeatSeconds: streams.heartbeatSeconds,
+    drainSeconds: HOST_LIMITS.drainSeconds,
+    logger,
+  });
   const host = createHost({
     host: '127.0.0.1',
     port: 0,
@@ -73,12 +98,13 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     allowedHosts: [],
     allowedOrigins: [],
     limits: HOST_LIMITS,
-    authenticator: createAuthenticator({ mode: auth, token: TOKEN, logger }),
+    authenticator,
     routes: [
       createA2aRoutes({
         agents: published,
         root,
-        limits: { ...STREAM_LIMITS, ...options.streams },
+        limits: streams,
+        places,
         ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
       }),
     ],
@@ -86,31 +112,37 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     logger,
   });
   await journal.start();
+  if (options.grpc === true) grpcPort = await grpc.start();
   const { port } = await host.start();
   return {
     origin: `http://127.0.0.1:${port}`,
+    grpc: grpcPort === undefined ? '' : `127.0.0.1:${grpcPort}`,
     journal,
     storage,
     store,
     handlers: new Map([...published].map(([name, { handler }]) => [name, handler])),
     async stop() {
-      await host.stop();
+      await Promise.all([host.stop(), grpc.stop()]);
       await journal.stop();
       await storage.close();
     },
   };
 }
 
-interface Publishing extends A2aNodeOptions {
+interface Publishing extends Omit<A2aNodeOptions, 'grpc'> {
   readonly journal: RunningJournal;
   readonly auth: 'token' | 'none';
   readonly root: string;
+  readonly grpcPortOf: () => number | undefined;
 }
 
 function publish(agent: Agent, options: Publishing) {
   const { profile } = agent;
-  const card = (baseUrl = 'http://localhost'): AgentCard =>
-    buildCard({ file: undefined, profile, version: '1.2.3', baseUrl, auth: options.auth });
+  const card = (baseUrl = 'http://localhost'): AgentCard => {
+    const port = options.grpcPortOf();
+    const grpc = port === undefined ? undefined : grpcAddress(baseUrl, port);
+    return buildCard({ file: undefined, profile, version: '1.2.3', baseUrl, grpc, auth: options.auth });
+  };
   const handler = createAgentHandler({
     agent: profile,
     journal: options.journal,

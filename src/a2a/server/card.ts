@@ -2,11 +2,10 @@ import { AgentCard } from '@a2a-js/sdk';
 import type { AgentExtension, AgentSkill } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
-import { SUPPORTED_VERSIONS } from '../translate/errors.js';
 import { EXTENSIONS } from '../translate/extensions.js';
+import { interfacesOf } from './interfaces.js';
 
 const BEARER = 'bearer';
-const BINDINGS = ['JSONRPC', 'HTTP+JSON'];
 const DEFAULT_MODES = ['text/plain', 'application/json'];
 /** What a server binds to when it takes every address; nobody can call it. */
 const BIND_ADDRESSES: readonly string[] = ['0.0.0.0', '[::]'];
@@ -28,6 +27,8 @@ export interface CardParts {
   readonly version: string;
   /** Scheme, host and port under which clients reach this node. */
   readonly baseUrl: string;
+  /** Host and port of the gRPC binding; undefined without one. */
+  readonly grpc?: string | undefined;
   /** How callers are told apart: declared exactly as it is enforced. */
   readonly auth: 'token' | 'none';
 }
@@ -40,9 +41,7 @@ export function buildCard(parts: CardParts): AgentCard {
     name: profile.name,
     description: file?.description ?? profile.description,
     version,
-    supportedInterfaces: BINDINGS.flatMap((protocolBinding) =>
-      SUPPORTED_VERSIONS.map((protocolVersion) => ({ url, protocolBinding, protocolVersion, tenant: '' })),
-    ),
+    supportedInterfaces: interfacesOf({ name: profile.name, url, grpc: parts.grpc }),
     provider: file?.provider && { ...file.provider },
     documentationUrl: file?.documentationUrl,
     iconUrl: file?.iconUrl,
@@ -65,6 +64,11 @@ export function cardJson(card: AgentCard): unknown {
 /** Where an agent's interfaces are, under the address that clients use. */
 export function agentUrl(baseUrl: string, name: string): string {
   return `${publicBase(baseUrl)}/agents/${name}`;
+}
+
+/** Where its gRPC binding is, under the same address. */
+export function grpcAddress(baseUrl: string, port: number): string {
+  return `${new URL(publicBase(baseUrl)).hostname}:${port}`;
 }
 
 function publicBase(baseUrl: string): string {

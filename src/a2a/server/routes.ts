@@ -5,6 +5,7 @@ import { CARD_PATH, CATALOG_PATH, OLD_CARD_PATH, answerCard, answerCatalog } fro
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import type { StreamLimits } from './sse.js';
+import type { StreamPlaces } from './stream-places.js';
 import { Streaming } from './streaming.js';
 
 const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
@@ -23,6 +24,8 @@ export interface A2aRoutesOptions {
   /** The advertised address; without it, the one a client used. */
   readonly baseUrl?: string;
   readonly limits: StreamLimits;
+  /** Shared with the other transports of the node. */
+  readonly places?: StreamPlaces;
 }
 
 /**
@@ -30,7 +33,7 @@ export interface A2aRoutesOptions {
  * the root for the root agent, and the catalog. Cards are public; everything else needs a caller.
  */
 export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
-  const streaming = new Streaming(options.limits);
+  const streaming = new Streaming(options.limits, options.places);
   return async (exchange) => {
     const target = targetOf(exchange, options.root);
     if (!target) return false;

@@ -1,9 +1,9 @@
 import { StreamResponse } from '@a2a-js/sdk';
-import { LangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
 import { seqIn } from '../translate/extensions.js';
 import type { StreamLimits } from './sse.js';
 import { EventStream } from './sse.js';
+import { StreamPlaces } from './stream-places.js';
 
 /** How a binding writes one event, given as JSON text, and an error after the first event. */
 export interface Framing {
@@ -13,34 +13,23 @@ export interface Framing {
 
 /** Until then an error is answered with its own status; a stream that has nothing to say yet opens all the same. */
 const OPEN_AFTER_MS = 200;
-const RETRY_AFTER_MS = 1_000;
 
 /** Answers calls with event streams, so many at the same time. */
 export class Streaming {
   readonly #limits: StreamLimits;
-  #open = 0;
+  readonly #places: StreamPlaces;
 
-  constructor(limits: StreamLimits) {
+  constructor(limits: StreamLimits, places: StreamPlaces = new StreamPlaces(limits.streams)) {
     this.#limits = limits;
+    this.#places = places;
   }
 
   /**
    * Asks for the events once there is a free place and sends them until they end. Throws `too-many`, and
    * what `events` throws before the stream was opened; later errors are told inside it.
    */
-  async answer(exchange: HttpExchange, call: StreamCall): Promise<void> {
-    if (this.#open >= this.#limits.streams) {
-      throw new LangoError('too-many', 'this server has as many open streams as it takes', {
-        retryable: true,
-        retryAfterMs: RETRY_AFTER_MS,
-      });
-    }
-    this.#open += 1;
-    try {
-      await this.#pump(exchange, call);
-    } finally {
-      this.#open -= 1;
-    }
+  answer(exchange: HttpExchange, call: StreamCall): Promise<void> {
+    return this.#places.hold(() => this.#pump(exchange, call));
   }
 
   async #pump({ response }: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {

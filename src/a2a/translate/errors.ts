@@ -157,26 +157,36 @@ interface Answer {
   readonly reason: unknown;
   readonly code: unknown;
   readonly httpStatus: unknown;
+  readonly grpcStatus: unknown;
   readonly jsonRpcCode: unknown;
 }
 
 /** The peer's own words in what an SDK client threw; a stream's error stands in the cause. */
 function answerIn(error: unknown): Answer | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { reason, metadata, data, statusCode, envelopeCode } = error as Error & Record<string, unknown>;
+  const { reason, metadata, data, statusCode, envelopeCode, transport, status } = error as Error &
+    Record<string, unknown>;
   if (reason === undefined && statusCode === undefined && envelopeCode === undefined)
     return answerIn(error.cause);
   const info = (Array.isArray(data) ? data : []).find(
     (detail): detail is JsonObject => isJsonObject(detail) && detail['@type'] === ERROR_INFO,
   );
   const members = info?.['metadata'] ?? metadata;
+  const isGrpc = transport === 'grpc';
   return {
-    message: error.message,
+    message: (isGrpc && grpcWords(error.cause)) || error.message,
     reason: info?.['reason'] ?? reason,
     code: isJsonObject(members) ? members['code'] : undefined,
     httpStatus: statusCode,
+    grpcStatus: isGrpc ? status : undefined,
     jsonRpcCode: envelopeCode,
   };
+}
+
+/** What the peer said, without what the library puts round it. */
+function grpcWords(cause: unknown): string | undefined {
+  const details: unknown = cause instanceof Error && 'details' in cause ? cause.details : undefined;
+  return typeof details === 'string' ? details : undefined;
 }
 
 function codeOf(answer: Answer): ErrorCode {
@@ -186,8 +196,25 @@ function codeOf(answer: Answer): ErrorCode {
     rows.find(([, { reason }]) => reason !== undefined && reason === answer.reason) ??
     rows.find(([, { jsonRpc }]) => jsonRpc !== SERVER_ERROR && jsonRpc === answer.jsonRpcCode) ??
     rows.find(([, { http }]) => http !== 400 && http !== 500 && http === answer.httpStatus);
-  return row?.[0] ?? (answer.httpStatus === 400 ? 'invalid-input' : 'internal');
+  if (row) return row[0];
+  if (answer.httpStatus === 400) return 'invalid-input';
+  return FROM_GRPC_STATUS[Number(answer.grpcStatus)] ?? 'internal';
 }
+
+/** What the number of a gRPC status says by itself. */
+const FROM_GRPC_STATUS: Readonly<Partial<Record<number, ErrorCode>>> = {
+  1: 'canceled',
+  3: 'invalid-input',
+  4: 'timeout',
+  5: 'not-found',
+  6: 'conflict',
+  7: 'forbidden',
+  8: 'too-many',
+  9: 'not-supported',
+  12: 'not-supported',
+  14: 'unavailable',
+  16: 'unauthenticated',
+};
 
 function isCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(TABLE, value);

@@ -1,0 +1,161 @@
+import { Metadata } from '@grpc/grpc-js';
+import type {
+  MethodDefinition,
+  ServerErrorResponse,
+  ServerUnaryCall,
+  ServerWritableStream,
+  ServiceDefinition,
+  UntypedServiceImplementation,
+  sendUnaryData,
+} from '@grpc/grpc-js';
+import type { Authenticator } from '../../../core/identity.js';
+import type { Logger } from '../../../core/logger.js';
+import { toCallContext } from '../../translate/call.js';
+import { isTold } from '../../translate/errors.js';
+import type { Operation, Request } from '../operations.js';
+import { operationNamed } from '../operations.js';
+import type { PublishedAgent } from '../routes.js';
+import {
+  EXTENSIONS_PARAMETER,
+  VERSION_PARAMETER,
+  activatedExtensions,
+  versionIn,
+} from '../service-parameters.js';
+import type { StreamPlaces } from '../stream-places.js';
+import { writeEvent } from './event-writer.js';
+import type { AnyCall } from './grpc-call.js';
+import { GrpcCall, credentialsOf, textIn } from './grpc-call.js';
+import type { GrpcDialect, GrpcMethod } from './methods.js';
+import { NoSuchAgent, toGrpcStatus } from './status.js';
+import type { ValueLimits } from './value-limits.js';
+import { assertValueLimits } from './value-limits.js';
+
+export interface ServiceOptions {
+  /** By name; read at each call. */
+  readonly agents: ReadonlyMap<string, PublishedAgent>;
+  readonly authenticator: Authenticator;
+  readonly limits: ValueLimits;
+  readonly places: StreamPlaces;
+  /** How long the reader of a stream may take nothing. */
+  readonly stallMs: number;
+  /** Aborts when the server stops. */
+  readonly closing: AbortSignal;
+  readonly logger: Logger;
+}
+
+export interface Service {
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+}
+
+/** One version of the protocol's service, over the same operations as the other bindings. */
+export function createService(dialect: GrpcDialect, options: ServiceOptions): Service {
+  const service = new A2aService(dialect, options);
+  const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+  const implementation: UntypedServiceImplementation = {};
+  for (const method of dialect.methods) {
+    const operation = operationNamed(method.operation)!;
+    definition[method.path] = rawDefinition(method.path, operation.kind === 'stream');
+    implementation[method.path] =
+      operation.kind === 'stream'
+        ? (call: ServerWritableStream<Buffer, Buffer>) => void service.stream({ method, operation }, call)
+        : (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
+            void service.answer({ method, operation }, call, callback);
+  }
+  return { definition, implementation };
+}
+
+/** Messages are decoded by us: the library would call a broken one an internal error. */
+function rawDefinition(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
+  const same = (bytes: Buffer): Buffer => bytes;
+  return {
+    path,
+    requestStream: false,
+    responseStream,
+    requestSerialize: same,
+    requestDeserialize: same,
+    responseSerialize: same,
+    responseDeserialize: same,
+  };
+}
+
+interface Bound<Kind extends Operation> {
+  readonly method: GrpcMethod;
+  readonly operation: Kind;
+}
+
+class A2aService {
+  readonly #dialect: GrpcDialect;
+  readonly #options: ServiceOptions;
+
+  constructor(dialect: GrpcDialect, options: ServiceOptions) {
+    this.#dialect = dialect;
+    this.#options = options;
+  }
+
+  async answer(
+    { method, operation }: Bound<Extract<Operation, { kind: 'unary' }>>,
+    call: ServerUnaryCall<Buffer, Buffer>,
+    callback: sendUnaryData<Buffer>,
+  ): Promise<void> {
+    try {
+      const request = await this.#open(method, call);
+      callback(null, method.encode(await operation.answer(request)));
+    } catch (error) {
+      callback(this.#statusOf(method, error));
+    }
+  }
+
+  async stream(
+    { method, operation }: Bound<Extract<Operation, { kind: 'stream' }>>,
+    call: ServerWritableStream<Buffer, Buffer>,
+  ): Promise<void> {
+    const { places, stallMs, closing } = this.#options;
+    try {
+      const request = await this.#open(method, call);
+      const { signal } = request.call;
+      await places.hold(async () => {
+        for await (const event of operation.events(request))
+          await writeEvent(call, method.encodeEvent(event), { signal, stallMs });
+      });
+      // What is missing is there to be resumed; an end without a word would say that nothing is.
+      if (closing.aborted) throw closing.reason;
+      call.end();
+    } catch (error) {
+      call.emit('error', this.#statusOf(method, error));
+    }
+  }
+
+  /** Who calls, then which version, then whom, then what. */
+  async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: GrpcCall }> {
+    const { agents, authenticator, limits, closing } = this.#options;
+    const caller = await authenticator.authenticate(credentialsOf(call));
+    versionIn(textIn(call.metadata, VERSION_PARAMETER), [this.#dialect.version]);
+    const { tenant, params } = method.decode(call.request);
+    assertValueLimits(params, limits);
+    const agent = agents.get(tenant);
+    if (!agent) throw new NoSuchAgent(tenant);
+    this.#acknowledge(call);
+    const open = new GrpcCall(call, caller, closing);
+    return { handler: agent.handler, params, context: toCallContext(open), call: open };
+  }
+
+  /** The head of the answer: which of the extensions that the client named are in use. */
+  #acknowledge(call: AnyCall): void {
+    const activated = activatedExtensions(textIn(call.metadata, EXTENSIONS_PARAMETER));
+    if (activated === '') return;
+    const metadata = new Metadata();
+    metadata.set(EXTENSIONS_PARAMETER, activated);
+    call.sendMetadata(metadata);
+  }
+
+  #statusOf(method: GrpcMethod, error: unknown): ServerErrorResponse {
+    if (!isTold(error) && !(error instanceof NoSuchAgent)) {
+      this.#options.logger.error('an A2A call failed', {
+        path: method.path,
+        error: error instanceof Error ? error.stack : String(error),
+      });
+    }
+    return toGrpcStatus(error);
+  }
+}

@@ -1,0 +1,93 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { Metadata, status } from '@grpc/grpc-js';
+import type { ServerErrorResponse } from '@grpc/grpc-js';
+import type { JsonObject } from '../../../core/json.js';
+import type { WireError } from '../../translate/errors.js';
+import { toWireError } from '../../translate/errors.js';
+
+const DETAILS = 'grpc-status-details-bin';
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
+
+/** A name that belongs to no agent. There is no claim about any task in it, so it has no A2A error. */
+export class NoSuchAgent extends Error {
+  constructor(tenant: string) {
+    super(
+      tenant === ''
+        ? 'tenant is missing: name the agent as its card does'
+        : 'there is no agent of that name here',
+    );
+  }
+}
+
+/** An error as gRPC tells it: a status, and google.rpc details with what the other bindings say in JSON (A2A 1.0 section 10.6). */
+export function toGrpcStatus(error: unknown): ServerErrorResponse {
+  if (!(error instanceof NoSuchAgent)) return grpcStatus(toWireError(error));
+  return grpcStatus({
+    status: 'NOT_FOUND',
+    message: error.message,
+    details: [],
+    retryAfterSeconds: undefined,
+  });
+}
+
+type StatusFacts = Pick<WireError, 'status' | 'message' | 'details' | 'retryAfterSeconds'>;
+
+function grpcStatus(facts: StatusFacts): ServerErrorResponse {
+  const code = status[facts.status as keyof typeof status];
+  const metadata = new Metadata();
+  metadata.set(DETAILS, encodeStatus(facts, code));
+  return Object.assign(new Error(facts.message), { code, details: facts.message, metadata });
+}
+
+/** google.rpc.Status. */
+function encodeStatus({ message, details, retryAfterSeconds }: StatusFacts, code: number): Buffer {
+  const writer = new BinaryWriter().uint32(field(1, 0)).int32(code).uint32(field(2)).string(message);
+  for (const detail of details) writeAny(writer, textOf(detail['@type']), encodeDetail(detail));
+  if (retryAfterSeconds !== undefined) writeAny(writer, RETRY_INFO, encodeRetryInfo(retryAfterSeconds));
+  return Buffer.from(writer.finish());
+}
+
+/** Into the repeated `details`. */
+function writeAny(writer: BinaryWriter, type: string, value: Uint8Array): void {
+  writer.uint32(field(3)).fork();
+  writer.uint32(field(1)).string(type).uint32(field(2)).bytes(value);
+  writer.join();
+}
+
+/** The two kinds that errors carry: google.rpc.BadRequest, or google.rpc.ErrorInfo. */
+function encodeDetail(detail: JsonObject): Uint8Array {
+  const writer = new BinaryWriter();
+  const violations = detail['fieldViolations'];
+  if (Array.isArray(violations)) {
+    for (const one of violations as readonly JsonObject[])
+      writePair(writer, 1, [textOf(one['field']), textOf(one['description'])]);
+    return writer.finish();
+  }
+  writer.uint32(field(1)).string(textOf(detail['reason']));
+  writer.uint32(field(2)).string(textOf(detail['domain']));
+  for (const [key, value] of Object.entries(detail['metadata'] ?? {}))
+    writePair(writer, 3, [key, textOf(value)]);
+  return writer.finish();
+}
+
+/** A message of two texts: an entry of a map, a violation. */
+function writePair(writer: BinaryWriter, number: number, [first, second]: readonly [string, string]): void {
+  writer.uint32(field(number)).fork();
+  writer.uint32(field(1)).string(first).uint32(field(2)).string(second);
+  writer.join();
+}
+
+function encodeRetryInfo(seconds: number): Uint8Array {
+  const writer = new BinaryWriter();
+  writer.uint32(field(1)).fork().uint32(field(1, 0)).int64(seconds).join();
+  return writer.finish();
+}
+
+/** The tag of a field: 2 is the wire type of texts, bytes and messages. */
+function field(number: number, wireType = 2): number {
+  return (number << 3) | wireType;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

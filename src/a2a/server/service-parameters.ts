@@ -1,0 +1,49 @@
+import { LangoError } from '../../core/errors.js';
+import { EXTENSIONS } from '../translate/extensions.js';
+
+/*
+ * What a client says about a call besides its parameters (A2A 1.0 section 3.2.6), whether it comes as HTTP headers
+ * or as gRPC metadata.
+ */
+
+export const VERSION_PARAMETER = 'a2a-version';
+export const EXTENSIONS_PARAMETER = 'a2a-extensions';
+export const CURSOR_PARAMETER = 'last-event-id';
+
+/** The protocol versions (Major.Minor) that our interfaces speak. */
+export type ProtocolVersion = '1.0' | '0.3';
+
+const VERSION = /^(\d{1,6})(?:\.(\d{1,6}))?(?:\.\d{1,6})*$/;
+const CURSOR = /^\d{1,15}$/;
+const KNOWN_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
+
+/**
+ * The version that a client named, when it is one of `spoken`; undefined when it named none. Major.Minor counts, patch
+ * digits do not (section 3.6). Throws `version-not-supported`.
+ */
+export function versionIn(named: string, spoken: readonly ProtocolVersion[]): ProtocolVersion | undefined {
+  const text = named.trim();
+  if (text === '') return undefined;
+  const [, major, minor = '0'] = VERSION.exec(text) ?? [];
+  const version = spoken.find((one) => major !== undefined && one === `${Number(major)}.${Number(minor)}`);
+  if (version) return version;
+  throw new LangoError('version-not-supported', 'this interface does not speak that version of A2A', {
+    hint: `It speaks ${spoken.join(', ')}.`,
+  });
+}
+
+/** The `seq` of the last event a client saw; undefined when it says none. Throws `invalid-input`. */
+export function cursorIn(text: string): number | undefined {
+  if (text === '') return undefined;
+  if (CURSOR.test(text)) return Number(text);
+  throw new LangoError('invalid-input', 'Last-Event-ID must be the number of an event');
+}
+
+/** Those of the extensions a client named that we speak, as the answer says it; empty for none. */
+export function activatedExtensions(named: string): string {
+  const known = named
+    .split(',')
+    .map((uri) => uri.trim())
+    .filter((uri) => KNOWN_EXTENSIONS.includes(uri));
+  return [...new Set(known)].join(', ');
+}

@@ -1,0 +1,72 @@
+import type { AgentCard } from '@a2a-js/sdk';
+import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
+import {
+  ClientCallContext,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+  TenantTransportDecorator,
+} from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import { CALL_FACTS, createInProcessTransport } from '../../src/a2a/client/in-process.js';
+import type { A2aNode } from './a2a-node.js';
+import { TOKEN } from './a2a-node.js';
+
+/** What a caller says besides the parameters, the same on every transport. */
+export interface Saying {
+  /** Null says nothing of who calls. */
+  readonly token?: string | null;
+  readonly after?: number;
+  readonly version?: string;
+  readonly extensions?: string;
+}
+
+/** A way to an agent, as a stock client takes it (in-process: as our own peers take it). */
+export interface Way {
+  readonly name: 'JSONRPC' | 'HTTP+JSON' | 'GRPC' | 'in-process';
+  readonly transport: Transport;
+  options(saying?: Saying): RequestOptions;
+}
+
+export const OWNER = 'default';
+
+/** The four ways to one agent of a node that serves gRPC too. */
+export async function waysTo(node: A2aNode, agent: string): Promise<readonly Way[]> {
+  const response = await fetch(`${node.origin}/agents/${agent}/.well-known/agent-card.json`, {
+    headers: { 'A2A-Version': '1.0' },
+  });
+  const card = (await response.json()) as AgentCard;
+  const factories = [new JsonRpcTransportFactory(), new RestTransportFactory(), new GrpcTransportFactory()];
+  const remote = factories.map(async (factory): Promise<Way> => {
+    const { url, tenant } = card.supportedInterfaces.find(
+      (one) => one.protocolBinding === factory.protocolName && one.protocolVersion === '1.0',
+    )!;
+    const plain = await factory.create(url, card);
+    return {
+      name: factory.protocolName as Way['name'],
+      transport: tenant ? new TenantTransportDecorator(plain, tenant) : plain,
+      options: remoteOptions,
+    };
+  });
+  const local: Way = {
+    name: 'in-process',
+    transport: createInProcessTransport(node.handlers.get(agent)!),
+    options: localOptions,
+  };
+  return [...(await Promise.all(remote)), local];
+}
+
+function remoteOptions({ token = TOKEN, after, version, extensions }: Saying = {}): RequestOptions {
+  return {
+    serviceParameters: {
+      ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+      ...(after === undefined ? {} : { 'Last-Event-ID': String(after) }),
+      'A2A-Version': version ?? '1.0',
+      ...(extensions === undefined ? {} : { 'A2A-Extensions': extensions }),
+    },
+  };
+}
+
+function localOptions({ token = TOKEN, after }: Saying = {}): RequestOptions {
+  const scope = { tenant: '', owner: token === null ? '' : OWNER };
+  return { context: ClientCallContext.create(CALL_FACTS.set({ scope, after })) };
+}
