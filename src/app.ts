@@ -1,5 +1,6 @@
 import { agentSpecs } from './agents/agent-specs.js';
 import { buildAgentTree } from './agents/agent-tree.js';
+import type { RefreshingDirectory } from './a2a/client/directory.js';
 import { createDoors } from './app/doors.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
@@ -12,6 +13,7 @@ import { loadPrompts } from './config/prompts.js';
 import { loadOrCreateToken } from './config/secrets.js';
 import type { Agent, PeerDirectory } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
+import type { HttpRoute } from './core/http.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
@@ -149,18 +151,7 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     agents: published,
     root,
     authenticator: createAuthenticator({ mode: config.auth.mode, ...(token ? { token } : {}), logger }),
-    routes: [
-      createStatusRoute({
-        path: STATUS_PATH,
-        read: () => ({
-          root,
-          model: model.id,
-          published: [...agents.keys()],
-          peers: peers.states(),
-          families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
-        }),
-      }),
-    ],
+    routes: [statusRoute({ root, model, agents, peers, families })],
     logger,
   });
 
@@ -174,6 +165,27 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   onStop(() => host.stop());
   origin = address.origin;
   return { ...address, grpcPort, token, model: model.id, agents: [...agents.keys()], root };
+}
+
+interface StatusFacts {
+  readonly root: string;
+  readonly model: ModelProvider;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly peers: RefreshingDirectory;
+  readonly families: readonly ToolFamily[];
+}
+
+function statusRoute({ root, model, agents, peers, families }: StatusFacts): HttpRoute {
+  return createStatusRoute({
+    path: STATUS_PATH,
+    read: () => ({
+      root,
+      model: model.id,
+      published: [...agents.keys()],
+      peers: peers.states(),
+      families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
+    }),
+  });
 }
 
 async function closeAll(families: readonly ToolFamily[]): Promise<void> {
