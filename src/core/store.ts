@@ -3,6 +3,7 @@ import type { TaskPage, TaskQuery } from './journal.js';
 import type { Message } from './message.js';
 import type { PaymentStore } from './payment.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
+import type { VaultStore } from './vault.js';
 
 /** One database with everything that is kept. One implementation per kind of database. */
 export interface Storage {
@@ -11,6 +12,7 @@ export interface Storage {
   readonly tasks: TaskStore;
   readonly payments: PaymentStore;
   readonly graph: GraphStore;
+  readonly vault: VaultStore;
   /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
   close(): Promise<void>;
 }

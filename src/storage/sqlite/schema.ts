@@ -1,5 +1,6 @@
 import { PAYMENTS_SCHEMA } from './payments-schema.js';
 import { GRAPH_SCHEMA } from './graph-schema.js';
+import { VAULT_SCHEMA } from './vault-schema.js';
 
 /**
  * Each entry takes the database from the version of its index to the next one. Entries are never
@@ -65,6 +66,7 @@ export const MIGRATIONS: readonly string[] = [
   `,
   PAYMENTS_SCHEMA,
   GRAPH_SCHEMA,
+  VAULT_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

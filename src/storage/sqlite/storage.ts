@@ -5,6 +5,7 @@ import { storageError } from './failure.js';
 import { SqlitePaymentStore } from './payments.js';
 import { SqliteGraphStore } from './graph.js';
 import { SqliteTaskStore } from './task-store.js';
+import { SqliteVaultStore } from './vault-store.js';
 
 /**
  * Opens the database for this process alone; it stays the only one until `close`, or until it dies.
@@ -19,6 +20,7 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
       tasks: new SqliteTaskStore(database),
       payments: new SqlitePaymentStore(database),
       graph: new SqliteGraphStore(database),
+      vault: new SqliteVaultStore(database),
       close: async () => database.close(),
     };
   } catch (error) {

@@ -1,0 +1,160 @@
+import { isUtf8 } from 'node:buffer';
+import type { ScrubStream, Scrubber } from './secrets.js';
+import { noScrubber } from './secrets.js';
+import { formsOf } from './secret-forms.js';
+import type { Fold, Found, WordAutomaton } from './word-finder.js';
+import { SKIPPED, WordReader, compileWords } from './word-finder.js';
+
+/** A value to take out of texts, and what to put in its place. */
+export interface Hidden {
+  readonly value: string;
+  /** For the value as it is. */
+  readonly mask: string;
+  /** For another form of it. Default: `mask`. */
+  readonly encodedMask?: string;
+}
+
+/** One automaton per family of forms, made once: the cost of a text does not depend on how many values there are. */
+export function compileScrubber(hidden: readonly Hidden[]): Scrubber {
+  if (hidden.length === 0) return noScrubber;
+  const masks = hidden.flatMap(({ mask, encodedMask }) => [mask, encodedMask ?? mask]);
+  const forms = hidden.map(({ value }) => formsOf(value));
+  const lane = (name: keyof (typeof forms)[number], fold: Fold): WordAutomaton =>
+    compileWords(
+      forms.flatMap((each, index) =>
+        each[name].map((text) => ({ text, id: 2 * index + (text === hidden[index]!.value ? 0 : 1) })),
+      ),
+      fold,
+    );
+  const lanes = [lane('plain', asItIs), lane('base64', base64Character), lane('hex', hexDigit)];
+  const stream = (): ScrubStream => new LaneStream(lanes, masks);
+  return {
+    isEmpty: false,
+    stream,
+    text(text) {
+      const whole = stream();
+      return whole.push(text) + whole.end();
+    },
+  };
+}
+
+class LaneStream implements ScrubStream {
+  readonly #masks: readonly string[];
+  readonly #lanes: readonly WordAutomaton[];
+  #readers: readonly WordReader[];
+  /** What has not been shown yet, and where it begins. */
+  #held = '';
+  #base = 0;
+  /** Up to here, everything is covered by a mask that was shown. */
+  #maskedTo = 0;
+  #found: Found[] = [];
+
+  constructor(lanes: readonly WordAutomaton[], masks: readonly string[]) {
+    this.#lanes = lanes;
+    this.#masks = masks;
+    this.#readers = lanes.map((lane) => new WordReader(lane));
+  }
+
+  push(piece: string): string {
+    const first = this.#base + this.#held.length;
+    this.#held += piece;
+    let openSince = first + piece.length;
+    for (const reader of this.#readers) {
+      for (let index = 0; index < piece.length; index += 1) {
+        const found = reader.read(piece.charCodeAt(index), first + index);
+        if (found) this.#found.push(found);
+      }
+      openSince = Math.min(openSince, reader.openSince ?? openSince);
+    }
+    return this.#show(openSince);
+  }
+
+  end(): string {
+    const rest = this.#show(this.#base + this.#held.length);
+    this.#readers = this.#lanes.map((lane) => new WordReader(lane));
+    return rest;
+  }
+
+  /** Everything before `end`; what overlaps becomes one mask, that of the earliest and longest. */
+  #show(end: number): string {
+    const ready = this.#found.filter(({ start }) => start < end);
+    if (ready.length > 0) this.#found = this.#found.filter(({ start }) => start >= end);
+    ready.sort((a, b) => a.start - b.start || b.end - a.end);
+    let shown = '';
+    let at = this.#base;
+    const showTo = (place: number): void => {
+      const from = Math.max(at, this.#maskedTo);
+      if (from < place) shown += this.#held.slice(from - this.#base, place - this.#base);
+      at = Math.max(at, place);
+    };
+    for (const { start, end: foundEnd, id } of ready) {
+      if (start >= this.#maskedTo) {
+        showTo(start);
+        shown += this.#masks[id]!;
+      }
+      this.#maskedTo = Math.max(this.#maskedTo, foundEnd);
+    }
+    showTo(end);
+    this.#held = this.#held.slice(end - this.#base);
+    this.#base = end;
+    return shown;
+  }
+}
+
+function asItIs(code: number): number {
+  return code;
+}
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+
+/** The URL alphabet counts as the standard one; encoders break long lines. */
+function base64Character(code: number): number {
+  if (code === LINE_FEED || code === CARRIAGE_RETURN) return SKIPPED;
+  if (code === 45) return 43; // "-" is "+"
+  return code === 95 ? 47 : code; // "_" is "/"
+}
+
+const SEPARATORS: ReadonlySet<number> = new Set([...' \t\r\n:%\\xX-,'].map((sign) => sign.charCodeAt(0)));
+
+/** "ab cd", "ab:cd", "%ab%cd" and "\xab\xcd" alike. */
+function hexDigit(code: number): number {
+  if (SEPARATORS.has(code)) return SKIPPED;
+  return code >= 65 && code <= 70 ? code + 32 : code;
+}
+
+/**
+ * Any plain data with every text in it scrubbed, names of members too; the same object when there was nothing to take
+ * out. In a file part the bytes are looked through, not their base64.
+ */
+export function scrubData<T>(value: T, scrubber: Scrubber): T {
+  return scrubber.isEmpty ? value : (scrubAny(value, scrubber) as T);
+}
+
+function scrubAny(value: unknown, scrubber: Scrubber): unknown {
+  if (typeof value === 'string') return scrubber.text(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown) => scrubAny(item, scrubber));
+    return items.every((item, index) => item === value[index]) ? (value as unknown) : items;
+  }
+  const isFile = 'kind' in value && value.kind === 'file';
+  let isSame = true;
+  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
+    const isBytes = isFile && name === 'bytes' && typeof member === 'string';
+    const after = isBytes ? scrubBase64(member, scrubber) : scrubAny(member, scrubber);
+    const newName = scrubber.text(name);
+    if (after !== member || newName !== name) isSame = false;
+    return [newName, after];
+  });
+  return isSame ? value : (Object.fromEntries(members) as unknown);
+}
+
+/** The bytes of a file, as base64 again; text as text, anything else byte by byte. */
+function scrubBase64(base64: string, scrubber: Scrubber): string {
+  const bytes = Buffer.from(base64, 'base64');
+  const encoding = isUtf8(bytes) ? 'utf8' : 'latin1';
+  const text = bytes.toString(encoding);
+  const scrubbed = scrubber.text(text);
+  return scrubbed === text ? base64 : Buffer.from(scrubbed, encoding).toString('base64');
+}

@@ -1,0 +1,137 @@
+/** A word that was found, by its place in the whole text. */
+export interface Found {
+  readonly start: number;
+  readonly end: number;
+  /** Of the word, as given to `compileWords`. */
+  readonly id: number;
+}
+
+/** Gives the character that counts in the place of `code`, or `SKIPPED` for one that words may be interrupted by. */
+export type Fold = (code: number) => number;
+export const SKIPPED = -1;
+
+/** A word is not looked for across a longer interruption. */
+const LONGEST_SKIP = 8;
+const CODES = 0x10000;
+
+/** Words made into one automaton (Aho and Corasick, 1975): a text is read once, however many words there are. */
+export interface WordAutomaton {
+  readonly fold: Fold;
+  /** By node and character. */
+  readonly next: ReadonlyMap<number, number>;
+  /** The longest other beginning of a word that the text so far ends with. */
+  readonly back: Int32Array;
+  /** How many characters lead to a node. */
+  readonly depth: Int32Array;
+  /** The longest word that ends at a node: its length, 0 for none, and its id. */
+  readonly length: Int32Array;
+  readonly id: Int32Array;
+  readonly deepest: number;
+}
+
+export function compileWords(
+  words: readonly { readonly text: string; readonly id: number }[],
+  fold: Fold,
+): WordAutomaton {
+  const next = new Map<number, number>();
+  const nodes = [{ depth: 0, length: 0, id: 0, parent: 0, code: 0 }];
+  for (const { text, id } of words) {
+    let node = 0;
+    for (let index = 0; index < text.length; index += 1) {
+      const code = fold(text.charCodeAt(index));
+      if (code === SKIPPED) continue;
+      const edge = node * CODES + code;
+      let child = next.get(edge);
+      if (child === undefined) {
+        child = nodes.length;
+        nodes.push({ depth: nodes[node]!.depth + 1, length: 0, id: 0, parent: node, code });
+        next.set(edge, child);
+      }
+      node = child;
+    }
+    const last = nodes[node]!;
+    if (node !== 0 && last.length === 0) nodes[node] = { ...last, length: last.depth, id };
+  }
+  return { fold, next, ...linked(next, nodes), deepest: Math.max(...nodes.map(({ depth }) => depth)) };
+}
+
+interface Node {
+  readonly depth: number;
+  readonly length: number;
+  readonly id: number;
+  readonly parent: number;
+  readonly code: number;
+}
+
+/** Nodes nearer to the root first, so that what a link leads to is done already. */
+function linked(next: ReadonlyMap<number, number>, nodes: readonly Node[]) {
+  const back = new Int32Array(nodes.length);
+  const depth = Int32Array.from(nodes, (node) => node.depth);
+  const length = Int32Array.from(nodes, (node) => node.length);
+  const id = Int32Array.from(nodes, (node) => node.id);
+  const order = [...nodes.keys()].sort((a, b) => depth[a]! - depth[b]!);
+  for (const node of order) {
+    const { parent, code } = nodes[node]!;
+    if (node !== 0 && parent !== 0) back[node] = step(next, back, back[parent]!, code);
+    if (length[node] === 0) {
+      length[node] = length[back[node]!]!;
+      id[node] = id[back[node]!]!;
+    }
+  }
+  return { back, depth, length, id };
+}
+
+// Four numbers that change at each character of a text: an object for them would cost more than the rest.
+// eslint-disable-next-line max-params
+function step(next: ReadonlyMap<number, number>, back: Int32Array, from: number, code: number): number {
+  let node = from;
+  for (;;) {
+    const child = next.get(node * CODES + code);
+    if (child !== undefined) return child;
+    if (node === 0) return 0;
+    node = back[node]!;
+  }
+}
+
+/** Reads one text through an automaton, piece by piece. */
+export class WordReader {
+  readonly #words: WordAutomaton;
+  /** Where the newest characters that count stand, the newest at `#count - 1`. */
+  readonly #places: Float64Array;
+  #count = 0;
+  #node = 0;
+  #skipped = 0;
+
+  constructor(words: WordAutomaton) {
+    this.#words = words;
+    this.#places = new Float64Array(words.deepest + 1);
+  }
+
+  /** Reads the character at `place`; tells the longest word that ends with it. */
+  read(code: number, place: number): Found | undefined {
+    const { fold, next, back, length, id } = this.#words;
+    const folded = fold(code);
+    if (folded === SKIPPED) {
+      this.#skipped += 1;
+      if (this.#skipped > LONGEST_SKIP) this.#node = 0;
+      return undefined;
+    }
+    this.#skipped = 0;
+    this.#places[this.#count % this.#places.length] = place;
+    this.#count += 1;
+    this.#node = step(next, back, this.#node, folded);
+    const found = length[this.#node]!;
+    if (found === 0) return undefined;
+    return { start: this.#placeOf(found), end: place + 1, id: id[this.#node]! };
+  }
+
+  /** Where the longest end of the text begins that may become a word; undefined when it has none. */
+  get openSince(): number | undefined {
+    const depth = this.#words.depth[this.#node]!;
+    return depth === 0 ? undefined : this.#placeOf(depth);
+  }
+
+  #placeOf(charactersBack: number): number {
+    return this.#places[(this.#count - charactersBack) % this.#places.length]!;
+  }
+}

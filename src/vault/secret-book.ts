@@ -1,0 +1,251 @@
+import { LangoError, errorText } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
+import type { Logger } from '../core/logger.js';
+import { compileScrubber } from '../core/scrubber.js';
+import type {
+  NewSecret,
+  Scrubber,
+  SecretGuard,
+  SecretItem,
+  SecretKeeper,
+  SecretPermission,
+  SecretUse,
+} from '../core/secrets.js';
+import {
+  SECRET_PLACES,
+  noScrubber,
+  referencedSecrets,
+  replaceReferences,
+  secretReference,
+} from '../core/secrets.js';
+import type { Scope } from '../core/task.js';
+import type { VaultItem } from '../core/vault.js';
+import type { SealedVault } from './vault.js';
+
+/** A shorter value cannot be told from ordinary text, so it could not be kept out of it. */
+const MIN_CHARACTERS = 6;
+const MAX_CHARACTERS = 16 * 1024;
+const MAX_HOSTS = 50;
+const HOST = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+interface Owned {
+  readonly values: Map<string, string>;
+  scrubber: Scrubber;
+}
+
+/**
+ * The secrets of all owners: kept in the vault, resolved where their owner allowed it, and known to scrubbers. Their
+ * values are in memory while the server runs, for it has to know what to look for.
+ */
+export class SecretBook implements SecretKeeper, SecretGuard {
+  readonly #vault: SealedVault;
+  readonly #logger: Logger;
+  readonly #owned = new Map<string, Owned>();
+  #all: Scrubber = noScrubber;
+
+  private constructor(vault: SealedVault, logger: Logger) {
+    this.#vault = vault;
+    this.#logger = logger;
+  }
+
+  /** A secret that is damaged is left out, with a warning; the others are not touched. */
+  static async open(vault: SealedVault, logger: Logger): Promise<SecretBook> {
+    const book = new SecretBook(vault, logger);
+    for (const scope of await vault.scopes('secret')) {
+      for (const { name } of await vault.list(scope, 'secret')) await book.#load(scope, name);
+      book.#compile(scope);
+    }
+    return book;
+  }
+
+  /** Of everybody's secrets: for the log. */
+  readonly everywhere: Scrubber = live(() => this.#all);
+
+  scrubber(scope: Scope): Scrubber {
+    const name = nameOf(scope);
+    return live(() => this.#owned.get(name)?.scrubber ?? noScrubber);
+  }
+
+  async store(scope: Scope, secret: NewSecret): Promise<SecretItem> {
+    const { name, value, key, replace } = secret;
+    assertValue(name, value);
+    const permission = checkedPermission(secret);
+    const before = await this.#vault.get(scope, 'secret', name).catch((error: unknown) => {
+      if (replace) return undefined;
+      throw error;
+    });
+    if (before && key !== undefined && before.metadata['key'] === key) return toItem(before);
+    const entry = {
+      kind: 'secret' as const,
+      name,
+      value: Buffer.from(value, 'utf8'),
+      metadata: { ...permission, ...(key === undefined ? {} : { key }) },
+    };
+    const item = await this.#vault.put(scope, entry, replace ? undefined : 0);
+    this.#remember(scope, name, value);
+    return toItem(item);
+  }
+
+  async list(scope: Scope): Promise<readonly SecretItem[]> {
+    const items = await this.#vault.list(scope, 'secret');
+    const values = this.#owned.get(nameOf(scope))?.values;
+    return items.map((item) => (values?.has(item.name) ? toItem(item) : { ...toItem(item), isDamaged: true }));
+  }
+
+  async get(scope: Scope, name: string): Promise<SecretItem | undefined> {
+    return (await this.list(scope)).find((item) => item.name === name);
+  }
+
+  async allow(scope: Scope, name: string, permission: SecretPermission): Promise<SecretItem> {
+    const metadata = checkedPermission(permission);
+    const { value, version, kind } = await this.#require(scope, name);
+    return toItem(await this.#vault.put(scope, { kind, name, value, metadata }, version));
+  }
+
+  async delete(scope: Scope, name: string): Promise<boolean> {
+    const existed = await this.#vault.delete(scope, 'secret', name);
+    this.#owned.get(nameOf(scope))?.values.delete(name);
+    this.#compile(scope);
+    return existed;
+  }
+
+  async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {
+    const values = new Map<string, string>();
+    for (const name of referencedSecrets(text)) {
+      const entry = await this.#require(scope, name);
+      assertAllowed(toItem(entry), use);
+      values.set(name, Buffer.from(entry.value).toString('utf8'));
+      this.#logger.info('a secret was used', { secret: name, owner: scope.owner, ...use });
+    }
+    return replaceReferences(text, (name) => values.get(name)!);
+  }
+
+  async #require(scope: Scope, name: string) {
+    const entry = await this.#vault.get(scope, 'secret', name);
+    if (entry) return entry;
+    throw new LangoError('not-found', `There is no secret "${name}".`, {
+      hint: `Its owner stores it with: lango secrets set ${name}`,
+    });
+  }
+
+  async #load(scope: Scope, name: string): Promise<void> {
+    try {
+      const entry = await this.#vault.get(scope, 'secret', name);
+      if (entry) this.#of(scope).values.set(name, Buffer.from(entry.value).toString('utf8'));
+    } catch (error) {
+      this.#logger.warn('a secret cannot be read', { secret: name, error: errorText(error) });
+    }
+  }
+
+  #remember(scope: Scope, name: string, value: string): void {
+    this.#of(scope).values.set(name, value);
+    this.#compile(scope);
+  }
+
+  #of({ tenant, owner }: Scope): Owned {
+    const name = nameOf({ tenant, owner });
+    const known = this.#owned.get(name);
+    if (known) return known;
+    const made: Owned = { values: new Map(), scrubber: noScrubber };
+    this.#owned.set(name, made);
+    return made;
+  }
+
+  #compile(scope: Scope): void {
+    const owned = this.#owned.get(nameOf(scope));
+    if (!owned) return;
+    owned.scrubber = compileValues([owned]);
+    this.#all = compileValues([...this.#owned.values()]);
+  }
+}
+
+/** In the place of a mask that holds a value itself, so that a scrubbed text stays as it is when scrubbed again. */
+const BLANK = '***';
+
+function compileValues(owned: readonly Owned[]): Scrubber {
+  const hidden = owned.flatMap(({ values }) =>
+    [...values].map(([name, value]) => ({
+      value,
+      mask: secretReference(name),
+      encodedMask: `[secret ${name}, encoded]`,
+    })),
+  );
+  const first = compileScrubber(hidden);
+  const isClean = (mask: string): boolean => first.text(mask) === mask;
+  if (hidden.every(({ mask, encodedMask }) => isClean(mask) && isClean(encodedMask))) return first;
+  return compileScrubber(
+    hidden.map(({ value, mask, encodedMask }) => ({
+      value,
+      mask: isClean(mask) ? mask : BLANK,
+      encodedMask: isClean(encodedMask) ? encodedMask : BLANK,
+    })),
+  );
+}
+
+function live(current: () => Scrubber): Scrubber {
+  return {
+    get isEmpty() {
+      return current().isEmpty;
+    },
+    text: (text) => current().text(text),
+    stream: () => current().stream(),
+  };
+}
+
+function nameOf({ tenant, owner }: Scope): string {
+  return JSON.stringify([tenant, owner]);
+}
+
+function toItem({ name, metadata, version, createdAt, updatedAt }: VaultItem): SecretItem {
+  return { name, reference: secretReference(name), ...permissionOf(metadata), version, createdAt, updatedAt };
+}
+
+function permissionOf({ places, hosts }: JsonObject): SecretPermission {
+  const given = Array.isArray(places) ? places : [];
+  return {
+    places: SECRET_PLACES.filter((place) => given.includes(place)),
+    hosts: Array.isArray(hosts) ? hosts.filter((host): host is string => typeof host === 'string') : [],
+  };
+}
+
+function checkedPermission({ places, hosts }: SecretPermission) {
+  const names = [...new Set(hosts.map((host) => host.toLowerCase()))].sort();
+  const wrong = names.find((host) => !HOST.test(host));
+  if (wrong !== undefined) {
+    throw new LangoError('invalid-input', `"${wrong.slice(0, 80)}" is not the name of a host.`, {
+      hint: 'Give it without a scheme, port or path, such as api.example.com.',
+    });
+  }
+  if (names.length > MAX_HOSTS) throw new LangoError('invalid-input', `At most ${MAX_HOSTS} hosts can be allowed.`);
+  return { places: SECRET_PLACES.filter((place) => places.includes(place)), hosts: names };
+}
+
+function assertAllowed({ name, places, hosts }: SecretItem, { place, host }: SecretUse): void {
+  const isKnownHost = host !== undefined && hosts.includes(host.toLowerCase());
+  if (places.includes(place) && (place === 'exec' || isKnownHost)) return;
+  const where = place === 'exec' ? 'in commands' : `for ${host ?? 'an unknown host'} (${place})`;
+  const flags = [...new Set([...places, place])].map((each) => ` --for ${each}`).join('');
+  const hostFlags = [...hosts, ...(host === undefined || isKnownHost ? [] : [host])].map((each) => ` --host ${each}`);
+  throw new LangoError('forbidden', `The secret "${name}" may not be used ${where}.`, {
+    hint: `Its owner allows that with: lango secrets allow ${name}${flags}${hostFlags.join('')}`,
+  });
+}
+
+function assertValue(name: string, value: string): void {
+  if (value.trim().length < MIN_CHARACTERS) {
+    throw new LangoError('invalid-input', `A secret has at least ${MIN_CHARACTERS} characters.`, {
+      hint: 'A shorter one could not be told from ordinary text, and so not be kept out of it.',
+    });
+  }
+  if (secretReference(name).includes(value.trim())) {
+    throw new LangoError('invalid-input', `The name "${name}" would give the value away.`, {
+      hint: 'Choose another name.',
+    });
+  }
+  if (value.length > MAX_CHARACTERS) {
+    throw new LangoError('invalid-input', `A secret has at most ${MAX_CHARACTERS} characters.`);
+  }
+  if (!value.isWellFormed() || value.includes('\0')) {
+    throw new LangoError('invalid-input', 'A secret is a text without U+0000 and halves of surrogate pairs.');
+  }
+}
