@@ -7,6 +7,7 @@ import { prepareFolders } from './app/folders.js';
 import { createModel } from './app/model.js';
 import { createPeers } from './app/peers.js';
 import { publish } from './app/publishing.js';
+import { guardOf, openVaultAccess } from './app/vault.js';
 import { agentLimits } from './config/config.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
@@ -15,8 +16,10 @@ import type { Agent, PeerDirectory } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
 import type { HttpRoute } from './core/http.js';
 import type { Logger } from './core/logger.js';
+import { scrubLogger } from './core/scrub-logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
+import { noScrubber } from './core/secrets.js';
 import type { Tool, ToolFamily } from './core/tool.js';
 import { createAuthenticator } from './http/identity.js';
 import { createStatusRoute } from './http/status-route.js';
@@ -86,15 +89,13 @@ export function createApp(options: AppOptions): App {
 type OnStop = (close: () => Promise<void> | void) => void;
 
 async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
-  const { config, secrets, logger } = options;
+  const { config, secrets } = options;
   await prepareFolders(config);
   const token =
     config.auth.mode === 'none' ? undefined : (secrets.token ?? (await loadOrCreateToken(config.home)));
-  const storage = openSqliteStorage({ ...config.storage.sqlite, logger });
-  onStop(() => storage.close());
-  const { nodeId } = storage;
+  const { storage, nodeId, vault, logger } = await openStores(options, onStop);
   // Looking for a sandbox runs real commands: the rest of the start does not wait for it.
-  const opening = openFamilies({ config, storage, logger });
+  const opening = openFamilies({ config, storage, vault, logger });
   opening.catch(() => undefined);
 
   const model = options.model ?? createModel(config, secrets, logger);
@@ -114,6 +115,7 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     limits,
     approval: config.approval.policy,
     prompts: await loadPrompts(config.agent.promptFolder),
+    secrets: guardOf(vault),
     logger,
     ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
     ...(options.additions ? { additions: options.additions } : {}),
@@ -125,6 +127,7 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     store: storage.tasks,
     agents,
     logger,
+    secrets: guardOf(vault),
     peers: directory,
     concurrentRuns: config.server.limits.concurrentRuns,
     runSeconds: limits.seconds,
@@ -186,6 +189,15 @@ function statusRoute({ root, model, agents, peers, families }: StatusFacts): Htt
       families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
     }),
   });
+}
+
+/** The database, the vault in it, and a log that no secret of the vault gets into. */
+async function openStores({ config, secrets, logger }: AppOptions, onStop: OnStop) {
+  const storage = openSqliteStorage({ ...config.storage.sqlite, logger });
+  onStop(() => storage.close());
+  const vault = await openVaultAccess({ config, secrets, storage, logger });
+  const scrubbing = scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber);
+  return { storage, nodeId: storage.nodeId, vault, logger: scrubbing };
 }
 
 async function closeAll(families: readonly ToolFamily[]): Promise<void> {

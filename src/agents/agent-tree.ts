@@ -5,6 +5,8 @@ import type { Logger } from '../core/logger.js';
 import type { ModelProvider, SystemBlock } from '../core/model.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, rootAgentName } from '../core/roster.js';
 import type { AgentSpec, Roster } from '../core/roster.js';
+import { scrubData } from '../core/scrubber.js';
+import type { SecretGuard } from '../core/secrets.js';
 import type { Tool } from '../core/tool.js';
 import { turnAway } from './admission.js';
 import { capabilityDescription, skillsOf } from './capabilities.js';
@@ -32,6 +34,8 @@ export interface AgentTreeOptions {
   readonly limits: AgentLimits;
   readonly approval: ApprovalPolicy;
   readonly prompts: PromptTexts;
+  /** Default: there are none. */
+  readonly secrets?: SecretGuard;
   readonly logger: Logger;
   readonly additions?: Additions;
   /** The agents this node runs; absent: all. */
@@ -154,7 +158,8 @@ function makeAgent(options: AgentTreeOptions, { open, ...profile }: AgentParts):
     async run(run) {
       const refusal = turnAway(run, nodeId, limits);
       if (refusal) return refusal;
-      const history = adapter.toMessages(await run.history(HISTORY_EVENTS));
+      // A value that was told before it became a secret is not told again.
+      const history = scrubData(adapter.toMessages(await run.history(HISTORY_EVENTS)), run.scrubber);
       const added = await runtimeBlocks(run, additions);
       const equipTurn = open();
       const equip = (): Equipment => {

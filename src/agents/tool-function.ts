@@ -3,6 +3,9 @@ import type { Json } from '../core/json.js';
 import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
 import type { Part } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
+import { scrubData } from '../core/scrubber.js';
+import type { SecretGuard } from '../core/secrets.js';
+import { noSecrets, referencedSecrets } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
 import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
@@ -15,6 +18,8 @@ import { withinTime } from './time-limit.js';
 export interface ToolRules {
   readonly approval: ApprovalPolicy;
   readonly limits: Pick<AgentLimits, 'toolOutputBytes'>;
+  /** Default: there are no secrets to use. */
+  readonly secrets?: SecretGuard;
 }
 
 type Input = Readonly<Record<string, unknown>>;
@@ -112,7 +117,7 @@ async function execute(
   try {
     output = await withinTime(
       async (signal) => {
-        const context = contextOf(call, signal);
+        const context = contextOf(work, signal);
         return (await settle?.(input, context)) ?? (await tool.execute(input, context));
       },
       { signal: call.run.signal, timeoutMs: tool.timeoutMs(input) },
@@ -127,7 +132,9 @@ async function execute(
   return finish(work, step, output);
 }
 
-async function finish({ call, rules }: Work, step: string, output: ToolOutput): Promise<CallOutcome> {
+async function finish({ call, rules }: Work, step: string, given: ToolOutput): Promise<CallOutcome> {
+  // Before anything is cut: half of a value would not be found.
+  const output = scrubData(given, call.run.scrubber);
   const files = output.files ?? [];
   files.forEach((file, index) => {
     const name = file.filename === undefined ? {} : { name: file.filename };
@@ -135,7 +142,8 @@ async function finish({ call, rules }: Work, step: string, output: ToolOutput): 
     call.run.emit({ type: 'artifact', artifact, append: false });
   });
   const advice = 'ask for less at once, or in parts, to read the rest';
-  const content = cutText(readable(output.content), rules.limits.toolOutputBytes, advice).text;
+  const text = call.run.scrubber.text(readable(output.content));
+  const content = cutText(text, rules.limits.toolOutputBytes, advice).text;
   const images = files.filter(isImage);
   const result = {
     ...resultOf(call, content, output.isError ?? false),
@@ -180,9 +188,20 @@ function questionOf({ call }: Work, about: Pick<Question, 'hash' | 'kind' | 'tex
   return { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
 }
 
-function contextOf({ run, key, name }: Call, signal: AbortSignal): ToolContext {
+function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContext {
+  const { run, key, name } = call;
   const { id: taskId, contextId, tenant, owner } = run.task;
-  return { signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId };
+  const { secrets = noSecrets } = rules;
+  return {
+    ...{ signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId },
+    async resolveSecrets(text, host) {
+      if (referencedSecrets(text).length === 0) return text;
+      const place = tool.secretPlace;
+      if (!place) throw new LangoError('forbidden', `${name} takes no secrets.`);
+      const use = { tool: name, place, ...(host === undefined ? {} : { host }) };
+      return secrets.resolve({ tenant, owner }, text, use);
+    },
+  };
 }
 
 function because(text: string | undefined): string {

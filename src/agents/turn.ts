@@ -1,6 +1,7 @@
 import { LangoError } from '../core/errors.js';
 import type { ModelErrorCode, ModelProvider, ModelRequest } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
+import { scrubEvent } from '../core/scrub-event.js';
 import type { EventBody } from '../core/task.js';
 
 /** The artifact that holds an agent's answer. Each turn that speaks starts it again. */
@@ -32,7 +33,8 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
         spoken = true;
         break;
       case 'end': {
-        const turnEnd: TurnEnd = { type: 'turn-end', step, ...event.answer };
+        // What is called now and what a resumed run finds recorded are the same.
+        const turnEnd = scrubEvent<TurnEnd>({ type: 'turn-end', step, ...event.answer }, run.scrubber);
         run.emit(turnEnd);
         return turnEnd;
       }

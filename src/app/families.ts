@@ -6,11 +6,13 @@ import type { ToolFamily } from '../core/tool.js';
 import { createExec, findSandbox } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
+import type { VaultAccess } from './vault.js';
 
 /** What a family is made from. */
 export interface FamilyContext {
   readonly config: Config;
   readonly storage: Storage;
+  readonly vault: VaultAccess;
   readonly logger: Logger;
 }
 

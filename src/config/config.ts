@@ -18,6 +18,7 @@ export interface Config {
   readonly a2a: A2aConfig;
   readonly storage: Readonly<Settings['storage']>;
   readonly workspace: readonly string[];
+  readonly vault: { readonly keyFile: string };
   readonly tools: Readonly<Settings['tools']>;
   readonly graph: Readonly<Settings['graph']>;
   readonly approval: { readonly policy: ApprovalPolicy };
@@ -53,7 +54,7 @@ export function agentLimits({ maxDelegationRounds, limits }: AgentConfig): Agent
 
 /** What checked settings mean: the choices made, the secrets left out. */
 export function configOf(settings: Settings, places: Places): Config {
-  const { auth, a2a, server, storage, workspace, tools, graph, approval, egress, logging } = settings;
+  const { auth, a2a, server, storage, workspace, vault, tools, graph, approval, egress, logging } = settings;
   return {
     home: places.home,
     file: places.configFile,
@@ -71,6 +72,7 @@ export function configOf(settings: Settings, places: Places): Config {
     },
     storage,
     workspace,
+    vault: { keyFile: vault.keyFile },
     tools,
     graph,
     approval,

@@ -17,6 +17,10 @@ export const ENV_VARIABLES = {
     name: 'OPENAI_API_KEY',
     description: 'The key for the provider `openai`, when the file has no `model.apiKey`.',
   },
+  vaultPassphrase: {
+    name: 'LANGO_VAULT_PASSPHRASE',
+    description: 'What opens the vault, when the file has no `vault.passphrase`.',
+  },
   logLevel: { name: 'LANGO_LOG_LEVEL', description: 'Wins over `logging.level` of the file.' },
   url: {
     name: 'LANGO_URL',
@@ -37,6 +41,7 @@ export interface Env {
   readonly token: string | undefined;
   readonly anthropicApiKey: string | undefined;
   readonly openaiApiKey: string | undefined;
+  readonly vaultPassphrase: string | undefined;
   readonly logLevel: string | undefined;
   readonly url: string | undefined;
   readonly noColor: boolean;
@@ -57,6 +62,7 @@ export function readEnv(env: Variables = process.env): Env {
     token: read('token'),
     anthropicApiKey: read('anthropicApiKey'),
     openaiApiKey: read('openaiApiKey'),
+    vaultPassphrase: read('vaultPassphrase'),
     logLevel: read('logLevel'),
     url: read('url'),
     noColor: read('noColor') !== undefined,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { count, path, seconds, text, toolName, variableName } from './fields.js';
+import { cryptoTools, secretsTools } from './vault-tool-keys.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -74,7 +75,7 @@ const execTools = z
   .describe('Running commands.');
 
 export const tools = z
-  .strictObject({ fs: fsTools, exec: execTools })
+  .strictObject({ fs: fsTools, exec: execTools, secrets: secretsTools, crypto: cryptoTools })
   .prefault({})
   .describe('The tool families.');
 

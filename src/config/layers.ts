@@ -55,6 +55,12 @@ function secretsFrom(env: Env, values: Group): readonly Given[] {
   return [
     { path: ['auth', 'token'], value: env.token, origin: 'env', at: ENV_VARIABLES.token.name },
     { path: ['model', 'apiKey'], value: apiKey, origin: 'env', at: ENV_VARIABLES[key].name },
+    {
+      path: ['vault', 'passphrase'],
+      value: env.vaultPassphrase,
+      origin: 'env',
+      at: ENV_VARIABLES.vaultPassphrase.name,
+    },
   ];
 }
 

@@ -18,7 +18,7 @@ export function withPaths(settings: Settings, places: Places): Settings {
     if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
     return resolve(base, path);
   };
-  const { agent, storage, workspace } = settings;
+  const { agent, storage, workspace, vault } = settings;
   const { file } = storage.sqlite;
   return {
     ...settings,
@@ -28,5 +28,6 @@ export function withPaths(settings: Settings, places: Places): Settings {
     },
     storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
     workspace: workspace.map(toPath),
+    vault: { ...vault, keyFile: toPath(vault.keyFile) },
   };
 }

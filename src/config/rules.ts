@@ -17,7 +17,7 @@ export const RULES: readonly Rule[] = [
   { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], check: checkModelKey },
   { keys: ['model.provider', 'model.name'], check: checkModelName },
   { keys: ['agent.roster', 'a2a.remoteAgents'], check: checkAgentNames },
-  { keys: ['workspace', 'storage.sqlite.file'], check: checkWorkspace },
+  { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
 ];
 
 /** Whether only programs of this machine can reach the address. */
@@ -63,10 +63,11 @@ function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {
 }
 
 /** An agent that could write these files could give itself any right. */
-function checkWorkspace({ workspace, storage }: Settings, places: Places): readonly Finding[] {
+function checkWorkspace({ workspace, storage, vault }: Settings, places: Places): readonly Finding[] {
   const guarded = [
     { file: places.home, what: 'the data folder' },
     { file: storage.sqlite.file, what: 'the database' },
+    { file: vault.keyFile, what: 'the key file of the vault' },
     { file: places.configFile, what: 'the configuration file' },
   ];
   return workspace.flatMap((folder, index) => {

@@ -3,6 +3,7 @@ import { agent, model } from './agent-keys.js';
 import { graph } from './graph-keys.js';
 import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
 import { a2a, auth, server } from './server-keys.js';
+import { vault } from './vault-keys.js';
 
 /** Every key of the configuration file, with its check, its default and its description. */
 export const settingsSchema = z.strictObject({
@@ -13,6 +14,7 @@ export const settingsSchema = z.strictObject({
   a2a,
   storage,
   workspace,
+  vault,
   tools,
   graph,
   approval,

@@ -13,16 +13,19 @@ export interface Secrets {
   readonly modelApiKey: string | undefined;
   /** The bearer tokens of remote agents, by their name. */
   readonly remoteTokens: ReadonlyMap<string, string>;
+  /** What the vault's master key is made from; undefined when that is in a file. */
+  readonly vaultPassphrase: string | undefined;
 }
 
 const TOKEN_BYTES = 32;
 const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
 const ANYONE_ELSE = 0o077;
 
-export function secretsOf({ auth, model, a2a }: Settings): Secrets {
+export function secretsOf({ auth, model, a2a, vault }: Settings): Secrets {
   return {
     token: auth.token,
     modelApiKey: model.apiKey,
+    vaultPassphrase: vault.passphrase,
     remoteTokens: new Map(
       a2a.remoteAgents.flatMap(({ name, token }) => (token === undefined ? [] : [[name, token] as const])),
     ),
@@ -30,8 +33,11 @@ export function secretsOf({ auth, model, a2a }: Settings): Secrets {
 }
 
 /** Every value, for the log's redaction. */
-export function secretValues({ token, modelApiKey, remoteTokens }: Secrets): readonly string[] {
-  return [token, modelApiKey, ...remoteTokens.values()].filter((value) => value !== undefined);
+export function secretValues(secrets: Secrets): readonly string[] {
+  const { token, modelApiKey, remoteTokens, vaultPassphrase } = secrets;
+  return [token, modelApiKey, vaultPassphrase, ...remoteTokens.values()].filter(
+    (value) => value !== undefined,
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Logger } from './logger.js';
 import type { Message } from './message.js';
 import type { Usage } from './model.js';
+import type { Scrubber } from './secrets.js';
 import type { EventBody, Grant, Question, TaskEvent, TaskRecord } from './task.js';
 
 /**
@@ -21,6 +22,10 @@ export interface Run {
    */
   readonly signal: AbortSignal;
   readonly logger: Logger;
+  /**
+   * Takes the values of the owner's secrets out of what goes on to a model. What is appended passes it anyway.
+   */
+  readonly scrubber: Scrubber;
   /** What earlier attempts recorded under a step; undefined when it never began. */
   recorded(step: string): RecordedStep | undefined;
   /** Questions asked by earlier attempts, by their hash; asked twice, the first counts. */

@@ -14,7 +14,11 @@ const TELLING_LINE = 16;
 export function formsOf(value: string): SecretForms {
   // White space round a value gets lost easily; what is left tells as much.
   const bytes = Buffer.from(value.trim(), 'utf8');
-  return { plain: [...plainForms(value), ...plainForms(value.trim())], base64: base64Forms(bytes), hex: [bytes.toString('hex')] };
+  return {
+    plain: [...plainForms(value), ...plainForms(value.trim())],
+    base64: base64Forms(bytes),
+    hex: [bytes.toString('hex')],
+  };
 }
 
 function plainForms(value: string): readonly string[] {
@@ -25,7 +29,14 @@ function plainForms(value: string): readonly string[] {
     .map((line) => line.trim())
     .filter((line) => line.length >= TELLING_LINE && !line.startsWith('-----'));
   const forms = [
-    ...[value, Buffer.from(value, 'utf8').toString('latin1'), json, escaped(json), json.replaceAll('/', '\\/'), asciiJson(json)],
+    ...[
+      value,
+      Buffer.from(value, 'utf8').toString('latin1'),
+      json,
+      escaped(json),
+      json.replaceAll('/', '\\/'),
+      asciiJson(json),
+    ],
     ...[url, lowerEscapes(url), formEncoded(url), lowerEscapes(formEncoded(url)), encodeURI(value)],
     ...[html(value), value.replaceAll("'", `'\\''`), ...lines],
   ];

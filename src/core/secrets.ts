@@ -91,7 +91,9 @@ export function secretReference(name: string): string {
 
 /** The names that `text` refers to, each once. */
 export function referencedSecrets(text: string): readonly string[] {
-  return text.includes('{{secret:') ? [...new Set([...text.matchAll(REFERENCE)].map(([, name]) => name!))] : [];
+  return text.includes('{{secret:')
+    ? [...new Set([...text.matchAll(REFERENCE)].map(([, name]) => name!))]
+    : [];
 }
 
 /** `text` with each reference replaced by what `valueOf` gives for its name. */

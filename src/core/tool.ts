@@ -3,6 +3,7 @@ import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
 import type { Example } from './model.js';
+import type { SecretPlace } from './secrets.js';
 
 /**
  * What happens to a call whose result is not known because the process died in between:
@@ -36,6 +37,11 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   describe?(input: z.infer<Schema>): string;
   /** The time one call may take, in milliseconds; the loop aborts the signal after it. May depend on the arguments. */
   timeoutMs(input: z.infer<Schema>): number;
+  /**
+   * Where this tool takes the values of secrets to. Absent: nowhere, and a reference in its arguments stays one. Its
+   * owner has to allow the place for each secret.
+   */
+  readonly secretPlace?: SecretPlace;
   /** Published as skill examples on the agent card; they drive the offline model. */
   readonly examples: readonly Example[];
   /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */
@@ -53,6 +59,11 @@ export interface ToolContext {
   readonly owner: string;
   readonly taskId: string;
   readonly contextId: string;
+  /**
+   * `text` with each `{{secret:NAME}}` replaced by the value: for tools with a `secretPlace`, asked at the last moment,
+   * and never put into a result. `host` is where it would be sent. Rejects with `not-found` or `forbidden`.
+   */
+  resolveSecrets(text: string, host?: string): Promise<string>;
 }
 
 export interface ToolOutput {

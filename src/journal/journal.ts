@@ -4,10 +4,13 @@ import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
 import { hashJson } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
+import type { SecretGuard } from '../core/secrets.js';
+import { noSecrets } from '../core/secrets.js';
 import type { AcceptOutcome, TaskStore } from '../core/store.js';
 import type { Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import { Hints } from './hints.js';
+import { scrubMessage } from '../core/scrub-event.js';
 import { Worker } from './worker.js';
 
 /** Events read at a time by one follower. */
@@ -23,6 +26,8 @@ export interface JournalOptions {
   /** Those that the agents delegate to: they are told when a task ends that still waits for them. */
   readonly peers: PeerDirectory;
   readonly logger: Logger;
+  /** Keeps the values of secrets out of the log. Default: there are none. */
+  readonly secrets?: Pick<SecretGuard, 'scrubber'>;
   /** At each level of delegation. */
   readonly concurrentRuns: number;
   /** The wall-clock time of one pass over a task. */
@@ -43,12 +48,14 @@ export function createJournal(options: JournalOptions): RunningJournal {
 class TaskJournal implements RunningJournal {
   readonly #store: TaskStore;
   readonly #worker: Worker;
+  readonly #secrets: Pick<SecretGuard, 'scrubber'>;
   readonly #hints = new Hints();
   #unsubscribe: (() => void) | undefined;
 
   constructor(options: JournalOptions) {
     this.#store = options.store;
-    this.#worker = new Worker({ ...options, worker: newId() });
+    this.#secrets = options.secrets ?? noSecrets;
+    this.#worker = new Worker({ ...options, secrets: this.#secrets, worker: newId() });
   }
 
   start(): Promise<void> {
@@ -64,9 +71,11 @@ class TaskJournal implements RunningJournal {
     this.#unsubscribe?.();
   }
 
-  async submit(submission: Submission): Promise<Accepted> {
-    const { message, contextId, taskId } = submission;
-    const requestHash = hashJson({ role: message.role, parts: message.parts, contextId, taskId });
+  async submit(given: Submission): Promise<Accepted> {
+    const { contextId, taskId } = given;
+    const requestHash = hashJson({ role: given.message.role, parts: given.message.parts, contextId, taskId });
+    const message = scrubMessage(given.message, this.#secrets.scrubber(given.scope));
+    const submission = { ...given, message };
     const outcome =
       taskId === undefined
         ? await this.#accept(submission, requestHash)

@@ -3,8 +3,10 @@ import type { Logger } from '../core/logger.js';
 import type { Usage } from '../core/model.js';
 import { addUsage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
+import type { Scrubber } from '../core/secrets.js';
 import type { TaskStore } from '../core/store.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import { CleanEvents } from './clean-events.js';
 import type { OpenDelegation } from './open-delegations.js';
 import type { AppendReport } from './outbound.js';
 import { Outbound } from './outbound.js';
@@ -16,6 +18,8 @@ export class TaskRun implements Run {
   readonly grant: Grant;
   readonly attempt: number;
   readonly logger: Logger;
+  readonly scrubber: Scrubber;
+  readonly #clean: CleanEvents;
   readonly #store: TaskStore;
   readonly #replay: Replay;
   readonly #outbound: Outbound;
@@ -33,6 +37,8 @@ export class TaskRun implements Run {
     this.grant = task.grant;
     this.attempt = replay.attempts + 1;
     this.logger = options.logger;
+    this.scrubber = options.scrubber;
+    this.#clean = new CleanEvents(options.scrubber);
     this.#store = store;
     this.#replay = replay;
     this.#author = task.agent;
@@ -69,12 +75,15 @@ export class TaskRun implements Run {
 
   append(body: EventBody, author = this.#author): Promise<void> {
     this.#note(body);
-    return this.#outbound.append({ author, body });
+    const events = this.#clean.clean({ author, body });
+    const last = events.at(-1);
+    for (const event of events.slice(0, -1)) this.#outbound.emit(event);
+    return last ? this.#outbound.append(last) : this.#outbound.settle();
   }
 
   emit(body: EventBody, author = this.#author): void {
     this.#note(body);
-    this.#outbound.emit({ author, body });
+    for (const event of this.#clean.clean({ author, body })) this.#outbound.emit(event);
   }
 
   usage(): Usage {
@@ -134,4 +143,5 @@ export interface TaskRunOptions {
   readonly store: TaskStore;
   readonly replay: Replay;
   readonly logger: Logger;
+  readonly scrubber: Scrubber;
 }

@@ -5,6 +5,7 @@ import type { Message } from '../core/message.js';
 import { textPart } from '../core/message.js';
 import { questionPart } from '../core/questions.js';
 import type { RunEnd } from '../core/run.js';
+import type { SecretGuard } from '../core/secrets.js';
 import type { TaskStore } from '../core/store.js';
 import { LEASE_MS } from '../core/store.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
@@ -12,6 +13,7 @@ import { isInterrupted, isTerminal } from '../core/task.js';
 import type { OpenDelegation } from './open-delegations.js';
 import { Places, levelOf } from './places.js';
 import { Replay } from './replay.js';
+import { scrubEvent } from '../core/scrub-event.js';
 import { TaskRun } from './task-run.js';
 
 const RENEW_MS = LEASE_MS / 3;
@@ -36,6 +38,7 @@ export interface WorkerOptions {
   readonly concurrentRuns: number;
   /** Who is told when a task ends that has delegations open. */
   readonly peers: PeerDirectory;
+  readonly secrets: Pick<SecretGuard, 'scrubber'>;
   /** The time of one pass over a task. */
   readonly runSeconds: number;
 }
@@ -180,7 +183,12 @@ export class Worker {
       this.#leave(task);
       return;
     }
-    const run = new TaskRun({ task, store: this.#options.store, replay, logger: this.#log(task) });
+    const { store, secrets } = this.#options;
+    const run = new TaskRun({
+      ...{ task, store, replay },
+      logger: this.#log(task),
+      scrubber: secrets.scrubber(task),
+    });
     const done = this.#work(run, replay).then((again) => {
       this.#runs.delete(task.id);
       if (again) this.launch(task);
@@ -254,7 +262,7 @@ export class Worker {
       // entry still has to be written, unless the task is no longer ours.
       if (isLangoError(error, 'fenced')) throw error;
       const { task } = run;
-      const closing = runEnd(run, this.#failure(run, error));
+      const closing = scrubEvent(runEnd(run, this.#failure(run, error)), run.scrubber);
       await this.#options.store.append({ taskId: task.id, epoch: task.epoch }, [
         { author: task.agent, body: closing },
       ]);

@@ -11,13 +11,7 @@ export function seal(key: Uint8Array, value: Uint8Array, about: string): Buffer 
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(Buffer.from(about, 'utf8'));
-  return Buffer.concat([
-    Buffer.of(FORMAT),
-    nonce,
-    cipher.update(value),
-    cipher.final(),
-    cipher.getAuthTag(),
-  ]);
+  return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()]);
 }
 
 /** Undefined for another key, another `about`, or anything that `seal` did not make. */

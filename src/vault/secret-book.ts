@@ -89,7 +89,9 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   async list(scope: Scope): Promise<readonly SecretItem[]> {
     const items = await this.#vault.list(scope, 'secret');
     const values = this.#owned.get(nameOf(scope))?.values;
-    return items.map((item) => (values?.has(item.name) ? toItem(item) : { ...toItem(item), isDamaged: true }));
+    return items.map((item) =>
+      values?.has(item.name) ? toItem(item) : { ...toItem(item), isDamaged: true },
+    );
   }
 
   async get(scope: Scope, name: string): Promise<SecretItem | undefined> {
@@ -216,7 +218,8 @@ function checkedPermission({ places, hosts }: SecretPermission) {
       hint: 'Give it without a scheme, port or path, such as api.example.com.',
     });
   }
-  if (names.length > MAX_HOSTS) throw new LangoError('invalid-input', `At most ${MAX_HOSTS} hosts can be allowed.`);
+  if (names.length > MAX_HOSTS)
+    throw new LangoError('invalid-input', `At most ${MAX_HOSTS} hosts can be allowed.`);
   return { places: SECRET_PLACES.filter((place) => places.includes(place)), hosts: names };
 }
 
@@ -225,7 +228,9 @@ function assertAllowed({ name, places, hosts }: SecretItem, { place, host }: Sec
   if (places.includes(place) && (place === 'exec' || isKnownHost)) return;
   const where = place === 'exec' ? 'in commands' : `for ${host ?? 'an unknown host'} (${place})`;
   const flags = [...new Set([...places, place])].map((each) => ` --for ${each}`).join('');
-  const hostFlags = [...hosts, ...(host === undefined || isKnownHost ? [] : [host])].map((each) => ` --host ${each}`);
+  const hostFlags = [...hosts, ...(host === undefined || isKnownHost ? [] : [host])].map(
+    (each) => ` --host ${each}`,
+  );
   throw new LangoError('forbidden', `The secret "${name}" may not be used ${where}.`, {
     hint: `Its owner allows that with: lango secrets allow ${name}${flags}${hostFlags.join('')}`,
   });

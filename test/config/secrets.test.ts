@@ -13,6 +13,7 @@ describe('secrets', () => {
     env: readEnv({ LANGO_HOME: '/h' }),
     settings: {
       auth: { token: 'SECRET-token' },
+      vault: { passphrase: 'SECRET-passphrase' },
       model: { provider: 'anthropic', apiKey: 'SECRET-key' },
       a2a: {
         remoteAgents: [
@@ -24,7 +25,8 @@ describe('secrets', () => {
   });
 
   it('stand in Secrets and nowhere in what can be logged', () => {
-    expect([...secretValues(loaded.secrets)].sort()).toEqual(['SECRET-far', 'SECRET-key', 'SECRET-token']);
+    const values = ['SECRET-far', 'SECRET-key', 'SECRET-passphrase', 'SECRET-token'];
+    expect([...secretValues(loaded.secrets)].sort()).toEqual(values);
     expect(loaded.secrets.remoteTokens.get('far')).toBe('SECRET-far');
     expect(JSON.stringify(loaded.config)).not.toContain('SECRET');
     expect(JSON.stringify(describeConfig(loaded))).not.toContain('SECRET');
@@ -32,7 +34,7 @@ describe('secrets', () => {
 
   it('are all covered by the test above', () => {
     const marked = leavesOf().flatMap(({ key, schema }) => (schema.writeOnly ? [key] : []));
-    expect(marked).toEqual(['model.apiKey', 'auth.token', 'a2a.remoteAgents[].token']);
+    expect(marked).toEqual(['model.apiKey', 'auth.token', 'a2a.remoteAgents[].token', 'vault.passphrase']);
   });
 
   it('come from the environment only where the file has none', () => {

@@ -8,6 +8,8 @@ import { textPart } from '../../src/core/message.js';
 import type { Usage } from '../../src/core/model.js';
 import { NO_USAGE, addUsage } from '../../src/core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunEnd, RunInput } from '../../src/core/run.js';
+import type { Scrubber } from '../../src/core/secrets.js';
+import { noScrubber } from '../../src/core/secrets.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../../src/core/task.js';
 
 export interface MemoryTask {
@@ -17,6 +19,7 @@ export interface MemoryTask {
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
   readonly logger: Logger;
+  readonly scrubber: Scrubber;
   /** Events of earlier tasks of the session. */
   readonly history: readonly TaskEvent[];
 }
@@ -29,6 +32,7 @@ export class MemoryRun implements Run {
   readonly inputs: readonly RunInput[];
   readonly questions: ReadonlyMap<string, AskedQuestion>;
   readonly logger: Logger;
+  readonly scrubber: Scrubber;
   /** The whole log of the task, what this run adds included. */
   readonly events: TaskEvent[];
   readonly #about: MemoryTask;
@@ -42,6 +46,7 @@ export class MemoryRun implements Run {
     this.events = [...events];
     this.grant = about.grant;
     this.logger = about.logger;
+    this.scrubber = about.scrubber;
     this.attempt = 1 + count(events, 'run-start');
     this.inputs = events.flatMap(({ seq, body }) =>
       body.type === 'message' ? [{ seq, message: body.message }] : [],
@@ -64,6 +69,7 @@ export class MemoryRun implements Run {
       parentTaskId: undefined,
       grant: { chain: [], depth: 5 },
       logger: silentLogger,
+      scrubber: noScrubber,
       history: [],
       ...about,
     };

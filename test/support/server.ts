@@ -21,7 +21,12 @@ type Settings = NonNullable<ServerOptions['settings']>;
 /** No shipped tools and no sandbox unless the test asks for them: a test brings what it needs. */
 const BARE: Settings = {
   server: { port: 0 },
-  tools: { fs: { enabled: false }, exec: { enabled: false } },
+  tools: {
+    fs: { enabled: false },
+    exec: { enabled: false },
+    secrets: { enabled: false },
+    crypto: { enabled: false },
+  },
   graph: { enabled: false },
 };
 

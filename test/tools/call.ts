@@ -10,6 +10,7 @@ export function toolContext(changes: Partial<ToolContext> = {}): ToolContext {
     owner: 'alice',
     taskId: 'task',
     contextId: 'context',
+    resolveSecrets: async (text) => text,
     ...changes,
   };
 }

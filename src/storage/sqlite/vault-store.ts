@@ -114,9 +114,7 @@ export class SqliteVaultStore implements VaultStore {
   }
 
   async deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean> {
-    return this.#database.write(
-      () => this.#statements.remove.run(...keyOf(scope, kind, name)).changes > 0,
-    );
+    return this.#database.write(() => this.#statements.remove.run(...keyOf(scope, kind, name)).changes > 0);
   }
 
   #master(): MasterRecord | undefined {
@@ -138,9 +136,7 @@ function prepare({ handle }: SqliteDatabase) {
     insertDataKey: handle.prepare<[string, string, Uint8Array]>(
       'INSERT OR IGNORE INTO vault_keys VALUES (?, ?, ?)',
     ),
-    updateDataKey: handle.prepare<[Uint8Array, string, string]>(
-      `UPDATE vault_keys SET wrapped = ? ${where}`,
-    ),
+    updateDataKey: handle.prepare<[Uint8Array, string, string]>(`UPDATE vault_keys SET wrapped = ? ${where}`),
     entry: handle.prepare<[...EntryKey], EntryRow>(
       `SELECT ${COLUMNS} FROM vault_entries ${where} AND kind = ? AND name = ?`,
     ),
