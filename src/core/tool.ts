@@ -3,7 +3,7 @@ import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
 import type { Example } from './model.js';
-import type { SecretPlace } from './secrets.js';
+import type { SecretPlace } from './secret-reference.js';
 
 /**
  * What happens to a call whose result is not known because the process died in between:

@@ -13,11 +13,11 @@ import type {
 } from '../core/secrets.js';
 import {
   SECRET_PLACES,
-  noScrubber,
   referencedSecrets,
   replaceReferences,
   secretReference,
-} from '../core/secrets.js';
+} from '../core/secret-reference.js';
+import { noScrubber } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import type { VaultItem } from '../core/vault.js';
 import type { SealedVault } from './vault.js';
