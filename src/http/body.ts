@@ -12,6 +12,8 @@ export interface BodyLimits {
   readonly bodySeconds: number;
 }
 
+/** What nearly every client sends; anything else is taken apart. */
+const USUAL_TYPE = 'application/json';
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 const BYTE_ORDER_MARK = '\uFEFF';
 /** What is still read and dropped of a body that is too large, so that the client sees the answer and not a reset. */
@@ -41,7 +43,9 @@ function assertJsonBody(request: IncomingMessage): void {
   if (coding !== undefined && coding !== '' && coding !== 'identity') {
     throw unsupported('Compressed bodies are not accepted.');
   }
-  const [type = '', ...parameters] = (request.headers['content-type'] ?? '').toLowerCase().split(';');
+  const given = request.headers['content-type'] ?? '';
+  if (given === USUAL_TYPE) return;
+  const [type = '', ...parameters] = given.toLowerCase().split(';');
   if (!JSON_TYPE.test(type.trim())) {
     throw unsupported('The body must be JSON: Content-Type application/json or application/a2a+json.');
   }
@@ -59,7 +63,7 @@ async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<B
     await linger(request);
     throw tooLarge(limits.bodyBytes);
   }
-  const outcome = await collect(request, limits);
+  const outcome = (await arrived(request, limits)) ?? (await collect(request, limits));
   if (outcome === 'too-large') {
     await linger(request);
     throw tooLarge(limits.bodyBytes);
@@ -69,6 +73,17 @@ async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<B
 
 function tooLarge(limit: number): LangoError {
   return new LangoError('too-large', `The body is larger than ${limit} bytes.`);
+}
+
+/** A small body comes in one piece with its head: then it is here as soon as that piece was taken apart. */
+async function arrived(
+  request: IncomingMessage,
+  limits: BodyLimits,
+): Promise<Buffer | 'too-large' | undefined> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  if (!request.complete || request.readableLength === 0) return undefined;
+  if (request.readableLength > limits.bodyBytes) return 'too-large';
+  return request.read() as Buffer;
 }
 
 function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | 'too-large'> {

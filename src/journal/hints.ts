@@ -1,4 +1,4 @@
-/** How long a follower sleeps without a hint before it looks by itself: other replicas' hints may get lost. */
+/** Followers look by themselves this often, as hints of other replicas may get lost. */
 const POLL_MS = 2_000;
 
 /**
@@ -7,6 +7,7 @@ const POLL_MS = 2_000;
  */
 export class Hints {
   readonly #watches = new Map<string, Set<Watch>>();
+  #poll: NodeJS.Timeout | undefined;
 
   tell(taskId: string): void {
     for (const watch of this.#watches.get(taskId) ?? []) watch.wake();
@@ -16,12 +17,21 @@ export class Hints {
   watch(taskId: string, signal: AbortSignal): Watch {
     const watches = this.#watches.get(taskId) ?? new Set();
     this.#watches.set(taskId, watches);
+    this.#poll ??= setInterval(() => this.#wakeAll(), POLL_MS).unref();
     const watch = new Watch(signal, () => {
       watches.delete(watch);
       if (watches.size === 0) this.#watches.delete(taskId);
     });
     watches.add(watch);
     return watch;
+  }
+
+  /** One timer for all: each of them having its own would cost more than the rest of a watch. */
+  #wakeAll(): void {
+    for (const taskId of this.#watches.keys()) this.tell(taskId);
+    if (this.#watches.size > 0) return;
+    clearInterval(this.#poll);
+    this.#poll = undefined;
   }
 }
 
@@ -43,15 +53,10 @@ export class Watch {
     this.#resolve?.();
   }
 
-  /** Resolves at the next hint, at once when one came since the last wait, on abort, or after a slow poll. */
+  /** Resolves at the next hint, at once when one came since the last wait, on abort, or at the slow poll. */
   async next(): Promise<void> {
     if (!this.#news && !this.#signal.aborted) {
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        this.#resolve = resolve;
-        timer = setTimeout(resolve, POLL_MS);
-      });
-      clearTimeout(timer);
+      await new Promise<void>((resolve) => (this.#resolve = resolve));
       this.#resolve = undefined;
     }
     this.#news = false;
