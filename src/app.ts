@@ -1,9 +1,9 @@
-import { agentSpecs } from './agents/agent-specs.js';
-import { buildAgentTree } from './agents/agent-tree.js';
 import type { RefreshingDirectory } from './a2a/client/directory.js';
 import { createDoors } from './app/doors.js';
+import { createAgents } from './app/agents.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
+import { openMemory } from './app/memory.js';
 import { createModel } from './app/model.js';
 import { createPeers } from './app/peers.js';
 import { publish } from './app/publishing.js';
@@ -13,8 +13,8 @@ import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
 import { loadOrCreateToken } from './config/secrets.js';
 import type { Agent, PeerDirectory } from './core/agent.js';
-import { LangoError, errorText } from './core/errors.js';
 import type { HttpRoute } from './core/http.js';
+import { errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
 import { scrubLogger } from './core/scrub-logger.js';
 import type { ModelProvider } from './core/model.js';
@@ -99,30 +99,26 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   opening.catch(() => undefined);
 
   const model = options.model ?? createModel(config, secrets, logger);
-  const families = await opening;
+  const memory = openMemory({ config, secrets, storage, model: options.model, logger });
+  const families = [...(await opening), memory.family];
   onStop(() => closeAll(families));
   const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];
   const limits = agentLimits(config.agent);
   // It is made of agents that are made here: it is asked only once a task runs.
   const directory: PeerDirectory = { list: () => peers.list(), get: (name) => peers.get(name) };
-  const tree = buildAgentTree({
-    multiAgent: config.agent.multiAgent,
-    roster: typeof config.agent.roster === 'string' ? agentSpecs[config.agent.roster] : config.agent.roster,
+  const { agents, subAgents, root } = createAgents({
+    config,
     tools,
+    own: options.agents ?? [],
     model,
     peers: directory,
     nodeId,
-    limits,
-    approval: config.approval.policy,
     prompts: await loadPrompts(config.agent.promptFolder),
     secrets: guardOf(vault),
+    additions: options.additions,
+    remembering: memory.remembering,
     logger,
-    ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
-    ...(options.additions ? { additions: options.additions } : {}),
   });
-  const subAgents = [...tree.subAgents, ...(options.agents ?? [])];
-  const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
-  const root = tree.root?.profile.name ?? requireFirst(agents);
   const journal = createJournal({
     store: storage.tasks,
     agents,
@@ -202,24 +198,4 @@ async function openStores({ config, secrets, logger }: AppOptions, onStop: OnSto
 
 async function closeAll(families: readonly ToolFamily[]): Promise<void> {
   for (const family of families) await family.close?.();
-}
-
-function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
-  const map = new Map<string, Agent>();
-  for (const agent of agents) {
-    const { name } = agent.profile;
-    if (map.has(name)) throw new LangoError('invalid-config', `There are two agents named ${name}.`);
-    map.set(name, agent);
-  }
-  return map;
-}
-
-function requireFirst(agents: ReadonlyMap<string, Agent>): string {
-  const [name] = agents.keys();
-  if (name === undefined) {
-    throw new LangoError('invalid-config', 'This node would run no agent at all.', {
-      hint: 'Name agents in a2a.publish that have tools, or leave it out.',
-    });
-  }
-  return name;
 }

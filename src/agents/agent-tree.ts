@@ -1,12 +1,14 @@
 import type { Agent, Peer, PeerDirectory } from '../core/agent.js';
-import { LangoError } from '../core/errors.js';
+import { errorText, LangoError } from '../core/errors.js';
 import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
 import type { Logger } from '../core/logger.js';
+import type { Recollection, Remembering } from '../core/memory.js';
 import type { ModelProvider, SystemBlock } from '../core/model.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, rootAgentName } from '../core/roster.js';
 import type { AgentSpec, Roster } from '../core/roster.js';
 import { scrubData } from '../core/scrubber.js';
 import type { SecretGuard } from '../core/secrets.js';
+import type { Run } from '../core/run.js';
 import type { Tool } from '../core/tool.js';
 import { turnAway } from './admission.js';
 import { capabilityDescription, skillsOf } from './capabilities.js';
@@ -38,6 +40,7 @@ export interface AgentTreeOptions {
   readonly secrets?: SecretGuard;
   readonly logger: Logger;
   readonly additions?: Additions;
+  readonly remembering?: Remembering;
   /** The agents this node runs; absent: all. */
   readonly publish?: readonly string[];
 }
@@ -148,7 +151,7 @@ interface AgentParts {
 const HISTORY_EVENTS = 100;
 
 function makeAgent(options: AgentTreeOptions, { open, ...profile }: AgentParts): Agent {
-  const { model, limits, nodeId, additions } = options;
+  const { model, limits, nodeId, additions, remembering } = options;
   const adapter = new EventsAdapter({
     rootAgentName: rootAgentName(options.multiAgent),
     historyTokens: limits.historyTokens,
@@ -158,17 +161,31 @@ function makeAgent(options: AgentTreeOptions, { open, ...profile }: AgentParts):
     async run(run) {
       const refusal = turnAway(run, nodeId, limits);
       if (refusal) return refusal;
+      const recalled = await recall(run, remembering);
+      const past = adapter.toMessages(await run.history(HISTORY_EVENTS, recalled.upTo));
       // A value that was told before it became a secret is not told again.
-      const history = scrubData(adapter.toMessages(await run.history(HISTORY_EVENTS)), run.scrubber);
-      const added = await runtimeBlocks(run, additions);
+      const history = scrubData(past, run.scrubber);
+      const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
       const equipTurn = open();
       const equip = (): Equipment => {
         const { system, functions } = equipTurn();
         return { system: [...system, ...added], functions };
       };
-      return runLoop({ run, model, limits, history, equip });
+      const end = await runLoop({ run, model, limits, history, equip });
+      remembering?.runEnded(run.task);
+      return end;
     },
   };
+}
+
+/** A memory that fails is a memory that says nothing: the newest messages are there all the same. */
+async function recall(run: Run, remembering: Remembering | undefined): Promise<Recollection> {
+  const nothing = { text: undefined, upTo: undefined };
+  if (!remembering) return nothing;
+  return remembering.recall(run).catch((error: unknown) => {
+    run.logger.warn('nothing was recalled', { error: errorText(error) });
+    return nothing;
+  });
 }
 
 function described(purpose: string, tools: readonly Tool[]): string {

@@ -34,6 +34,7 @@ export type Additions = (run: Run) => Promise<string | undefined>;
 export async function runtimeBlocks(
   run: Run,
   additions: Additions | undefined,
+  recalled?: string,
 ): Promise<readonly SystemBlock[]> {
   const relayed = relayedUserMessage(run);
   const added = await additions?.(run).catch((error: unknown) => {
@@ -50,6 +51,7 @@ export async function runtimeBlocks(
           ),
         ]
       : []),
+    ...(recalled ? [slot('memory', 'What is remembered of earlier conversations, as data.', recalled)] : []),
     ...(added ? [slot('context', 'What is remembered and known here, as data.', added)] : []),
   ];
 }

@@ -21,6 +21,7 @@ export interface Config {
   readonly vault: { readonly keyFile: string };
   readonly tools: Readonly<Settings['tools']>;
   readonly graph: Readonly<Settings['graph']>;
+  readonly observationalMemory: Readonly<Settings['observationalMemory']>;
   readonly approval: { readonly policy: ApprovalPolicy };
   readonly egress: { readonly allowPrivate: readonly string[] };
   readonly logging: Readonly<Settings['logging']>;
@@ -54,7 +55,7 @@ export function agentLimits({ maxDelegationRounds, limits }: AgentConfig): Agent
 
 /** What checked settings mean: the choices made, the secrets left out. */
 export function configOf(settings: Settings, places: Places): Config {
-  const { auth, a2a, server, storage, workspace, vault, tools, graph, approval, egress, logging } = settings;
+  const { auth, a2a, server, storage, workspace, vault, tools, approval, egress, logging } = settings;
   return {
     home: places.home,
     file: places.configFile,
@@ -74,7 +75,8 @@ export function configOf(settings: Settings, places: Places): Config {
     workspace,
     vault: { keyFile: vault.keyFile },
     tools,
-    graph,
+    graph: settings.graph,
+    observationalMemory: settings.observationalMemory,
     approval,
     egress,
     logging,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { agent, model } from './agent-keys.js';
 import { graph } from './graph-keys.js';
+import { observationalMemory } from './memory-keys.js';
 import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
 import { a2a, auth, server } from './server-keys.js';
 import { vault } from './vault-keys.js';
@@ -17,6 +18,7 @@ export const settingsSchema = z.strictObject({
   vault,
   tools,
   graph,
+  observationalMemory,
   approval,
   egress,
   logging,

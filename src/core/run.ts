@@ -32,9 +32,9 @@ export interface Run {
   readonly questions: ReadonlyMap<string, AskedQuestion>;
   /**
    * Conversation events of earlier tasks of this session, oldest first: the newest `limit` of them.
-   * The session is that of tenant, owner, agent and context.
+   * The session is that of tenant, owner, agent and context. With `after`, only those of tasks later than that one.
    */
-  history(limit: number): Promise<readonly TaskEvent[]>;
+  history(limit: number, after?: string): Promise<readonly TaskEvent[]>;
   /**
    * Appends in the order of calls and resolves once durable. Rejects with code `fenced` when another
    * process owns the task: the caller stops. The author is this agent unless another is named.

@@ -1,5 +1,6 @@
 import type { GraphStore } from './graph.js';
 import type { TaskPage, TaskQuery } from './journal.js';
+import type { MemoryStore } from './memory.js';
 import type { Message } from './message.js';
 import type { PaymentStore } from './payment.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
@@ -13,6 +14,7 @@ export interface Storage {
   readonly payments: PaymentStore;
   readonly graph: GraphStore;
   readonly vault: VaultStore;
+  readonly memory: MemoryStore;
   /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
   close(): Promise<void>;
 }
@@ -59,8 +61,11 @@ export interface TaskStore {
   get(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   list(scope: Scope, query: TaskQuery): Promise<TaskPage>;
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
-  /** Conversation events of earlier tasks of this task's session, oldest first, the newest `limit`. */
-  readSession(task: TaskRecord, limit: number): Promise<readonly TaskEvent[]>;
+  /**
+   * Conversation events of earlier tasks of this task's session, oldest first, the newest `limit`; with `after`
+   * only those of tasks later than that one.
+   */
+  readSession(task: TaskRecord, limit: number, after?: string): Promise<readonly TaskEvent[]>;
 
   /** Called after commit with the ids of tasks that got events: a hint to look, nothing more. Returns the way to stop. */
   onAppend(listener: (taskId: string) => void): () => void;

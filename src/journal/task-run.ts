@@ -69,8 +69,8 @@ export class TaskRun implements Run {
     return this.#replay.step(step);
   }
 
-  history(limit: number): Promise<readonly TaskEvent[]> {
-    return this.#store.readSession(this.task, limit);
+  history(limit: number, after?: string): Promise<readonly TaskEvent[]> {
+    return this.#store.readSession(this.task, limit, after);
   }
 
   append(body: EventBody, author = this.#author): Promise<void> {

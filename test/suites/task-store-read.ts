@@ -85,6 +85,17 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await textsOf(task, 1)).toEqual(['answer 30']);
     });
 
+    it('begins after a task that is named, also when that one is gone', async () => {
+      const first = await talk('one');
+      const second = await talk('two');
+      const task = await talk('three');
+      const after = async (id: string) =>
+        (await get().store.readSession(task, 100, id)).map(({ taskId }) => taskId);
+      expect(await after(first.id)).toEqual([second.id, second.id]);
+      expect(await after(second.id)).toEqual([]);
+      expect(await after('gone')).toHaveLength(4);
+    });
+
     it('is whole: events as they are in the log of their task', async () => {
       const { store } = get();
       const earlier = await talk('one');

@@ -50,7 +50,15 @@ export interface Statements {
   >;
   readonly events: Database.Statement<[task: string, after: number, upTo: number], EventRow>;
   readonly sessionEvents: Database.Statement<
-    [context: string, agent: string, owner: string, tenant: string, before: string, limit: number],
+    [
+      context: string,
+      agent: string,
+      owner: string,
+      tenant: string,
+      before: string,
+      after: string,
+      limit: number,
+    ],
     EventRow & { readonly task: string }
   >;
   readonly level: Database.Statement<[above: number], number>;
@@ -137,7 +145,8 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
   sessionEvents: `SELECT tasks.id AS task, seq, at, author, body
       FROM tasks INDEXED BY tasks_by_context CROSS JOIN events ON events.task = tasks.key
       WHERE context = ? AND agent = ? AND owner = ? AND tenant = ?
-        AND tasks.key < (SELECT key FROM tasks WHERE id = ?) AND type IN (${SESSION_TYPES})
+        AND tasks.key < (SELECT key FROM tasks WHERE id = ?)
+        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id = ?), 0) AND type IN (${SESSION_TYPES})
       ORDER BY tasks.key DESC, seq DESC LIMIT ?`,
   /** The next level of delegation that has unfinished tasks. */
   level: `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,

@@ -4,6 +4,7 @@ import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { SqlitePaymentStore } from './payments.js';
 import { SqliteGraphStore } from './graph.js';
+import { SqliteMemoryStore } from './memory.js';
 import { SqliteTaskStore } from './task-store.js';
 import { SqliteVaultStore } from './vault-store.js';
 
@@ -21,6 +22,7 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
       payments: new SqlitePaymentStore(database),
       graph: new SqliteGraphStore(database),
       vault: new SqliteVaultStore(database),
+      memory: new SqliteMemoryStore(database),
       close: async () => database.close(),
     };
   } catch (error) {

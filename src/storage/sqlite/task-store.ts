@@ -81,10 +81,10 @@ export class SqliteTaskStore implements TaskStore {
     return rows.map((row) => toTaskEvent(taskId, row));
   }
 
-  async readSession(task: TaskRecord, limit: number): Promise<readonly TaskEvent[]> {
+  async readSession(task: TaskRecord, limit: number, after = ''): Promise<readonly TaskEvent[]> {
     const { contextId, agent, owner, tenant, id } = task;
     const newestFirst = this.#read(() =>
-      this.#statements.sessionEvents.all(contextId, agent, owner, tenant, id, limit),
+      this.#statements.sessionEvents.all(contextId, agent, owner, tenant, id, after, limit),
     );
     return newestFirst.reverse().map((row) => toTaskEvent(row.task, row));
   }

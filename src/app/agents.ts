@@ -1,0 +1,74 @@
+import { agentSpecs } from '../agents/agent-specs.js';
+import { buildAgentTree } from '../agents/agent-tree.js';
+import type { Additions, PromptTexts } from '../agents/prompts.js';
+import type { Config } from '../config/config.js';
+import { agentLimits } from '../config/config.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
+import { LangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import type { Remembering } from '../core/memory.js';
+import type { ModelProvider } from '../core/model.js';
+import type { SecretGuard } from '../core/secrets.js';
+import type { Tool } from '../core/tool.js';
+
+export interface AgentsOptions {
+  readonly config: Config;
+  /** Those that a program brought. */
+  readonly own: readonly Agent[];
+  readonly tools: readonly Tool[];
+  readonly model: ModelProvider;
+  readonly peers: PeerDirectory;
+  readonly nodeId: string;
+  readonly prompts: PromptTexts;
+  readonly secrets: SecretGuard;
+  readonly additions: Additions | undefined;
+  readonly remembering: Remembering | undefined;
+  readonly logger: Logger;
+}
+
+export interface Agents {
+  /** All that this node runs, by name. */
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly subAgents: readonly Agent[];
+  /** The name of the one that answers at the root of the host. */
+  readonly root: string;
+}
+
+/** The agents of this node, with those that a program brought. Throws `invalid-config` when names clash or none is left. */
+export function createAgents(options: AgentsOptions): Agents {
+  const { config, own, additions, remembering, ...parts } = options;
+  const { roster } = config.agent;
+  const tree = buildAgentTree({
+    ...parts,
+    multiAgent: config.agent.multiAgent,
+    roster: typeof roster === 'string' ? agentSpecs[roster] : roster,
+    limits: agentLimits(config.agent),
+    approval: config.approval.policy,
+    ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
+    ...(additions ? { additions } : {}),
+    ...(remembering ? { remembering } : {}),
+  });
+  const subAgents = [...tree.subAgents, ...own];
+  const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
+  return { agents, subAgents, root: tree.root?.profile.name ?? requireFirst(agents) };
+}
+
+function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
+  const map = new Map<string, Agent>();
+  for (const agent of agents) {
+    const { name } = agent.profile;
+    if (map.has(name)) throw new LangoError('invalid-config', `There are two agents named ${name}.`);
+    map.set(name, agent);
+  }
+  return map;
+}
+
+function requireFirst(agents: ReadonlyMap<string, Agent>): string {
+  const [name] = agents.keys();
+  if (name === undefined) {
+    throw new LangoError('invalid-config', 'This node would run no agent at all.', {
+      hint: 'Name agents in a2a.publish that have tools, or leave it out.',
+    });
+  }
+  return name;
+}

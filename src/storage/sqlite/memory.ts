@@ -1,0 +1,174 @@
+import type Database from 'better-sqlite3';
+import { newId } from '../../core/ids.js';
+import type {
+  MemoryStore,
+  Observation,
+  ObservationBatch,
+  ObservationQuery,
+  Reflection,
+} from '../../core/memory.js';
+import type { Scope } from '../../core/task.js';
+import type { SqliteDatabase } from './database.js';
+
+interface ObservationRow {
+  readonly id: string;
+  readonly agent: string;
+  readonly context: string;
+  readonly text: string;
+  readonly at: number;
+  readonly first_task: string;
+  readonly last_task: string;
+  readonly made_by: string;
+}
+
+interface ReflectionRow {
+  readonly id: string;
+  readonly text: string;
+  readonly first_at: number;
+  readonly last_at: number;
+  readonly made_by: string;
+}
+
+const MARK = 'SELECT up_to FROM observed WHERE tenant = ? AND owner = ? AND agent = ? AND context = ?';
+const SET_MARK = `INSERT INTO observed (tenant, owner, agent, context, up_to) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET up_to = excluded.up_to`;
+const ADD = `INSERT OR IGNORE INTO observations
+  (id, tenant, owner, agent, context, text, at, first_task, last_task, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const CONDENSE =
+  'UPDATE observations SET reflection = ? WHERE id = ? AND tenant = ? AND owner = ? AND reflection IS NULL';
+const ADD_REFLECTION = `INSERT INTO reflections (id, tenant, owner, text, first_at, last_at, made_by)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by FROM reflections
+  WHERE tenant = ? AND owner = ? ORDER BY last_at DESC, id DESC LIMIT ?`;
+const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
+  WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL`;
+
+/** See `MEMORY_SCHEMA`. */
+export class SqliteMemoryStore implements MemoryStore {
+  readonly #database: SqliteDatabase;
+  readonly #prepared = new Map<string, Database.Statement<unknown[]>>();
+
+  constructor(database: SqliteDatabase) {
+    this.#database = database;
+  }
+
+  async observedUpTo(scope: Scope, agent: string, contextId: string): Promise<string | undefined> {
+    return this.#database.read(() => this.#mark(scope, agent, contextId));
+  }
+
+  async observe(
+    scope: Scope,
+    { agent, contextId, after, upTo, observations }: ObservationBatch,
+  ): Promise<boolean> {
+    return this.#database.write(() => {
+      if (this.#mark(scope, agent, contextId) !== after) return false;
+      this.#run(SET_MARK, scope.tenant, scope.owner, agent, contextId, upTo);
+      for (const observation of observations)
+        this.#add(scope, { ...observation, id: newId(), agent, contextId });
+      return true;
+    });
+  }
+
+  async record(scope: Scope, observation: Observation): Promise<void> {
+    return this.#database.write(() => this.#add(scope, observation));
+  }
+
+  async observations(
+    scope: Scope,
+    { contextId, open, limit }: ObservationQuery,
+  ): Promise<readonly Observation[]> {
+    const conditions = ['tenant = ?', 'owner = ?'];
+    if (contextId !== undefined) conditions.push('context = ?');
+    if (open) conditions.push('reflection IS NULL');
+    const sql = `SELECT id, agent, context, text, at, first_task, last_task, made_by FROM observations
+      WHERE ${conditions.join(' AND ')} ORDER BY at DESC, id DESC LIMIT ?`;
+    const values = [scope.tenant, scope.owner, ...(contextId === undefined ? [] : [contextId]), limit];
+    return this.#database.read(() => (this.#all(sql, ...values) as ObservationRow[]).map(toObservation));
+  }
+
+  async reflect(
+    scope: Scope,
+    { text, from, to, by }: Omit<Reflection, 'id'>,
+    observationIds: readonly string[],
+  ): Promise<boolean> {
+    return this.#database.write(() => {
+      const open = observationIds.filter((id) => this.#isOpen(scope, id));
+      if (open.length < observationIds.length) return false;
+      const reflection = newId();
+      this.#run(ADD_REFLECTION, reflection, scope.tenant, scope.owner, text, from, to, by);
+      for (const id of observationIds) this.#run(CONDENSE, reflection, id, scope.tenant, scope.owner);
+      return true;
+    });
+  }
+
+  async reflections(scope: Scope, limit: number): Promise<readonly Reflection[]> {
+    return this.#database.read(() =>
+      (this.#all(REFLECTIONS, scope.tenant, scope.owner, limit) as ReflectionRow[]).map(toReflection),
+    );
+  }
+
+  async forgetContext(scope: Scope, contextId: string): Promise<number> {
+    const { tenant, owner } = scope;
+    return this.#database.write(() => {
+      const told = this.#all(REFLECTIONS_OF_CONTEXT, tenant, owner, contextId) as { readonly id: string }[];
+      let gone = 0;
+      for (const { id } of told) {
+        gone += this.#run('DELETE FROM reflections WHERE id = ?', id);
+        this.#run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
+      }
+      const own = 'WHERE tenant = ? AND owner = ? AND context = ?';
+      gone += this.#run(`DELETE FROM observations ${own}`, tenant, owner, contextId);
+      this.#run(`DELETE FROM observed ${own}`, tenant, owner, contextId);
+      return gone;
+    });
+  }
+
+  async forgetAll({ tenant, owner }: Scope): Promise<number> {
+    return this.#database.write(() => {
+      const counts = ['observations', 'reflections', 'observed'].map((table) =>
+        this.#run(`DELETE FROM ${table} WHERE tenant = ? AND owner = ?`, tenant, owner),
+      );
+      return counts[0]! + counts[1]!;
+    });
+  }
+
+  #mark({ tenant, owner }: Scope, agent: string, contextId: string): string | undefined {
+    const row = this.#prepare(MARK).get(tenant, owner, agent, contextId) as
+      { readonly up_to: string } | undefined;
+    return row?.up_to;
+  }
+
+  #isOpen({ tenant, owner }: Scope, id: string): boolean {
+    const sql = 'SELECT 1 FROM observations WHERE id = ? AND tenant = ? AND owner = ? AND reflection IS NULL';
+    return this.#prepare(sql).get(id, tenant, owner) !== undefined;
+  }
+
+  #add({ tenant, owner }: Scope, observation: Observation): void {
+    const { id, agent, contextId, text, at, tasks, by } = observation;
+    this.#run(ADD, id, tenant, owner, agent, contextId, text, at, ...tasks, by);
+  }
+
+  #run(sql: string, ...values: readonly (string | number)[]): number {
+    return this.#prepare(sql).run(...values).changes;
+  }
+
+  #all(sql: string, ...values: readonly (string | number)[]): unknown[] {
+    return this.#prepare(sql).all(...values);
+  }
+
+  /** Each text is prepared once; there are few. */
+  #prepare(sql: string): Database.Statement<unknown[]> {
+    const statement = this.#prepared.get(sql) ?? this.#database.handle.prepare(sql);
+    this.#prepared.set(sql, statement);
+    return statement;
+  }
+}
+
+function toObservation(row: ObservationRow): Observation {
+  const { id, agent, context: contextId, text, at, first_task, last_task, made_by: by } = row;
+  return { id, agent, contextId, text, at, tasks: [first_task, last_task], by };
+}
+
+function toReflection({ id, text, first_at: from, last_at: to, made_by: by }: ReflectionRow): Reflection {
+  return { id, text, from, to, by };
+}

@@ -1,0 +1,38 @@
+import type { MemoryStore, Remembering } from '../../core/memory.js';
+import type { Tool } from '../../core/tool.js';
+import type { KeeperOptions } from './keeper.js';
+import { createKeeper } from './keeper.js';
+import { listObservationsTool, listReflectionsTool } from './lists.js';
+import { recordTool, summarizeTool } from './noting.js';
+import { recall } from './recollection.js';
+
+export interface ObservationalMemoryOptions extends KeeperOptions {
+  readonly memory: MemoryStore;
+  /** What of it all goes into one prompt, in (estimated) tokens. */
+  readonly promptTokens: number;
+}
+
+/** Observations and reflections: made after runs, told to later ones, and listed by tools. */
+export interface ObservationalMemory {
+  readonly tools: readonly Tool[];
+  readonly remembering: Remembering;
+  close(): Promise<void>;
+}
+
+export function createObservationalMemory(options: ObservationalMemoryOptions): ObservationalMemory {
+  const { memory } = options;
+  const keeper = createKeeper(options);
+  return {
+    tools: [
+      listObservationsTool(memory),
+      listReflectionsTool(memory),
+      recordTool(memory),
+      summarizeTool(keeper),
+    ],
+    remembering: {
+      recall: (run) => recall(run, options),
+      runEnded: (task) => keeper.runEnded(task),
+    },
+    close: () => keeper.close(),
+  };
+}

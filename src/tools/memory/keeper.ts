@@ -1,0 +1,121 @@
+import type { Distiller } from '../../core/distiller.js';
+import { errorText } from '../../core/errors.js';
+import type { Logger } from '../../core/logger.js';
+import type { MemoryStore, Observation, Reflection } from '../../core/memory.js';
+import type { TaskStore } from '../../core/store.js';
+import type { Scope, TaskRecord } from '../../core/task.js';
+import { isTerminal } from '../../core/task.js';
+import { estimateTokens } from '../../core/text.js';
+import { observe, reflect } from './observer.js';
+import type { Chapter } from './transcript.js';
+import { toChapters } from './transcript.js';
+
+export interface KeeperOptions {
+  readonly memory: MemoryStore;
+  readonly tasks: Pick<TaskStore, 'get' | 'readSession'>;
+  /** Undefined: plain rules do it. */
+  readonly distiller: Distiller | undefined;
+  /** Messages not yet observed are observed from so many (estimated) tokens on. */
+  readonly observeTokens: number;
+  /** Observations are condensed from so many tokens on. */
+  readonly reflectTokens: number;
+  readonly logger: Logger;
+}
+
+/** Observes conversations after their runs. */
+export interface Keeper {
+  /** Word that a run of this task is over. Returns at once and never throws. */
+  runEnded(task: TaskRecord): void;
+  /** Condenses everything that is open; undefined when nothing is. */
+  reflectNow(scope: Scope, signal: AbortSignal): Promise<Omit<Reflection, 'id'> | undefined>;
+  /** Gives up what is under way: it is done after a later run. Resolves when nothing is. */
+  close(): Promise<void>;
+}
+
+/** What one look reads of a session at most: with more unobserved, the older part is left to the journal. */
+const EVENTS_MAX = 2_000;
+const OBSERVATIONS_MAX = 1_000;
+const TIME_MS = 120_000;
+
+/**
+ * Everything that is kept goes by a mark in the store, so that a look that is given up, or a server that dies,
+ * loses nothing: the next run of the session has it looked at again. One look at a time for each owner.
+ */
+export function createKeeper(options: KeeperOptions): Keeper {
+  const { logger } = options;
+  const closing = new AbortController();
+  const looks = new Map<string, Promise<void>>();
+  return {
+    runEnded(task) {
+      const owner = JSON.stringify([task.tenant, task.owner]);
+      if (closing.signal.aborted || looks.has(owner)) return;
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(TIME_MS)]);
+      const look = observeSession(task, options, signal)
+        .then(() => condenseOlder(task, options, signal))
+        .catch((error: unknown) => {
+          if (!closing.signal.aborted)
+            logger.warn('a conversation was not observed', { error: errorText(error) });
+        })
+        .finally(() => looks.delete(owner));
+      looks.set(owner, look);
+    },
+    async reflectNow(scope, signal) {
+      const open = await openOnes(scope, options);
+      return open.length === 0 ? undefined : condense(scope, open, { ...options, signal });
+    },
+    async close() {
+      closing.abort(new Error('the server stops'));
+      await Promise.all(looks.values());
+    },
+  };
+}
+
+async function observeSession(task: TaskRecord, options: KeeperOptions, signal: AbortSignal): Promise<void> {
+  const { memory, tasks, observeTokens, distiller } = options;
+  const { agent, contextId } = task;
+  const after = await memory.observedUpTo(task, agent, contextId);
+  const chapters = await endedOnes(toChapters(await tasks.readSession(task, EVENTS_MAX, after)), task, tasks);
+  if (tokensOf(chapters.map(({ text }) => text)) < observeTokens) return;
+  const observations = await observe(chapters, distiller, signal);
+  await memory.observe(task, { agent, contextId, after, upTo: chapters.at(-1)!.taskId, observations });
+}
+
+/** Up to the first that still goes on: it is observed when it is whole. */
+async function endedOnes(
+  chapters: readonly Chapter[],
+  scope: TaskRecord,
+  tasks: KeeperOptions['tasks'],
+): Promise<readonly Chapter[]> {
+  for (const [index, { taskId }] of chapters.entries()) {
+    const record = await tasks.get(scope, taskId);
+    if (record && !isTerminal(record.state)) return chapters.slice(0, index);
+  }
+  return chapters;
+}
+
+/** The older half of what is open, so that what is fresh stays as it was noted. */
+async function condenseOlder(scope: Scope, options: KeeperOptions, signal: AbortSignal): Promise<void> {
+  const open = await openOnes(scope, options);
+  if (tokensOf(open.map(({ text }) => text)) < options.reflectTokens) return;
+  await condense(scope, open.slice(0, Math.ceil(open.length / 2)), { ...options, signal });
+}
+
+/** Oldest first. */
+async function openOnes(scope: Scope, { memory }: KeeperOptions): Promise<readonly Observation[]> {
+  return (await memory.observations(scope, { open: true, limit: OBSERVATIONS_MAX })).toReversed();
+}
+
+/** Undefined when somebody else condensed them meanwhile. */
+async function condense(
+  scope: Scope,
+  observations: readonly Observation[],
+  { memory, distiller, signal }: KeeperOptions & { readonly signal: AbortSignal },
+): Promise<Omit<Reflection, 'id'> | undefined> {
+  const reflection = await reflect(observations, distiller, signal);
+  const ids = observations.map(({ id }) => id);
+  return (await memory.reflect(scope, reflection, ids)) ? reflection : undefined;
+}
+
+function tokensOf(texts: readonly string[]): number {
+  return texts.reduce((total, text) => total + estimateTokens(text), 0);
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import type { MemoryStore } from '../../core/memory.js';
+import type { Tool } from '../../core/tool.js';
+import { defineTool } from '../../core/tool.js';
+import { day } from './transcript.js';
+
+export const MEMORY_TIME_MS = 30_000;
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 500;
+
+const limit = z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} by default, newest first`);
+
+export function listObservationsTool(memory: MemoryStore): Tool {
+  return defineTool({
+    name: 'memory_list_observations',
+    description:
+      'Lists what was observed in this user’s conversations, newest first: when, what, by whom it was noted, and the range of tasks it comes from.',
+    schema: z.strictObject({
+      thisConversation: z.boolean().optional().describe('Only those of this conversation'),
+      limit,
+    }),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => MEMORY_TIME_MS,
+    examples: [
+      { text: 'list your observations' },
+      { text: 'what have you observed' },
+      { text: 'what did you observe in this conversation', arguments: { thisConversation: true } },
+    ],
+    async execute({ thisConversation, limit = LIMIT_DEFAULT }, { tenant, owner, contextId }) {
+      const query = { limit, ...(thisConversation ? { contextId } : {}) };
+      const found = await memory.observations({ tenant, owner }, query);
+      if (found.length === 0) return { content: 'Nothing was observed yet.' };
+      const lines = found.map(({ at, text, by, tasks: [first, last] }) => {
+        const range = first === last ? `task ${first}` : `tasks ${first} to ${last}`;
+        return `${day(at)}: ${text}  [by ${by}, ${range}]`;
+      });
+      return { content: lines.join('\n') };
+    },
+  });
+}
+
+export function listReflectionsTool(memory: MemoryStore): Tool {
+  return defineTool({
+    name: 'memory_list_reflections',
+    description:
+      'Lists what older observations of this user’s conversations were condensed to, newest first.',
+    schema: z.strictObject({ limit }),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => MEMORY_TIME_MS,
+    examples: [{ text: 'list your reflections' }, { text: 'show your reflections' }],
+    async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
+      const found = await memory.reflections({ tenant, owner }, limit);
+      if (found.length === 0) return { content: 'There are no reflections yet.' };
+      const lines = found.map(({ from, to, text, by }) => `${day(from)} to ${day(to)}: ${text}  [by ${by}]`);
+      return { content: lines.join('\n') };
+    },
+  });
+}

@@ -1,0 +1,71 @@
+import type { Distiller } from '../../core/distiller.js';
+import type { NewObservation, Observation, Reflection } from '../../core/memory.js';
+import type { Chapter } from './transcript.js';
+import { day } from './transcript.js';
+
+/** Who makes observations where no model does. */
+export const RULES = 'rules';
+
+const SENTENCE_MAX_LENGTH = 200;
+
+const OBSERVE = `You keep the memory of an assistant. From a part of a conversation, note what will matter later: what the user wants, prefers,
+decided or said about themselves and their work; what was done and what came of it; names, numbers, dates and places exactly as they stand.
+One fact a line, each understandable by itself, newest last. Leave out greetings, what any assistant knows, and every password, key or token.`;
+
+const REFLECT = `You keep the memory of an assistant. Condense these dated observations into fewer: join what belongs together, keep what still holds,
+drop what was overtaken, and keep names, numbers and dates exactly. One line each, understandable by itself.`;
+
+/** What is worth remembering of these chapters; with no distiller, by plain rules: who asked what and what came of it. */
+export async function observe(
+  chapters: readonly Chapter[],
+  distiller: Distiller | undefined,
+  signal: AbortSignal,
+): Promise<readonly NewObservation[]> {
+  const tasks = [chapters[0]!.taskId, chapters.at(-1)!.taskId] as const;
+  if (!distiller) {
+    return chapters.map((chapter) => ({
+      text: byRule(chapter),
+      at: chapter.at,
+      tasks: [chapter.taskId, chapter.taskId] as const,
+      by: RULES,
+    }));
+  }
+  const text = chapters.map((chapter) => chapter.text).join('\n\n');
+  const lines = await distiller.distill({ instruction: OBSERVE, text, signal });
+  const { at } = chapters.at(-1)!;
+  return lines.map((line) => ({ text: line, at, tasks, by: distiller.by }));
+}
+
+/** What these observations, oldest first, come to. */
+export async function reflect(
+  observations: readonly Observation[],
+  distiller: Distiller | undefined,
+  signal: AbortSignal,
+): Promise<Omit<Reflection, 'id'>> {
+  const range = { from: observations[0]!.at, to: observations.at(-1)!.at };
+  const dated = observations.map(({ at, text }) => `${day(at)}: ${text}`);
+  if (!distiller) return { ...range, text: dated.map(shortest).join('\n'), by: RULES };
+  const lines = await distiller.distill({ instruction: REFLECT, text: dated.join('\n'), signal });
+  return { ...range, text: lines.join('\n'), by: distiller.by };
+}
+
+function byRule({ asked, answered }: Chapter): string {
+  const question =
+    asked === '' ? 'The user sent something without text' : `The user asked: "${sentence(asked)}"`;
+  return answered === ''
+    ? `${question}; there was no answer.`
+    : `${question}; the answer began: "${sentence(answered)}"`;
+}
+
+/** The first sentence, or as much of it as fits. */
+function sentence(text: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  const end = /[.!?。！？](?=\s|$)/.exec(line);
+  const first = end ? line.slice(0, end.index + 1) : line;
+  return first.length > SENTENCE_MAX_LENGTH ? `${first.slice(0, SENTENCE_MAX_LENGTH)}…` : first;
+}
+
+/** Without a model the old is only made shorter: what was asked. */
+function shortest(line: string): string {
+  return line.split('; the answer began: ')[0]!;
+}

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { MemoryStore, NewObservation, Observation } from '../../src/core/memory.js';
+import type { Storage } from '../../src/core/store.js';
+import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+
+const AGENT = 'lango-orchestrator';
+
+function noted(text: string, at = 1): NewObservation {
+  return { text, at, tasks: ['t1', 't2'], by: 'rules' };
+}
+
+function batch(upTo: string, observations: readonly NewObservation[], after?: string, contextId = 'c1') {
+  return { agent: AGENT, contextId, after, upTo, observations };
+}
+
+/** What every `MemoryStore` promises. Each case gets a new storage. */
+export function memoryStoreSuite(name: string, open: () => Promise<Storage>): void {
+  describe(`memory store: ${name}`, () => {
+    let storage: Storage;
+    let memory: MemoryStore;
+    beforeEach(async () => {
+      storage = await open();
+      ({ memory } = storage);
+    });
+    afterEach(() => storage.close());
+
+    const texts = async (query: Parameters<MemoryStore['observations']>[1], scope = ALICE) =>
+      (await memory.observations(scope, query)).map(({ text }) => text);
+    const ids = async () => (await memory.observations(ALICE, { limit: 99 })).map(({ id }) => id);
+
+    it('keeps observations with the mark they go up to, newest first', async () => {
+      expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBeUndefined();
+      expect(await memory.observe(ALICE, batch('t2', [noted('one', 1), noted('two', 2)]))).toBe(true);
+      expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBe('t2');
+      expect(await memory.observe(ALICE, batch('t4', [noted('three', 3)], 't2'))).toBe(true);
+      expect(await texts({ limit: 2 })).toEqual(['three', 'two']);
+      const [newest] = await memory.observations(ALICE, { limit: 1 });
+      expect(newest).toMatchObject({
+        agent: AGENT,
+        contextId: 'c1',
+        at: 3,
+        tasks: ['t1', 't2'],
+        by: 'rules',
+      });
+    });
+
+    it('writes nothing when somebody observed the same meanwhile', async () => {
+      await memory.observe(ALICE, batch('t2', [noted('one')]));
+      expect(await memory.observe(ALICE, batch('t3', [noted('again')]))).toBe(false);
+      expect(await memory.observe(ALICE, batch('t3', [noted('again')], 't1'))).toBe(false);
+      expect(await texts({ limit: 9 })).toEqual(['one']);
+      expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBe('t2');
+    });
+
+    it('records one observation for one call, however often it is made', async () => {
+      const one: Observation = { ...noted('seen'), id: 'key', agent: 'chronicler', contextId: 'c1' };
+      await memory.record(ALICE, one);
+      await memory.record(ALICE, { ...one, text: 'changed' });
+      expect(await texts({ limit: 9 })).toEqual(['seen']);
+    });
+
+    it('condenses observations once', async () => {
+      await memory.observe(ALICE, batch('t2', [noted('one', 1), noted('two', 2), noted('three', 3)]));
+      const [three, two, one] = await ids();
+      const reflection = { text: 'both', from: 1, to: 2, by: 'rules' };
+      expect(await memory.reflect(ALICE, reflection, [one!, two!])).toBe(true);
+      expect(await texts({ open: true, limit: 9 })).toEqual(['three']);
+      expect(await texts({ limit: 9 })).toHaveLength(3);
+      expect(await memory.reflect(ALICE, reflection, [two!, three!])).toBe(false);
+      expect(await memory.reflections(ALICE, 9)).toMatchObject([reflection]);
+      expect(await texts({ open: true, limit: 9 })).toEqual(['three']);
+    });
+
+    it('forgets a context with everything that stems from it, and opens again what stands beside', async () => {
+      await memory.observe(ALICE, batch('t2', [noted('here')]));
+      await memory.observe(ALICE, batch('t2', [noted('there', 2)], undefined, 'c2'));
+      await memory.reflect(ALICE, { text: 'here and there', from: 1, to: 2, by: 'rules' }, await ids());
+      expect(await texts({ open: true, limit: 9 })).toEqual([]);
+      expect(await memory.forgetContext(ALICE, 'c1')).toBe(2);
+      expect(await memory.reflections(ALICE, 9)).toEqual([]);
+      expect(await texts({ open: true, limit: 9 })).toEqual(['there']);
+      expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBeUndefined();
+      expect(await memory.observedUpTo(ALICE, AGENT, 'c2')).toBe('t2');
+    });
+
+    it("is each owner's own", async () => {
+      await memory.observe(ALICE, batch('t2', [noted('mine')]));
+      await memory.reflect(ALICE, { text: 'mine too', from: 1, to: 1, by: 'rules' }, await ids());
+      for (const other of [BOB, ALICE_ELSEWHERE]) {
+        expect(await texts({ limit: 9 }, other)).toEqual([]);
+        expect(await texts({ contextId: 'c1', limit: 9 }, other)).toEqual([]);
+        expect(await memory.reflections(other, 9)).toEqual([]);
+        expect(await memory.observedUpTo(other, AGENT, 'c1')).toBeUndefined();
+        expect(await memory.reflect(other, { text: 'x', from: 1, to: 1, by: 'rules' }, await ids())).toBe(
+          false,
+        );
+        expect(await memory.forgetContext(other, 'c1')).toBe(0);
+        expect(await memory.forgetAll(other)).toBe(0);
+      }
+      expect(await memory.forgetAll(ALICE)).toBe(2);
+      expect(await texts({ limit: 9 })).toEqual([]);
+    });
+  });
+}
