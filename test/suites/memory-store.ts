@@ -9,8 +9,8 @@ function noted(text: string, at = 1): NewObservation {
   return { text, at, tasks: ['t1', 't2'], by: 'rules' };
 }
 
-function batch(upTo: string, observations: readonly NewObservation[], after?: string, contextId = 'c1') {
-  return { agent: AGENT, contextId, after, upTo, observations };
+function batch(upTo: string, observations: readonly NewObservation[], after?: string) {
+  return { agent: AGENT, contextId: 'c1', after, upTo, observations };
 }
 
 /** What every `MemoryStore` promises. Each case gets a new storage. */
@@ -73,7 +73,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<Storage>): vo
 
     it('forgets a context with everything that stems from it, and opens again what stands beside', async () => {
       await memory.observe(ALICE, batch('t2', [noted('here')]));
-      await memory.observe(ALICE, batch('t2', [noted('there', 2)], undefined, 'c2'));
+      await memory.observe(ALICE, { ...batch('t2', [noted('there', 2)]), contextId: 'c2' });
       await memory.reflect(ALICE, { text: 'here and there', from: 1, to: 2, by: 'rules' }, await ids());
       expect(await texts({ open: true, limit: 9 })).toEqual([]);
       expect(await memory.forgetContext(ALICE, 'c1')).toBe(2);
