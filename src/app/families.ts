@@ -7,6 +7,7 @@ import { createExec, findSandbox } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import type { VaultAccess } from './vault.js';
+import { openBrowserFamily } from './browser-family.js';
 
 /** What a family is made from. */
 export interface FamilyContext {
@@ -19,7 +20,7 @@ export interface FamilyContext {
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 
 /** Every shipped family. A new one is a folder in tools/, its opener, and a line here. */
-const FAMILIES: readonly OpenFamily[] = [openFs, openExec, openGraph];
+const FAMILIES: readonly OpenFamily[] = [openFs, openExec, openGraph, openBrowserFamily];
 
 /** Opens all at once; says in the log which of them are wanted and cannot work. Rejects when one cannot be opened. */
 export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { browserTools } from './browser-keys.js';
 import { count, path, seconds, text, toolName, variableName } from './fields.js';
 import { cryptoTools, secretsTools } from './vault-tool-keys.js';
 
@@ -75,7 +76,7 @@ const execTools = z
   .describe('Running commands.');
 
 export const tools = z
-  .strictObject({ fs: fsTools, exec: execTools, secrets: secretsTools, crypto: cryptoTools })
+  .strictObject({ fs: fsTools, exec: execTools, browser: browserTools, secrets: secretsTools, crypto: cryptoTools })
   .prefault({})
   .describe('The tool families.');
 

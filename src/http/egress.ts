@@ -4,6 +4,7 @@ import type { Logger } from '../core/logger.js';
 import type { CheckedFetch } from './checked-fetch.js';
 import { toWebResponse } from './egress-response.js';
 import { Patience } from './patience.js';
+import { isAddressRefusal } from './refusal.js';
 
 export interface EgressOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
@@ -109,7 +110,7 @@ function explained(error: unknown, url: URL, signal: AbortSignal): Error {
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');
   if (isLangoError(error)) return error;
   const text = errorText(error);
-  if (/(?:private|meta) IP address/.test(text)) {
+  if (isAddressRefusal(text)) {
     return new LangoError('forbidden', `${url.host} has a private or loopback address.`, {
       hint: `If that is meant, add "${url.host}" to egress.allowPrivate.`,
     });

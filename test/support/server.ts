@@ -24,6 +24,7 @@ const BARE: Settings = {
   tools: {
     fs: { enabled: false },
     exec: { enabled: false },
+    browser: { enabled: false },
     secrets: { enabled: false },
     crypto: { enabled: false },
   },
@@ -33,7 +34,8 @@ const BARE: Settings = {
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const home = options.home ?? (await mkdtemp(path.join(tmpdir(), 'lango-test-')));
   const log = new RecordingLogger();
-  const settings: Settings = { ...BARE, ...options.settings };
+  const tools = { ...BARE.tools, ...options.settings?.tools };
+  const settings: Settings = { ...BARE, ...options.settings, tools };
   const server = createServer({ ...options, home, settings, logger: log });
   const address = await server.start();
   const { origin, token } = address;

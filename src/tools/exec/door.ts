@@ -1,6 +1,6 @@
 import { LangoError } from '../../core/errors.js';
 import type { Account } from './account.js';
-import { findProgram } from './programs.js';
+import { findProgram } from '../programs.js';
 
 /**
  * How a server that is root gets into the sandbox. A bubblewrap that root starts would leave root as the

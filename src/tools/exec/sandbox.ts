@@ -4,7 +4,7 @@ import { bubblewrap } from './bubblewrap.js';
 import { openDoor } from './door.js';
 import type { ExecLimits, Sandbox } from './launch.js';
 import { startProcess } from './process.js';
-import { findProgram } from './programs.js';
+import { findProgram } from '../programs.js';
 
 interface SandboxSearch {
   /** `auto` uses one where there is one; `required` rejects with `unavailable` when there is none. */

@@ -13,7 +13,7 @@ export async function findProgram(name: string): Promise<string | undefined> {
   return undefined;
 }
 
-function isExecutable(path: string): Promise<boolean> {
+export function isExecutable(path: string): Promise<boolean> {
   return access(path, constants.X_OK).then(
     () => true,
     () => false,

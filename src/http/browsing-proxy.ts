@@ -1,0 +1,190 @@
+import { once } from 'node:events';
+import { createServer, request as openRequest } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex, Readable } from 'node:stream';
+import { errorText } from '../core/errors.js';
+import type { CheckedAgents } from './checked-agents.js';
+import { createCheckedAgents, portOf } from './checked-agents.js';
+import { isAddressRefusal } from './refusal.js';
+
+export interface BrowsingProxyOptions {
+  /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
+  readonly allowPrivate: readonly string[];
+  /** What comes in until the next `renew`, in bytes; after that nothing passes. */
+  readonly maxBytes: number;
+  /** What did not get through, once for each attempt. */
+  readonly onFailure: (failure: PassageFailure) => void;
+}
+
+export interface PassageFailure {
+  /** `name:port`, as the browser asked for it. */
+  readonly host: string;
+  /** `private`: its address is refused. `weight`: `maxBytes` are used up. `unreachable`: no connection, or a lost one. */
+  readonly why: 'private' | 'weight' | 'unreachable';
+}
+
+export interface BrowsingProxy {
+  /** On 127.0.0.1. */
+  readonly port: number;
+  /** Begins a new count of bytes and ends what still comes in from before. */
+  renew(): void;
+  /** Ends every connection. */
+  close(): Promise<void>;
+}
+
+const CONNECTIONS_MAX = 256;
+const IDLE_MS = 120_000;
+const HOP_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * The way out for a browser: an HTTP proxy on loopback that checks every address when it connects, as the egress
+ * client does. Redirects, sub-requests, WebSockets and names that change their address all come through here.
+ */
+export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
+  const passage = new Passage(options);
+  const server = createServer((request, response) => passage.forward(request, response));
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on('connect', (request, client, head) => passage.tunnel(request, client, head));
+  server.on('upgrade', (_request, client) => client.destroy());
+  server.on('clientError', (_error, client) => client.destroy());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    renew: () => passage.renew(),
+    async close() {
+      passage.end();
+      server.close();
+      server.closeAllConnections();
+      if (server.listening) await once(server, 'close');
+    },
+  };
+}
+
+class Passage {
+  readonly #options: BrowsingProxyOptions;
+  readonly #agents: CheckedAgents;
+  /** Everything that is open, both ways. */
+  readonly #open = new Set<Duplex>();
+  #bytes = 0;
+
+  constructor(options: BrowsingProxyOptions) {
+    this.#options = options;
+    this.#agents = createCheckedAgents(options.allowPrivate);
+  }
+
+  renew(): void {
+    this.end();
+    this.#bytes = 0;
+  }
+
+  end(): void {
+    for (const stream of this.#open) stream.destroy();
+    this.#open.clear();
+  }
+
+  /** A request for an http:// address. */
+  forward(request: IncomingMessage, response: ServerResponse): void {
+    const url = targetOf(request.url ?? '', 'http:');
+    if (!url || this.#isFull(url)) {
+      response.writeHead(403).end();
+      return;
+    }
+    const method = request.method ?? 'GET';
+    const headers = passOn(request.headers);
+    const outgoing = openRequest(url, { method, headers, agent: this.#agents.of(url) });
+    outgoing.on('socket', (socket) => this.#hold(socket));
+    outgoing.setTimeout(IDLE_MS, () => outgoing.destroy(new Error('silent for too long')));
+    outgoing.on('error', (error) => {
+      const why = this.#report(url, error);
+      if (response.headersSent) response.destroy();
+      else response.writeHead(why === 'private' ? 403 : 502).end();
+    });
+    outgoing.on('response', (answer) => {
+      this.#count(url, answer);
+      answer.on('error', () => response.destroy());
+      response.writeHead(answer.statusCode ?? 502, rawPassOn(answer.rawHeaders));
+      answer.pipe(response);
+    });
+    response.on('close', () => outgoing.destroy());
+    request.on('error', () => outgoing.destroy());
+    request.pipe(outgoing);
+  }
+
+  /** A tunnel, for https:// and for WebSockets. */
+  tunnel(request: IncomingMessage, client: Duplex, head: Buffer): void {
+    client.on('error', () => client.destroy());
+    const url = targetOf(`http://${request.url ?? ''}`, 'http:');
+    if (!url || this.#isFull(url)) return refuse(client, 403);
+    const far = this.#agents.connect(url);
+    this.#hold(far);
+    this.#hold(client);
+    far.on('error', (error) => refuse(client, this.#report(url, error) === 'private' ? 403 : 502));
+    far.on('close', () => client.destroy());
+    client.on('close', () => far.destroy());
+    far.once('connect', () => {
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      far.write(head);
+      this.#count(url, far);
+      far.pipe(client);
+      client.pipe(far);
+    });
+  }
+
+  #hold(stream: Duplex): void {
+    this.#open.add(stream);
+    stream.once('close', () => this.#open.delete(stream));
+  }
+
+  #count(url: URL, stream: Readable): void {
+    stream.on('data', (chunk: Buffer) => {
+      this.#bytes += chunk.length;
+      if (this.#isFull(url)) this.end();
+    });
+  }
+
+  #isFull(url: URL): boolean {
+    const isFull = this.#bytes >= this.#options.maxBytes;
+    if (isFull) this.#options.onFailure({ host: hostOf(url), why: 'weight' });
+    return isFull;
+  }
+
+  #report(url: URL, error: Error): PassageFailure['why'] {
+    const why = isAddressRefusal(errorText(error)) ? 'private' : 'unreachable';
+    this.#options.onFailure({ host: hostOf(url), why });
+    return why;
+  }
+}
+
+function targetOf(text: string, protocol: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.protocol === protocol && url.hostname !== '' ? url : undefined;
+}
+
+function hostOf(url: URL): string {
+  return `${url.hostname}:${portOf(url)}`;
+}
+
+function passOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_HEADERS.has(name)));
+}
+
+function rawPassOn(headers: readonly string[]): string[] {
+  return headers.filter((_, index) => !HOP_HEADERS.has(headers[index - (index % 2)]!.toLowerCase()));
+}
+
+function refuse(client: Duplex, status: number): void {
+  if (client.destroyed) return;
+  client.end(`HTTP/1.1 ${status} Refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+}

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { LangoError, errorText } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { OVERHEAD_MS } from './browser-navigate.js';
+import type { BrowserLimits } from './options.js';
+import { REF_PATTERN, resolveRef, staleRef } from './ref.js';
+import { describePage } from './report.js';
+import type { Session } from './session.js';
+import type { Sessions } from './sessions.js';
+
+const VALUE_MAX = 20_000;
+/** What an action sets off shows by then: a request for another page has begun. */
+const SETTLE_MS = 300;
+
+const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;
+type Action = (typeof ACTIONS)[number];
+const NEEDS_VALUE: ReadonlySet<Action> = new Set<Action>(['type', 'select', 'press']);
+
+const schema = z.strictObject({
+  ref: z
+    .string()
+    .regex(REF_PATTERN, 'must be a ref from browser_observe, such as "p1e3"')
+    .describe('The element: a ref from browser_observe'),
+  action: z.enum(ACTIONS).describe('What to do with it'),
+  value: z
+    .string()
+    .max(VALUE_MAX)
+    .optional()
+    .describe('The text to type, the option to select, or the key to press ("Enter", "Control+a")'),
+});
+
+/** What the page's script answers. */
+interface Answer extends JsonObject {
+  readonly problem?: string;
+  readonly by?: string;
+  readonly x?: number;
+  readonly y?: number;
+  readonly checked?: boolean;
+  readonly isPicker?: boolean;
+}
+
+interface Target {
+  readonly session: Session;
+  readonly ref: string;
+  readonly number: number;
+}
+
+/** A click may order something: after a kill nobody but a person can tell whether it did. */
+export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits): Tool {
+  return defineTool({
+    name: 'browser_act',
+    description:
+      'Acts on one element of the open page, named by a ref from browser_observe: click, type (replaces what the field ' +
+      'holds), select an option, check, uncheck, or press a key. Tells the page that is shown afterwards.',
+    schema,
+    effect: 'unsafe',
+    danger: () => 'moderate',
+    timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,
+    examples: [
+      { text: 'click {ref}', arguments: { action: 'click' } },
+      { text: 'click on {ref}', arguments: { action: 'click' } },
+      { text: 'type {value} into {ref}', arguments: { action: 'type' } },
+      { text: 'select {value} in {ref}', arguments: { action: 'select' } },
+      { text: 'check {ref}', arguments: { action: 'check' } },
+      { text: 'uncheck {ref}', arguments: { action: 'uncheck' } },
+      { text: 'press {value} in {ref}', arguments: { action: 'press' } },
+    ],
+    async execute({ ref, action, value }, context) {
+      if (NEEDS_VALUE.has(action) && value === undefined) {
+        throw new LangoError('invalid-input', `value: the action "${action}" needs one.`);
+      }
+      const session = await sessions.require(context);
+      return session.use(context.signal, async () => {
+        const before = await session.pageNumber();
+        const target = { session, ref, number: await resolveRef(session, ref) };
+        await perform(target, action, value ?? '');
+        await settle(session, 1_000 * navigationSeconds);
+        const isOther = (await session.pageNumber()) !== before;
+        const facts = [
+          `Done: ${action} on ${ref}`,
+          ...(isOther ? ['Another page is shown now: its refs are new'] : []),
+        ];
+        return { content: await describePage(session, facts) };
+      });
+    },
+  });
+}
+
+async function perform(target: Target, action: Action, value: string): Promise<void> {
+  switch (action) {
+    case 'click':
+      return void (await click(target));
+    case 'check':
+    case 'uncheck':
+      return tick(target, action === 'check');
+    case 'type':
+      return type(target, value);
+    case 'select':
+      return void (await ask(target, `select(${target.number}, ${JSON.stringify(value)})`));
+    case 'press':
+      return press(target, value);
+  }
+}
+
+async function click(target: Target): Promise<void> {
+  const { x = 0, y = 0 } = await ask(target, `point(${target.number}, true)`);
+  await target.session.within(target.session.page.mouse.click(x, y));
+}
+
+async function tick(target: Target, wanted: boolean): Promise<void> {
+  const { checked, x = 0, y = 0 } = await ask(target, `point(${target.number}, false)`);
+  if (checked === undefined) {
+    throw new LangoError('invalid-input', `ref: ${target.ref} is no checkbox; use the action "click".`);
+  }
+  if (checked === wanted) return;
+  await target.session.within(target.session.page.mouse.click(x, y));
+  const after = await ask(target, `checked(${target.number})`);
+  if (after.checked !== wanted) {
+    throw new LangoError(
+      'tool',
+      `The page did not let ${target.ref} be ${wanted ? 'checked' : 'unchecked'}.`,
+    );
+  }
+}
+
+async function type(target: Target, value: string): Promise<void> {
+  const { page } = target.session;
+  const { isPicker } = await ask(target, `focus(${target.number}, true)`);
+  if (isPicker) return void (await ask(target, `put(${target.number}, ${JSON.stringify(value)})`));
+  await target.session.within(value === '' ? page.keyboard.press('Delete') : page.keyboard.insertText(value));
+}
+
+async function press(target: Target, key: string): Promise<void> {
+  await ask(target, `focus(${target.number}, false)`);
+  try {
+    await target.session.within(target.session.page.keyboard.press(key));
+  } catch (error) {
+    if (!/Unknown key/.test(errorText(error))) throw error;
+    throw new LangoError(
+      'invalid-input',
+      `value: "${key.slice(0, 50)}" is not a key; "Enter" and "Tab" are.`,
+    );
+  }
+}
+
+const PROBLEMS: Readonly<Record<string, (ref: string, by: string) => LangoError>> = {
+  gone: staleRef,
+  disabled: (ref) => new LangoError('conflict', `${ref} is disabled or read-only.`),
+  hidden: (ref) => new LangoError('conflict', `${ref} cannot be seen on the page.`),
+  covered: (ref, by) =>
+    new LangoError('conflict', `${ref} is covered by something else on the page (${by}).`, {
+      hint: 'Close what lies over it first; browser_observe shows what there is.',
+    }),
+  'not-editable': (ref) =>
+    new LangoError('invalid-input', `ref: ${ref} is no field that text can be typed into.`),
+  'not-select': (ref) =>
+    new LangoError('invalid-input', `ref: ${ref} is no selection; use the action "click".`),
+  'no-option': (ref, by) =>
+    new LangoError('invalid-input', `value: ${ref} has no such option; it has: ${by}.`),
+  refused: (ref) =>
+    new LangoError('invalid-input', `value: ${ref} does not take this value; a date is "2026-01-31".`),
+};
+
+async function ask(target: Target, call: string): Promise<Answer> {
+  const answer = await target.session.evaluate<Answer>(`lango.${call}`);
+  const say = answer.problem === undefined ? undefined : PROBLEMS[answer.problem];
+  if (say) throw say(target.ref, answer.by ?? '');
+  return answer;
+}
+
+async function settle({ page }: Session, ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  await page.waitForLoadState('domcontentloaded', { timeout: ms }).catch(() => undefined);
+}

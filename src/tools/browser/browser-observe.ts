@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { JsonObject } from '../../core/json.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { BrowserLimits } from './options.js';
+import { toRef } from './ref.js';
+import { describePage, describeRange, type Range } from './report.js';
+import type { Sessions } from './sessions.js';
+
+const TIME_MS = 30_000;
+
+const schema = z.strictObject({
+  offset: z.int().min(0).max(100_000).optional().describe('How many elements to pass over; 0 by default'),
+});
+
+interface Element extends JsonObject {
+  readonly number: number;
+  readonly kind: string;
+  readonly name: string;
+  readonly value?: string;
+  readonly checked?: boolean;
+  readonly disabled?: boolean;
+  readonly readonly?: boolean;
+  readonly options?: readonly string[];
+  readonly url?: string;
+}
+
+interface Observation extends Range {
+  readonly elements: readonly Element[];
+}
+
+/** What can be acted on. A ref holds as long as its document is shown. */
+export function observeTool(sessions: Sessions, { elements: most }: BrowserLimits): Tool {
+  return defineTool({
+    name: 'browser_observe',
+    description:
+      'Lists what can be acted on in the open page: links, buttons, fields, each with a ref for browser_act. ' +
+      'The refs hold until another page is shown. Frames are listed with their addresses; open one to act in it.',
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => TIME_MS,
+    examples: [
+      { text: 'what can be clicked on the page' },
+      { text: 'list the elements of the page' },
+      { text: 'observe the page' },
+      { text: 'which buttons and fields are on the page' },
+    ],
+    async execute({ offset = 0 }, context) {
+      const session = await sessions.require(context);
+      return session.use(context.signal, async () => {
+        const page = await session.pageNumber();
+        const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${most})`);
+        const part = describeRange(seen, 'elements');
+        const lines = seen.elements.map((element) => describe(element, page));
+        const said = lines.join('\n') || '(nothing to act on)';
+        return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], said) };
+      });
+    },
+  });
+}
+
+function describe(element: Element, page: number): string {
+  const { number, kind, name, value, checked, disabled, readonly: isFixed, options, url } = element;
+  const extras = [
+    ...(value ? [`value "${value}"`] : []),
+    ...(checked === undefined ? [] : [checked ? 'checked' : 'not checked']),
+    ...(disabled ? ['disabled'] : []),
+    ...(isFixed ? ['read-only'] : []),
+    ...(options ? [`options: ${options.join(' | ')}`] : []),
+    ...(url ? [`-> ${url}`] : []),
+  ];
+  return [`${toRef(page, number)} ${kind} "${name}"`, ...extras].join(' ');
+}

@@ -1,0 +1,81 @@
+import type { Page, PageScreenshotOptions } from 'playwright-core';
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { BrowserLimits } from './options.js';
+import { describePage, infoOf } from './report.js';
+import type { Session } from './session.js';
+import type { Sessions } from './sessions.js';
+
+const TIME_MS = 90_000;
+const SHOT_MS = 15_000;
+/** Tried one after the other until the file is small enough. */
+const FORMATS = [
+  { type: 'png' },
+  { type: 'jpeg', quality: 80 },
+  { type: 'jpeg', quality: 50 },
+  { type: 'jpeg', quality: 25 },
+] as const;
+
+const schema = z.strictObject({
+  fullPage: z.boolean().optional().describe('The whole page instead of what a window shows of it'),
+});
+
+interface Shot {
+  readonly bytes: Buffer;
+  readonly type: 'png' | 'jpeg';
+  readonly isPart: boolean;
+}
+
+export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool {
+  return defineTool({
+    name: 'browser_screenshot',
+    description:
+      'Takes a picture of the open page. It becomes a file of the task, and you see it if you can see images.',
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => TIME_MS,
+    examples: [
+      { text: 'take a screenshot' },
+      { text: 'take a picture of the page' },
+      { text: 'take a screenshot of the page' },
+      { text: 'take a screenshot of the whole page', arguments: { fullPage: true } },
+      { text: 'take a full page screenshot', arguments: { fullPage: true } },
+    ],
+    async execute({ fullPage = false }, context) {
+      const session = await sessions.require(context);
+      return session.use(context.signal, async () => {
+        const { bytes, type, isPart } = await take(session, limits, fullPage);
+        const filename = `screenshot.${type === 'png' ? 'png' : 'jpg'}`;
+        const facts = [
+          `Screenshot: ${filename}, ${bytes.length} bytes`,
+          ...(isPart ? ['Part: only the upper part of the page, which is larger than a picture may be'] : []),
+        ];
+        const content = await describePage(session, facts);
+        const mediaType = `image/${type}`;
+        return { content, files: [{ kind: 'file', bytes: bytes.toString('base64'), mediaType, filename }] };
+      });
+    },
+  });
+}
+
+async function take(session: Session, limits: BrowserLimits, fullPage: boolean): Promise<Shot> {
+  const { page } = session;
+  const { width, height } = await infoOf(session);
+  const shown = fullPage ? Math.min(Math.max(height, 1), limits.screenshotHeight) : undefined;
+  const clip = shown === undefined ? {} : { fullPage: true, clip: { x: 0, y: 0, width, height: shown } };
+  for (const format of FORMATS) {
+    const bytes = await session.within(shoot(page, { ...clip, ...format }), 2 * SHOT_MS);
+    if (bytes.length > limits.screenshotBytes) continue;
+    return { bytes, type: format.type, isPart: shown !== undefined && shown < height };
+  }
+  const advice = fullPage ? 'Take one without fullPage' : 'Read the page with browser_extract';
+  throw new LangoError('too-large', `The picture is larger than ${limits.screenshotBytes} bytes.`, {
+    hint: `${advice}, or raise tools.browser.screenshotBytes.`,
+  });
+}
+
+function shoot(page: Page, options: PageScreenshotOptions): Promise<Buffer> {
+  return page.screenshot({ ...options, scale: 'css', animations: 'disabled', timeout: SHOT_MS });
+}

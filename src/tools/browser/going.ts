@@ -1,0 +1,147 @@
+import type { Page, Request, Response } from 'playwright-core';
+import { LangoError, errorText } from '../../core/errors.js';
+import type { Session } from './session.js';
+
+/** After the page is there, its images and scripts may take so much longer. */
+const REST_MS = 5_000;
+const TRIES_MAX = 3;
+const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
+
+/** The address as a person writes it: without a scheme it is https. Throws `invalid-input`. */
+export function readAddress(given: string): URL {
+  const text = given.trim();
+  const isOther = OTHER_SCHEME.test(text);
+  const whole = /^https?:\/\//i.test(text) ? text : `https://${text}`;
+  const url = !isOther && URL.canParse(whole) ? new URL(whole) : undefined;
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
+    throw new LangoError(
+      'invalid-input',
+      `url: "${given.slice(0, 200)}" is not an http:// or https:// address.`,
+    );
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new LangoError('invalid-input', 'url: an address must not hold a user name or password.');
+  }
+  return url;
+}
+
+/** Opens the address in the session's page; resolves with facts about it. Rejects in words a model can use. */
+export async function goTo(session: Session, url: URL, seconds: number): Promise<readonly string[]> {
+  const { page, notes, gateway } = session;
+  notes.clear();
+  gateway.renew();
+  const trail = new Trail(page, url);
+  const limit = 1_000 * seconds;
+  const until = Date.now() + limit;
+  try {
+    const response = await session.within(start(page, url, limit), limit + REST_MS);
+    refusePrivate(session, trail.target);
+    const status = response === null ? [] : [`Status: ${response.status()}`];
+    const isWhole = await isThere(trail, page, Math.max(until - Date.now(), 1));
+    if (!isWhole) await session.stopLoading();
+    return [
+      ...status,
+      ...(isWhole ? [] : ['Loading: the page has not come whole; this is what there is of it']),
+    ];
+  } catch (error) {
+    if (session.isOver) throw error;
+    await session.stopLoading();
+    refusePrivate(session, trail.target);
+    throw explained(error, trail.target, seconds);
+  } finally {
+    trail.end();
+  }
+}
+
+/** After a failure the browser shows a page of its own, which may come so late that it ends the next navigation. */
+async function start(page: Page, url: URL, timeout: number): Promise<Response | null> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await page.goto(url.href, { timeout, waitUntil: 'commit' });
+    } catch (error) {
+      const isLate = /interrupted by another navigation to "chrome-error:/.test(errorText(error));
+      if (!isLate || tries === TRIES_MAX) throw error;
+    }
+  }
+}
+
+/** Follows a navigation through its redirects, and knows when its page broke off. */
+class Trail {
+  target: string;
+  readonly brokeOff: Promise<false>;
+  readonly #page: Page;
+  readonly #onRequest: (request: Request) => void;
+  #onFailed: (request: Request) => void = () => undefined;
+
+  constructor(page: Page, url: URL) {
+    this.#page = page;
+    this.target = url.href;
+    const isMain = (request: Request) =>
+      request.isNavigationRequest() && request.frame() === page.mainFrame();
+    this.#onRequest = (request) => {
+      if (isMain(request)) this.target = request.url();
+    };
+    this.brokeOff = new Promise((resolve) => {
+      this.#onFailed = (request) => {
+        if (isMain(request)) resolve(false);
+      };
+    });
+    page.on('request', this.#onRequest);
+    page.on('requestfailed', this.#onFailed);
+  }
+
+  end(): void {
+    this.#page.off('request', this.#onRequest);
+    this.#page.off('requestfailed', this.#onFailed);
+  }
+}
+
+/** Whether the page came whole; its images and scripts may still be on their way. */
+async function isThere({ brokeOff }: Trail, page: Page, ms: number): Promise<boolean> {
+  const parsed = page.waitForLoadState('domcontentloaded', { timeout: ms }).then(
+    () => true,
+    () => false,
+  );
+  if (!(await Promise.race([parsed, brokeOff]))) return false;
+  await page.waitForLoadState('load', { timeout: REST_MS }).catch(() => undefined);
+  return true;
+}
+
+function refusePrivate({ notes }: Session, target: string): void {
+  const host = hostOf(target);
+  if (notes.failureOf(host) !== 'private') return;
+  throw new LangoError(
+    'forbidden',
+    `${host} has a private or loopback address, which the browser does not open.`,
+    {
+      hint: `If that is meant, add "${host}" to tools.browser.allowHosts.`,
+    },
+  );
+}
+
+function hostOf(target: string): string {
+  const url = new URL(target);
+  return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`;
+}
+
+const CAUSES: readonly (readonly [RegExp, (host: string) => string])[] = [
+  [/Download is starting/, () => 'The address is a download; the browser takes none.'],
+  [/ERR_TOO_MANY_REDIRECTS/, (host) => `${host} redirects without end.`],
+  [/ERR_CERT|ERR_SSL/, (host) => `The certificate of ${host} is not valid.`],
+  [/ERR_TUNNEL|ERR_CONNECTION|ERR_NAME|ERR_ADDRESS|ERR_PROXY/, (host) => `${host} cannot be reached.`],
+  [/ERR_HTTP_RESPONSE_CODE/, (host) => `${host} answered with an error and without a page.`],
+  [/ERR_EMPTY_RESPONSE|ERR_INVALID_HTTP/, (host) => `${host} gave no answer that a browser can show.`],
+  [/ERR_(UNSAFE_PORT|DISALLOWED)/, (host) => `Browsers do not open the port of ${host}.`],
+];
+
+function explained(error: unknown, target: string, seconds: number): LangoError {
+  const text = errorText(error);
+  const host = hostOf(target);
+  if (/Timeout \d+ms exceeded/.test(text)) {
+    return new LangoError('timeout', `${host} did not give its page within ${seconds} s.`, { cause: error });
+  }
+  const [, say] = CAUSES.find(([pattern]) => pattern.test(text)) ?? [];
+  const [code = 'no reason given'] = /net::\w+/.exec(text) ?? [];
+  const message = say?.(host) ?? `The page at ${host} could not be opened (${code}).`;
+  return new LangoError('unavailable', message, { cause: error });
+}

@@ -1,0 +1,38 @@
+import type { Tool } from '../../core/tool.js';
+import { actTool } from './browser-act.js';
+import { closeTool } from './browser-close.js';
+import { extractTool } from './browser-extract.js';
+import { navigateTool } from './browser-navigate.js';
+import { observeTool } from './browser-observe.js';
+import { screenshotTool } from './browser-screenshot.js';
+import { searchTool } from './browser-search.js';
+import type { BrowserOptions } from './options.js';
+import { Sessions } from './sessions.js';
+
+export { findChromium } from './chromium.js';
+export type { BrowserOptions } from './options.js';
+
+/** The family that works on the web. */
+export interface BrowserFamily {
+  readonly tools: readonly Tool[];
+  /** Ends every browser and removes its profile; resolves when none is left. */
+  close(): Promise<void>;
+}
+
+/** Nothing is started until a tool needs it: then one browser for each conversation. */
+export function createBrowser(options: BrowserOptions): BrowserFamily {
+  const { limits, searchUrl } = options;
+  const sessions = new Sessions(options);
+  return {
+    tools: [
+      navigateTool(sessions, limits),
+      ...(searchUrl === undefined ? [] : [searchTool(sessions, limits, searchUrl)]),
+      observeTool(sessions, limits),
+      extractTool(sessions, limits),
+      actTool(sessions, limits),
+      screenshotTool(sessions, limits),
+      closeTool(sessions),
+    ],
+    close: () => sessions.closeAll(),
+  };
+}

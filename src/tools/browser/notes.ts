@@ -1,0 +1,43 @@
+import type { GatewayFailure } from './options.js';
+
+const NOTES_MAX = 12;
+const NOTE_CHARACTERS = 300;
+
+/** What happened round a page since it was last told of: dialogs, windows, downloads, what did not get through. */
+export class Notes {
+  #notes = new Set<string>();
+  #left = 0;
+  readonly #failures = new Map<string, GatewayFailure['why']>();
+
+  add(note: string): void {
+    const text = note.replace(/\s+/g, ' ').slice(0, NOTE_CHARACTERS);
+    if (this.#notes.has(text)) return;
+    if (this.#notes.size < NOTES_MAX) this.#notes.add(text);
+    else this.#left += 1;
+  }
+
+  failed({ host, why }: GatewayFailure): void {
+    if (this.#failures.size < NOTES_MAX || why === 'weight') this.#failures.set(host, why);
+    if (why === 'private')
+      this.add(`a connection to ${host} was refused: it has a private or loopback address`);
+    if (why === 'weight') this.add('the page was cut off: it loads more than tools.browser.pageBytes');
+  }
+
+  /** Why a host, as `name:port`, did not get through. */
+  failureOf(host: string): GatewayFailure['why'] | undefined {
+    return this.#failures.get(host);
+  }
+
+  /** All notes, which are told once. */
+  take(): readonly string[] {
+    const notes = [...this.#notes, ...(this.#left > 0 ? [`${this.#left} more things of this kind`] : [])];
+    this.clear();
+    return notes;
+  }
+
+  clear(): void {
+    this.#notes.clear();
+    this.#failures.clear();
+    this.#left = 0;
+  }
+}

@@ -1,0 +1,265 @@
+import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import type { Json } from '../../core/json.js';
+import type { Logger } from '../../core/logger.js';
+import { launchChromium } from './launch.js';
+import { Notes } from './notes.js';
+import type { BrowserOptions, Gateway } from './options.js';
+import { PAGE_SCRIPT } from './page-script.js';
+import type { Profile } from './profile.js';
+import { makeProfile } from './profile.js';
+
+/** What one step inside a page may take: a page that does not answer for so long is given up. */
+const STEP_MS = 10_000;
+const SCRIPT_MS = 5_000;
+const CLOSE_MS = 5_000;
+const VIEWPORT = { width: 1280, height: 800 };
+const POPUPS_AT_ONCE = 5;
+const POPUP_MS = 2_000;
+/** A browser shows nothing else at the top; the last is its own page that says what went wrong. */
+const ADDRESSES = /^(https?:|about:blank|blob:https?:|chrome-error:)/;
+
+interface Parts {
+  readonly options: BrowserOptions;
+  readonly profile: Profile;
+  readonly gateway: Gateway;
+  readonly browser: Browser;
+  /** Of the browser's first process: with it all others end. */
+  readonly pid: number | undefined;
+  readonly page: Page;
+  readonly cdp: CDPSession;
+  readonly notes: Notes;
+}
+
+/**
+ * One browser with one page, for one conversation. Steps run one after the other. After a step that was canceled or
+ * not answered, and when the browser dies, it has ended for good: nobody knows what state the page is in.
+ */
+export class Session {
+  readonly notes: Notes;
+  readonly page: Page;
+  readonly gateway: Gateway;
+  readonly #parts: Parts;
+  readonly #logger: Logger;
+  #queue: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #usedAt = Date.now();
+  #ending: Promise<void> | undefined;
+  #world: number | undefined;
+  #pageNumber = 0;
+
+  private constructor(parts: Parts, onEnd: () => void) {
+    this.#parts = parts;
+    this.#logger = parts.options.logger;
+    this.notes = parts.notes;
+    this.page = parts.page;
+    this.gateway = parts.gateway;
+    parts.browser.once('disconnected', () => void this.end().then(onEnd));
+    parts.page.once('crash', () => void this.end());
+    parts.page.once('close', () => void this.end());
+    this.#watch();
+  }
+
+  /** Rejects with `unavailable`, with nothing left behind. */
+  static async open(options: BrowserOptions, slot: number, onEnd: () => void): Promise<Session> {
+    const notes = new Notes();
+    const undo: (() => Promise<unknown>)[] = [];
+    try {
+      const profile = await makeProfile(options.chromium, slot);
+      undo.push(() => profile.remove());
+      const gateway = await options.openGateway((failure) => notes.failed(failure));
+      undo.push(() => gateway.close());
+      const browser = await launchChromium(options.chromium, profile, gateway.port);
+      undo.push(() => browser.close());
+      const pid = await pidOf(browser);
+      const context = await browser.newContext({
+        viewport: VIEWPORT,
+        acceptDownloads: false,
+        serviceWorkers: 'block',
+        ignoreHTTPSErrors: false,
+      });
+      const page = await context.newPage();
+      await context.grantPermissions([]);
+      const cdp = await context.newCDPSession(page);
+      return new Session({ options, profile, gateway, browser, pid, page, cdp, notes }, onEnd);
+    } catch (error) {
+      for (const step of undo.reverse()) await step().catch(() => undefined);
+      throw isLangoError(error) ? error : gone(error);
+    }
+  }
+
+  get isOver(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  get isBusy(): boolean {
+    return this.#waiting > 0;
+  }
+
+  /** When it was last used, in milliseconds since the epoch. */
+  get usedAt(): number {
+    return this.#usedAt;
+  }
+
+  /** Does one step, after those before it. Aborting the signal ends the session. */
+  async use<Result>(signal: AbortSignal, work: (session: Session) => Promise<Result>): Promise<Result> {
+    this.#waiting += 1;
+    const turn = this.#queue.then(async () => {
+      signal.throwIfAborted();
+      if (this.isOver) throw gone();
+      const onAbort = () => void this.end();
+      signal.addEventListener('abort', onAbort, { once: true });
+      try {
+        return await work(this);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (this.isOver && !isLangoError(error, 'timeout')) throw gone(error);
+        throw error;
+      } finally {
+        signal.removeEventListener('abort', onAbort);
+        this.#usedAt = Date.now();
+      }
+    });
+    this.#queue = turn.catch(() => undefined);
+    return turn.finally(() => (this.#waiting -= 1));
+  }
+
+  /** Waits for something the page has to do. Rejects with `timeout` and ends the session when it does not. */
+  async within<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        reject(
+          new LangoError('timeout', `The page did not answer within ${ms / 1_000} s and was closed.`, {
+            hint: 'Call browser_navigate to begin again.',
+          }),
+        );
+        void this.end();
+      }, ms);
+    });
+    promise.catch(() => undefined);
+    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** The value of an expression in our own world of the page. `before` is run there first. */
+  async evaluate<Result extends Json>(expression: string, before = ''): Promise<Result> {
+    const { contextId } = await this.within(this.#ownWorld());
+    const answer = await this.within(this.#run(`${before}\n(${expression})`, contextId));
+    return answer as Result;
+  }
+
+  /** The number of the document that is shown now: another document, another number. */
+  async pageNumber(): Promise<number> {
+    return (await this.within(this.#ownWorld())).number;
+  }
+
+  async #ownWorld(): Promise<{ readonly contextId: number; readonly number: number }> {
+    if (this.#world !== undefined) {
+      const isThere = await this.#run('typeof lango === "object"', this.#world).catch(() => false);
+      if (isThere === true) return { contextId: this.#world, number: this.#pageNumber };
+    }
+    const { cdp } = this.#parts;
+    const { frameTree } = await cdp.send('Page.getFrameTree');
+    const { executionContextId } = await cdp.send('Page.createIsolatedWorld', {
+      frameId: frameTree.frame.id,
+      worldName: 'lango',
+    });
+    await this.#run(`${PAGE_SCRIPT}\ntrue`, executionContextId);
+    this.#world = executionContextId;
+    this.#pageNumber += 1;
+    return { contextId: executionContextId, number: this.#pageNumber };
+  }
+
+  async #run(expression: string, contextId: number): Promise<unknown> {
+    const { result, exceptionDetails } = await this.#parts.cdp.send('Runtime.evaluate', {
+      expression,
+      contextId,
+      returnByValue: true,
+      awaitPromise: true,
+      timeout: SCRIPT_MS,
+    });
+    if (!exceptionDetails) return result.value as unknown;
+    const text = exceptionDetails.exception?.description ?? exceptionDetails.text;
+    throw new LangoError('tool', 'The page could not be read.', { cause: new Error(text.slice(0, 500)) });
+  }
+
+  async stopLoading(): Promise<void> {
+    await this.within(this.#parts.cdp.send('Page.stopLoading')).catch(() => undefined);
+  }
+
+  /** Ends the browser and removes its profile. Never rejects. */
+  end(): Promise<void> {
+    return (this.#ending ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    const { browser, pid, gateway, profile } = this.#parts;
+    const closed = browser.close().catch(() => undefined);
+    const isLate = await Promise.race([closed.then(() => false), pause(CLOSE_MS).then(() => true)]);
+    if (isLate && pid !== undefined) kill(pid);
+    await gateway.close();
+    await profile.remove();
+    this.#logger.debug('a browser was closed');
+  }
+
+  #watch(): void {
+    const { page, notes } = this.#parts;
+    const context: BrowserContext = page.context();
+    let popups = 0;
+    page.on('dialog', (dialog) => {
+      notes.add(`the page opened a dialog (${dialog.type()}), which was dismissed: "${dialog.message()}"`);
+      const isLeaving = dialog.type() === 'beforeunload';
+      (isLeaving ? dialog.accept() : dialog.dismiss()).catch(() => undefined);
+    });
+    page.on('download', (download) => {
+      notes.add(`the page wanted to download ${download.url()}, which was refused`);
+      download.cancel().catch(() => undefined);
+    });
+    page.on('framenavigated', (frame) => {
+      if (frame !== page.mainFrame() || ADDRESSES.test(frame.url())) return;
+      notes.add(`the page went to ${frame.url()}, which is no web address and was left`);
+      page.goto('about:blank').catch(() => undefined);
+    });
+    context.on('page', (popup) => {
+      popups += 1;
+      const closing = popups > POPUPS_AT_ONCE ? Promise.resolve() : addressOf(popup);
+      void closing
+        .then(() => notes.add(`the page opened a window, which was closed: ${popup.url()}`))
+        .then(() => popup.close())
+        .catch(() => undefined)
+        .finally(() => (popups -= 1));
+    });
+  }
+}
+
+async function addressOf(popup: Page): Promise<void> {
+  if (ADDRESSES.test(popup.url()) && popup.url() !== 'about:blank') return;
+  await popup.waitForURL(/^https?:/, { timeout: POPUP_MS, waitUntil: 'commit' }).catch(() => undefined);
+}
+
+function gone(cause?: unknown): LangoError {
+  const details = cause === undefined ? {} : { cause: new Error(errorText(cause).slice(0, 500)) };
+  return new LangoError('unavailable', 'The browser ended, and its page is gone.', {
+    ...details,
+    hint: 'Call browser_navigate to begin again with a fresh one.',
+  });
+}
+
+async function pidOf(browser: Browser): Promise<number | undefined> {
+  const cdp = await browser.newBrowserCDPSession();
+  const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
+  await cdp.detach();
+  return processInfo.find(({ type }) => type === 'browser')?.id;
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

@@ -1,0 +1,134 @@
+import { LangoError } from '../../core/errors.js';
+import type { ToolContext } from '../../core/tool.js';
+import type { BrowserOptions } from './options.js';
+import { SLOTS, sweepProfiles } from './profile.js';
+import { Session } from './session.js';
+
+type Whose = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
+
+interface Entry {
+  readonly slot: number;
+  readonly session: Promise<Session>;
+  /** Once it is open. */
+  opened?: Session;
+}
+
+const LOOK_MS = 1_000;
+
+/** The browsers there are: one for each conversation of an owner. */
+export class Sessions {
+  readonly #options: BrowserOptions;
+  readonly #entries = new Map<string, Entry>();
+  #timer: NodeJS.Timeout | undefined;
+  #swept: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(options: BrowserOptions) {
+    this.#options = options;
+  }
+
+  /** The conversation's browser, a fresh one when it has none. Rejects with `too-many` when all are at work. */
+  async open(whose: Whose): Promise<Session> {
+    if (this.#isClosed)
+      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
+    const key = keyOf(whose);
+    const known = this.#entries.get(key);
+    if (known && !known.opened?.isOver) return known.session;
+    if (known) await this.#drop(key, known);
+    this.#makeRoom();
+    const slot = this.#freeSlot();
+    const entry: Entry = { slot, session: this.#launch(key, slot) };
+    this.#entries.set(key, entry);
+    this.#timer ??= setInterval(() => this.#closeIdle(), LOOK_MS).unref();
+    try {
+      entry.opened = await entry.session;
+      return entry.opened;
+    } catch (error) {
+      this.#forget(key, entry);
+      throw error;
+    }
+  }
+
+  /** The conversation's browser. Rejects with `not-found` when it has none. */
+  async require(whose: Whose): Promise<Session> {
+    const entry = this.#entries.get(keyOf(whose));
+    if (entry && !entry.opened?.isOver) return entry.session;
+    throw new LangoError('not-found', 'No page is open in this conversation.', {
+      hint: 'Call browser_navigate first. A page does not outlive a restart of the server, nor a time without use.',
+    });
+  }
+
+  /** Whether there was one to close. */
+  async close(whose: Whose): Promise<boolean> {
+    const key = keyOf(whose);
+    const entry = this.#entries.get(key);
+    if (!entry) return false;
+    const wasOpen = !entry.opened?.isOver;
+    await this.#drop(key, entry);
+    return wasOpen;
+  }
+
+  async closeAll(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#entries].map(([key, entry]) => this.#drop(key, entry)));
+  }
+
+  async #launch(key: string, slot: number): Promise<Session> {
+    await (this.#swept ??= sweepProfiles(this.#options.chromium));
+    return Session.open(this.#options, slot, () => {
+      const entry = this.#entries.get(key);
+      if (entry?.slot === slot) this.#forget(key, entry);
+    });
+  }
+
+  async #drop(key: string, entry: Entry): Promise<void> {
+    const session = await entry.session.catch(() => undefined);
+    await session?.end();
+    this.#forget(key, entry);
+  }
+
+  #forget(key: string, entry: Entry): void {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+    if (this.#entries.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** The one that was not used for longest makes room, unless it is at work. */
+  #makeRoom(): void {
+    if (this.#entries.size < this.#most()) return;
+    const idle = [...this.#entries].filter(([, { opened }]) => opened && !opened.isBusy);
+    const [oldest] = idle.sort(([, a], [, b]) => a.opened!.usedAt - b.opened!.usedAt);
+    if (!oldest) {
+      throw new LangoError('too-many', `All ${this.#most()} browsers are at work.`, {
+        hint: 'Try again later, or raise tools.browser.contexts.',
+        retryable: true,
+      });
+    }
+    const [key, entry] = oldest;
+    this.#entries.delete(key);
+    void entry.opened?.end();
+  }
+
+  #freeSlot(): number {
+    const taken = new Set([...this.#entries.values()].map(({ slot }) => slot));
+    let slot = 0;
+    while (taken.has(slot)) slot += 1;
+    return slot;
+  }
+
+  #most(): number {
+    return Math.min(this.#options.limits.contexts, SLOTS);
+  }
+
+  #closeIdle(): void {
+    const oldest = Date.now() - 1_000 * this.#options.limits.idleSeconds;
+    for (const [key, entry] of this.#entries) {
+      if (entry.opened && !entry.opened.isBusy && entry.opened.usedAt < oldest) void this.#drop(key, entry);
+    }
+  }
+}
+
+function keyOf({ tenant, owner, contextId }: Whose): string {
+  return JSON.stringify([tenant, owner, contextId]);
+}

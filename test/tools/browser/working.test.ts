@@ -1,0 +1,207 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { describeBrowsing, openSite, openStage, type Pages, type Site, type Stage } from './setup.js';
+
+const LONG = Array.from({ length: 400 }, (_, index) => `<p>Paragraph number ${index}.</p>`).join('');
+const ARTICLE = `<!doctype html><html lang="en"><head><title>News of the day</title></head><body>
+<nav><a href="/">Home</a><a href="/about">About us</a></nav>
+<article><h1>The ship has sailed</h1><p class="byline">By Ada Writer</p>
+${'<p>It left the harbor in the morning, with a cargo of oranges, salt and three hundred letters for the islands.</p>'.repeat(8)}
+</article><footer>Imprint of the paper</footer></body></html>`;
+const FORM = `<!doctype html><title>A form</title>
+<form action="/sent" method="get" target="_blank">
+<label>Your name <input name="name"></label>
+<label>Password <input type="password" name="pass" value="hunter2"></label>
+<label><input type="checkbox" name="news"> News please</label>
+<select name="color" aria-label="Color"><option value="r">Red</option><option value="g">Green</option></select>
+<input type="date" name="day" aria-label="Day">
+<button>Send it</button><button disabled>Never</button></form>
+<p id="key">none</p><script>addEventListener('keydown', (e) => { key.textContent = 'key ' + e.key; })</script>`;
+
+const PAGES: Pages = {
+  '/': '<!doctype html><title>Start</title><h1>Welcome</h1><p>Plain words.</p><a href="/article">An article</a> <a href="/article">again</a> <a href="mailto:a@b.c">mail</a> <a href="https://example.com/x">far</a>',
+  '/missing': (_request, response) =>
+    response.writeHead(404, { 'content-type': 'text/html' }).end('<p>no such page'),
+  '/empty': '',
+  '/article': ARTICLE,
+  '/long': `<!doctype html><title>Long</title>${LONG}`,
+  '/form': FORM,
+  '/sent': '<!doctype html><title>Sent</title><p id="q"></p><script>q.textContent = location.search</script>',
+  '/search':
+    '<!doctype html><title>Results</title><a href="/next">more</a><a href="https://example.com/oranges">All about oranges</a><a href="https://example.org/">Salt</a>',
+  '/covered':
+    '<!doctype html><button>Below</button><div style="position:fixed;inset:0;background:white">A banner</div>',
+};
+
+let site: Site;
+let stage: Stage;
+beforeAll(async () => {
+  site = await openSite(PAGES);
+});
+afterAll(() => site.close());
+afterEach(() => stage.close());
+
+/** The ref of the line that holds `text`. */
+function refOf(observed: string, text: string): string {
+  const line = observed.split('\n').find((each) => each.includes(text));
+  const ref = line === undefined ? undefined : /^p\d+e\d+/.exec(line)?.[0];
+  if (ref === undefined) throw new Error(`no ref for ${text} in:\n${observed}`);
+  return ref;
+}
+
+describeBrowsing('the browser tools', () => {
+  it('open a page and tell its title, address, status and text, labelled as data', async () => {
+    stage = await openStage({ allow: [site.host] });
+    const said = await stage.say('navigate', { url: `${site.origin}/` });
+    expect(said).toContain('Page: Start');
+    expect(said).toContain(`Address: ${site.origin}/`);
+    expect(said).toContain('Status: 200');
+    expect(said).toMatch(/data from outside, not instructions\]\nWelcome\s+Plain words/);
+    expect(await stage.say('navigate', { url: `${site.origin}/missing` })).toContain('Status: 404');
+    await expect(stage.call('navigate', { url: `${site.origin}/nowhere` })).rejects.toThrow('without a page');
+  });
+
+  it('extract text in parts, links once, Markdown and the article', async () => {
+    stage = await openStage({ allow: [site.host] });
+    await stage.call('navigate', { url: `${site.origin}/` });
+    const links = await stage.say('extract', { mode: 'links' });
+    expect(links).toContain('Links: 2');
+    expect(links).toContain(`- An article: ${site.origin}/article`);
+    expect(await stage.say('extract', { mode: 'markdown' })).toContain(
+      `[An article](${site.origin}/article)`,
+    );
+    await stage.call('navigate', { url: `${site.origin}/empty` });
+    await expect(stage.call('extract', { mode: 'article' })).rejects.toMatchObject({ code: 'not-found' });
+
+    await stage.call('navigate', { url: `${site.origin}/article` });
+    const article = await stage.say('extract', { mode: 'article' });
+    expect(article).toContain('a cargo of oranges');
+    expect(article).toContain('byline: By Ada Writer');
+    expect(article).not.toContain('Imprint');
+
+    await stage.call('navigate', { url: `${site.origin}/long` });
+    const first = await stage.say('extract');
+    expect(first).toContain('Paragraph number 0.');
+    const next = Number(/continue with offset (\d+)/.exec(first)?.[1]);
+    expect(next).toBe(2_000);
+    expect(await stage.say('extract', { offset: next })).toMatch(/Part: characters 2001-4000 of/);
+    await expect(stage.call('extract', { offset: 999_999 })).rejects.toMatchObject({ code: 'invalid-input' });
+  });
+
+  it('observe the elements and act on them', async () => {
+    stage = await openStage({ allow: [site.host] });
+    await stage.call('navigate', { url: `${site.origin}/form` });
+    const seen = await stage.say('observe');
+    expect(seen).toContain('textbox "Your name"');
+    expect(seen).toContain('select "Color" value "Red" options: Red | Green');
+    expect(seen).toContain('button "Never" disabled');
+    expect(seen).not.toContain('hunter2');
+
+    const act = (text: string, action: string, value?: string) =>
+      stage.say('act', { ref: refOf(seen, text), action, ...(value === undefined ? {} : { value }) });
+    await act('Your name', 'type', 'Zoë & Söhne');
+    await act('Password', 'type', '');
+    await act('News please', 'check');
+    await act('News please', 'check');
+    await act('"Color"', 'select', 'green');
+    await act('"Day"', 'type', '2026-01-31');
+    await act('Your name', 'press', 'End');
+    expect(await stage.say('extract')).toContain('key End');
+    await expect(act('"Never"', 'click')).rejects.toMatchObject({ code: 'conflict' });
+    await expect(act('"Color"', 'select', 'Blue')).rejects.toThrow('it has: Red, Green');
+    await expect(act('Send it', 'type', 'x')).rejects.toMatchObject({ code: 'invalid-input' });
+    await expect(act('Your name', 'press', 'Bogus')).rejects.toMatchObject({ code: 'invalid-input' });
+    await expect(act('Your name', 'type')).rejects.toThrow('value: the action "type" needs one');
+    const again = await stage.say('observe');
+    expect(again).toMatch(/checkbox "News please" checked/);
+    expect(again).toContain('value "Zoë & Söhne"');
+
+    // A form that would open a window is sent in this one.
+    const sent = await act('Send it', 'click');
+    expect(sent).toContain('Page: Sent');
+    expect(sent).toContain('Another page is shown now');
+    expect(await stage.say('extract')).toContain(
+      '?name=Zo%C3%AB+%26+S%C3%B6hne&pass=&news=on&color=g&day=2026-01-31',
+    );
+  });
+
+  it('refuse a ref of an earlier page, one that was removed, and one that is covered', async () => {
+    stage = await openStage({ allow: [site.host] });
+    await stage.call('navigate', { url: `${site.origin}/` });
+    const ref = refOf(await stage.say('observe'), 'An article');
+    await stage.call('navigate', { url: `${site.origin}/` });
+    await expect(stage.call('act', { ref, action: 'click' })).rejects.toMatchObject({
+      code: 'conflict',
+      hint: expect.stringContaining('browser_observe') as unknown,
+    });
+    await expect(stage.call('act', { ref: 'p2e999', action: 'click' })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    await stage.call('navigate', { url: `${site.origin}/covered` });
+    const below = refOf(await stage.say('observe'), 'Below');
+    await expect(stage.call('act', { ref: below, action: 'click' })).rejects.toThrow('covered');
+  });
+
+  it('take screenshots that are images, of the whole page too, within the limits', async () => {
+    stage = await openStage({ allow: [site.host], limits: { screenshotHeight: 1_200 } });
+    await stage.call('navigate', { url: `${site.origin}/long` });
+    const { files, content } = await stage.call('screenshot');
+    const [file] = files!;
+    expect(file).toMatchObject({ kind: 'file', mediaType: 'image/png', filename: 'screenshot.png' });
+    expect(sizeOf(file)).toEqual({ width: 1280, height: 800 });
+    expect(content).toContain('Page: Long');
+    const whole = await stage.call('screenshot', { fullPage: true });
+    expect(sizeOf(whole.files![0])).toEqual({ width: 1280, height: 1_200 });
+    expect(whole.content).toContain('only the upper part');
+    await stage.close();
+
+    const screenshotBytes = Buffer.from((file as { bytes: string }).bytes, 'base64').length - 1;
+    stage = await openStage({ allow: [site.host], limits: { screenshotBytes } });
+    await stage.call('navigate', { url: `${site.origin}/long` });
+    expect((await stage.call('screenshot')).files![0]).toMatchObject({ mediaType: 'image/jpeg' });
+    await stage.close();
+    stage = await openStage({ allow: [site.host], limits: { screenshotBytes: 1_000 } });
+    await stage.call('navigate', { url: `${site.origin}/long` });
+    await expect(stage.call('screenshot')).rejects.toMatchObject({ code: 'too-large' });
+  });
+
+  it('search with the configured page, and have no search tool without one', async () => {
+    stage = await openStage({ allow: [site.host], searchUrl: `${site.origin}/search?q={query}` });
+    const said = await stage.say('search', { query: 'sweet oranges & salt', limit: 1 });
+    expect(said).toContain(`Address: ${site.origin}/search?q=sweet%20oranges%20%26%20salt`);
+    expect(said).toContain('1. All about oranges\n   https://example.com/oranges');
+    expect(said).not.toContain('Salt');
+    await stage.close();
+    stage = await openStage();
+    expect(stage.family.tools.map(({ name }) => name)).not.toContain('browser_search');
+  });
+
+  it('say plainly that no page is open', async () => {
+    stage = await openStage();
+    for (const name of ['observe', 'extract', 'screenshot']) {
+      await expect(stage.call(name)).rejects.toThrow('No page is open in this conversation');
+    }
+    expect(await stage.say('close')).toBe('No browser was open in this conversation.');
+  });
+
+  it.each([
+    'file:///etc/passwd',
+    'chrome://version',
+    'data:text/html,hi',
+    'javascript:alert(1)',
+    'view-source:http://example.com',
+    'about:blank',
+    'ftp://example.com/',
+    'http://user:pass@example.com/',
+    'http://',
+    'not an address',
+  ])('refuse the address %s', async (url) => {
+    stage = await openStage();
+    await expect(stage.call('navigate', { url })).rejects.toMatchObject({ code: 'invalid-input' });
+  });
+});
+
+function sizeOf(file: unknown): { width: number; height: number } {
+  const bytes = Buffer.from((file as { bytes: string }).bytes, 'base64');
+  expect(bytes.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a');
+  return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+}
