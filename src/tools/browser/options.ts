@@ -30,7 +30,7 @@ export interface BrowserLimits {
   readonly screenshotHeight: number;
 }
 
-export type OpenGateway = (onFailure: (failure: GatewayFailure) => void) => Promise<Gateway>;
+type OpenGateway = (onFailure: (failure: GatewayFailure) => void) => Promise<Gateway>;
 
 /** An HTTP proxy on 127.0.0.1 that belongs to one browser. */
 export interface Gateway {

@@ -31,12 +31,12 @@ async function hasChromium(): Promise<boolean> {
   return found.includes(true);
 }
 
-export const isPossible = await hasChromium();
+const isPossible = await hasChromium();
 if (!isPossible) console.warn('SKIPPED: every test of the browser, because no Chromium is installed here.');
 
 export const describeBrowsing = isPossible ? describe : describe.skip;
 
-export const LIMITS: BrowserOptions['limits'] = {
+const LIMITS: BrowserOptions['limits'] = {
   navigationSeconds: 10,
   idleSeconds: 300,
   contexts: 3,
