@@ -66,7 +66,11 @@ const look = defineTool({
 
 const server = createServer({
   home,
-  settings: { server: { port: Number(port) }, auth: { token }, tools: { exec: { enabled: false }, browser: { enabled: false } } },
+  settings: {
+    server: { port: Number(port) },
+    auth: { token },
+    tools: { exec: { enabled: false }, browser: { enabled: false } },
+  },
   tools: [strike, stamp, look],
 });
 const { origin } = await server.start();
