@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, request as open } from 'node:http';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import * as dns from 'node:dns';
 import type { BrowsingProxy, PassageFailure } from '../../src/http/browsing-proxy.js';
@@ -48,7 +48,7 @@ async function get({ port }: BrowsingProxy, url: string, body?: string) {
   const method = body === undefined ? 'GET' : 'POST';
   const request = open({ host: '127.0.0.1', port, path: url, method, agent: false });
   request.end(body);
-  const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
   let text = '';
   for await (const chunk of response) text += String(chunk);
   return { status: response.statusCode, text, cookies: response.headers['set-cookie'] };

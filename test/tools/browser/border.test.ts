@@ -1,6 +1,5 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { describeBrowsing, openSite, openStage, type Pages, type Site, type Stage, until } from './setup.js';
@@ -138,7 +137,7 @@ describeBrowsing('private addresses', () => {
     await once(socket, 'listening');
     let datagrams = 0;
     socket.on('message', () => (datagrams += 1));
-    const { port } = socket.address() as AddressInfo;
+    const { port } = socket.address();
     pages['/rtc'] = trying(`
       const peer = new RTCPeerConnection({ iceServers: [
         { urls: 'stun:127.0.0.1:${port}' }, { urls: 'turn:127.0.0.1:${port}', username: 'a', credential: 'b' },
