@@ -76,7 +76,13 @@ const execTools = z
   .describe('Running commands.');
 
 export const tools = z
-  .strictObject({ fs: fsTools, exec: execTools, browser: browserTools, secrets: secretsTools, crypto: cryptoTools })
+  .strictObject({
+    fs: fsTools,
+    exec: execTools,
+    browser: browserTools,
+    secrets: secretsTools,
+    crypto: cryptoTools,
+  })
   .prefault({})
   .describe('The tool families.');
 
