@@ -1,13 +1,19 @@
+import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import { isLangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
-import type { FamilyContext } from './families.js';
+
+interface BrowserContext {
+  readonly config: Config;
+  readonly logger: Logger;
+}
 
 const NAME = 'browser';
 
 /** The browser, whose way out is a proxy with the address rules of the egress client. */
-export async function openBrowserFamily({ config, logger }: FamilyContext): Promise<ToolFamily> {
+export async function openBrowserFamily({ config, logger }: BrowserContext): Promise<ToolFamily> {
   const { enabled, executable, sandbox, allowHosts, searchUrl, ...limits } = config.tools.browser;
   if (!enabled) {
     return { name: NAME, state: 'off', tools: [], note: 'switched off', hint: 'Set tools.browser.enabled.' };

@@ -10,7 +10,9 @@ export const browserTools = z
     enabled: z.boolean().default(true).describe('Offer the browser tools where there is a Chromium.'),
     executable: path()
       .optional()
-      .describe('The Chromium or Chrome to start. Found by itself in the usual places and on PATH.'),
+      .describe(
+        'The Chromium or Chrome to start. Default: the first one found in the usual places and on PATH.',
+      ),
     sandbox: z
       .boolean()
       .default(true)
@@ -26,7 +28,7 @@ export const browserTools = z
     searchUrl: searchUrl()
       .optional()
       .describe(
-        'A search page, as `https://search.example/?q={query}`. Without it there is no browser_search.',
+        'A search page, as `https://search.example/?q={query}`. Default: none, and no browser_search.',
       ),
     navigationSeconds: seconds()
       .default(30)
