@@ -1,4 +1,4 @@
-import type { RefreshingDirectory } from './a2a/client/directory.js';
+import { createKeyRoute } from './a2a/server/key-route.js';
 import { createDoors } from './app/doors.js';
 import { createAgents } from './app/agents.js';
 import { openFamilies } from './app/families.js';
@@ -6,14 +6,16 @@ import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
 import { createModel } from './app/model.js';
 import { createPeers } from './app/peers.js';
+import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
+import { statusRoute } from './app/status.js';
 import { guardOf, openVaultAccess } from './app/vault.js';
 import { agentLimits } from './config/config.js';
+import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
 import { loadOrCreateToken } from './config/secrets.js';
 import type { Agent, PeerDirectory } from './core/agent.js';
-import type { HttpRoute } from './core/http.js';
 import { errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
 import { scrubLogger } from './core/scrub-logger.js';
@@ -22,7 +24,6 @@ import type { Run } from './core/run.js';
 import { noScrubber } from './core/secrets.js';
 import type { Tool, ToolFamily } from './core/tool.js';
 import { createAuthenticator } from './http/identity.js';
-import { createStatusRoute } from './http/status-route.js';
 import { createJournal } from './journal/journal.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
 
@@ -131,6 +132,9 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
 
   let origin = `http://${config.server.host}:${config.server.port}`;
   let grpcPort: number | undefined;
+  const { baseUrl } = config.a2a;
+  const keys = await openKeys(config.home);
+  const push = createPush({ config, storage, keys, baseUrl: () => baseUrl ?? origin, logger });
   const published = await publish({
     agents,
     journal,
@@ -138,6 +142,7 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     nodeId,
     originOf: () => origin,
     grpcPortOf: () => grpcPort,
+    push: push?.configs,
   });
 
   const peers = createPeers({ subAgents, published, config, secrets, logger });
@@ -150,7 +155,10 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     agents: published,
     root,
     authenticator: createAuthenticator({ mode: config.auth.mode, ...(token ? { token } : {}), logger }),
-    routes: [statusRoute({ root, model, agents, peers, families })],
+    routes: [
+      createKeyRoute(keys.read),
+      statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
+    ],
     logger,
   });
 
@@ -163,28 +171,9 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   const address = await host.start();
   onStop(() => host.stop());
   origin = address.origin;
+  onStop(() => push?.courier.stop());
+  await push?.courier.start();
   return { ...address, grpcPort, token, model: model.id, agents: [...agents.keys()], root };
-}
-
-interface StatusFacts {
-  readonly root: string;
-  readonly model: ModelProvider;
-  readonly agents: ReadonlyMap<string, Agent>;
-  readonly peers: RefreshingDirectory;
-  readonly families: readonly ToolFamily[];
-}
-
-function statusRoute({ root, model, agents, peers, families }: StatusFacts): HttpRoute {
-  return createStatusRoute({
-    path: STATUS_PATH,
-    read: () => ({
-      root,
-      model: model.id,
-      published: [...agents.keys()],
-      peers: peers.states(),
-      families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
-    }),
-  });
 }
 
 /** The database, the vault in it, and a log that no secret of the vault gets into. */

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { buildCard, grpcAddress } from '../a2a/server/card.js';
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
+import type { PushConfigs } from '../a2a/server/push-configs.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import { loadCardFiles } from '../config/cards.js';
 import type { Config } from '../config/config.js';
@@ -20,11 +21,13 @@ export interface Publication {
   readonly originOf: () => string;
   /** Of the gRPC binding, once it is known; undefined without one. */
   readonly grpcPortOf: () => number | undefined;
+  /** Undefined when this node sends no push notifications. */
+  readonly push: PushConfigs | undefined;
 }
 
 /** Each agent with its own card and its own handler (requirement X1). */
 export async function publish(options: Publication): Promise<ReadonlyMap<string, PublishedAgent>> {
-  const { agents, journal, config, nodeId, originOf, grpcPortOf } = options;
+  const { agents, journal, config, nodeId, originOf, grpcPortOf, push } = options;
   const grpcOf = (baseUrl: string): string | undefined => {
     const port = grpcPortOf();
     return port === undefined ? undefined : (config.server.grpc.advertise ?? grpcAddress(baseUrl, port));
@@ -41,10 +44,12 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
         baseUrl,
         grpc: grpcOf(baseUrl),
         auth: config.auth.mode,
+        push: push !== undefined,
       });
     const handler = createAgentHandler({
       agent: profile,
       journal,
+      push,
       card,
       rootAgentName: rootAgentName(config.agent.multiAgent),
       grant: createGrant({ limits, self: `${name}@${nodeId}` }),

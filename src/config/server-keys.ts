@@ -11,6 +11,7 @@ import {
   secret,
   text,
 } from './fields.js';
+import { push, signCards } from './push-keys.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -121,6 +122,8 @@ export const a2a = z
       .superRefine(refuseDuplicates((name) => name, []))
       .optional()
       .describe('The agents that this node runs, by name. Default: all.'),
+    push,
+    signCards,
     remoteAgents: z
       .array(remoteAgent)
       .superRefine(refuseDuplicates((peer) => peer.name, ['name']))

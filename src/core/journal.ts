@@ -1,4 +1,5 @@
 import type { Message } from './message.js';
+import type { NewPush } from './push.js';
 import type { Grant, Scope, TaskEvent, TaskRecord, TaskState } from './task.js';
 
 /** What the protocol border needs of the task log. Implemented by the journal ring. */
@@ -35,6 +36,8 @@ export interface Submission {
   readonly taskId: string | undefined;
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
+  /** Who is to be told of what comes of it; stored with the message, or not at all. */
+  readonly push?: NewPush | undefined;
 }
 
 export interface Accepted {

@@ -3,6 +3,7 @@ import type { TaskPage, TaskQuery } from './journal.js';
 import type { MemoryStore } from './memory.js';
 import type { Message } from './message.js';
 import type { PaymentStore } from './payment.js';
+import type { NewPush, PushStore } from './push.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
 import type { VaultStore } from './vault.js';
 
@@ -15,6 +16,7 @@ export interface Storage {
   readonly graph: GraphStore;
   readonly vault: VaultStore;
   readonly memory: MemoryStore;
+  readonly pushes: PushStore;
   /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
   close(): Promise<void>;
 }
@@ -27,7 +29,8 @@ export interface Storage {
 export interface TaskStore {
   /**
    * Inbox row, task row and event 1 in one transaction; the task is leased to `worker` at once when
-   * `lease` is set. A message id that this owner already sent to this agent gives the earlier task.
+   * `lease` is set. A message id that this owner already sent to this agent gives the earlier task, and
+   * leaves its push configs as they are. Rejects with `too-many` when there is no room for `push`.
    */
   accept(entry: NewTask): Promise<AcceptOutcome>;
   /** Inbox row and `message` event on an existing task that has not ended; leased when it was idle and `lease` is set. */
@@ -88,6 +91,8 @@ export interface NewTask {
   readonly requestHash: string;
   /** The worker that starts on it at once; undefined leaves it for `claim`. */
   readonly lease: string | undefined;
+  /** Stored in the same transaction, for the events after the message. */
+  readonly push?: NewPush | undefined;
 }
 
 export interface NewInput {
@@ -97,6 +102,7 @@ export interface NewInput {
   readonly message: Message;
   readonly requestHash: string;
   readonly lease: string | undefined;
+  readonly push?: NewPush | undefined;
 }
 
 export type AcceptOutcome =

@@ -5,6 +5,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
 import { paymentStoreSuite } from '../suites/payment-store.js';
+import { pushStoreSuite } from '../suites/push-store.js';
 import { taskStoreSuite } from '../suites/task-store.js';
 
 const FIRST_MS = Date.UTC(2026, 10, 21);
@@ -28,3 +29,5 @@ taskStoreSuite('sqlite in memory', openInMemory);
 taskStoreSuite('sqlite on a file', openOnFile);
 paymentStoreSuite('sqlite in memory', openInMemory);
 paymentStoreSuite('sqlite on a file', openOnFile);
+pushStoreSuite('sqlite in memory', openInMemory);
+pushStoreSuite('sqlite on a file', openOnFile);

@@ -31,11 +31,13 @@ export interface CardParts {
   readonly grpc?: string | undefined;
   /** How callers are told apart: declared exactly as it is enforced. */
   readonly auth: 'token' | 'none';
+  /** Whether news of tasks are sent to who asks for them. */
+  readonly push?: boolean;
 }
 
 /** The public card of an agent. Equal parts give equal cards, to the byte. */
 export function buildCard(parts: CardParts): AgentCard {
-  const { file, profile, version, auth } = parts;
+  const { file, profile, version, auth, push = false } = parts;
   const url = agentUrl(parts.baseUrl, profile.name);
   return {
     name: profile.name,
@@ -45,7 +47,7 @@ export function buildCard(parts: CardParts): AgentCard {
     provider: file?.provider && { ...file.provider },
     documentationUrl: file?.documentationUrl,
     iconUrl: file?.iconUrl,
-    capabilities: { streaming: true, pushNotifications: false, extensions: declaredExtensions() },
+    capabilities: { streaming: true, pushNotifications: push, extensions: declaredExtensions() },
     securitySchemes: auth === 'token' ? { [BEARER]: bearerScheme() } : {},
     securityRequirements: auth === 'token' ? [{ schemes: { [BEARER]: { list: [] } } }] : [],
     defaultInputModes: [...(file?.defaultInputModes ?? DEFAULT_MODES)],

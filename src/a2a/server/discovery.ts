@@ -38,7 +38,7 @@ export function answerCatalog(exchange: HttpExchange, baseUrl: string, cards: re
 }
 
 /** Public, and cacheable by the hash of its bytes. */
-function answerDocument(exchange: HttpExchange, type: string, document: unknown): void {
+export function answerDocument(exchange: HttpExchange, type: string, document: unknown): void {
   const { request, response } = exchange;
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     sendWrongMethod(exchange, ['GET', 'HEAD']);

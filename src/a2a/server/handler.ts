@@ -2,7 +2,11 @@ import { TaskState } from '@a2a-js/sdk';
 import type {
   AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
   Message as WireMessage,
@@ -10,6 +14,7 @@ import type {
   StreamResponse,
   SubscribeToTaskRequest,
   Task,
+  TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { AgentProfile } from '../../core/agent.js';
@@ -25,6 +30,7 @@ import type { ChainMark } from '../translate/extensions.js';
 import { chainIn } from '../translate/extensions.js';
 import type { TaskView } from '../translate/task.js';
 import { assertInputModes, assertOutputModes } from './modes.js';
+import type { PushConfigs } from './push-configs.js';
 import type { AuthorOf } from './task-reading.js';
 import { TaskReading, readTask, readUpTo } from './task-reading.js';
 
@@ -40,6 +46,8 @@ export interface AgentHandlerOptions {
   readonly rootAgentName: string;
   /** What a new task may do; throws when it must not begin. See `createGrant`. */
   readonly grant: (mark: ChainMark) => Grant;
+  /** Undefined when this node sends no push notifications. */
+  readonly push?: PushConfigs | undefined;
 }
 
 /**
@@ -76,7 +84,7 @@ class AgentHandler implements A2ARequestHandler {
 
   async sendMessage(params: SendMessageRequest, context: ServerCallContext): Promise<WireMessage | Task> {
     const call = callOf(context);
-    const accepted = await this.#submit(params, call);
+    const accepted = await this.#submit(params, context);
     const { historyLength, returnImmediately } = params.configuration ?? {};
     const view = { historyLength, includeArtifacts: true };
     return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
@@ -87,7 +95,7 @@ class AgentHandler implements A2ARequestHandler {
     context: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const call = callOf(context);
-    const { task, seq } = await this.#submit(params, call);
+    const { task, seq } = await this.#submit(params, context);
     // As of the message, not of now: a repeated send sees the same stream again, and nothing twice.
     yield await this.#snapshot(task, seq, params.configuration?.historyLength);
     yield* this.#events(task, { after: seq, signal: call.signal, isLast: endsRun });
@@ -147,31 +155,63 @@ class AgentHandler implements A2ARequestHandler {
     yield* this.#events(task, { after, signal, isLast: endsTask });
   }
 
-  createTaskPushNotificationConfig(): Promise<never> {
-    return noPush();
+  async createTaskPushNotificationConfig(
+    params: TaskPushNotificationConfig,
+    context: ServerCallContext,
+  ): Promise<TaskPushNotificationConfig> {
+    const { push, place } = await this.#pushPlace(params.taskId, context);
+    return push.create(place, push.prepare(params, context.requestedVersion));
   }
 
-  getTaskPushNotificationConfig(): Promise<never> {
-    return noPush();
+  async getTaskPushNotificationConfig(
+    params: GetTaskPushNotificationConfigRequest,
+    context: ServerCallContext,
+  ): Promise<TaskPushNotificationConfig> {
+    const { push, place } = await this.#pushPlace(params.taskId, context);
+    return push.get(place, params.id);
   }
 
-  listTaskPushNotificationConfigs(): Promise<never> {
-    return noPush();
+  async listTaskPushNotificationConfigs(
+    params: ListTaskPushNotificationConfigsRequest,
+    context: ServerCallContext,
+  ): Promise<ListTaskPushNotificationConfigsResponse> {
+    const { push, place } = await this.#pushPlace(params.taskId, context);
+    return push.list(place, params);
   }
 
-  deleteTaskPushNotificationConfig(): Promise<never> {
-    return noPush();
+  async deleteTaskPushNotificationConfig(
+    params: DeleteTaskPushNotificationConfigRequest,
+    context: ServerCallContext,
+  ): Promise<void> {
+    const { push, place } = await this.#pushPlace(params.taskId, context);
+    await push.delete(place, params.id);
   }
 
-  async #submit(params: SendMessageRequest, call: Call): Promise<Accepted> {
+  /** Throws `push-not-supported`, and `not-found` for a task that is not this caller's and this agent's. */
+  async #pushPlace(taskId: string, context: ServerCallContext) {
+    const push = this.#requirePush();
+    const { scope } = callOf(context);
+    await this.#require(scope, taskId);
+    return { push, place: { scope, taskId } };
+  }
+
+  #requirePush(): PushConfigs {
+    const { push } = this.#options;
+    if (push) return push;
+    throw new LangoError('push-not-supported', 'this agent sends no push notifications');
+  }
+
+  async #submit(params: SendMessageRequest, context: ServerCallContext): Promise<Accepted> {
+    const call = callOf(context);
     const { message: wire, configuration } = params;
     if (!wire) throw new LangoError('invalid-input', 'message is missing');
-    if (configuration?.taskPushNotificationConfig) return noPush();
+    const wanted = configuration?.taskPushNotificationConfig;
+    const push = wanted && this.#requirePush().prepare(wanted, context.requestedVersion);
     assertOutputModes(configuration?.acceptedOutputModes ?? [], this.#outputModes);
     const message = fromWireMessage(wire);
     assertInputModes(message.parts, this.#inputModes);
     const mark = chainIn(wire.metadata);
-    return this.#journal.submit({
+    const accepted = await this.#journal.submit({
       scope: call.scope,
       agent: this.#options.agent.name,
       message,
@@ -179,7 +219,10 @@ class AgentHandler implements A2ARequestHandler {
       taskId: wire.taskId || undefined,
       parentTaskId: mark.parentTaskId,
       grant: this.#options.grant(mark),
+      ...(push ? { push } : {}),
     });
+    if (push) this.#options.push?.accepted(accepted.task.id);
+    return accepted;
   }
 
   /** The task once the run that answers the accepted message has ended, or as it stands when the call is given up. */
@@ -247,8 +290,4 @@ function ended(task: TaskRecord): LangoError {
   return new LangoError('already-ended', `the task is ${task.state} already`, {
     hint: 'Get the task, or name the last event you saw in the header Last-Event-ID to have the later ones replayed.',
   });
-}
-
-async function noPush(): Promise<never> {
-  throw new LangoError('push-not-supported', 'this agent sends no push notifications');
 }

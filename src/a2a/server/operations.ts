@@ -1,11 +1,21 @@
-import { AgentCard, ListTasksResponse, SendMessageResponse, Task } from '@a2a-js/sdk';
+import {
+  AgentCard,
+  ListTaskPushNotificationConfigsResponse,
+  ListTasksResponse,
+  SendMessageResponse,
+  Task,
+  TaskPushNotificationConfig,
+} from '@a2a-js/sdk';
 import type { Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import { LangoError } from '../../core/errors.js';
 import {
   parseCancelTask,
+  parseCreatePush,
+  parseDeletePush,
   parseExtendedCard,
+  parseGetPush,
   parseGetTask,
+  parseListPush,
   parseListTasks,
   parseSendMessage,
   parseSubscribe,
@@ -52,10 +62,24 @@ const TABLE = {
   GetExtendedAgentCard: unary(async ({ handler, params, context }) =>
     AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard(parseExtendedCard(params), context)),
   ),
-  CreateTaskPushNotificationConfig: unary(noPush),
-  GetTaskPushNotificationConfig: unary(noPush),
-  ListTaskPushNotificationConfigs: unary(noPush),
-  DeleteTaskPushNotificationConfig: unary(noPush),
+  CreateTaskPushNotificationConfig: unary(async ({ handler, params, context }) =>
+    TaskPushNotificationConfig.toJSON(
+      await handler.createTaskPushNotificationConfig(parseCreatePush(params), context),
+    ),
+  ),
+  GetTaskPushNotificationConfig: unary(async ({ handler, params, context }) =>
+    TaskPushNotificationConfig.toJSON(
+      await handler.getTaskPushNotificationConfig(parseGetPush(params), context),
+    ),
+  ),
+  ListTaskPushNotificationConfigs: unary(async ({ handler, params, context }) => {
+    const page = await handler.listTaskPushNotificationConfigs(parseListPush(params), context);
+    return { configs: [], ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object) };
+  }),
+  DeleteTaskPushNotificationConfig: unary(async ({ handler, params, context }) => {
+    await handler.deleteTaskPushNotificationConfig(parseDeletePush(params), context);
+    return {};
+  }),
 };
 
 /** Undefined for a method that A2A 1.0 does not have. */
@@ -69,11 +93,6 @@ function unary(answer: (request: Request) => Promise<unknown>): Operation {
 
 function stream(events: (request: Request) => AsyncIterable<StreamResponse>): Operation {
   return { kind: 'stream', events };
-}
-
-/** As long as no card declares push notifications, their parameters do not matter (A2A 1.0 section 3.3.4). */
-async function noPush(): Promise<never> {
-  throw new LangoError('push-not-supported', 'this agent sends no push notifications');
 }
 
 function sendResult(result: Message | Task): SendMessageResponse {

@@ -1,11 +1,15 @@
 import {
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
   GetExtendedAgentCardRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
   ListTasksRequest,
   Role,
   SendMessageRequest,
   SubscribeToTaskRequest,
+  TaskPushNotificationConfig,
   TaskState,
 } from '@a2a-js/sdk';
 import type { MessageFns } from '@a2a-js/sdk';
@@ -18,6 +22,7 @@ const MAX_LIST = 256;
 const MAX_MEDIA_TYPE_LENGTH = 256;
 const MAX_FILENAME_LENGTH = 1_024;
 const MAX_URL_LENGTH = 8_192;
+const MAX_SECRET_LENGTH = 4_096;
 const MAX_PAGE_SIZE = 100;
 const MAX_PAGE_TOKEN_LENGTH = 1_024;
 
@@ -61,9 +66,33 @@ const message = protoObject({
   referenceTaskIds: texts.optional(),
 });
 
+const authentication = protoObject({
+  scheme: text(MAX_SECRET_LENGTH).min(1, 'must not be empty'),
+  credentials: text(MAX_SECRET_LENGTH).optional(),
+});
+
+const pushTarget = {
+  tenant,
+  id: id.optional(),
+  url: text(MAX_URL_LENGTH).min(1, 'must not be empty'),
+  token: text(MAX_SECRET_LENGTH).optional(),
+  authentication: authentication.optional(),
+};
+
+/** Of a task that there may not be yet. */
+const ownPush = protoObject({ ...pushTarget, taskId: id.optional() });
+const createPush = protoObject({ ...pushTarget, taskId: requiredId });
+const onePush = protoObject({ tenant, taskId: requiredId, id: requiredId });
+const listPush = protoObject({
+  tenant,
+  taskId: requiredId,
+  pageSize: whole(0, MAX_PAGE_SIZE).optional(),
+  pageToken: text(MAX_PAGE_TOKEN_LENGTH).optional(),
+});
+
 const configuration = protoObject({
   acceptedOutputModes: texts.optional(),
-  taskPushNotificationConfig: jsonObject().optional(),
+  taskPushNotificationConfig: ownPush.optional(),
   historyLength: whole(0).optional(),
   returnImmediately: bool().optional(),
 });
@@ -119,6 +148,23 @@ export const parseSubscribe: Parser<SubscribeToTaskRequest> = parser(SubscribeTo
 export const parseExtendedCard: Parser<GetExtendedAgentCardRequest> = parser(
   GetExtendedAgentCardRequest,
   card,
+);
+
+export const parseCreatePush: Parser<TaskPushNotificationConfig> = parser(
+  TaskPushNotificationConfig,
+  createPush,
+);
+export const parseGetPush: Parser<GetTaskPushNotificationConfigRequest> = parser(
+  GetTaskPushNotificationConfigRequest,
+  onePush,
+);
+export const parseListPush: Parser<ListTaskPushNotificationConfigsRequest> = parser(
+  ListTaskPushNotificationConfigsRequest,
+  listPush,
+);
+export const parseDeletePush: Parser<DeleteTaskPushNotificationConfigRequest> = parser(
+  DeleteTaskPushNotificationConfigRequest,
+  onePush,
 );
 
 type Parser<Request> = (raw: unknown) => Request;

@@ -2,6 +2,7 @@ import { PAYMENTS_SCHEMA } from './payments-schema.js';
 import { GRAPH_SCHEMA } from './graph-schema.js';
 import { VAULT_SCHEMA } from './vault-schema.js';
 import { MEMORY_SCHEMA } from './memory-schema.js';
+import { PUSH_SCHEMA } from './push-schema.js';
 
 /**
  * Each entry takes the database from the version of its index to the next one. Entries are never
@@ -69,6 +70,7 @@ export const MIGRATIONS: readonly string[] = [
   GRAPH_SCHEMA,
   VAULT_SCHEMA,
   MEMORY_SCHEMA,
+  PUSH_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

@@ -5,6 +5,7 @@ import { storageError } from './failure.js';
 import { SqlitePaymentStore } from './payments.js';
 import { SqliteGraphStore } from './graph.js';
 import { SqliteMemoryStore } from './memory.js';
+import { SqlitePushStore } from './push-store.js';
 import { SqliteTaskStore } from './task-store.js';
 import { SqliteVaultStore } from './vault-store.js';
 
@@ -16,13 +17,15 @@ import { SqliteVaultStore } from './vault-store.js';
 export function openSqliteStorage(options: DatabaseOptions): Storage {
   const database = new SqliteDatabase(options);
   try {
+    const pushes = new SqlitePushStore(database);
     return {
       nodeId: database.nodeId,
-      tasks: new SqliteTaskStore(database),
       payments: new SqlitePaymentStore(database),
       graph: new SqliteGraphStore(database),
       vault: new SqliteVaultStore(database),
       memory: new SqliteMemoryStore(database),
+      tasks: new SqliteTaskStore(database, pushes),
+      pushes,
       close: async () => database.close(),
     };
   } catch (error) {

@@ -5,6 +5,7 @@ import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js'
 import type { EncodedEvent, EventRow } from '../rows.js';
 import { assertKeys, CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, toTaskRecord } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
+import type { PushWrites } from './push-store.js';
 import { RecentEvents } from './recent-events.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
@@ -15,12 +16,14 @@ import { acceptTask, addInput, appendEvents, cancelTask, claimTasks } from './ta
 /** The tasks of a database, for the journal. Leases of an earlier process are void. */
 export class SqliteTaskStore implements TaskStore {
   readonly #database: SqliteDatabase;
+  readonly #pushes: PushWrites;
   readonly #statements: Statements;
   readonly #recent = new RecentEvents();
   readonly #list: (scope: Scope, query: TaskQuery) => TaskPage;
 
-  constructor(database: SqliteDatabase) {
+  constructor(database: SqliteDatabase, pushes: PushWrites) {
     this.#database = database;
+    this.#pushes = pushes;
     this.#statements = prepareStatements(database.handle);
     this.#list = taskLister(database.handle);
     this.#statements.releaseAll.run();
@@ -100,7 +103,8 @@ export class SqliteTaskStore implements TaskStore {
 
   async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
     const statements = this.#statements;
-    return this.#database.write((touch) => work({ statements, now: this.#database.now(), touch }));
+    const pushes = this.#pushes;
+    return this.#database.write((touch) => work({ statements, pushes, now: this.#database.now(), touch }));
   }
 
   #read<Result>(query: () => Result): Result {

@@ -7,18 +7,27 @@ import { isTerminal } from '../../core/task.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from '../rows.js';
 import { CALLER_AUTHOR, encodeEvent, toTaskRecord } from '../rows.js';
 import type { Touch } from './group-commit.js';
+import type { PushWrites } from './push-store.js';
 import type { Statements } from './statements.js';
 import { changedValues, taskValues } from './statements.js';
 
 /** What every write needs. All of these run inside a transaction, and write nothing when they throw. */
 export interface WriteContext {
   readonly statements: Statements;
+  readonly pushes: PushWrites;
   /** The store's clock at this write, in milliseconds since the epoch. */
   readonly now: number;
   readonly touch: Touch;
 }
 
 export function acceptTask(context: WriteContext, entry: NewTask, event: EncodedEvent): AcceptOutcome {
+  const place = { scope: entry.scope, taskId: entry.id };
+  if (entry.push) {
+    // Nothing may be written before it is refused, and a repeated message needs no room.
+    const earlier = earlierOutcome(context, entry);
+    if (earlier) return earlier;
+    context.pushes.assertRoom(place, entry.push);
+  }
   if (!addToInbox(context, entry, { id: entry.id, head: 1 })) return earlierOutcome(context, entry)!;
   const { now, statements } = context;
   const { tenant, owner } = entry.scope;
@@ -44,6 +53,7 @@ export function acceptTask(context: WriteContext, entry: NewTask, event: Encoded
   } as const;
   const key = Number(statements.insertTask.run(...taskValues(row)).lastInsertRowid);
   insertEvents(context, { ...row, key }, [event]);
+  if (entry.push) context.pushes.put(place, entry.push, row.head);
   return { kind: 'accepted', task: toTaskRecord(row), seq: 1, leased: entry.lease !== undefined };
 }
 
@@ -58,6 +68,7 @@ export function addInput(
   const task = context.statements.task.get(entry.taskId, entry.scope.tenant, entry.scope.owner);
   if (task?.agent !== entry.agent) return { kind: 'not-found' };
   if (isTerminal(task.state)) return { kind: 'already-ended' };
+  if (entry.push) context.pushes.assertRoom(entry, entry.push);
   const idle = isIdle(task, context.now);
   const leased = entry.lease !== undefined && idle;
   const row: TaskRow = {
@@ -69,6 +80,7 @@ export function addInput(
   addToInbox(context, entry, row);
   context.statements.saveTask.run(...changedValues(row));
   insertEvents(context, row, [event]);
+  if (entry.push) context.pushes.put(entry, entry.push, row.head);
   return { kind: 'accepted', task: toTaskRecord(row), seq: row.head, leased };
 }
 

@@ -1,0 +1,176 @@
+import type {
+  ListTaskPushNotificationConfigsResponse,
+  TaskPushNotificationConfig as WireConfig,
+} from '@a2a-js/sdk';
+import { LangoError } from '../../core/errors.js';
+import { newId } from '../../core/ids.js';
+import type {
+  NewPush,
+  PushCaps,
+  PushConfig,
+  PushPlace,
+  PushSecrets,
+  PushStore,
+  Sealer,
+} from '../../core/push.js';
+
+export interface PushConfigsOptions {
+  readonly store: PushStore;
+  readonly caps: PushCaps;
+  readonly sealer: Sealer;
+  /** Throws `invalid-input` for an address that nothing may be sent to. */
+  readonly assertTarget: (url: URL) => void;
+  /** Called when a task got a config. */
+  readonly wake: (taskId: string) => void;
+}
+
+const MAX_URL = 2_048;
+const MAX_ID = 128;
+const MAX_SECRET = 4_096;
+const DEFAULT_PAGE = 50;
+const MAX_PAGE = 100;
+/** What a header may carry (RFC 9110 section 5.5), and what a scheme may be named (section 5.6.2). */
+const HEADER_TEXT = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+
+/**
+ * The push notification configs of tasks, in the protocol's shapes. What only the receiver may see (token and
+ * credentials) is sealed before it is stored, and told to nobody.
+ */
+export class PushConfigs {
+  readonly #options: PushConfigsOptions;
+
+  constructor(options: PushConfigsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `invalid-input` that names each wrong field. Stores nothing. */
+  prepare(wire: WireConfig, version: string): NewPush {
+    const { assertTarget, sealer, caps } = this.#options;
+    const problems = problemsOf(wire, assertTarget);
+    if (problems.length > 0) {
+      const [first] = problems;
+      throw new LangoError(
+        'invalid-input',
+        `the push notification config's ${first!.field} ${first!.description}`,
+        {
+          violations: problems,
+        },
+      );
+    }
+    const { token, authentication } = wire;
+    const secrets: PushSecrets = {
+      ...(token ? { token } : {}),
+      ...(authentication?.credentials ? { credentials: authentication.credentials } : {}),
+    };
+    const hasSecrets = Object.keys(secrets).length > 0;
+    return {
+      caps,
+      target: {
+        id: wire.id || newId(),
+        url: new URL(wire.url).href,
+        scheme: authentication?.scheme || undefined,
+        sealed: hasSecrets ? sealer.seal(JSON.stringify(secrets)) : undefined,
+        version: version.startsWith('0.') ? '0.3' : '1.0',
+      },
+    };
+  }
+
+  /** The config of that id is replaced. */
+  async create(place: PushPlace, push: NewPush): Promise<WireConfig> {
+    const config = await this.#options.store.save(place, push);
+    this.#options.wake(place.taskId);
+    return toWireConfig(config);
+  }
+
+  /** A task was accepted with a config of its own. */
+  accepted(taskId: string): void {
+    this.#options.wake(taskId);
+  }
+
+  /** Throws `not-found`. Clients of 0.3 may leave the id out and mean the only one. */
+  async get(place: PushPlace, id: string): Promise<WireConfig> {
+    const { store } = this.#options;
+    const config = id === '' ? (await store.list(place, '', 1))[0] : await store.get(place, id);
+    if (!config)
+      throw new LangoError('not-found', `the task has no push notification config ${id}`.trimEnd());
+    return toWireConfig(config);
+  }
+
+  async list(
+    place: PushPlace,
+    page: { readonly pageSize: number; readonly pageToken: string },
+  ): Promise<ListTaskPushNotificationConfigsResponse> {
+    const size = Math.min(page.pageSize || DEFAULT_PAGE, MAX_PAGE);
+    const configs = await this.#options.store.list(place, parseToken(page.pageToken), size + 1);
+    const shown = configs.slice(0, size);
+    return {
+      configs: shown.map(toWireConfig),
+      nextPageToken: configs.length > size ? Buffer.from(shown.at(-1)!.id).toString('base64url') : '',
+    };
+  }
+
+  /** One that is not there is as good as deleted. */
+  delete(place: PushPlace, id: string): Promise<void> {
+    return this.#options.store.delete(place, id);
+  }
+}
+
+interface Problem {
+  readonly field: string;
+  readonly description: string;
+}
+
+function problemsOf(wire: WireConfig, assertTarget: (url: URL) => void): readonly Problem[] {
+  const { id, url, token, authentication } = wire;
+  const problems: (Problem | undefined)[] = [
+    wrongUrl(url, assertTarget),
+    wrongText('id', id, MAX_ID),
+    wrongText('token', token, MAX_SECRET),
+  ];
+  if (authentication) {
+    const { scheme, credentials } = authentication;
+    if (!SCHEME.test(scheme)) {
+      problems.push({ field: 'authentication.scheme', description: 'must be the name of an HTTP scheme' });
+    }
+    problems.push(wrongText('authentication.credentials', credentials, MAX_SECRET));
+  }
+  return problems.filter((problem) => problem !== undefined);
+}
+
+function wrongUrl(text: string, assertTarget: (url: URL) => void): Problem | undefined {
+  const url = text.length > MAX_URL ? null : URL.parse(text);
+  if (!url) return { field: 'url', description: `must be an absolute URL of at most ${MAX_URL} characters` };
+  try {
+    assertTarget(url);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof LangoError)) throw error;
+    return { field: 'url', description: error.violations?.[0]?.description ?? error.message };
+  }
+}
+
+function wrongText(field: string, value: string, limit: number): Problem | undefined {
+  if (value === '' || (value.length <= limit && HEADER_TEXT.test(value))) return undefined;
+  return { field, description: `must be printable ASCII of at most ${limit} characters` };
+}
+
+/** Secrets are not part of it: whoever made the config has them. */
+function toWireConfig(config: PushConfig): WireConfig {
+  return {
+    tenant: '',
+    id: config.id,
+    taskId: config.taskId,
+    url: config.url,
+    token: '',
+    authentication: config.scheme === undefined ? undefined : { scheme: config.scheme, credentials: '' },
+  };
+}
+
+function parseToken(token: string): string {
+  const id = Buffer.from(token, 'base64url').toString();
+  if (Buffer.from(id).toString('base64url') === token) return id;
+  throw new LangoError('invalid-input', 'the page token is not one that this server gave out', {
+    violations: [{ field: 'pageToken', description: 'must be the nextPageToken of an earlier answer' }],
+  });
+}

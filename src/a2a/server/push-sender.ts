@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto';
+import { StreamResponse } from '@a2a-js/sdk';
+import { LangoError, isLangoError } from '../../core/errors.js';
+import type { ReadKeys } from '../../core/keys.js';
+import type { PushSecrets, PushSender, PushWork, Sealer } from '../../core/push.js';
+import type { TaskEvent } from '../../core/task.js';
+import { toStreamResponse } from '../translate/events.js';
+import { signJwt } from './signing.js';
+
+export interface PushSenderOptions {
+  /** The way out: checks addresses, bounds time and size. */
+  readonly fetch: typeof fetch;
+  readonly sealer: Sealer;
+  readonly keys: ReadKeys;
+  /** The address of this node: the receiver finds the keys below it. */
+  readonly issuer: () => string;
+  /** Whose words they are when an event does not say (requirement A2). */
+  readonly rootAgentName: string;
+  readonly userAgent: string;
+}
+
+export const PUSH_TYPE = 'application/a2a+json';
+const LEGACY_TYPE = 'application/json';
+const SIGNATURE_SECONDS = 300;
+/** The receiver says that it is not there any more, and will not be. */
+const GONE = 410;
+
+/** Makes one signed POST of an event. */
+export function createPushSender(options: PushSenderOptions): PushSender {
+  const respond = (work: PushWork, event: TaskEvent): StreamResponse | undefined =>
+    toStreamResponse(event, work, event.author ?? options.rootAgentName);
+  return {
+    shows: (event) => toStreamResponse(event, NOWHERE, '') !== undefined,
+    async send(work, event, signal) {
+      const response = respond(work, event);
+      if (!response) return;
+      const body = work.version === '1.0' ? currentBody(response) : await legacyBody(response);
+      const headers = {
+        ...authentication(work, options.sealer),
+        ...(await signature({ work, event, body }, options)),
+        'Content-Type': work.version === '1.0' ? PUSH_TYPE : LEGACY_TYPE,
+        'A2A-Version': work.version,
+        'User-Agent': options.userAgent,
+      };
+      const answer = await post(options.fetch, work.url, { headers, body, signal });
+      await answer.body?.cancel().catch(() => undefined);
+      if (!answer.ok) throw refusal(answer);
+    },
+  };
+}
+
+/** A receiver that was too slow may be faster the next time. */
+async function post(
+  fetchImpl: typeof fetch,
+  url: string,
+  init: Pick<RequestInit, 'headers' | 'body' | 'signal'>,
+): Promise<Response> {
+  try {
+    return await fetchImpl(url, { ...init, method: 'POST', redirect: 'error' });
+  } catch (error) {
+    if (!isLangoError(error, 'timeout')) throw error;
+    throw new LangoError('timeout', error.message, { cause: error, retryable: true });
+  }
+}
+
+const NOWHERE = { taskId: '', contextId: '' };
+
+function currentBody(response: StreamResponse): string {
+  return JSON.stringify(StreamResponse.toJSON(response));
+}
+
+/** Receivers of 0.3 take the bare event. */
+async function legacyBody(response: StreamResponse): Promise<string> {
+  const { V03PushNotificationSerializer } = await import('@a2a-js/sdk/compat/v0_3/server');
+  return new V03PushNotificationSerializer().serialize(response).body;
+}
+
+function authentication({ scheme, sealed }: PushWork, sealer: Sealer): Readonly<Record<string, string>> {
+  const { token, credentials } = sealed === undefined ? {} : (JSON.parse(sealer.open(sealed)) as PushSecrets);
+  return {
+    ...(scheme !== undefined && credentials !== undefined
+      ? { Authorization: `${scheme} ${credentials}` }
+      : {}),
+    ...(token === undefined ? {} : { 'X-A2A-Notification-Token': token }),
+  };
+}
+
+interface Delivery {
+  readonly work: PushWork;
+  readonly event: TaskEvent;
+  readonly body: string;
+}
+
+/** The id is that of the delivery, the same on each attempt; time and signature are those of the attempt. */
+async function signature(
+  { work, event, body }: Delivery,
+  { keys, issuer }: PushSenderOptions,
+): Promise<Readonly<Record<string, string>>> {
+  const id = `${work.key}.${event.seq}`;
+  const iat = Math.floor(Date.now() / 1_000);
+  const { current } = await keys();
+  const jwt = signJwt(current, {
+    iss: issuer(),
+    aud: new URL(work.url).origin,
+    iat,
+    exp: iat + SIGNATURE_SECONDS,
+    jti: id,
+    task_id: work.taskId,
+    body_sha256: hash('sha256', body, 'base64url'),
+  });
+  return {
+    'X-A2A-Notification-Id': id,
+    'X-A2A-Notification-Timestamp': String(iat),
+    'X-A2A-Notification-Signature': jwt,
+  };
+}
+
+function refusal({ status, headers }: Response): LangoError {
+  const retryAfterMs = retryAfter(headers.get('retry-after'));
+  return new LangoError('unavailable', `the receiver answered ${status}`, {
+    retryable: status !== GONE,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+/** Seconds or a date (RFC 9110 section 10.2.3). */
+function retryAfter(value: string | null): number | undefined {
+  if (value === null) return undefined;
+  const ms = /^\d{1,9}$/.test(value.trim()) ? 1_000 * Number(value) : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
+}

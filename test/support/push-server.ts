@@ -1,0 +1,96 @@
+import { newId } from '../../src/core/ids.js';
+import type { JsonObject } from '../../src/core/json.js';
+import type { ServerOptions } from '../../src/index.js';
+import { scriptedAgent } from './scripted-agent.js';
+import type { TestServer } from './server.js';
+import { startServer } from './server.js';
+
+/** What the push tests ask of a server: plain JSON-RPC and HTTP+JSON to the agent `worker`, which follows orders. */
+export interface PushServer extends TestServer {
+  rpc(method: string, params: object, agent?: string): Promise<RpcAnswer>;
+  rest(
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly json: Answer }>;
+  /** The id of the task that a message began. */
+  send(text: string, more?: SendExtras): Promise<string>;
+}
+
+export interface SendExtras {
+  readonly push?: object;
+  readonly taskId?: string;
+  readonly messageId?: string;
+}
+
+export interface Answer {
+  readonly [member: string]: Answer & string & readonly Answer[];
+}
+
+interface RpcAnswer {
+  readonly status: number;
+  readonly result: Answer;
+  readonly error:
+    { readonly code: number; readonly message: string; readonly data: readonly JsonObject[] } | undefined;
+}
+
+type Push = NonNullable<NonNullable<ServerOptions['settings']>['a2a']>['push'];
+
+export interface PushServerOptions extends Omit<ServerOptions, 'settings'> {
+  readonly push?: Push;
+  readonly allowPrivate?: readonly string[];
+}
+
+/** Retries come soon, and text is not held. */
+const SOON = { retrySeconds: 0.05, maxRetrySeconds: 0.2, textSeconds: 0.01 };
+
+export async function startPushServer(options: PushServerOptions = {}): Promise<PushServer> {
+  const { push, allowPrivate = ['127.0.0.1'], agents = [scriptedAgent('worker')], ...others } = options;
+  const server = await startServer({
+    ...others,
+    agents,
+    settings: {
+      server: { port: 0 },
+      egress: { allowPrivate: [...allowPrivate] },
+      a2a: { push: { ...SOON, ...push } },
+    },
+  });
+  const rpc: PushServer['rpc'] = async (method, params, agent = 'worker') => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const response = await server.fetch(`/agents/${agent}`, { method: 'POST', body });
+    return { status: response.status, ...((await response.json()) as Omit<RpcAnswer, 'status'>) };
+  };
+  return {
+    ...server,
+    rpc,
+    async rest(method, path, body) {
+      const response = await server.fetch(`/agents/worker${path}`, {
+        method,
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      });
+      return { status: response.status, json: (await response.json()) as Answer };
+    },
+    async send(text, { push: config, taskId, messageId = newId() } = {}) {
+      const message = { messageId, role: 'ROLE_USER', parts: [{ text }], ...(taskId ? { taskId } : {}) };
+      const configuration = {
+        returnImmediately: true,
+        ...(config ? { taskPushNotificationConfig: config } : {}),
+      };
+      const { result, error } = await rpc('SendMessage', { message, configuration });
+      if (error) throw new Error(error.message);
+      return String(result['task']!['id']);
+    },
+  };
+}
+
+export async function withPushServer(
+  options: PushServerOptions,
+  use: (server: PushServer) => Promise<void>,
+): Promise<void> {
+  const server = await startPushServer(options);
+  try {
+    await use(server);
+  } finally {
+    await server.stop();
+  }
+}
