@@ -6,6 +6,7 @@ import type { ToolFamily } from '../core/tool.js';
 import { createExec, findSandbox } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
+import { openPayment } from './payment-family.js';
 import type { VaultAccess } from './vault.js';
 import { openBrowserFamily } from './browser-family.js';
 
@@ -20,7 +21,7 @@ export interface FamilyContext {
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 
 /** Every shipped family. A new one is a folder in tools/, its opener, and a line here. */
-const FAMILIES: readonly OpenFamily[] = [openFs, openExec, openGraph, openBrowserFamily];
+const FAMILIES: readonly OpenFamily[] = [openFs, openExec, openGraph, openBrowserFamily, openPayment];
 
 /** Opens all at once; says in the log which of them are wanted and cannot work. Rejects when one cannot be opened. */
 export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {

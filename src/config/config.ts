@@ -22,6 +22,7 @@ export interface Config {
   readonly tools: Readonly<Settings['tools']>;
   readonly graph: Readonly<Settings['graph']>;
   readonly observationalMemory: Readonly<Settings['observationalMemory']>;
+  readonly payment: Readonly<Settings['payment']>;
   readonly approval: { readonly policy: ApprovalPolicy };
   readonly egress: { readonly allowPrivate: readonly string[] };
   readonly logging: Readonly<Settings['logging']>;
@@ -77,6 +78,7 @@ export function configOf(settings: Settings, places: Places): Config {
     tools,
     graph: settings.graph,
     observationalMemory: settings.observationalMemory,
+    payment: settings.payment,
     approval,
     egress,
     logging,

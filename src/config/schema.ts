@@ -3,6 +3,7 @@ import { agent, model } from './agent-keys.js';
 import { graph } from './graph-keys.js';
 import { observationalMemory } from './memory-keys.js';
 import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
+import { payment } from './payment-keys.js';
 import { a2a, auth, server } from './server-keys.js';
 import { vault } from './vault-keys.js';
 
@@ -19,6 +20,7 @@ export const settingsSchema = z.strictObject({
   tools,
   graph,
   observationalMemory,
+  payment,
   approval,
   egress,
   logging,

@@ -108,7 +108,8 @@ export interface PaymentStore {
   reserve(payment: NewPayment, dailyLimit: bigint): Promise<Reservation>;
   /**
    * Keeps the signed form of a reservation, before anybody else sees it. False, with nothing written, when the
-   * reservation is over or already signed, or when another transfer of that wallet holds the nonce.
+   * reservation is over or already signed, or when another transfer of that wallet holds the nonce. A refused payment
+   * with the same hash has failed from then on: the transaction is that of this one now.
    */
   sign(scope: Scope, key: string, form: SignedForm): Promise<boolean>;
   /** Writes how far it got, from one of the states `from`. Undefined, with nothing written, in any other. */
@@ -125,15 +126,4 @@ export interface PaymentStore {
   openTransfers(place: WalletPlace): Promise<OpenTransfers>;
   /** Open ones of every owner on that chain, oldest first; of transfers the order of their nonces. */
   listOpen(chainId: number, limit: number): Promise<readonly Payment[]>;
-}
-
-/**
- * Where private keys of wallets are kept: one wallet for each owner. Nothing but the signing of a payment
- * reads them. Rejects with a `LangoError` when the keys cannot be reached.
- */
-export interface WalletKeys {
-  /** 64 hex digits after "0x"; undefined when the owner has no wallet. */
-  load(scope: Scope): Promise<string | undefined>;
-  /** Keeps `key` if the owner has none, and resolves with the one that is kept. */
-  keep(scope: Scope, key: string): Promise<string>;
 }

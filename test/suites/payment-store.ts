@@ -48,9 +48,9 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       return outcome.payment;
     }
 
-    async function signed(nonce: number, changes: Partial<NewPayment> = {}): Promise<Payment> {
+    async function signed(nonce: number, changes: Partial<NewPayment> = {}, hash = '0xaa'): Promise<Payment> {
       const payment = await reserve(changes);
-      expect(await store.sign(payment, payment.key, { signed: '0x02', nonce, hash: '0xaa' })).toBe(true);
+      expect(await store.sign(payment, payment.key, { signed: '0x02', nonce, hash })).toBe(true);
       return payment;
     }
 
@@ -134,8 +134,16 @@ export function paymentStoreSuite(name: string, open: OpenStore): void {
       await store.advance(payment, ['signed'], { state: 'refused', note: 'no gas' });
       expect(await store.openTransfers(PLACE)).toEqual({ amount: 0n, count: 0, nextNonce: 0 });
       expect((await store.spending(ALICE, CHAIN)).spent).toBe(100n);
-      await signed(7);
+      await signed(7, {}, '0xbb');
       expect(await store.openTransfers(PLACE)).toEqual({ amount: 100n, count: 1, nextNonce: 8 });
+      expect((await store.get(ALICE, payment.key))?.state).toBe('refused');
+    });
+
+    it('gives a transaction that is the same again to the one that is signed later', async () => {
+      const first = await signed(7);
+      await store.advance(first, ['signed'], { state: 'refused' });
+      await signed(7);
+      expect((await store.get(ALICE, first.key))?.state).toBe('failed');
     });
 
     it('only goes forward', async () => {

@@ -27,5 +27,6 @@ export const PAYMENTS_SCHEMA = `
     WHERE nonce IS NOT NULL AND state IN ('signed', 'sent', 'confirmed');
   CREATE INDEX payments_by_wallet ON payments (chain, sender);
   CREATE INDEX payments_by_owner ON payments (tenant, owner, chain, created_at);
+  CREATE INDEX payments_refused ON payments (hash) WHERE state = 'refused';
   CREATE INDEX payments_open ON payments (chain, sender, nonce) WHERE state IN ('signed', 'sent', 'refused');
 `;

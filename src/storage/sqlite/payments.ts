@@ -51,6 +51,9 @@ const SQL = {
         AND (@nonce IS NULL OR NOT EXISTS (
           SELECT 1 FROM payments AS other WHERE other.chain = payments.chain AND other.sender = payments.sender
             AND other.nonce = @nonce AND other.state IN ('signed', 'sent', 'confirmed')))`,
+  /** Two orders that are alike make the same transaction when the second takes the place of the first. */
+  disown: `UPDATE payments SET state = 'failed', note = 'its place went to the next payment of the wallet', updated_at = @now
+      WHERE hash = @hash AND state = 'refused'`,
   advance: `UPDATE payments SET state = @state, hash = COALESCE(@hash, hash), note = COALESCE(@note, note), updated_at = @now
       WHERE tenant = @tenant AND owner = @owner AND key = @key AND state IN (SELECT value FROM json_each(@from)) RETURNING *`,
   list: 'SELECT * FROM payments WHERE tenant = ? AND owner = ? ORDER BY id DESC LIMIT ?',
@@ -96,6 +99,7 @@ export class SqlitePaymentStore implements PaymentStore {
         ...{ tenant, owner, key, signed, now },
         ...{ nonce: nonce ?? null, hash: hash ?? null, reservedSince: now - RESERVATION_MS },
       });
+      if (changes === 1) this.#statements.disown.run({ hash: hash ?? null, now });
       return changes === 1;
     });
   }

@@ -1,0 +1,80 @@
+import { createRequire } from 'node:module';
+import type { Config } from '../config/config.js';
+import { GAS_DECIMALS, toUnits } from '../core/amount.js';
+import type { Logger } from '../core/logger.js';
+import type { Storage } from '../core/store.js';
+import type { ToolFamily } from '../core/tool.js';
+import { createEgress } from '../http/egress.js';
+import { createPayments, networkOf } from '../tools/payment/index.js';
+import type { VaultAccess } from './vault.js';
+
+const NAME = 'payment';
+/** Optional packages: looked for here, loaded when something is paid. */
+const NEEDED = ['viem', '@x402/core/client', '@x402/evm', '@x402/fetch'] as const;
+
+interface PaymentContext {
+  readonly config: Config;
+  readonly storage: Storage;
+  readonly vault: VaultAccess;
+  readonly logger: Logger;
+}
+
+/** The family that pays. Starting it loads nothing of the chain's libraries, unless a payment was left open. */
+export function openPayment({ config, storage, vault: access, logger }: PaymentContext): ToolFamily {
+  const { payment, egress } = config;
+  if (!payment.enabled)
+    return { name: NAME, state: 'off', tools: [], note: 'switched off', hint: 'Set payment.enabled.' };
+  const absent = NEEDED.filter((name) => !isInstalled(name)).map((name) => name.replace('/client', ''));
+  if (absent.length > 0) {
+    return missing(
+      `packages are not installed: ${absent.join(', ')}`,
+      `Run: npm install ${absent.join(' ')}`,
+    );
+  }
+  const { vault, problem } = access;
+  if (!vault) {
+    return missing(`the vault cannot be opened: ${problem.message}`, problem.hint ?? 'See docs/payments.md.');
+  }
+  const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });
+  const requestMs = 1_000 * payment.requestSeconds;
+  // The operator named the RPC server, so it may have a private address; nobody else may.
+  const allowPrivate = [...egress.allowPrivate, new URL(network.rpcUrl).host];
+  const payments = createPayments({
+    network,
+    store: storage.payments,
+    vault,
+    limits: {
+      perTransaction: toUnits(payment.limits.perTransaction),
+      daily: toUnits(payment.limits.daily),
+    },
+    maxGasCost: toUnits(payment.limits.gasCost, GAS_DECIMALS),
+    confirmations: payment.confirmations,
+    confirmMs: 1_000 * payment.confirmSeconds,
+    requestMs,
+    rpcFetch: createEgress({ allowPrivate, timeoutMs: requestMs, logger }),
+    logger: logger.child({ family: NAME }),
+  });
+  if (payment.network === 'base')
+    logger.warn('payments move real money on this server', { network: network.title });
+  payments.start();
+  return {
+    name: NAME,
+    state: 'on',
+    tools: payments.tools,
+    note: network.title,
+    close: () => payments.close(),
+  };
+}
+
+function missing(note: string, hint: string): ToolFamily {
+  return { name: NAME, state: 'missing', tools: [], note, hint };
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,240 @@
+import type * as ViemModule from 'viem';
+import type { PublicClient } from 'viem';
+import { LangoError, isLangoError } from '../../core/errors.js';
+import { DECIMALS } from '../../core/amount.js';
+import { isNotFound, rpcFailure } from './failures.js';
+import type { Network } from './networks.js';
+
+export type Hex = `0x${string}`;
+type Viem = typeof ViemModule;
+
+export interface ConnectionOptions {
+  readonly network: Network;
+  /** The way out. It bounds the time and the size of each request. */
+  readonly fetch: typeof fetch;
+  readonly requestMs: number;
+}
+
+export const TOKEN_ABI = [
+  'function balanceOf(address) view returns (uint256)',
+  'function decimals() view returns (uint8)',
+  'function name() view returns (string)',
+  'function version() view returns (string)',
+  'function transfer(address to, uint256 value) returns (bool)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+] as const;
+
+export interface Receipt {
+  readonly isSuccess: boolean;
+  readonly block: bigint;
+  /** The token's own transfers in it. */
+  readonly transfers: readonly { readonly from: string; readonly to: string; readonly value: bigint }[];
+}
+
+/**
+ * The chain behind its RPC server, with the token on it. Nothing is loaded or asked before the first use; then the
+ * server must be on the configured chain and the token a contract with six decimal places, or every use rejects with
+ * `invalid-config`. Other failures are `unavailable` or `timeout`, and the next use tries again.
+ */
+export class Connection {
+  readonly network: Network;
+  readonly #options: ConnectionOptions;
+  #opening: Promise<Opened> | undefined;
+
+  constructor(options: ConnectionOptions) {
+    this.network = options.network;
+    this.#options = options;
+  }
+
+  /** Its checksummed form (EIP-55). Throws `invalid-input` for what is no address or has a wrong checksum. */
+  async checksum(text: string, field: string): Promise<Hex> {
+    const { getAddress, isAddress } = await loadViem();
+    if (!/^0x[0-9a-fA-F]{40}$/.test(text)) {
+      throw new LangoError(
+        'invalid-input',
+        `${field}: "${text.slice(0, 60)}" is not an address: "0x" and 40 hex digits.`,
+      );
+    }
+    if (!isAddress(text)) {
+      throw new LangoError(
+        'invalid-input',
+        `${field}: the checksum of ${text} is wrong, so it has a typing error.`,
+        {
+          hint: 'Copy the address anew from where it came from.',
+        },
+      );
+    }
+    return getAddress(text);
+  }
+
+  token(): Promise<Hex> {
+    return this.#use(async ({ token }) => token);
+  }
+
+  /** The words that the token's signatures are bound to (EIP-712). */
+  domain(): Promise<{ readonly name: string; readonly version: string }> {
+    return this.#use(async ({ client, abi, token }) => {
+      const [name, version] = await Promise.all([
+        client.readContract({ abi, address: token, functionName: 'name' }),
+        client.readContract({ abi, address: token, functionName: 'version' }),
+      ]);
+      return { name, version };
+    });
+  }
+
+  balances(owner: Hex): Promise<{ readonly tokens: bigint; readonly gas: bigint }> {
+    return this.#use(async ({ client, abi, token }) => {
+      const [tokens, gas] = await Promise.all([
+        client.readContract({ abi, address: token, functionName: 'balanceOf', args: [owner] }),
+        client.getBalance({ address: owner }),
+      ]);
+      return { tokens, gas };
+    });
+  }
+
+  /** How many transactions the wallet has sent: in blocks, or with those that wait. */
+  transactionCount(owner: Hex, blockTag: 'latest' | 'pending'): Promise<number> {
+    return this.#use(({ client }) => client.getTransactionCount({ address: owner, blockTag }));
+  }
+
+  fees(): Promise<{ readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }> {
+    return this.#use(({ client }) => client.estimateFeesPerGas());
+  }
+
+  async transferData(to: Hex, amount: bigint): Promise<Hex> {
+    const { encodeFunctionData, parseAbi } = await loadViem();
+    return encodeFunctionData({ abi: parseAbi(TOKEN_ABI), functionName: 'transfer', args: [to, amount] });
+  }
+
+  /** What the transaction would use. Rejects like any call when the chain says that it would be reverted. */
+  estimateGas(from: Hex, data: Hex): Promise<bigint> {
+    return this.#use(({ client, token }) => client.estimateGas({ account: from, to: token, data }));
+  }
+
+  /** Rejects with what the client threw: what a refusal means is for the caller to say. */
+  async sendRaw(signed: Hex): Promise<void> {
+    const { client } = await this.#open();
+    await client.sendRawTransaction({ serializedTransaction: signed });
+  }
+
+  /** Undefined while no block holds the transaction. */
+  receipt(hash: Hex): Promise<Receipt | undefined> {
+    return this.#use(async ({ client, abi, token, viem }) => {
+      const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+      if (!receipt) return undefined;
+      const logs = receipt.logs.filter(({ address }) => viem.isAddressEqual(address, token));
+      const transfers = viem.parseEventLogs({ abi, logs, eventName: 'Transfer' }).map(({ args }) => args);
+      return { isSuccess: receipt.status === 'success', block: receipt.blockNumber, transfers };
+    });
+  }
+
+  head(): Promise<{ readonly number: bigint; readonly seconds: bigint }> {
+    return this.#use(async ({ client }) => {
+      const { number, timestamp } = await client.getBlock({ blockTag: 'latest' });
+      return { number, seconds: timestamp };
+    });
+  }
+
+  /** Whether an authorization (EIP-3009) was redeemed. */
+  isRedeemed(authorizer: Hex, nonce: Hex): Promise<boolean> {
+    return this.#use(({ client, abi, token }) =>
+      client.readContract({
+        abi,
+        address: token,
+        functionName: 'authorizationState',
+        args: [authorizer, nonce],
+      }),
+    );
+  }
+
+  async #use<Result>(ask: (opened: Opened) => Promise<Result>): Promise<Result> {
+    try {
+      return await ask(await this.#open());
+    } catch (error) {
+      throw isLangoError(error) ? error : rpcFailure(error, this.network);
+    }
+  }
+
+  #open(): Promise<Opened> {
+    const opening = (this.#opening ??= open(this.#options));
+    opening.catch(() => {
+      if (this.#opening === opening) this.#opening = undefined;
+    });
+    return opening;
+  }
+}
+
+interface Opened {
+  readonly viem: Viem;
+  readonly client: PublicClient;
+  readonly token: Hex;
+  readonly abi: ReturnType<typeof parseTokenAbi>;
+}
+
+async function open({ network, fetch, requestMs }: ConnectionOptions): Promise<Opened> {
+  const viem = await loadViem();
+  const client = viem.createPublicClient({
+    transport: viem.http(network.rpcUrl, {
+      fetchFn: fetch,
+      timeout: requestMs + 1_000,
+      retryCount: 1,
+      retryDelay: 200,
+    }),
+  });
+  const token = viem.getAddress(network.token);
+  const opened: Opened = { viem, client, token, abi: parseTokenAbi(viem) };
+  try {
+    await checkChain(opened, network);
+    return opened;
+  } catch (error) {
+    throw isLangoError(error) ? error : rpcFailure(error, network);
+  }
+}
+
+async function checkChain({ client, token, abi }: Opened, network: Network): Promise<void> {
+  const chainId = await client.getChainId();
+  if (chainId !== network.chainId) {
+    throw new LangoError(
+      'invalid-config',
+      `The RPC server is on chain ${chainId}, and ${network.title} is asked for.`,
+      {
+        hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.',
+      },
+    );
+  }
+  const code = await client.getCode({ address: token });
+  const decimals =
+    code === undefined || code === '0x'
+      ? undefined
+      : await client.readContract({ abi, address: token, functionName: 'decimals' }).catch(refusedCall);
+  if (decimals !== DECIMALS) {
+    const what = decimals === undefined ? 'no token contract' : `a token with ${decimals} decimal places`;
+    throw new LangoError('invalid-config', `There is ${what} at ${token} on ${network.title}.`, {
+      hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.',
+    });
+  }
+}
+
+/** A contract that has no such function: not a failure of the server. */
+function refusedCall(error: unknown): undefined {
+  if (error instanceof Error && error.name === 'ContractFunctionExecutionError') {
+    const cause = error.cause instanceof Error ? error.cause.name : '';
+    if (cause === 'ContractFunctionRevertedError' || cause === 'ContractFunctionZeroDataError')
+      return undefined;
+  }
+  throw error;
+}
+
+function parseTokenAbi({ parseAbi }: Viem) {
+  return parseAbi(TOKEN_ABI);
+}
+
+/** It is large: only a payment loads it. */
+export function loadViem(): Promise<Viem> {
+  return import('viem');
+}

@@ -1,0 +1,65 @@
+import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import type { Network } from './networks.js';
+
+const LONGEST_REMARK = 160;
+const DEEPEST_CAUSE = 10;
+
+/**
+ * Whatever a call of the RPC server ended with, as a `LangoError` that names no address of it: there may be a key in
+ * the address. `unavailable` or `timeout`, both retryable.
+ */
+export function rpcFailure(error: unknown, network: Network): LangoError {
+  const chain = causesOf(error);
+  const known = chain.find((cause) => isLangoError(cause));
+  const what = `The RPC server of ${network.title}`;
+  const hint = 'Nothing was lost. Try again later, or set another server with payment.rpcUrl.';
+  if (known) {
+    const code = known.code === 'timeout' ? 'timeout' : 'unavailable';
+    return new LangoError(code, `${what} gave no answer: ${known.message}`, {
+      hint: known.hint ?? hint,
+      cause: error,
+      retryable: true,
+    });
+  }
+  if (chain.some((cause) => nameOf(cause) === 'TimeoutError')) {
+    return new LangoError('timeout', `${what} did not answer in time.`, {
+      hint,
+      cause: error,
+      retryable: true,
+    });
+  }
+  const remark = rpcRemark(error);
+  const text =
+    remark === undefined ? 'gave an answer that makes no sense.' : `answered with an error: ${remark}`;
+  return new LangoError('unavailable', `${what} ${text}`, { hint, cause: error, retryable: true });
+}
+
+/** What the server itself said in a JSON-RPC error, cut; undefined when it did not answer in that form. */
+export function rpcRemark(error: unknown): string | undefined {
+  for (const cause of causesOf(error)) {
+    const answer = cause as { readonly code?: unknown; readonly details?: unknown };
+    if (nameOf(cause) === 'RpcRequestError' && typeof answer.code === 'number') {
+      const remark = typeof answer.details === 'string' ? answer.details : errorText(cause).split('\n')[0]!;
+      return remark.replace(/\s+/g, ' ').slice(0, LONGEST_REMARK);
+    }
+  }
+  return undefined;
+}
+
+/** Whether the server said that the thing asked for is not there, as opposed to not answering. */
+export function isNotFound(error: unknown): boolean {
+  return causesOf(error).some((cause) =>
+    /^(TransactionReceipt|Transaction|Block)NotFoundError$/.test(nameOf(cause)),
+  );
+}
+
+function causesOf(error: unknown): readonly unknown[] {
+  const causes: unknown[] = [];
+  for (let cause = error; cause instanceof Error && causes.length < DEEPEST_CAUSE; cause = cause.cause)
+    causes.push(cause);
+  return causes;
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : '';
+}

@@ -1,0 +1,75 @@
+import type { Logger } from '../../core/logger.js';
+import type { PaymentStore } from '../../core/payment.js';
+import type { Tool } from '../../core/tool.js';
+import { Connection } from './connection.js';
+import type { Desk } from './desk.js';
+import { Ledger } from './ledger.js';
+import type { Network } from './networks.js';
+import { Payer, type PaymentLimits } from './payer.js';
+import { balanceTool } from './payment-balance.js';
+import { historyTool } from './payment-history.js';
+import { limitsTool } from './payment-limits.js';
+import { sendTool } from './payment-send.js';
+import { createWalletTool, walletInfoTool } from './payment-wallet.js';
+import { Transfers } from './transfer.js';
+import { Wallets, type WalletVault } from './wallets.js';
+
+export { networkOf } from './networks.js';
+
+export interface PaymentOptions {
+  readonly network: Network;
+  readonly store: PaymentStore;
+  readonly vault: WalletVault;
+  readonly limits: PaymentLimits;
+  /** What the gas of one transfer may cost at most, in the smallest unit of the chain's coin. */
+  readonly maxGasCost: bigint;
+  readonly confirmations: number;
+  readonly confirmMs: number;
+  readonly requestMs: number;
+  /** The way to the RPC server. */
+  readonly rpcFetch: typeof fetch;
+  readonly logger: Logger;
+}
+
+export interface Payments {
+  readonly tools: readonly Tool[];
+  /** Looks after what an earlier process left open; in the background. */
+  start(): void;
+  close(): void;
+}
+
+/** A call asks the chain a few times, one after the other. */
+const REQUESTS_OF_A_CALL = 6;
+
+/** The family that pays. Nothing of it is loaded or asked before a tool is used, or something is found open at `start`. */
+export function createPayments(options: PaymentOptions): Payments {
+  const { network, store, limits, confirmations, confirmMs, requestMs, maxGasCost, logger } = options;
+  const connection = new Connection({ network, fetch: options.rpcFetch, requestMs });
+  const wallets = new Wallets(options.vault);
+  const transfers = new Transfers({ connection, store, maxGasCost });
+  const ledger = new Ledger({ connection, store, transfers, confirmations, logger });
+  const payer = new Payer({ connection, store, wallets, transfers, ledger, limits, confirmMs });
+  const askMs = REQUESTS_OF_A_CALL * requestMs;
+  const desk: Desk = {
+    connection,
+    store,
+    wallets,
+    ledger,
+    payer,
+    limits,
+    askMs,
+    callMs: confirmMs + 2 * askMs,
+  };
+  return {
+    tools: [
+      balanceTool(desk),
+      sendTool(desk),
+      historyTool(desk),
+      limitsTool(desk),
+      walletInfoTool(desk),
+      createWalletTool(desk),
+    ],
+    start: () => void ledger.watch(),
+    close: () => ledger.close(),
+  };
+}

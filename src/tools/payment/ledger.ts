@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorText } from '../../core/errors.js';
+import type { Logger } from '../../core/logger.js';
+import type { Payment, PaymentState, PaymentStore } from '../../core/payment.js';
+import { isOpen } from '../../core/payment.js';
+import type { Connection } from './connection.js';
+import { lookAt } from './outcome.js';
+import type { Transfers } from './transfer.js';
+
+export interface LedgerOptions {
+  readonly connection: Connection;
+  readonly store: PaymentStore;
+  readonly transfers: Transfers;
+  readonly confirmations: number;
+  readonly logger: Logger;
+}
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;
+const PAUSE_GROWTH = 1.5;
+/** Open payments looked at in one go. */
+const MOST_AT_ONCE = 200;
+const FIRST_AGAIN_MS = 15_000;
+const LONGEST_AGAIN_MS = 600_000;
+
+/**
+ * Finds out what became of payments whose outcome is open, from the chain and from what is stored: it sends again
+ * what was signed, and never signs.
+ */
+export class Ledger {
+  readonly #options: LedgerOptions;
+  readonly #closed = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #round: Promise<void> | undefined;
+  #againMs = FIRST_AGAIN_MS;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Looks once, and writes what it saw. A transfer that no block holds is sent again while its state is one of
+   * `resend`. Rejects when the chain cannot be asked.
+   */
+  async settle(payment: Payment, resend: readonly PaymentState[] = ['signed']): Promise<Payment> {
+    if (!isOpen(payment.state)) return payment;
+    const { connection, store, transfers, confirmations } = this.#options;
+    const outcome = await lookAt(payment, connection, confirmations);
+    if (outcome.state !== 'open') {
+      const settled = await store.advance(payment, [payment.state, 'sent'], outcome);
+      return settled ?? (await store.get(payment, payment.key)) ?? payment;
+    }
+    const isLost = outcome.isUnseen === true && resend.includes(payment.state);
+    return { ...(isLost ? await transfers.deliver(payment) : payment), note: payment.note ?? outcome.note };
+  }
+
+  /** Looks until the outcome is known or `ms` have passed; then the payment is as open as it was. */
+  async await(
+    payment: Payment,
+    { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
+  ): Promise<Payment> {
+    const until = Date.now() + ms;
+    let current = payment;
+    for (
+      let pause = FIRST_PAUSE_MS;
+      isOpen(current.state);
+      pause = Math.min(pause * PAUSE_GROWTH, LONGEST_PAUSE_MS)
+    ) {
+      signal.throwIfAborted();
+      current = await this.settle(current).catch((error: unknown) => ({
+        ...current,
+        note: errorText(error),
+      }));
+      if (!isOpen(current.state) || current.state === 'refused' || Date.now() + pause > until) break;
+      await sleep(pause, undefined, { signal });
+    }
+    return current;
+  }
+
+  /**
+   * Settles whatever is open on this chain, of every owner, and goes on in the background until nothing is. The chain
+   * client is not even loaded when there is nothing to do. Never rejects.
+   */
+  async watch(): Promise<void> {
+    this.#round ??= this.#settleAll().finally(() => (this.#round = undefined));
+    return this.#round;
+  }
+
+  close(): void {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #settleAll(): Promise<void> {
+    const { connection, store, logger } = this.#options;
+    let isAnyOpen = true;
+    try {
+      const open = await store.listOpen(connection.network.chainId, MOST_AT_ONCE);
+      for (const payment of open) {
+        if (this.#closed.signal.aborted) return;
+        const { state, hash, note } = await this.settle(payment, ['signed', 'sent']);
+        if (!isOpen(state)) this.#againMs = FIRST_AGAIN_MS;
+        if (!isOpen(state)) logger.info('a payment is settled', { state, hash, note });
+      }
+      isAnyOpen = (await store.listOpen(connection.network.chainId, 1)).length > 0;
+    } catch (error) {
+      if (this.#closed.signal.aborted) return;
+      logger.warn('open payments could not be looked up', { error: errorText(error) });
+    }
+    clearTimeout(this.#timer);
+    if (isAnyOpen && !this.#closed.signal.aborted) {
+      this.#timer = setTimeout(() => void this.watch(), this.#againMs);
+      this.#timer.unref();
+      this.#againMs = Math.min(2 * this.#againMs, LONGEST_AGAIN_MS);
+    }
+  }
+}

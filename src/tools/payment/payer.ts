@@ -1,0 +1,137 @@
+import { LangoError, errorText } from '../../core/errors.js';
+import type { NewPayment, Payment, PaymentStore } from '../../core/payment.js';
+import type { Scope } from '../../core/task.js';
+import { usdc } from '../../core/amount.js';
+import type { Connection, Hex } from './connection.js';
+import type { Ledger } from './ledger.js';
+import type { Transfers } from './transfer.js';
+import type { Wallets } from './wallets.js';
+
+/** Amounts in the token's smallest unit. */
+export interface PaymentLimits {
+  readonly perTransaction: bigint;
+  readonly daily: bigint;
+}
+
+export interface PayerOptions {
+  readonly connection: Connection;
+  readonly store: PaymentStore;
+  readonly wallets: Wallets;
+  readonly transfers: Transfers;
+  readonly ledger: Ledger;
+  readonly limits: PaymentLimits;
+  /** How long a call waits for the network to confirm. */
+  readonly confirmMs: number;
+}
+
+export interface Order extends Scope {
+  readonly key: string;
+  readonly to: string;
+  readonly amount: bigint;
+  readonly purpose: string;
+}
+
+const ZERO_ADDRESS = /^0x0{40}$/i;
+
+/** Pays: one order, one transfer at most, however often it is asked for and whatever dies in between. */
+export class Payer {
+  readonly #options: PayerOptions;
+
+  constructor(options: PayerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves with what became of it, also when that is not known yet (its state is open then). Whatever it throws,
+   * nothing was signed and nothing stays reserved.
+   */
+  async pay(order: Order, signal: AbortSignal): Promise<Payment> {
+    const { store, wallets, transfers, ledger, confirmMs } = this.#options;
+    const known = await store.get(order, order.key);
+    if (known && known.state !== 'reserved') return this.resume(known, signal);
+    const account = await wallets.require(order);
+    const to = await this.payee(order.to, account.address);
+    const payment = await this.reserve({ ...order, kind: 'transfer', from: account.address, to });
+    if (payment.state !== 'reserved') return this.resume(payment, signal);
+    const launched = await this.releasing(payment, () => transfers.launch(payment, account, signal));
+    return ledger.await(launched, { ms: confirmMs, signal });
+  }
+
+  /** What became of a payment that was signed in an earlier attempt. */
+  async resume(payment: Payment, signal: AbortSignal): Promise<Payment> {
+    const { connection, ledger, confirmMs } = this.#options;
+    const { chainId } = connection.network;
+    if (payment.chainId !== chainId) {
+      throw new LangoError(
+        'conflict',
+        `This payment was begun on chain ${payment.chainId}, and now chain ${chainId} is configured.`,
+        {
+          hint: 'Set payment.network back to see what became of it. Nothing was sent anew.',
+        },
+      );
+    }
+    return ledger.await(payment, { ms: confirmMs, signal });
+  }
+
+  /** The checksummed address of a payee that may be paid. */
+  async payee(text: string, own: Hex): Promise<Hex> {
+    const { connection } = this.#options;
+    const to = await connection.checksum(text, 'to');
+    const why = ZERO_ADDRESS.test(to)
+      ? 'is the zero address: what is sent there is lost'
+      : to === own
+        ? 'is the address of this wallet itself'
+        : to === (await connection.token())
+          ? 'is the contract of the token: what is sent there is lost'
+          : undefined;
+    if (why !== undefined) throw new LangoError('invalid-input', `to: ${to} ${why}.`);
+    return to;
+  }
+
+  /** Within both limits, or throws `limit-reached` with nothing reserved. A key that is known gives what became of it. */
+  async reserve(order: Omit<NewPayment, 'chainId' | 'token'>): Promise<Payment> {
+    const { connection, limits, store } = this.#options;
+    if (order.amount > limits.perTransaction) {
+      throw new LangoError(
+        'limit-reached',
+        `amount: ${usdc(order.amount)} is more than the limit for one payment, ${usdc(limits.perTransaction)}.`,
+        {
+          hint: 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.',
+        },
+      );
+    }
+    const { chainId } = connection.network;
+    const { tenant, owner, key, kind, from, to, amount, purpose } = order;
+    const request = {
+      tenant,
+      owner,
+      key,
+      kind,
+      from,
+      to,
+      amount,
+      purpose,
+      chainId,
+      token: await connection.token(),
+    };
+    const reservation = await store.reserve(request, limits.daily);
+    if (reservation.kind !== 'over-limit') return reservation.payment;
+    const left = limits.daily - reservation.spent;
+    throw new LangoError(
+      'limit-reached',
+      `amount: ${usdc(amount)} is more than what is left of the limit of ${usdc(limits.daily)} in any 24 hours: ${usdc(left < 0n ? 0n : left)}.`,
+      { hint: 'Wait, or let the operator raise payment.limits.daily. Nothing was sent.' },
+    );
+  }
+
+  /** Gives the reservation back when `work` throws. */
+  async releasing<Result>(payment: Payment, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      const note = `nothing was signed: ${errorText(error)}`;
+      await this.#options.store.advance(payment, ['reserved'], { state: 'failed', note });
+      throw error;
+    }
+  }
+}

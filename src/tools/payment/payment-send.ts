@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { parseAmount, toUnits, usdc } from '../../core/amount.js';
+import type { Desk } from './desk.js';
+import { addressField, amountField } from './fields.js';
+import { outcomeOf, quoted } from './report.js';
+
+const LONGEST_PURPOSE = 200;
+
+const schema = z.strictObject({
+  to: addressField('The address of the payee, in full, exactly as the user gave it'),
+  amount: amountField('USDC as a decimal string with at most six places, such as "0.50"'),
+  purpose: z
+    .string()
+    .trim()
+    .min(1)
+    .max(LONGEST_PURPOSE)
+    .describe('What it is for; shown to the person who approves'),
+});
+
+export function sendTool({ payer, store, connection, callMs }: Desk): Tool {
+  const { network } = connection;
+  return defineTool({
+    name: 'payment_send',
+    description:
+      `Sends USDC on ${network.title}. A person is asked first. It answers once the network has confirmed the transfer; ` +
+      'when it says that the outcome is not known, do not send again.',
+    schema,
+    effect: 'queryable',
+    danger: () => 'dangerous',
+    describe: ({ to, amount, purpose }) =>
+      `pay ${usdc(toUnits(amount))} to ${to} on ${network.title}, for ${quoted(purpose)}`,
+    timeoutMs: () => callMs,
+    examples: [
+      { text: 'send {amount} USDC to {to} for {purpose}' },
+      { text: 'pay {amount} USDC to {to} for {purpose}' },
+      { text: 'transfer {amount} USDC to {to} for {purpose}' },
+    ],
+    async execute({ to, amount, purpose }, { tenant, owner, key, signal }) {
+      const order = { tenant, owner, key, to, amount: parseAmount(amount), purpose };
+      return outcomeOf(await payer.pay(order, signal), network);
+    },
+    async settle(_input, { tenant, owner, key, signal }) {
+      const payment = await store.get({ tenant, owner }, key);
+      // Nothing was signed: it may be made now, under the same key.
+      if (!payment || payment.state === 'reserved') return undefined;
+      return outcomeOf(await payer.resume(payment, signal), network);
+    },
+  });
+}

@@ -1,0 +1,16 @@
+/** Lets one at a time do its work under a name, in the order they came. */
+export class Turns {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  async take<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#last.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const settled = mine.catch(() => undefined);
+    this.#last.set(name, settled);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(name) === settled) this.#last.delete(name);
+    }
+  }
+}
