@@ -99,8 +99,8 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   const opening = openFamilies({ config, storage, vault, logger });
   opening.catch(() => undefined);
 
-  const model = options.model ?? createModel(config, secrets, logger);
-  const memory = openMemory({ config, secrets, storage, model: options.model, logger });
+  const model = options.model ?? (await createModel(config, secrets, logger));
+  const memory = await openMemory({ config, secrets, storage, model: options.model, logger });
   const families = [...(await opening), memory.family];
   onStop(() => closeAll(families));
   const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];

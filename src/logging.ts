@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import { styleText, types } from 'node:util';
-import winston from 'winston';
+import type winston from 'winston';
 import { LangoError } from './core/errors.js';
 import type { LogFields, Logger } from './core/logger.js';
 
@@ -10,6 +11,9 @@ const LEVEL_WIDTH = 5;
 const MAX_DEPTH = 6;
 /** A shorter secret cannot be told from ordinary text. */
 const MIN_SECRET_LENGTH = 4;
+
+/** Loaded with the first line that is written: that is a tenth of the start, and a quiet server writes none. */
+const requireWinston = (): typeof winston => createRequire(import.meta.url)('winston') as typeof winston;
 
 type Level = keyof typeof LEVELS;
 
@@ -36,27 +40,37 @@ export function createLogger(options: LoggerOptions): Logger {
   const pretty = options.format === 'pretty' || (options.format === 'auto' && isTerminal);
   const write = pretty ? prettyLine(isTerminal && options.color !== false) : jsonLine;
   stream.on('error', () => undefined);
-  const sink = winston.createLogger({
-    levels: LEVELS,
-    level: options.level,
-    format: winston.format.printf(({ level, message, fields }) =>
-      write({
-        time: new Date(),
-        level: level as Level,
-        message: plain(message) as string,
-        fields: plain(fields) as LogFields,
-      }),
-    ),
-    transports: [new winston.transports.Stream({ stream })],
-  });
-  return childLogger(sink, {});
+  const open = (): winston.Logger => {
+    const { createLogger: create, format, transports } = requireWinston();
+    return create({
+      levels: LEVELS,
+      level: options.level,
+      format: format.printf(({ level, message, fields }) =>
+        write({
+          time: new Date(),
+          level: level as Level,
+          message: plain(message) as string,
+          fields: plain(fields) as LogFields,
+        }),
+      ),
+      transports: [new transports.Stream({ stream })],
+    });
+  };
+  let opened: winston.Logger | undefined;
+  return childLogger({ level: options.level, open: () => (opened ??= open()) }, {});
 }
 
-function childLogger(sink: winston.Logger, bound: LogFields): Logger {
+interface Sink {
+  readonly level: Level;
+  open(): winston.Logger;
+}
+
+function childLogger(sink: Sink, bound: LogFields): Logger {
   const at =
     (level: Level) =>
     (message: string, fields: LogFields = {}): void => {
-      if (sink.isLevelEnabled(level)) sink.log({ level, message, fields: { ...bound, ...fields } });
+      if (LEVELS[level] > LEVELS[sink.level]) return;
+      sink.open().log({ level, message, fields: { ...bound, ...fields } });
     };
   return {
     debug: at('debug'),

@@ -26,7 +26,7 @@ export interface Memory {
 }
 
 /** Requirement B3: observations and reflections by their switch. */
-export function openMemory(context: MemoryContext): Memory {
+export async function openMemory(context: MemoryContext): Promise<Memory> {
   const { observationalMemory } = context.config;
   const name = 'observational memory';
   if (!observationalMemory.enabled) {
@@ -34,7 +34,7 @@ export function openMemory(context: MemoryContext): Memory {
     return { family: { name, state: 'off', tools: [], note: 'switched off', hint } };
   }
   const { storage, logger } = context;
-  const distiller = distillerOf(context);
+  const distiller = await distillerOf(context);
   const options = { ...observationalMemory, memory: storage.memory, tasks: storage.tasks, distiller, logger };
   const own = createObservationalMemory(options);
   const note = `noted by ${distiller?.by ?? 'plain rules (offline model)'}`;
@@ -45,10 +45,15 @@ export function openMemory(context: MemoryContext): Memory {
 }
 
 /** The offline model cannot sum up: then plain rules do. */
-function distillerOf({ config, secrets, model, logger }: MemoryContext): Distiller | undefined {
+async function distillerOf({
+  config,
+  secrets,
+  model,
+  logger,
+}: MemoryContext): Promise<Distiller | undefined> {
   if (model) return createDistiller(model);
   if (config.model.provider === 'offline') return undefined;
   const name = config.observationalMemory.model ?? config.model.name;
   const own = { ...config.model, ...(name === undefined ? {} : { name }) };
-  return createDistiller(createModel({ ...config, model: own }, secrets, logger));
+  return createDistiller(await createModel({ ...config, model: own }, secrets, logger));
 }

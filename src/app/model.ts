@@ -3,16 +3,14 @@ import type { Secrets } from '../config/secrets.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import { createEgress } from '../http/egress.js';
-import { createAnthropicProvider } from '../models/anthropic/provider.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
-import { createOpenaiProvider } from '../models/openai/provider.js';
 
-/** The configured model provider. A new one is a folder in models/ and a line here. */
-export function createModel(
+/** The configured model provider. A new one is a folder in models/ and a line here; only the one in use is loaded. */
+export async function createModel(
   { model, egress }: Config,
   { modelApiKey }: Secrets,
   logger: Logger,
-): ModelProvider {
+): Promise<ModelProvider> {
   if (model.provider === 'offline') return createOfflineProvider();
   const timeoutMs = 1_000 * model.timeoutSeconds;
   const allowPrivate = [...egress.allowPrivate, ...(model.baseUrl ? [new URL(model.baseUrl).host] : [])];
@@ -24,7 +22,10 @@ export function createModel(
     logger,
     ...(model.baseUrl ? { baseUrl: model.baseUrl } : {}),
   };
-  return model.provider === 'anthropic'
-    ? createAnthropicProvider({ ...options, apiKey: modelApiKey ?? '' })
-    : createOpenaiProvider({ ...options, ...(modelApiKey ? { apiKey: modelApiKey } : {}) });
+  if (model.provider === 'anthropic') {
+    const { createAnthropicProvider } = await import('../models/anthropic/provider.js');
+    return createAnthropicProvider({ ...options, apiKey: modelApiKey ?? '' });
+  }
+  const { createOpenaiProvider } = await import('../models/openai/provider.js');
+  return createOpenaiProvider({ ...options, ...(modelApiKey ? { apiKey: modelApiKey } : {}) });
 }

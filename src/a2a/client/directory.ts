@@ -110,7 +110,9 @@ class Directory implements RefreshingDirectory {
     entry.reason = undefined;
     if (entry.agent?.fingerprint === agent.fingerprint) return;
     const change = entry.agent ? 'agent changed its card' : 'agent joined';
-    this.#options.logger.info(change, { agent: agent.peer.name });
+    // That our own are here says the start; those of others come and go.
+    const level = entry.source.kind === 'local' ? 'debug' : 'info';
+    this.#options.logger[level](change, { agent: agent.peer.name });
     entry.agent = agent;
   }
 

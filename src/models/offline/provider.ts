@@ -10,7 +10,6 @@ import {
 import { textOf } from '../../core/message.js';
 import { estimateTokens } from '../../core/text.js';
 import { PROVIDER_ID } from './control.js';
-import { decide } from './decide.js';
 import type { Decision } from './decision.js';
 
 const WORDS_PER_PIECE = 4;
@@ -40,7 +39,7 @@ export function createOfflineProvider(): ModelProvider {
 }
 
 async function* stream(request: ModelRequest): AsyncGenerator<ModelEvent, void> {
-  const answer = tryToAnswer(request);
+  const answer = await tryToAnswer(request);
   for (const text of toPieces(answerText(answer?.content ?? []))) {
     if (request.signal.aborted) break;
     yield { type: 'text', text };
@@ -49,9 +48,10 @@ async function* stream(request: ModelRequest): AsyncGenerator<ModelEvent, void> 
   else yield answer ? { type: 'end', answer } : UNREADABLE;
 }
 
-/** Undefined when the request breaks its contract: a provider never throws. */
-function tryToAnswer(request: ModelRequest): ModelAnswer | undefined {
+/** Undefined when the request breaks its contract: a provider never throws. The rules are loaded when first needed. */
+async function tryToAnswer(request: ModelRequest): Promise<ModelAnswer | undefined> {
   try {
+    const { decide } = await import('./decide.js');
     return toAnswer(decide(request), request);
   } catch {
     return undefined;

@@ -52,7 +52,7 @@ describe('createPeerDirectory', () => {
     expect(alone.map(({ name }) => name)).toEqual(['near']);
     expect(directory.states()[1]).toMatchObject({ name: 'far', kind: 'remote', url, state: 'skipped' });
     expect(directory.states()[1]?.reason).toMatch(/ECONNREFUSED/);
-    expect(lines).toEqual(['agent joined: near', 'agent skipped: far']);
+    expect(lines).toEqual(['agent skipped: far']);
 
     const server = await serveCard({ port, description: () => description });
     await directory.refresh();

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { MAIN, cleanEnv } from './lango-process.js';
+
+/**
+ * The packages that `lango serve` may load before its first request. Everything else is loaded when it is used
+ * (`await import(…)`): each package here costs every start, and every server at rest, time and memory.
+ */
+const ALLOWED: ReadonlySet<string> = new Set([
+  '@a2a-js/sdk',
+  'better-sqlite3',
+  'commander',
+  'jose', // by the SDK
+  'picocolors', // by the command line
+  'zod',
+]);
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'lango-lean-'));
+  await writeFile(path.join(folder, 'hook.mjs'), HOOK);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Writes down every module that is loaded, when the process ends. */
+const HOOK = `
+  import { writeFileSync } from 'node:fs';
+  import { registerHooks } from 'node:module';
+  const loaded = [];
+  registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+  process.on('exit', () => writeFileSync(process.env.LOADED, loaded.join('\\n')));
+`;
+
+async function modulesOfStart(): Promise<readonly string[]> {
+  const list = path.join(folder, 'loaded.txt');
+  const env = cleanEnv({ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'warn', LOADED: list });
+  const hook = path.join(folder, 'hook.mjs');
+  const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0'], { env });
+  for await (const line of createInterface({ input: child.stdout })) if (line.startsWith('ready ')) break;
+  const gone = new Promise((resolve) => child.once('close', resolve));
+  child.stdout.resume();
+  child.kill('SIGTERM');
+  await gone;
+  return (await readFile(list, 'utf8')).split('\n');
+}
+
+describe('the start of the server', () => {
+  it('loads no package that the first card does not need, and no model that is not in use', async () => {
+    const loaded = await modulesOfStart();
+    const packages = loaded.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
+    const heavy = new Set(packages.filter((name) => name !== undefined && !ALLOWED.has(name)));
+    expect([...heavy]).toEqual([]);
+    expect(loaded.some((url) => url.endsWith('/cli/serve.js'))).toBe(true);
+    expect(loaded.filter((url) => /\/models\/(anthropic|openai)\//.test(url))).toEqual([]);
+  });
+});
