@@ -1,6 +1,8 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { connect } from '../../src/index.js';
+import type { DemoPage } from './browsing.js';
+import { browse, openPage } from './browsing.js';
 import type { Demo } from './conversation.js';
 import { ask, check, delegations, sideBySide } from './conversation.js';
 import { LangoNode } from './lango-node.js';
@@ -10,9 +12,10 @@ const POEM = 'An old silent pond';
 
 /** One server, all agents: real work through the orchestrator, and its effects looked at. */
 export async function runOneServer(home: string, say: (line: string) => void): Promise<void> {
+  const page = await openPage();
   const node = new LangoNode({
     name: 'the server',
-    env: { LANGO_HOME: home, LANGO_TOKEN: TOKEN, LANGO_CONFIG: await configFile(home) },
+    env: { LANGO_HOME: home, LANGO_TOKEN: TOKEN, LANGO_CONFIG: await configFile(home, page) },
     onLog: say,
   });
   try {
@@ -24,8 +27,10 @@ export async function runOneServer(home: string, say: (line: string) => void): P
     await runCommand(demo);
     await plan(demo);
     await workSideBySide(demo);
+    await browse(demo, page);
   } finally {
     await node.stop();
+    page.close();
   }
 }
 
@@ -63,10 +68,13 @@ async function workSideBySide(demo: Demo): Promise<void> {
   );
 }
 
-/** A free port, and only warnings in the log. */
-async function configFile(home: string): Promise<string> {
+/** A free port, only warnings in the log, and a browser that may open the demo's own page. */
+async function configFile(home: string, { host }: DemoPage): Promise<string> {
   check('the demo starts in an empty folder', (await readdir(home)).length === 0);
   const file = path.join(home, 'config.yaml');
-  await writeFile(file, 'server:\n  port: 0\nlogging:\n  level: warn\n');
+  await writeFile(
+    file,
+    `server:\n  port: 0\nlogging:\n  level: warn\ntools:\n  browser:\n    allowHosts: ['${host}']\n`,
+  );
   return file;
 }

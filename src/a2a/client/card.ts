@@ -19,6 +19,8 @@ const CARD_PATHS = ['.well-known/agent-card.json', '.well-known/agent.json'];
 const NAME = /^[a-z][a-z0-9-]{0,63}$/;
 const MAX_SKILLS = 64;
 const MAX_ITEMS = 16;
+/** A skill of ours stands for a whole family of tools, with the examples of each. */
+const MAX_EXAMPLES = 64;
 const MAX_DESCRIPTION = 1_000;
 const MAX_LABEL = 200;
 const MAX_NAME = 64;
@@ -163,7 +165,7 @@ function toSkill(skill: AgentCard['skills'][number]): Skill {
     name: label(skill.name),
     description: oneLine(skill.description, MAX_DESCRIPTION),
     tags: skill.tags.slice(0, MAX_ITEMS).map(label),
-    examples: skill.examples.slice(0, MAX_ITEMS).map(label),
+    examples: skill.examples.slice(0, MAX_EXAMPLES).map(label),
   };
 }
 

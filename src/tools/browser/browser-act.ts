@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { defineTool, type Tool } from '../../core/tool.js';
+import { referencedSecrets } from '../../core/secret-reference.js';
+import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
 import type { BrowserLimits } from './options.js';
 import { REF_PATTERN, resolveRef, staleRef } from './ref.js';
@@ -27,7 +28,9 @@ const schema = z.strictObject({
     .string()
     .max(VALUE_MAX)
     .optional()
-    .describe('The text to type, the option to select, or the key to press ("Enter", "Control+a")'),
+    .describe(
+      'The text to type ({{secret:NAME}} stands for a secret, in password fields), the option to select, or the key to press ("Enter", "Control+a")',
+    ),
 });
 
 /** What the page's script answers. */
@@ -38,12 +41,14 @@ interface Answer extends JsonObject {
   readonly y?: number;
   readonly checked?: boolean;
   readonly isPicker?: boolean;
+  readonly isPassword?: boolean;
 }
 
 interface Target {
   readonly session: Session;
   readonly ref: string;
   readonly number: number;
+  readonly context: ToolContext;
 }
 
 /** A click may order something: after a kill nobody but a person can tell whether it did. */
@@ -55,6 +60,7 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
       'holds), select an option, check, uncheck, or press a key. Tells the page that is shown afterwards.',
     schema,
     effect: 'unsafe',
+    secretPlace: 'browser',
     danger: () => 'moderate',
     timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,
     examples: [
@@ -73,7 +79,7 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
         const before = await session.pageNumber();
-        const target = { session, ref, number: await resolveRef(session, ref) };
+        const target = { session, ref, number: await resolveRef(session, ref), context };
         await perform(target, action, value ?? '');
         await settle(session, 1_000 * navigationSeconds);
         const isOther = (await session.pageNumber()) !== before;
@@ -126,9 +132,19 @@ async function tick(target: Target, wanted: boolean): Promise<void> {
 
 async function type(target: Target, value: string): Promise<void> {
   const { page } = target.session;
-  const { isPicker } = await ask(target, `focus(${target.number}, true)`);
+  const { isPicker, isPassword } = await ask(target, `focus(${target.number}, true)`);
   if (isPicker) return void (await ask(target, `put(${target.number}, ${JSON.stringify(value)})`));
-  await target.session.within(value === '' ? page.keyboard.press('Delete') : page.keyboard.insertText(value));
+  const text = await spell(target, value, isPassword ?? false);
+  await target.session.within(text === '' ? page.keyboard.press('Delete') : page.keyboard.insertText(text));
+}
+
+/** The value of a secret goes only where nobody sees it, neither on the page nor in a picture of it. */
+async function spell({ session, ref, context }: Target, value: string, isPassword: boolean): Promise<string> {
+  if (referencedSecrets(value).length === 0) return value;
+  if (!isPassword) {
+    throw new LangoError('forbidden', `${ref} is no password field, so no secret is typed into it.`);
+  }
+  return context.resolveSecrets(value, new URL(session.page.url()).hostname);
 }
 
 async function press(target: Target, key: string): Promise<void> {

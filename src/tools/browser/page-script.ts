@@ -203,7 +203,7 @@ globalThis.lango ??= (() => {
       if (replaces && focused() !== element) return { problem: 'not-editable' };
       if (replaces && element.isContentEditable) getSelection().selectAllChildren(element);
       else if (replaces) element.select?.();
-      return { isPicker: /^(date|time|month|week|datetime-local|color|range)$/.test(element.type ?? '') };
+      return { isPassword: element.type === 'password', isPicker: /^(date|time|month|week|datetime-local|color|range)$/.test(element.type ?? '') };
     },
     put(number, value) {
       const element = find(number);

@@ -121,7 +121,7 @@ export async function openSite(pages: Pages): Promise<Site> {
 }
 
 /** The running processes whose command line holds `text`. */
-export async function processesWith(text: string): Promise<number[]> {
+async function processesWith(text: string): Promise<number[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     ids.map(async (id) => {

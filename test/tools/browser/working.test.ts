@@ -124,6 +124,31 @@ describeBrowsing('the browser tools', () => {
     );
   });
 
+  it('type a secret into a password field only, and ask for it with the host of the page', async () => {
+    stage = await openStage({ allow: [site.host] });
+    await stage.call('navigate', { url: `${site.origin}/form` });
+    const seen = await stage.say('observe');
+    const asked: unknown[] = [];
+    const resolveSecrets = async (text: string, host?: string) => {
+      asked.push([text, host]);
+      return text.replace('{{secret:PASS}}', 'open sesame');
+    };
+    const type = (text: string) =>
+      stage.call(
+        'act',
+        { ref: refOf(seen, text), action: 'type', value: '{{secret:PASS}}' },
+        { resolveSecrets },
+      );
+    await expect(type('Your name')).rejects.toMatchObject({ code: 'forbidden' });
+    expect(asked).toEqual([]);
+    const said = await type('Password');
+    expect(asked).toEqual([['{{secret:PASS}}', '127.0.0.1']]);
+    expect(JSON.stringify(said) + (await stage.say('observe'))).not.toContain('sesame');
+    expect(await stage.say('act', { ref: refOf(seen, 'Send it'), action: 'click' })).toContain(
+      'pass=open+sesame',
+    );
+  });
+
   it('refuse a ref of an earlier page, one that was removed, and one that is covered', async () => {
     stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: `${site.origin}/` });

@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { lango, makeHome, startServer } from '../../cli/lango-process.js';
+import { describeBrowsing, openSite, openStage, ownBrowsers, type Site, type Stage, until } from './setup.js';
+
+let site: Site;
+let stage: Stage;
+beforeAll(async () => {
+  site = await openSite({
+    '/': '<title>Here</title><script>document.title += localStorage.seen ?? " new"; localStorage.seen = " again"</script>',
+    '/never': () => undefined,
+  });
+});
+afterAll(() => site.close());
+afterEach(() => stage.close());
+
+const ownFolders = async () =>
+  (await readdir(tmpdir())).filter((name) => name.startsWith(`lango-browser-${process.pid}-`));
+
+/** The first process of a browser: the others are its children. */
+async function mainProcess(): Promise<number> {
+  for (const pid of await ownBrowsers()) {
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8');
+    if (line.includes('--remote-debugging-pipe')) return pid;
+  }
+  throw new Error('no browser runs');
+}
+
+describeBrowsing('a browser', () => {
+  it('is not started before it is needed, and leaves no process and no file', async () => {
+    stage = await openStage({ allow: [site.host] });
+    expect(await ownFolders()).toEqual([]);
+    await stage.call('navigate', { url: site.origin });
+    expect((await ownBrowsers()).length).toBeGreaterThan(0);
+    expect(await stage.say('close')).toBe('The browser is closed.');
+    await until(async () => (await ownBrowsers()).length === 0);
+    expect(await ownFolders()).toEqual([]);
+    await stage.call('navigate', { url: site.origin });
+    await stage.close();
+    await until(async () => (await ownBrowsers()).length === 0);
+    expect(await ownFolders()).toEqual([]);
+    await expect(stage.call('navigate', { url: site.origin })).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('runs in its own sandbox, never as root, and with DevTools at no port', async () => {
+    stage = await openStage({ allow: [site.host] });
+    await stage.call('navigate', { url: site.origin });
+    for (const pid of await ownBrowsers()) {
+      const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+      expect(status).not.toMatch(/^Uid:\t0\t/m);
+      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      expect(line).not.toMatch(/--remote-debugging-port|--no-sandbox\0/);
+      if (line.includes('--type=renderer')) expect(status).toMatch(/^Seccomp:\t2$/m);
+      const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+      expect(environment).not.toContain('LANGO');
+      expect(environment).not.toContain('NODE_OPTIONS');
+    }
+  });
+
+  it('belongs to one conversation of one owner, with a fresh profile', async () => {
+    stage = await openStage({ allow: [site.host] });
+    const others = [{ contextId: 'other' }, { owner: 'bob' }, { tenant: 'elsewhere' }];
+    expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here new');
+    expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here again');
+    for (const other of others) {
+      await expect(stage.call('extract', {}, other)).rejects.toMatchObject({ code: 'not-found' });
+    }
+    expect(await stage.say('navigate', { url: site.origin }, others[1])).toContain('Page: Here new');
+    await stage.call('close');
+    expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here new');
+  });
+
+  it('makes room when it is idle, and not while it works', async () => {
+    stage = await openStage({ allow: [site.host], limits: { contexts: 1, navigationSeconds: 5 } });
+    await stage.call('navigate', { url: site.origin });
+    const asked = once(site.server, 'request');
+    const busy = stage.call('navigate', { url: `${site.origin}/never` }).catch(() => undefined);
+    await asked;
+    await expect(stage.call('navigate', { url: site.origin }, { owner: 'bob' })).rejects.toMatchObject({
+      code: 'too-many',
+    });
+    await busy;
+    await stage.call('navigate', { url: site.origin }, { owner: 'bob' });
+    await expect(stage.call('extract')).rejects.toMatchObject({ code: 'not-found' });
+  });
+
+  it('is closed when nobody uses it', async () => {
+    stage = await openStage({ allow: [site.host], limits: { idleSeconds: 1 } });
+    await stage.call('navigate', { url: site.origin });
+    await until(async () => (await ownBrowsers()).length === 0);
+    await expect(stage.call('extract')).rejects.toMatchObject({
+      code: 'not-found',
+      hint: expect.stringContaining('browser_navigate first') as unknown,
+    });
+  });
+
+  it('that dies in mid-step is an error, and the next call gets a fresh one', async () => {
+    stage = await openStage({ allow: [site.host] });
+    await stage.call('navigate', { url: site.origin });
+    const asked = once(site.server, 'request');
+    const going = stage.call('navigate', { url: `${site.origin}/never` });
+    going.catch(() => undefined);
+    await asked;
+    process.kill(await mainProcess(), 'SIGKILL');
+    await expect(going).rejects.toMatchObject({
+      code: 'unavailable',
+      message: 'The browser ended, and its page is gone.',
+    });
+    await expect(stage.call('extract')).rejects.toMatchObject({ code: 'not-found' });
+    expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here new');
+    await stage.close();
+    await until(async () => (await ownBrowsers()).length === 0);
+    expect(await ownFolders()).toEqual([]);
+  });
+
+  it('ends when its step is canceled', async () => {
+    stage = await openStage({ allow: [site.host] });
+    const { signal, abort } = abortable();
+    const asked = once(site.server, 'request');
+    const going = stage.call('navigate', { url: `${site.origin}/never` }, { signal });
+    going.catch(() => undefined);
+    await asked;
+    abort();
+    await expect(going).rejects.toThrow('canceled');
+    await until(async () => (await ownBrowsers()).length === 0);
+  });
+
+  it('dies with a server that is killed, and the next one removes what it left', async () => {
+    stage = await openStage({ allow: [site.host] });
+    const settings = `tools: { exec: { enabled: false }, browser: { allowHosts: ["${site.host}"] } }`;
+    const home = await makeHome(settings);
+    const server = await startServer(home);
+    const { pid } = server.child;
+    const left = async () =>
+      (await readdir(tmpdir())).filter((name) => name.startsWith(`lango-browser-${pid}-`));
+    try {
+      // The public way in: the program's client, the orchestrator, a delegation over A2A, the navigator.
+      const { stdout } = await lango(['send', `open ${site.origin}/`], { env: server.env });
+      expect(stdout).toContain('Here new');
+      expect((await ownBrowsers(pid)).length).toBeGreaterThan(0);
+    } finally {
+      server.child.kill('SIGKILL');
+      await until(() => server.child.exitCode !== null || server.child.signalCode !== null);
+    }
+    await until(async () => (await ownBrowsers(pid)).length === 0);
+    expect(await left()).toHaveLength(1);
+    await stage.call('navigate', { url: site.origin });
+    expect(await left()).toEqual([]);
+    await home.remove();
+  });
+});
+
+function abortable(): { signal: AbortSignal; abort: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort(new Error('canceled')) };
+}
