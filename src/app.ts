@@ -137,6 +137,7 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
   const push = createPush({ config, storage, keys, baseUrl: () => baseUrl ?? origin, logger });
   const published = await publish({
     agents,
+    root,
     journal,
     config,
     nodeId,

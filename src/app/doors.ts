@@ -53,7 +53,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
 
 /** Its library is loaded only when it is wanted: it costs memory and time at the start. */
 async function createGrpc(options: DoorsOptions, places: StreamPlaces): Promise<GrpcServer | undefined> {
-  const { config, agents, authenticator, logger } = options;
+  const { config, agents, root, authenticator, logger } = options;
   const { grpc, host, limits } = config.server;
   if (!grpc.enabled) return undefined;
   const { createGrpcServer } = await import('../a2a/server/grpc/server.js');
@@ -61,6 +61,7 @@ async function createGrpc(options: DoorsOptions, places: StreamPlaces): Promise<
     host,
     port: grpc.port,
     agents,
+    root,
     authenticator,
     places,
     limits: { depth: limits.jsonDepth, keys: limits.jsonKeys },

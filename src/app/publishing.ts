@@ -14,6 +14,8 @@ import { rootAgentName } from '../core/roster.js';
 
 export interface Publication {
   readonly agents: ReadonlyMap<string, Agent>;
+  /** The agent that answers at the root of the host. */
+  readonly root: string;
   readonly journal: Journal;
   readonly config: Config;
   readonly nodeId: string;
@@ -27,7 +29,7 @@ export interface Publication {
 
 /** Each agent with its own card and its own handler (requirement X1). */
 export async function publish(options: Publication): Promise<ReadonlyMap<string, PublishedAgent>> {
-  const { agents, journal, config, nodeId, originOf, grpcPortOf, push } = options;
+  const { agents, root, journal, config, nodeId, originOf, grpcPortOf, push } = options;
   const grpcOf = (baseUrl: string): string | undefined => {
     const port = grpcPortOf();
     return port === undefined ? undefined : (config.server.grpc.advertise ?? grpcAddress(baseUrl, port));
@@ -43,6 +45,7 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
         version,
         baseUrl,
         grpc: grpcOf(baseUrl),
+        isRoot: name === root,
         auth: config.auth.mode,
         push: push !== undefined,
       });

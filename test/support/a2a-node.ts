@@ -82,6 +82,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     host: '127.0.0.1',
     port: 0,
     agents: published,
+    root,
     authenticator,
     limits: { depth: HOST_LIMITS.jsonDepth, keys: HOST_LIMITS.jsonKeys },
     places,
@@ -141,7 +142,15 @@ function publish(agent: Agent, options: Publishing) {
   const card = (baseUrl = 'http://localhost'): AgentCard => {
     const port = options.grpcPortOf();
     const grpc = port === undefined ? undefined : grpcAddress(baseUrl, port);
-    return buildCard({ file: undefined, profile, version: '1.2.3', baseUrl, grpc, auth: options.auth });
+    return buildCard({
+      file: undefined,
+      profile,
+      version: '1.2.3',
+      baseUrl,
+      grpc,
+      isRoot: profile.name === options.root,
+      auth: options.auth,
+    });
   };
   const handler = createAgentHandler({
     agent: profile,

@@ -2,6 +2,7 @@ import { AgentCard } from '@a2a-js/sdk';
 import type { AgentExtension, AgentSkill } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
+import type { JsonObject } from '../../core/json.js';
 import { EXTENSIONS } from '../translate/extensions.js';
 import { interfacesOf } from './interfaces.js';
 
@@ -29,6 +30,8 @@ export interface CardParts {
   readonly baseUrl: string;
   /** Host and port of the gRPC binding; undefined without one. */
   readonly grpc?: string | undefined;
+  /** Whether it is the agent that answers at the root of the host. */
+  readonly isRoot?: boolean;
   /** How callers are told apart: declared exactly as it is enforced. */
   readonly auth: 'token' | 'none';
   /** Whether news of tasks are sent to who asks for them. */
@@ -43,7 +46,12 @@ export function buildCard(parts: CardParts): AgentCard {
     name: profile.name,
     description: file?.description ?? profile.description,
     version,
-    supportedInterfaces: interfacesOf({ name: profile.name, url, grpc: parts.grpc }),
+    supportedInterfaces: interfacesOf({
+      name: profile.name,
+      url,
+      grpc: parts.grpc,
+      isRoot: parts.isRoot ?? false,
+    }),
     provider: file?.provider && { ...file.provider },
     documentationUrl: file?.documentationUrl,
     iconUrl: file?.iconUrl,
@@ -58,8 +66,8 @@ export function buildCard(parts: CardParts): AgentCard {
 }
 
 /** The card as it is served: ProtoJSON, with the required fields that are empty. */
-export function cardJson(card: AgentCard): unknown {
-  const json = AgentCard.toJSON(card) as { readonly skills?: readonly object[] };
+export function cardJson(card: AgentCard): JsonObject {
+  const json = AgentCard.toJSON(card) as JsonObject & { readonly skills?: readonly JsonObject[] };
   return { ...json, skills: (json.skills ?? []).map((skill) => ({ tags: [], ...skill })) };
 }
 

@@ -7,17 +7,16 @@ import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
   EXTENSIONS_PARAMETER,
+  OLD_EXTENSIONS_PARAMETER,
   VERSION_PARAMETER,
   activatedExtensions,
   cursorIn,
   versionIn,
 } from './service-parameters.js';
 
-/** Rejects with `unauthenticated` or `too-many`, then with `version-not-supported`. */
+/** Rejects with `unauthenticated` or `too-many`. */
 export async function openCall(exchange: HttpExchange): Promise<ServerCallContext> {
-  const scope = await exchange.caller();
-  namedVersion(exchange, ['1.0']);
-  return toCallContext(new HttpCall(exchange, scope));
+  return toCallContext(new HttpCall(exchange, await exchange.caller()));
 }
 
 /** The same call for a client that waits for no answer. */
@@ -27,7 +26,7 @@ export async function detached(exchange: HttpExchange): Promise<ServerCallContex
 }
 
 /** What the header or the request parameter A2A-Version says; undefined when there is none. Throws `version-not-supported`. */
-function namedVersion(
+export function namedVersion(
   exchange: HttpExchange,
   spoken: readonly ProtocolVersion[],
 ): ProtocolVersion | undefined {
@@ -35,10 +34,14 @@ function namedVersion(
   return versionIn(named, spoken);
 }
 
-/** The answer's header that says which of the extensions the client named are in use. */
+/** The answer's header that says which of the extensions the client named are in use; 0.3 had another name for it. */
 export function extensionHeaders(exchange: HttpExchange): Readonly<Record<string, string>> {
-  const activated = activatedExtensions(headerOf(exchange, EXTENSIONS_PARAMETER));
-  return activated === '' ? {} : { 'A2A-Extensions': activated };
+  const current = activatedExtensions(headerOf(exchange, EXTENSIONS_PARAMETER));
+  const old = activatedExtensions(headerOf(exchange, OLD_EXTENSIONS_PARAMETER));
+  return {
+    ...(current === '' ? {} : { 'A2A-Extensions': current }),
+    ...(old === '' ? {} : { 'X-A2A-Extensions': old }),
+  };
 }
 
 /** Asked late: most calls need neither the signal nor the cursor. */

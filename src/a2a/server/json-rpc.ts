@@ -1,16 +1,22 @@
+import { StreamResponse } from '@a2a-js/sdk';
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import type { JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { toWireError } from '../translate/errors.js';
 import { errorHeaders, logDefect, sendJson, sendNothing } from './answer.js';
 import type { Binding } from './binding.js';
-import { detached, extensionHeaders, openCall } from './http-call.js';
-import type { Operation, Request } from './operations.js';
+import { detached, extensionHeaders, namedVersion, openCall } from './http-call.js';
+import type { Operation, OperationName, Request } from './operations.js';
 import { operationNamed } from './operations.js';
+import type { ProtocolVersion } from './service-parameters.js';
 import type { Framing } from './streaming.js';
+import type { Dialect } from './v03/dialect.js';
+import { SCHEMA_DIALECT } from './v03/dialect.js';
+import { OLD_METHODS } from './v03/methods.js';
 
 const TYPE = 'application/json';
+const VERSIONS: readonly ProtocolVersion[] = ['1.0', '0.3'];
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 const METHOD_NOT_FOUND = -32601;
@@ -25,24 +31,29 @@ export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): P
   let id: Id = null;
   try {
     const context = await openCall(exchange);
+    const version = namedVersion(exchange, VERSIONS);
     const envelope = toEnvelope(await readBody(exchange));
     if (envelope.id === undefined) {
-      await notify(exchange, binding, envelope);
+      await notify(exchange, binding, { envelope, version });
       return;
     }
     id = envelope.id;
-    const operation = requireOperation(envelope.method);
-    const request = { handler: binding.handler, params: requireParams(envelope.params), context };
+    const method = requireMethod(envelope.method, version);
+    const { operation } = method;
+    const request = { handler: binding.handler, params: paramsOf(method, envelope.params), context };
     const headers = extensionHeaders(exchange);
     if (operation.kind === 'stream') {
       await binding.streaming.answer(exchange, {
         events: () => operation.events(request),
-        framing: framing(exchange, id),
+        framing: framing(exchange, id, method),
         headers,
       });
       return;
     }
-    const result = JSON.stringify(await operation.answer(request));
+    const answer = await operation.answer(request);
+    const result = JSON.stringify(
+      method.dialect ? method.dialect.result(method.name, answer as Json) : answer,
+    );
     sendJson(exchange, { status: 200, type: TYPE, body: resultText(id, result), headers });
   } catch (error) {
     const fault = toFault(exchange, error);
@@ -61,12 +72,17 @@ export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
   sendJson(exchange, { status: fault.status, type: TYPE, body: errorTextOf(null, fault) });
 }
 
+interface Notification {
+  readonly envelope: Envelope;
+  readonly version: ProtocolVersion | undefined;
+}
+
 /** A request without an id is carried out and not answered, not even when it fails. */
-async function notify(exchange: HttpExchange, binding: Binding, envelope: Envelope): Promise<void> {
+async function notify(exchange: HttpExchange, binding: Binding, sent: Notification): Promise<void> {
   try {
-    const operation = requireOperation(envelope.method);
-    const params = requireParams(envelope.params);
-    await carryOut(operation, { handler: binding.handler, params, context: await detached(exchange) });
+    const method = requireMethod(sent.envelope.method, sent.version);
+    const params = paramsOf(method, sent.envelope.params);
+    await carryOut(method.operation, { handler: binding.handler, params, context: await detached(exchange) });
   } catch (error) {
     toFault(exchange, error);
   }
@@ -119,10 +135,28 @@ function isId(value: unknown): value is Id | undefined {
   return value === undefined || value === null || typeof value === 'string' || typeof value === 'number';
 }
 
-function requireOperation(method: string): Operation {
-  const operation = operationNamed(method);
-  if (operation) return operation;
-  throw new JsonRpcFault(METHOD_NOT_FOUND, `there is no method ${method.slice(0, 100)} in A2A 1.0`);
+interface Method {
+  readonly name: OperationName;
+  readonly operation: Operation;
+  /** How 0.3 writes it; undefined for 1.0. */
+  readonly dialect: Dialect | undefined;
+}
+
+/** Each version has names of its own, so a client that names no version is understood by the name of the method. */
+function requireMethod(method: string, version: ProtocolVersion | undefined): Method {
+  if (version !== '1.0' && Object.hasOwn(OLD_METHODS, method)) {
+    const name = OLD_METHODS[method]!;
+    return { name, operation: operationNamed(name)!, dialect: SCHEMA_DIALECT };
+  }
+  const operation = version === '0.3' ? undefined : operationNamed(method);
+  if (operation) return { name: method as OperationName, operation, dialect: undefined };
+  const where = version ?? VERSIONS.join(' or ');
+  throw new JsonRpcFault(METHOD_NOT_FOUND, `there is no method ${method.slice(0, 100)} in A2A ${where}`);
+}
+
+function paramsOf({ name, dialect }: Method, params: unknown): JsonObject {
+  const given = requireParams(params);
+  return dialect ? dialect.params(name, given) : given;
 }
 
 function requireParams(params: unknown): JsonObject {
@@ -131,10 +165,13 @@ function requireParams(params: unknown): JsonObject {
   throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object');
 }
 
-function framing(exchange: HttpExchange, id: Id): Framing {
+function framing(exchange: HttpExchange, id: Id, { name, dialect }: Method): Framing {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
   return {
-    event: (json) => `${head}${json}}`,
+    event(event) {
+      const json = StreamResponse.toJSON(event);
+      return `${head}${JSON.stringify(dialect ? dialect.event(name, json as JsonObject) : json)}}`;
+    },
     error: (error) => errorTextOf(id, toFault(exchange, error)),
   };
 }

@@ -1,28 +1,24 @@
+import { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
-import type { Json } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
-import type { WireError } from '../translate/errors.js';
 import { toWireError } from '../translate/errors.js';
 import { errorHeaders, logDefect, sendJson } from './answer.js';
 import type { Binding } from './binding.js';
-import { extensionHeaders, openCall } from './http-call.js';
+import { extensionHeaders, namedVersion, openCall } from './http-call.js';
 import type { OperationName } from './operations.js';
 import { operationNamed } from './operations.js';
+import type { RestDialect, RestError, RestRoute } from './rest-dialect.js';
 import type { Framing } from './streaming.js';
+import { REST_0_3 } from './v03/rest.js';
 
-const TYPE = 'application/a2a+json';
-
-interface Route {
-  /** Of the path below the agent's; named groups are parameters. */
-  readonly path: RegExp;
-  readonly methods: Readonly<Partial<Record<string, OperationName>>>;
-}
+const METHOD_NOT_FOUND = -32601;
 
 const TASK = String.raw`/tasks/(?<id>[^/:]+)`;
 const CONFIGS = String.raw`/tasks/(?<taskId>[^/:]+)/pushNotificationConfigs`;
 
-/** A2A 1.0 section 11.3. Specification and proto disagree on the method of a subscription, so both work. */
-const ROUTES: readonly Route[] = [
+/** Specification and proto disagree on the method of a subscription, so both work. */
+const ROUTES: readonly RestRoute[] = [
   { path: /^\/message:send$/, methods: { POST: 'SendMessage' } },
   { path: /^\/message:stream$/, methods: { POST: 'SendStreamingMessage' } },
   { path: /^\/tasks$/, methods: { GET: 'ListTasks' } },
@@ -40,62 +36,82 @@ const ROUTES: readonly Route[] = [
   { path: /^\/extendedAgentCard$/, methods: { GET: 'GetExtendedAgentCard' } },
 ];
 
+/** A2A 1.0 section 11. */
+const REST_1_0: RestDialect = {
+  version: '1.0',
+  type: 'application/a2a+json',
+  routes: ROUTES,
+  params: (_operation, params) => params,
+  result: (_operation, json) => json,
+  event: (_operation, json) => json,
+  error: ({ httpStatus, status, message, details }) => ({
+    error: { code: httpStatus, status, message, details },
+  }),
+};
+
+const OLD_PATH = /^\/v1\//;
+
 export function isRestPath(path: string): boolean {
-  return ROUTES.some((route) => route.path.test(path));
+  return dialectOf(path).routes.some((route) => route.path.test(path));
+}
+
+/** The paths of 0.3 begin with its own word, so a client that names no version is understood by the path. */
+function dialectOf(path: string): RestDialect {
+  return OLD_PATH.test(path) ? REST_0_3 : REST_1_0;
 }
 
 /** Answers one request of the HTTP+JSON binding (A2A 1.0 section 11). `path` is what follows the agent's own. */
 export async function answerRest(exchange: HttpExchange, path: string, binding: Binding): Promise<void> {
+  const dialect = dialectOf(path);
   try {
-    const route = ROUTES.find((candidate) => candidate.path.test(path));
+    const route = dialect.routes.find((candidate) => candidate.path.test(path));
     if (!route) {
-      sendNoSuchPath(exchange, 'there is no such path in the HTTP+JSON binding of A2A');
+      const message = `there is no such path in the HTTP+JSON binding of A2A ${dialect.version}`;
+      sendRestError(exchange, dialect, noSuchPath(message));
       return;
     }
     const name = route.methods[exchange.request.method ?? ''];
     if (!name) {
-      sendWrongMethod(exchange, Object.keys(route.methods));
+      sendRestError(exchange, dialect, wrongMethod(Object.keys(route.methods)));
       return;
     }
     const context = await openCall(exchange);
-    const request = {
-      handler: binding.handler,
-      params: await readParams(exchange, pathParams(route, path)),
-      context,
-    };
+    namedVersion(exchange, [dialect.version]);
+    const given = await readParams(exchange, pathParams(route, path));
+    const params = isJsonObject(given) ? dialect.params(name, given) : given;
+    const request = { handler: binding.handler, params, context };
     const operation = operationNamed(name)!;
     const headers = extensionHeaders(exchange);
     if (operation.kind === 'stream') {
       await binding.streaming.answer(exchange, {
         events: () => operation.events(request),
-        framing: framing(exchange),
+        framing: framing(exchange, dialect, name),
         headers,
       });
       return;
     }
-    const body = JSON.stringify(await operation.answer(request));
-    sendJson(exchange, { status: 200, type: TYPE, body, headers });
+    const answer = (await operation.answer(request)) as Json;
+    const body = JSON.stringify(dialect.result(name, answer));
+    sendJson(exchange, { status: 200, type: dialect.type, body, headers });
   } catch (error) {
-    sendRestError(exchange, toldError(exchange, error));
+    sendRestError(exchange, dialect, toldError(exchange, error));
   }
 }
 
 /** A path that no agent answers: 404, without a claim about any task. */
 export function sendNoSuchPath(exchange: HttpExchange, message: string): void {
-  sendRestError(exchange, plainError({ httpStatus: 404, status: 'NOT_FOUND', message }));
+  sendRestError(exchange, REST_1_0, noSuchPath(message));
 }
 
 export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string[]): void {
-  const message = `this path answers ${allowed.join(' and ')}`;
-  sendRestError(exchange, plainError({ httpStatus: 405, status: 'UNIMPLEMENTED', message }), {
-    Allow: allowed.join(', '),
-  });
+  sendRestError(exchange, REST_1_0, wrongMethod(allowed));
 }
 
-type RestError = Omit<WireError, 'jsonRpcCode'>;
-
-function framing(exchange: HttpExchange): Framing {
-  return { event: (json) => json, error: (error) => errorBody(toldError(exchange, error)) };
+function framing(exchange: HttpExchange, dialect: RestDialect, name: OperationName): Framing {
+  return {
+    event: (event) => JSON.stringify(dialect.event(name, StreamResponse.toJSON(event) as JsonObject)),
+    error: (error) => JSON.stringify(dialect.error(toldError(exchange, error))),
+  };
 }
 
 function toldError(exchange: HttpExchange, error: unknown): RestError {
@@ -103,28 +119,33 @@ function toldError(exchange: HttpExchange, error: unknown): RestError {
   return toWireError(error);
 }
 
-function sendRestError(
-  exchange: HttpExchange,
-  error: RestError,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+function sendRestError(exchange: HttpExchange, dialect: RestDialect, error: RestError): void {
   sendJson(exchange, {
     status: error.httpStatus,
-    type: TYPE,
-    body: errorBody(error),
-    headers: { ...errorHeaders(error), ...headers },
+    type: dialect.type,
+    body: JSON.stringify(dialect.error(error)),
+    headers: errorHeaders(error),
   });
 }
 
-function plainError(error: Pick<RestError, 'httpStatus' | 'status' | 'message'>): RestError {
-  return { ...error, details: [], retryAfterSeconds: undefined, headers: {} };
+function noSuchPath(message: string): RestError {
+  return plainError({ httpStatus: 404, status: 'NOT_FOUND', message }, {});
 }
 
-function errorBody({ httpStatus, status, message, details }: RestError): string {
-  return JSON.stringify({ error: { code: httpStatus, status, message, details } });
+function wrongMethod(allowed: readonly string[]): RestError {
+  const message = `this path answers ${allowed.join(' and ')}`;
+  return plainError({ httpStatus: 405, status: 'UNIMPLEMENTED', message }, { Allow: allowed.join(', ') });
 }
 
-function pathParams(route: Route, path: string): Record<string, string> {
+/** What only HTTP has a word for. */
+function plainError(
+  error: Pick<RestError, 'httpStatus' | 'status' | 'message'>,
+  headers: RestError['headers'],
+): RestError {
+  return { ...error, headers, jsonRpcCode: METHOD_NOT_FOUND, details: [], retryAfterSeconds: undefined };
+}
+
+function pathParams(route: RestRoute, path: string): Record<string, string> {
   const groups = route.path.exec(path)?.groups ?? {};
   return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decoded(value)]));
 }

@@ -78,7 +78,7 @@ async function answerAgent(exchange: HttpExchange, rest: string, answer: AgentAn
   const { agent, streaming, baseUrl } = answer;
   const binding = { handler: agent.handler, streaming };
   if (rest === CARD_PATH || rest === OLD_CARD_PATH)
-    answerCard(exchange, agent.card(baseUrl ?? exchange.origin));
+    answerCard(exchange, agent.card(baseUrl ?? exchange.origin), rest);
   else if (rest !== '') await answerRest(exchange, rest, binding);
   else if (exchange.request.method === 'POST') await answerJsonRpc(exchange, binding);
   else sendWrongMethod(exchange, ['POST']);

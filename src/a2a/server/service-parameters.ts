@@ -8,6 +8,8 @@ import { EXTENSIONS } from '../translate/extensions.js';
 
 export const VERSION_PARAMETER = 'a2a-version';
 export const EXTENSIONS_PARAMETER = 'a2a-extensions';
+/** As 0.3 called it. */
+export const OLD_EXTENSIONS_PARAMETER = 'x-a2a-extensions';
 export const CURSOR_PARAMETER = 'last-event-id';
 
 /** The protocol versions (Major.Minor) that our interfaces speak. */

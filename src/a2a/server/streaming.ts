@@ -1,13 +1,13 @@
-import { StreamResponse } from '@a2a-js/sdk';
+import type { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
 import { seqIn } from '../translate/extensions.js';
 import type { StreamLimits } from './sse.js';
 import { EventStream } from './sse.js';
 import { StreamPlaces } from './stream-places.js';
 
-/** How a binding writes one event, given as JSON text, and an error after the first event. */
+/** How a binding writes one event, and an error after the first event. */
 export interface Framing {
-  event(json: string): string;
+  event(event: StreamResponse): string;
   error(error: unknown): string;
 }
 
@@ -62,7 +62,7 @@ function frame(event: StreamResponse, framing: Framing): string {
   const payload = event.payload;
   const seq = payload && seqIn(payload.value.metadata);
   const id = seq === undefined ? '' : `id: ${seq}\n`;
-  return `${id}data: ${framing.event(JSON.stringify(StreamResponse.toJSON(event)))}\n\n`;
+  return `${id}data: ${framing.event(event)}\n\n`;
 }
 
 function delay(ms: number): Promise<void> {

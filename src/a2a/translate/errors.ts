@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 
 /** The protocol versions (Major.Minor) that our interfaces speak. */
-export const SUPPORTED_VERSIONS: readonly string[] = ['1.0'];
+const SUPPORTED_VERSIONS: readonly string[] = ['1.0', '0.3'];
 
 /** An error as every binding tells it (A2A 1.0 sections 5.4, 9.5, 11.6). */
 export interface WireError {

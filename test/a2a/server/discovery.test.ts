@@ -33,17 +33,18 @@ describe('X1 every agent has its own card and endpoint', () => {
       expect(card.supportedInterfaces).toEqual([
         { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
         { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+        { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+        { url, protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
       ]);
     }
   });
 
-  it('and the root agent at the root of the host, where old peers look too', async () => {
+  it('and the root agent at the root of the host', async () => {
     node = await startA2aNode({ agents: AGENTS });
     const { reply } = await cardAt('/.well-known/agent-card.json');
     expect(reply.text).toBe(
       (await cardAt('/agents/lango-orchestrator/.well-known/agent-card.json')).reply.text,
     );
-    expect(reply.text).toBe((await cardAt('/.well-known/agent.json')).reply.text);
   });
 
   it('in the shape of the protocol, not of the SDK, with every required field', async () => {

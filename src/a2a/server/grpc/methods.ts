@@ -35,8 +35,8 @@ export interface GrpcMethod {
 }
 
 export interface GrpcRequest {
-  /** The agent it is for; empty when it says none. */
-  readonly tenant: string;
+  /** The agent it is for; empty when it says none, undefined when it cannot say one. */
+  readonly tenant: string | undefined;
   readonly params: unknown;
 }
 

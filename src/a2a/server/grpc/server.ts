@@ -2,6 +2,7 @@ import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError, errorText } from '../../../core/errors.js';
 import { DIALECT_1_0 } from './methods.js';
+import { DIALECT_0_3 } from './old-methods.js';
 import type { ServiceOptions } from './service.js';
 import { createService } from './service.js';
 
@@ -46,7 +47,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     'grpc.keepalive_timeout_ms': heartbeatMs,
     'grpc.enable_channelz': 0,
   });
-  for (const dialect of [DIALECT_1_0]) {
+  for (const dialect of [DIALECT_1_0, DIALECT_0_3]) {
     const { definition, implementation } = createService(dialect, { ...options, closing: closing.signal });
     server.addService(definition, implementation);
   }

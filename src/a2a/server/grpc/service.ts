@@ -17,6 +17,7 @@ import { operationNamed } from '../operations.js';
 import type { PublishedAgent } from '../routes.js';
 import {
   EXTENSIONS_PARAMETER,
+  OLD_EXTENSIONS_PARAMETER,
   VERSION_PARAMETER,
   activatedExtensions,
   versionIn,
@@ -33,6 +34,8 @@ import { assertValueLimits } from './value-limits.js';
 export interface ServiceOptions {
   /** By name; read at each call. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
+  /** The agent for callers that cannot name one. */
+  readonly root: string;
   readonly authenticator: Authenticator;
   readonly limits: ValueLimits;
   readonly places: StreamPlaces;
@@ -128,13 +131,13 @@ class A2aService {
 
   /** Who calls, then which version, then whom, then what. */
   async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: GrpcCall }> {
-    const { agents, authenticator, limits, closing } = this.#options;
+    const { agents, root, authenticator, limits, closing } = this.#options;
     const caller = await authenticator.authenticate(credentialsOf(call));
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [this.#dialect.version]);
     const { tenant, params } = method.decode(call.request);
     assertValueLimits(params, limits);
-    const agent = agents.get(tenant);
-    if (!agent) throw new NoSuchAgent(tenant);
+    const agent = agents.get(tenant ?? root);
+    if (!agent) throw new NoSuchAgent(tenant ?? root);
     this.#acknowledge(call);
     const open = new GrpcCall(call, caller, closing);
     return { handler: agent.handler, params, context: toCallContext(open), call: open };
@@ -142,10 +145,11 @@ class A2aService {
 
   /** The head of the answer: which of the extensions that the client named are in use. */
   #acknowledge(call: AnyCall): void {
-    const activated = activatedExtensions(textIn(call.metadata, EXTENSIONS_PARAMETER));
-    if (activated === '') return;
     const metadata = new Metadata();
-    metadata.set(EXTENSIONS_PARAMETER, activated);
+    for (const name of [EXTENSIONS_PARAMETER, OLD_EXTENSIONS_PARAMETER]) {
+      const activated = activatedExtensions(textIn(call.metadata, name));
+      if (activated !== '') metadata.set(name, activated);
+    }
     call.sendMetadata(metadata);
   }
 

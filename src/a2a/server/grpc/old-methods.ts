@@ -1,0 +1,72 @@
+import { StreamResponse } from '@a2a-js/sdk';
+import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
+import { LangoError } from '../../../core/errors.js';
+import type { Json, JsonObject } from '../../../core/json.js';
+import { isJsonObject } from '../../../core/json.js';
+import type { OperationName } from '../operations.js';
+import { PROTO_DIALECT } from '../v03/dialect.js';
+import { textOf } from '../v03/values.js';
+import type { GrpcDialect, GrpcMethod } from './methods.js';
+import { decoded } from './methods.js';
+import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
+
+/** The service of A2A 0.3. It has no word for an agent among several: its calls are for the root agent. */
+export const DIALECT_0_3: GrpcDialect = {
+  version: '0.3',
+  methods: [
+    method('sendMessage', 'SendMessage', toChoice),
+    method('sendStreamingMessage', 'SendStreamingMessage'),
+    method('getTask', 'GetTask', toTask),
+    method('cancelTask', 'CancelTask', toTask),
+    method('taskSubscription', 'SubscribeToTask'),
+    method('createTaskPushNotificationConfig', 'CreateTaskPushNotificationConfig', toConfig),
+    method('getTaskPushNotificationConfig', 'GetTaskPushNotificationConfig', toConfig),
+    method('listTaskPushNotificationConfig', 'ListTaskPushNotificationConfigs', toConfigs),
+    method('deleteTaskPushNotificationConfig', 'DeleteTaskPushNotificationConfig'),
+    method('getAgentCard', 'GetExtendedAgentCard', toCard),
+  ],
+};
+
+const NAME = /^tasks\/([^/]+)(?:\/pushNotificationConfigs(?:\/([^/]+))?)?$/;
+
+function method(
+  name: keyof LegacyA2AService,
+  operation: OperationName,
+  toMessage: (json: JsonObject) => object = () => ({}),
+): GrpcMethod {
+  const definition = LegacyA2AService[name];
+  const deserialize = definition.requestDeserialize;
+  const serialize = definition.responseSerialize as (message: unknown) => Buffer;
+  return {
+    path: definition.path,
+    operation,
+    decode(bytes) {
+      const sent = fromDecoded(decoded(deserialize, bytes));
+      return { tenant: undefined, params: PROTO_DIALECT.params(operation, paramsOf(sent)) };
+    },
+    encode(json) {
+      const result = PROTO_DIALECT.result(operation, json as Json);
+      return serialize(toMessage(isJsonObject(result) ? result : {}));
+    },
+    encodeEvent: (event) =>
+      serialize(toChoice(PROTO_DIALECT.event(operation, StreamResponse.toJSON(event) as JsonObject))),
+  };
+}
+
+/** Tasks and configs go by the names of resources. A history of 0 is an unlimited one. */
+function paramsOf(sent: JsonObject): JsonObject {
+  const { request: message, name, parent, historyLength, configuration, ...rest } = sent;
+  if (message !== undefined || configuration !== undefined) {
+    return { ...rest, message, configuration: withHistory(configuration) };
+  }
+  const resource = name ?? parent;
+  if (resource === undefined) return rest;
+  const [, id, pushNotificationConfigId] = NAME.exec(textOf(resource)) ?? [];
+  if (id === undefined) throw new LangoError('invalid-input', 'name must be tasks/ID, as 0.3 writes it');
+  return { ...rest, id, taskId: id, pushNotificationConfigId, historyLength: historyLength || undefined };
+}
+
+function withHistory(configuration: Json | undefined): Json | undefined {
+  if (!isJsonObject(configuration)) return undefined;
+  return { ...configuration, historyLength: configuration['historyLength'] || undefined };
+}

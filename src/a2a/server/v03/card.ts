@@ -1,0 +1,89 @@
+import type { Json, JsonObject } from '../../../core/json.js';
+import { objectOf, objects } from './values.js';
+
+/** Cards of 0.3 name the version with its patch digit. */
+const VERSION = '0.3.0';
+
+/** How schemes of security are written: 0.3 has its schema, and its proto, which writes them as 1.0 does. */
+export type SecurityWords = 'schema' | 'proto';
+
+/**
+ * What a card of 1.0 says, as a card of 0.3: one main address with its transport, and the others beside it. Undefined
+ * when the agent does not speak 0.3. Signatures are left out: they cover the bytes of 1.0.
+ */
+export function toOldCard(json: JsonObject, words: SecurityWords = 'schema'): JsonObject | undefined {
+  const interfaces = objects(json['supportedInterfaces'])
+    .filter(({ protocolVersion }) => protocolVersion === '0.3')
+    .map(({ url, protocolBinding }) => ({ url, transport: protocolBinding }));
+  const [main] = interfaces;
+  if (!main) return undefined;
+  const { supportedInterfaces: _new, signatures: _signed, ...rest } = json;
+  const { securityRequirements, capabilities, securitySchemes, skills, ...same } = rest;
+  const { extendedAgentCard, ...abilities } = objectOf(capabilities);
+  const isSchema = words === 'schema';
+  return {
+    ...same,
+    protocolVersion: VERSION,
+    url: main.url,
+    preferredTransport: main.transport,
+    additionalInterfaces: interfaces,
+    capabilities: abilities,
+    skills: objects(skills).map((skill) => toOldSkill(skill, isSchema)),
+    ...(extendedAgentCard === undefined ? {} : { supportsAuthenticatedExtendedCard: extendedAgentCard }),
+    ...(securitySchemes === undefined
+      ? {}
+      : { securitySchemes: isSchema ? toOldSchemes(objectOf(securitySchemes)) : securitySchemes }),
+    ...(securityRequirements === undefined
+      ? {}
+      : { security: isSchema ? toOldRequirements(securityRequirements) : securityRequirements }),
+  };
+}
+
+/** Readable as either version, for a client that does not say which it wants. */
+export function toCardOfBoth(json: JsonObject, old: JsonObject): JsonObject {
+  const oldSchemes = objectOf(old['securitySchemes']);
+  const schemes = Object.entries(objectOf(json['securitySchemes'])).map(
+    ([name, scheme]): [string, JsonObject] => [name, { ...objectOf(oldSchemes[name]), ...objectOf(scheme) }],
+  );
+  const both = schemes.length === 0 ? {} : { securitySchemes: Object.fromEntries(schemes) };
+  return { ...old, ...json, ...both };
+}
+
+function toOldSchemes(schemes: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(schemes).map(([name, scheme]) => [name, toOldScheme(objectOf(scheme))]),
+  );
+}
+
+/** 1.0 names the kind of a scheme by the member that holds it, 0.3 by a type. */
+function toOldScheme(scheme: JsonObject): JsonObject {
+  const [kind = '', value] = Object.entries(scheme)[0] ?? [];
+  const { location, flows, ...rest } = objectOf(value);
+  switch (kind) {
+    case 'apiKeySecurityScheme':
+      return { type: 'apiKey', in: location, ...rest };
+    case 'oauth2SecurityScheme': {
+      const { deviceCode: _unknown, ...known } = objectOf(flows);
+      return { type: 'oauth2', flows: known, ...rest };
+    }
+    case 'openIdConnectSecurityScheme':
+      return { type: 'openIdConnect', ...rest };
+    case 'mtlsSecurityScheme':
+      return { type: 'mutualTLS', ...rest };
+    default:
+      return { type: 'http', ...rest };
+  }
+}
+
+function toOldRequirements(requirements: Json): Json {
+  return objects(requirements).map(({ schemes }) =>
+    Object.fromEntries(
+      Object.entries(objectOf(schemes)).map(([name, scopes]) => [name, objectOf(scopes)['list'] ?? []]),
+    ),
+  );
+}
+
+function toOldSkill({ securityRequirements: needed, ...rest }: JsonObject, isSchema: boolean): JsonObject {
+  if (needed === undefined) return rest;
+  return { ...rest, security: isSchema ? toOldRequirements(needed) : needed };
+}

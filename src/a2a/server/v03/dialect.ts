@@ -1,0 +1,208 @@
+import type { Json, JsonObject } from '../../../core/json.js';
+import { isJsonObject } from '../../../core/json.js';
+import type { OperationName } from '../operations.js';
+import type { SecurityWords } from './card.js';
+import { toOldCard } from './card.js';
+import { PROTO_PARTS, SCHEMA_PARTS } from './parts.js';
+import type { PartDialect } from './parts.js';
+import { fromPushConfig, toPushConfig } from './push-config.js';
+import { objectOf, objects, textOf } from './values.js';
+
+/**
+ * A2A 0.3 as another way to write 1.0: parameters become those of 1.0 before they are checked, results and events are
+ * written the old way. So both versions have the same operations, checks and errors.
+ */
+export interface Dialect {
+  /** The parameters of 1.0. What is wrong stays wrong, for the checks to find. */
+  params(operation: OperationName, params: JsonObject): JsonObject;
+  /** What an operation answered. */
+  result(operation: OperationName, json: Json): Json;
+  /** Whether it is the last that a stream says depends on what ends that stream: a question too, or only the end. */
+  event(operation: OperationName, json: JsonObject): JsonObject;
+}
+
+type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
+
+/** In what the two dialects of 0.3 differ. */
+interface Words {
+  readonly parts: PartDialect;
+  /** The member of a message that holds its parts. */
+  readonly content: 'parts' | 'content';
+  readonly fromRole: (role: Json | undefined) => Json | undefined;
+  readonly toRole: (role: Json | undefined) => Json | undefined;
+  readonly toState: (state: string) => string;
+  /** A value that says its kind itself. */
+  readonly mark: (kind: Kind, value: JsonObject) => JsonObject;
+  /** One of several kinds, as it stands in an answer. */
+  readonly choice: (kind: Kind, value: JsonObject) => JsonObject;
+  /** Whether a send with such a configuration waits for the end. */
+  readonly waits: (blocking: Json | undefined) => boolean;
+  readonly config: (config: JsonObject) => JsonObject;
+  readonly configs: (configs: readonly JsonObject[]) => Json;
+  readonly security: SecurityWords;
+}
+
+const STATE = 'TASK_STATE_';
+const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
+const ENDS_OR_ASKS = [...ENDS, 'INPUT_REQUIRED', 'AUTH_REQUIRED'];
+const KINDS: Readonly<Record<Kind, string>> = {
+  task: 'task',
+  message: 'message',
+  statusUpdate: 'status-update',
+  artifactUpdate: 'artifact-update',
+};
+const ROLES: Readonly<Record<string, string>> = { user: 'ROLE_USER', agent: 'ROLE_AGENT' };
+
+/** What JSON-RPC speaks. */
+export const SCHEMA_DIALECT: Dialect = createDialect({
+  parts: SCHEMA_PARTS,
+  content: 'parts',
+  fromRole: (role) => (typeof role === 'string' ? (ROLES[role] ?? 'none') : role),
+  toRole: (role) => (role === 'ROLE_USER' ? 'user' : 'agent'),
+  toState: (state) => state.slice(STATE.length).toLowerCase().replace('_', '-'),
+  mark: (kind, value) => ({ kind: KINDS[kind], ...value }),
+  choice: (kind, value) => ({ kind: KINDS[kind], ...value }),
+  waits: (blocking) => blocking !== false,
+  config: (config) => ({ taskId: config['taskId'], pushNotificationConfig: toPushConfig(config) }),
+  configs: (configs) => configs,
+  security: 'schema',
+});
+
+/** What HTTP+JSON and gRPC speak. */
+export const PROTO_DIALECT: Dialect = createDialect({
+  parts: PROTO_PARTS,
+  content: 'content',
+  fromRole: (role) => role,
+  toRole: (role) => role,
+  toState: (state) => (state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : state),
+  mark: (_kind, value) => value,
+  choice: (kind, value) => ({ [kind]: value }),
+  // A false is not written in proto JSON.
+  waits: (blocking) => blocking === true,
+  config: (config) => ({
+    name: `tasks/${textOf(config['taskId'])}/pushNotificationConfigs/${textOf(config['id'])}`,
+    pushNotificationConfig: toPushConfig(config),
+  }),
+  configs: (configs) => ({ configs }),
+  security: 'proto',
+});
+
+function createDialect(words: Words): Dialect {
+  return {
+    params: (operation, params) => fromParams(words, operation, params),
+    result(operation, json) {
+      const value = objectOf(json);
+      switch (operation) {
+        case 'SendMessage':
+          return toChoice(words, value, ENDS);
+        case 'GetTask':
+        case 'CancelTask':
+          return words.mark('task', toTask(words, value));
+        case 'CreateTaskPushNotificationConfig':
+        case 'GetTaskPushNotificationConfig':
+          return words.config(value);
+        case 'ListTaskPushNotificationConfigs':
+          return words.configs(objects(value['configs']).map(words.config));
+        case 'GetExtendedAgentCard':
+          return toOldCard(value, words.security) ?? json;
+        default:
+          return null;
+      }
+    },
+    event: (operation, json) => toChoice(words, json, operation === 'SubscribeToTask' ? ENDS : ENDS_OR_ASKS),
+  };
+}
+
+function fromParams(words: Words, operation: OperationName, params: JsonObject): JsonObject {
+  const { id, taskId, historyLength, pushNotificationConfigId, metadata } = params;
+  switch (operation) {
+    case 'SendMessage':
+    case 'SendStreamingMessage':
+      return {
+        message: isJsonObject(params['message']) ? fromMessage(words, params['message']) : params['message'],
+        configuration: fromConfiguration(words, params['configuration']),
+        metadata,
+      };
+    case 'CreateTaskPushNotificationConfig': {
+      const { pushNotificationConfig } = isJsonObject(params['config']) ? params['config'] : params;
+      return { ...fromPushConfig(pushNotificationConfig), taskId };
+    }
+    case 'GetTaskPushNotificationConfig':
+    case 'DeleteTaskPushNotificationConfig':
+      return { taskId: id, id: pushNotificationConfigId };
+    case 'ListTaskPushNotificationConfigs':
+      return { taskId: id };
+    default:
+      return { id, historyLength, metadata };
+  }
+}
+
+function fromMessage(words: Words, message: JsonObject): JsonObject {
+  const { [words.content]: given, role, kind: _kind, ...rest } = message;
+  // An empty list is not written in proto JSON.
+  const parts = words.content === 'content' ? (given ?? []) : given;
+  return {
+    ...rest,
+    role: words.fromRole(role),
+    parts: Array.isArray(parts) ? (parts as readonly Json[]).map((part) => words.parts.from(part)) : parts,
+  };
+}
+
+function fromConfiguration(words: Words, configuration: Json | undefined): Json | undefined {
+  if (!isJsonObject(configuration)) return configuration;
+  const { blocking, historyLength, acceptedOutputModes } = configuration;
+  const config = configuration['pushNotificationConfig'] ?? configuration['pushNotification'];
+  const isOdd = blocking !== undefined && blocking !== null && typeof blocking !== 'boolean';
+  return {
+    acceptedOutputModes,
+    historyLength,
+    returnImmediately: isOdd ? blocking : !words.waits(blocking),
+    taskPushNotificationConfig: config === undefined ? undefined : fromPushConfig(config),
+  };
+}
+
+function toChoice(words: Words, json: JsonObject, last: readonly string[]): JsonObject {
+  const { task, message, statusUpdate, artifactUpdate } = json;
+  if (isJsonObject(task)) return words.choice('task', toTask(words, task));
+  if (isJsonObject(message)) return words.choice('message', toMessage(words, message));
+  if (isJsonObject(statusUpdate)) {
+    const status = objectOf(statusUpdate['status']);
+    const final = last.includes(textOf(status['state']).slice(STATE.length));
+    return words.choice('statusUpdate', { ...statusUpdate, status: toStatus(words, status), final });
+  }
+  const update = objectOf(artifactUpdate);
+  return words.choice('artifactUpdate', {
+    ...update,
+    artifact: toArtifact(words, objectOf(update['artifact'])),
+  });
+}
+
+function toTask(words: Words, { status, artifacts, history, ...rest }: JsonObject): JsonObject {
+  return {
+    ...rest,
+    status: toStatus(words, objectOf(status)),
+    artifacts: artifacts && objects(artifacts).map((artifact) => toArtifact(words, artifact)),
+    history: history && objects(history).map((message) => words.mark('message', toMessage(words, message))),
+  };
+}
+
+function toStatus(words: Words, status: JsonObject): JsonObject {
+  const { state, message } = status;
+  return {
+    ...status,
+    state: words.toState(textOf(state)),
+    message: isJsonObject(message) ? words.mark('message', toMessage(words, message)) : undefined,
+  };
+}
+
+function toMessage(words: Words, { parts, role, ...rest }: JsonObject): JsonObject {
+  return { ...rest, role: words.toRole(role), [words.content]: toParts(words, parts) };
+}
+
+function toArtifact(words: Words, artifact: JsonObject): JsonObject {
+  return { ...artifact, parts: toParts(words, artifact['parts']) };
+}
+
+function toParts(words: Words, parts: Json | undefined): Json {
+  return objects(parts).map((part) => words.parts.to(part));
+}

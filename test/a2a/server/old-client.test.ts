@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Message, Task } from 'a2a-sdk-v03';
+import type { Client } from 'a2a-sdk-v03/client';
+import {
+  ClientFactory,
+  ClientFactoryOptions,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+} from 'a2a-sdk-v03/client';
+import { GrpcTransportFactory } from 'a2a-sdk-v03/client/grpc';
+import { newId } from '../../../src/core/ids.js';
+import type { A2aNode } from '../../support/a2a-node.js';
+import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
+import { taskIn } from '../../support/a2a-requests.js';
+import { scriptedAgent } from '../../support/scripted-agent.js';
+
+/** The client of the SDK's 0.3 line, as it is published: it knows nothing of 1.0. */
+
+let node: A2aNode;
+
+beforeAll(async () => {
+  node = await startA2aNode({
+    agents: [scriptedAgent('lango-orchestrator'), scriptedAgent('operator')],
+    grpc: true,
+  });
+});
+
+afterAll(() => node.stop());
+
+const OPTIONS = { serviceParameters: { authorization: `Bearer ${TOKEN}` } };
+
+type OldEvent = Extract<
+  Awaited<ReturnType<ReturnType<Client['sendMessageStream']>['next']>>['value'],
+  object
+>;
+
+function factory(transport: string): ClientFactory {
+  return new ClientFactory(
+    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
+      transports: [new JsonRpcTransportFactory(), new RestTransportFactory(), new GrpcTransportFactory()],
+      preferredTransports: [transport],
+    }),
+  );
+}
+
+function message(text: string, more: Partial<Message> = {}): { message: Message } {
+  return {
+    message: { kind: 'message', messageId: newId(), role: 'user', parts: [{ kind: 'text', text }], ...more },
+  };
+}
+
+function answerOf(task: Task): string {
+  const parts = (task.artifacts ?? []).flatMap((artifact) => artifact.parts);
+  return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
+}
+
+async function collect(stream: AsyncIterable<OldEvent>): Promise<OldEvent[]> {
+  const events: OldEvent[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (transport) => {
+  let client: Client;
+
+  beforeAll(async () => {
+    client = await factory(transport).createFromUrl(node.origin);
+  });
+
+  const send = async (...sent: Parameters<typeof message>) =>
+    (await client.sendMessage(message(...sent), OPTIONS)) as Task;
+
+  const begin = async (): Promise<string> => {
+    const { id } = (await client.sendMessage(
+      { ...message('wait'), configuration: { blocking: false } },
+      OPTIONS,
+    )) as Task;
+    await taskIn(node, id, 'working');
+    return id;
+  };
+
+  it('X5 finds the root agent by the host alone', async () => {
+    const card = await client.getAgentCard(OPTIONS);
+    expect(card).toMatchObject({
+      name: 'lango-orchestrator',
+      protocolVersion: '0.3.0',
+      preferredTransport: 'JSONRPC',
+    });
+  });
+
+  it('X5 sends a message and gets the finished task with its artifact', async () => {
+    const task = await send('say good morning');
+    expect(task).toMatchObject({ kind: 'task', status: { state: 'completed' } });
+    expect(answerOf(task)).toBe('good morning');
+    expect(task.history?.map(({ role }) => role)).toEqual(['user']);
+  });
+
+  it('X5 gets a file', async () => {
+    const [artifact] = (await send('file')).artifacts!;
+    expect(artifact?.parts[0]).toMatchObject({
+      kind: 'file',
+      file: { bytes: 'iVBORw0KGgo=', mimeType: 'image/png' },
+    });
+  });
+
+  it('X5 streams: the task first, the end last and marked as final', async () => {
+    const events = await collect(client.sendMessageStream(message('chunks 3'), OPTIONS));
+    expect(events[0]?.kind).toBe('task');
+    const text = events.flatMap((event) => (event.kind === 'artifact-update' ? event.artifact.parts : []));
+    expect(text.map((part) => (part.kind === 'text' ? part.text : '')).join('')).toBe('<0><1><2>');
+    expect(events.at(-1)).toMatchObject({
+      kind: 'status-update',
+      final: true,
+      status: { state: 'completed' },
+    });
+    expect(events.slice(0, -1).some((event) => event.kind === 'status-update' && event.final)).toBe(false);
+  });
+
+  it('X5 streams up to a question, which is final for that stream', async () => {
+    const events = await collect(client.sendMessageStream(message('ask'), OPTIONS));
+    expect(events.at(-1)).toMatchObject({ final: true, status: { state: 'input-required' } });
+  });
+
+  it('X5 answers a question in a second turn of the same task', async () => {
+    const asked = await send('ask');
+    expect(asked.status).toMatchObject({
+      state: 'input-required',
+      message: { parts: [{ kind: 'text', text: 'what shall I say?' }] },
+    });
+    const answered = await send('say hi', { taskId: asked.id });
+    expect(answered).toMatchObject({ id: asked.id, status: { state: 'completed' } });
+    expect(answered.history?.map(({ role }) => role)).toEqual(['user', 'agent', 'user']);
+  });
+
+  it('X5 gets a task, and cancels one that runs', async () => {
+    const id = await begin();
+    expect(await client.getTask({ id }, OPTIONS)).toMatchObject({ id, status: { state: 'working' } });
+    expect(await client.cancelTask({ id }, OPTIONS)).toMatchObject({ id, status: { state: 'canceled' } });
+  });
+
+  it('X5 subscribes again to a running task and sees its end', async () => {
+    const id = await begin();
+    const stream = client.resubscribeTask({ id }, OPTIONS);
+    expect((await stream.next()).value).toMatchObject({ kind: 'task', id });
+    const rest = collect(stream);
+    await client.cancelTask({ id }, OPTIONS);
+    expect((await rest).at(-1)).toMatchObject({ final: true, status: { state: 'canceled' } });
+  });
+
+  // Over gRPC this client knows statuses only, not which error of A2A they stand for.
+  const [missing, ended] =
+    transport === 'GRPC' ? [Error, Error] : [TaskNotFoundError, TaskNotCancelableError];
+
+  it('X5 gets the typed errors', async () => {
+    await expect(client.getTask({ id: newId() }, OPTIONS)).rejects.toBeInstanceOf(missing);
+    const { id } = await send('say done');
+    await expect(client.cancelTask({ id }, OPTIONS)).rejects.toBeInstanceOf(ended);
+    await expect(send('', { parts: [] })).rejects.toThrow(/at least one part/);
+    await expect(send('', { role: 'agent' })).rejects.toThrow(/role/);
+  });
+});
+
+describe('a client of A2A 0.3', () => {
+  it('X5 reaches every agent by its own card, over HTTP', async () => {
+    for (const transport of ['JSONRPC', 'HTTP+JSON']) {
+      const client = await factory(transport).createFromUrl(
+        `${node.origin}/agents/operator/.well-known/agent-card.json`,
+        '',
+      );
+      expect((await client.getAgentCard()).name).toBe('operator');
+      expect(answerOf((await client.sendMessage(message('say hello'), OPTIONS)) as Task)).toBe('hello');
+    }
+  });
+});

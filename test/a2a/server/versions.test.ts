@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { A2aNode } from '../../support/a2a-node.js';
+import { startA2aNode } from '../../support/a2a-node.js';
+import { ask, userMessage } from '../../support/a2a-requests.js';
+import { scriptedAgent } from '../../support/scripted-agent.js';
+
+let node: A2aNode;
+
+beforeAll(async () => {
+  node = await startA2aNode({ agents: [scriptedAgent('root'), scriptedAgent('operator')], grpc: true });
+});
+
+afterAll(() => node.stop());
+
+const NEW = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: userMessage('say x') };
+const OLD_MESSAGE = {
+  kind: 'message',
+  messageId: 'old-1',
+  role: 'user',
+  parts: [{ kind: 'text', text: 'say x' }],
+};
+const OLD = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message: OLD_MESSAGE } };
+const OLD_REST = { message: { messageId: 'old-2', role: 'ROLE_USER', content: [{ text: 'say x' }] } };
+
+function named(version: string | undefined): Record<string, string> {
+  return version === undefined ? {} : { 'A2A-Version': version };
+}
+
+describe('3.1 #15 the version that a client asks for', () => {
+  it.each([
+    ['1.0', NEW, 'TASK_STATE_COMPLETED'],
+    ['1.0.3', NEW, 'TASK_STATE_COMPLETED'],
+    ['1', NEW, 'TASK_STATE_COMPLETED'],
+    [undefined, NEW, 'TASK_STATE_COMPLETED'],
+    ['0.3', OLD, 'completed'],
+    ['0.3.0', OLD, 'completed'],
+    [undefined, OLD, 'completed'],
+  ])('is understood in a header of JSON-RPC: %s', async (version, body, state) => {
+    const { json } = await ask(node, '/', { body, headers: named(version) });
+    expect((json.result.task ?? json.result).status.state).toBe(state);
+  });
+
+  it.each([
+    ['0.3', NEW, 'SendMessage'],
+    ['1.0', OLD, 'message/send'],
+  ])('has methods of its own: %s has no %s', async (version, body) => {
+    const { json } = await ask(node, '/', { body, headers: named(version) });
+    expect(json.error.code).toBe(-32601);
+    expect(json.error.message).toContain(`A2A ${version}`);
+  });
+
+  it.each(['1.1', '2.0', '0.2', 'one', '1.0-beta', '99999999999.0'])(
+    'is refused when nobody speaks it: %s',
+    async (version) => {
+      const { json } = await ask(node, '/', { body: NEW, headers: named(version) });
+      expect(json.error).toMatchObject({
+        code: -32009,
+        data: [{ reason: 'VERSION_NOT_SUPPORTED', metadata: { supportedVersions: '1.0,0.3' } }],
+      });
+      const rest = await ask(node, '/tasks', { headers: named(version) });
+      expect(rest.json.error).toMatchObject({ status: 'FAILED_PRECONDITION' });
+    },
+  );
+
+  it('may also stand in the query, where the header wins', async () => {
+    const get = (path: string, version?: string) => ask(node, path, { headers: named(version) });
+    expect((await get('/tasks?A2A-Version=1.0')).status).toBe(200);
+    expect((await get('/tasks?A2A-Version=2.0')).json.error.details[0]?.reason).toBe('VERSION_NOT_SUPPORTED');
+    expect((await get('/tasks?A2A-Version=2.0', '1.0')).status).toBe(200);
+    expect((await ask(node, '/?A2A-Version=0.3', { body: NEW })).json.error.code).toBe(-32601);
+  });
+
+  it('is told by the path of HTTP+JSON, and must not contradict it', async () => {
+    const old = await ask(node, '/v1/message:send', { body: OLD_REST });
+    expect(old.status).toBe(200);
+    expect(old.json.task.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(old.headers.get('content-type')).toBe('application/json');
+    const wrong = await ask(node, '/v1/message:send', { body: OLD_REST, headers: named('1.0') });
+    expect(wrong.json).toMatchObject({ code: -32009 });
+    const alsoWrong = await ask(node, '/tasks', { headers: named('0.3') });
+    expect(alsoWrong.json.error.details[0]?.reason).toBe('VERSION_NOT_SUPPORTED');
+  });
+});
+
+describe('X5 requests of A2A 0.3 are checked as those of 1.0 are', () => {
+  const bad: readonly (readonly [string, object])[] = [
+    ['no parts', { ...OLD_MESSAGE, parts: [] }],
+    ['a part of no kind', { ...OLD_MESSAGE, parts: [{ text: 'x' }] }],
+    ['a file without a file', { ...OLD_MESSAGE, parts: [{ kind: 'file' }] }],
+    [
+      'a file with two contents',
+      { ...OLD_MESSAGE, parts: [{ kind: 'file', file: { bytes: 'AA==', uri: 'https://x.example' } }] },
+    ],
+    ['text that is a number', { ...OLD_MESSAGE, parts: [{ kind: 'text', text: 1 }] }],
+    ['a part that is null', { ...OLD_MESSAGE, parts: [null] }],
+    ['no id', { ...OLD_MESSAGE, messageId: undefined }],
+    ['a role that is none', { ...OLD_MESSAGE, role: 'ROLE_USER' }],
+    ['parts that are none', { ...OLD_MESSAGE, parts: 'x' }],
+    ['metadata that is none', { ...OLD_MESSAGE, metadata: 'x' }],
+  ];
+  it.each(bad)('%s', async (_what, message) => {
+    const { json } = await ask(node, '/', { body: { ...OLD, params: { message } } });
+    expect(json.error.code).toBe(-32602);
+  });
+
+  it('and told in the words of 0.3 over HTTP+JSON', async () => {
+    const missing = await ask(node, '/v1/tasks/nobody');
+    expect([missing.status, missing.json]).toMatchObject([404, { code: -32001 }]);
+    const noPath = await ask(node, '/v1/nothing');
+    expect([noPath.status, noPath.json.error === undefined]).toEqual([404, false]);
+    expect((await ask(node, '/agents/operator/v1/nothing')).json).toMatchObject({ code: -32601 });
+    const wrong = await ask(node, '/v1/message:send', { method: 'GET' });
+    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+});
+
+describe('X5 the card in the words of the version asked for', () => {
+  const card = async (path: string, version?: string) =>
+    (await ask(node, path, { token: null, headers: named(version) })).json as unknown as Record<
+      string,
+      unknown
+    >;
+  const CARD = '/.well-known/agent-card.json';
+
+  it('1.0: nothing of the old one', async () => {
+    const json = await card(CARD, '1.0');
+    expect(json).not.toHaveProperty('url');
+    expect(json).not.toHaveProperty('protocolVersion');
+    expect(json['supportedInterfaces']).toContainEqual({
+      url: node.grpc,
+      protocolBinding: 'GRPC',
+      protocolVersion: '1.0',
+      tenant: 'root',
+    });
+    expect(json['securitySchemes']).toEqual({ bearer: { httpAuthSecurityScheme: expect.anything() } });
+  });
+
+  it('0.3: one main address and the others beside it, also at the old path', async () => {
+    const json = await card(CARD, '0.3');
+    const url = `${node.origin}/agents/root`;
+    expect(json).toMatchObject({
+      protocolVersion: '0.3.0',
+      url,
+      preferredTransport: 'JSONRPC',
+      additionalInterfaces: [
+        { url, transport: 'JSONRPC' },
+        { url, transport: 'HTTP+JSON' },
+        { url: node.grpc, transport: 'GRPC' },
+      ],
+      securitySchemes: { bearer: { type: 'http', scheme: 'Bearer' } },
+      security: [{ bearer: [] }],
+    });
+    expect(json).not.toHaveProperty('supportedInterfaces');
+    expect(await card('/.well-known/agent.json')).toEqual(json);
+  });
+
+  it('0.3 over gRPC reaches the root agent only, so no other card names it', async () => {
+    const json = await card(`/agents/operator${CARD}`, '0.3');
+    expect(JSON.stringify(json['additionalInterfaces'])).not.toContain('GRPC');
+  });
+
+  it('none named: one that both can read, with everything of 1.0 in it', async () => {
+    const both = await card(CARD);
+    const { securitySchemes, ...rest } = await card(CARD, '1.0');
+    expect(both).toMatchObject(rest);
+    expect(both).toMatchObject({ url: `${node.origin}/agents/root`, preferredTransport: 'JSONRPC' });
+    expect(both['securitySchemes']).toMatchObject(securitySchemes as object);
+    expect(both['securitySchemes']).toMatchObject({ bearer: { type: 'http' } });
+  });
+
+  it('each with a tag of its own, for caches that tell versions apart', async () => {
+    const replies = await Promise.all(
+      ['1.0', '0.3', undefined].map((version) => ask(node, CARD, { token: null, headers: named(version) })),
+    );
+    expect(new Set(replies.map(({ headers }) => headers.get('etag'))).size).toBe(3);
+    for (const { headers } of replies) expect(headers.get('vary')).toContain('A2A-Version');
+  });
+});
