@@ -14,6 +14,7 @@ import type { DatabaseMarks } from './doctor-places.js';
 import { readMarks } from './doctor-places.js';
 import type { Finding } from './finding.js';
 import { fail, failedBy, ok, warn } from './finding.js';
+import type { NodeStatus } from './node-status.js';
 import { readStatus } from './node-status.js';
 import { nobody } from './asking.js';
 import { silentView } from './view.js';
@@ -32,6 +33,8 @@ const MODEL_AGENT = 'planner';
 /** The server warns of it when commands run without one. */
 const SANDBOX = /sandbox/;
 const ANSWER_CHARACTERS = 60;
+/** It stands in the line of the tool family. */
+const MISSING_FAMILY = /^no \w+ tools: /;
 
 /**
  * Starts a server with this configuration beside the real one: on a free loopback port, with an empty database
@@ -99,9 +102,10 @@ async function lookAround(
     ok('start', `a server with this configuration starts, with ${address.agents.join(', ')}`),
     // What the log says of an agent stands in that agent's own line.
     ...warnings
-      .filter(({ agent }) => !names.has(agent))
+      .filter(({ agent, text }) => !names.has(agent) && !MISSING_FAMILY.test(text))
       .map(({ text }) => warn(SANDBOX.test(text) ? 'sandbox' : 'start', text)),
     ...(isSandboxed ? [ok('sandbox', 'commands run in one')] : []),
+    ...(status?.families ?? []).map(describeFamily),
     ...peers.flatMap((peer) => {
       if (peer.kind === 'local') return [];
       const check = `agent ${peer.name}`;
@@ -110,6 +114,13 @@ async function lookAround(
     }),
     asksModel ? await askModel(address) : describeModel(address, loaded),
   ];
+}
+
+function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): Finding {
+  const check = `tools ${name}`;
+  const text = note === undefined ? state : `${state}: ${note}`;
+  if (state === 'missing') return warn(check, text, hint);
+  return ok(check, hint === undefined ? text : `${text} (${hint})`);
 }
 
 function describeModel({ model }: AppAddress, { config }: LoadedConfig): Finding {

@@ -14,11 +14,19 @@ const agentSchema = z.object({
   skills: z.array(z.object({ name: z.string() })),
 });
 
+const familySchema = z.object({
+  name: z.string(),
+  state: z.enum(['on', 'off', 'missing']),
+  note: z.string().optional(),
+  hint: z.string().optional(),
+});
+
 const statusSchema = z.object({
   root: z.string(),
   model: z.string(),
   published: z.array(z.string()),
   peers: z.array(agentSchema),
+  families: z.array(familySchema).default([]),
 });
 
 /** What a Lango server says about itself. */

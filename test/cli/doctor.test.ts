@@ -40,6 +40,18 @@ describe('lango doctor', () => {
     expect(findings.find(({ check }) => check === 'address')).toMatchObject({ status: 'fail' });
   });
 
+  it('says of each family of tools whether it is on, off, or what is missing', async () => {
+    const home = await makeHome(
+      'server: { port: 0 }\ntools: { fs: { enabled: false }, browser: { executable: /nowhere/chromium } }',
+    );
+    const { stdout } = await lango(['doctor'], home);
+    await home.remove();
+    expect(stdout).toMatch(/^ok {4}tools fs: off/m);
+    expect(stdout).toMatch(/^ok {4}tools exec: on/m);
+    expect(stdout).toMatch(/^warn {2}tools browser: missing: .*\n {6}Correct tools\.browser\.executable/m);
+    expect(stdout.match(/nowhere/g)).toHaveLength(1);
+  });
+
   it('says what is wrong with the configuration, and stops there', async () => {
     const home = await makeHome('modle: {}');
     const { code, stdout } = await lango(['doctor'], home);
