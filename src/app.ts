@@ -1,6 +1,8 @@
 import { createKeyRoute } from './a2a/server/key-route.js';
 import { createDoors } from './app/doors.js';
 import { createAgents } from './app/agents.js';
+import { createAccess } from './app/access.js';
+import { openLocks, renewLocks } from './app/locks.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
@@ -14,7 +16,6 @@ import { agentLimits } from './config/config.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
-import { loadOrCreateToken } from './config/secrets.js';
 import type { Agent, PeerDirectory } from './core/agent.js';
 import { errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
@@ -23,7 +24,6 @@ import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import { noScrubber } from './core/secrets.js';
 import type { Tool, ToolFamily } from './core/tool.js';
-import { createAuthenticator } from './http/identity.js';
 import { createJournal } from './journal/journal.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
 
@@ -60,13 +60,16 @@ export interface AppAddress {
 export interface App {
   /** Resolves when requests are served. Rejects with a `LangoError` and leaves nothing open. Call it once. */
   start(): Promise<AppAddress>;
-  /** Stops accepting, gives running tasks back to the journal, closes everything. Never rejects. */
+  /** Reads the files of the TLS certificate again. Rejects when they are wrong; then the old one stays. */
+  reload(): Promise<void>;
+  /** Tells open streams, refuses new work, gives running tasks back to the journal, closes everything. Never rejects. */
   stop(): Promise<void>;
 }
 
 /** The whole server, put together from its configuration. Nothing is opened before `start`. */
 export function createApp(options: AppOptions): App {
   const closers: (() => Promise<void> | void)[] = [];
+  let reload = async (): Promise<void> => {};
   const stop = async (): Promise<void> => {
     for (const close of closers.splice(0).reverse()) {
       await Promise.resolve(close()).catch((error: unknown) =>
@@ -76,9 +79,15 @@ export function createApp(options: AppOptions): App {
   };
   return {
     stop,
+    reload: () => reload(),
     async start() {
       try {
-        return await open(options, (close) => closers.push(close));
+        return await open(options, {
+          onStop: (close) => closers.push(close),
+          onReload: (again) => {
+            reload = again;
+          },
+        });
       } catch (error) {
         await stop();
         throw error;
@@ -87,13 +96,16 @@ export function createApp(options: AppOptions): App {
   };
 }
 
-type OnStop = (close: () => Promise<void> | void) => void;
+interface Hooks {
+  readonly onStop: (close: () => Promise<void> | void) => void;
+  readonly onReload: (reload: () => Promise<void>) => void;
+}
 
-async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
+async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<AppAddress> {
   const { config, secrets } = options;
   await prepareFolders(config);
-  const token =
-    config.auth.mode === 'none' ? undefined : (secrets.token ?? (await loadOrCreateToken(config.home)));
+  const locks = await openLocks(config, secrets, options.logger);
+  onStop(() => locks.close());
   const { storage, nodeId, vault, logger } = await openStores(options, onStop);
   // Looking for a sandbox runs real commands: the rest of the start does not wait for it.
   const opening = openFamilies({ config, storage, vault, logger });
@@ -130,7 +142,8 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     runSeconds: limits.seconds,
   });
 
-  let origin = `http://${config.server.host}:${config.server.port}`;
+  const access = createAccess(config.auth, { agents, tools });
+  let origin = `${locks.tls ? 'https' : 'http'}://${config.server.host}:${config.server.port}`;
   let grpcPort: number | undefined;
   const { baseUrl } = config.a2a;
   const keys = await openKeys(config.home);
@@ -144,6 +157,8 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     originOf: () => origin,
     grpcPortOf: () => grpcPort,
     push: push?.configs,
+    access,
+    audit: locks.audit,
   });
 
   const peers = createPeers({ subAgents, published, config, secrets, logger });
@@ -153,9 +168,9 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
 
   const { host, grpc } = await createDoors({
     config,
+    locks,
     agents: published,
     root,
-    authenticator: createAuthenticator({ mode: config.auth.mode, ...(token ? { token } : {}), logger }),
     routes: [
       createKeyRoute(keys.read),
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
@@ -163,22 +178,20 @@ async function open(options: AppOptions, onStop: OnStop): Promise<AppAddress> {
     logger,
   });
 
+  // At the same time: what runs is handed back while those who wait for it are told.
+  onStop(async () => void (await Promise.all([host.stop(), grpc?.stop(), journal.stop()])));
   await journal.start();
-  onStop(() => journal.stop());
-  if (grpc) {
-    onStop(() => grpc.stop());
-    grpcPort = await grpc.start();
-  }
+  if (grpc) grpcPort = await grpc.start();
   const address = await host.start();
-  onStop(() => host.stop());
+  onReload(() => renewLocks(host, config));
   origin = address.origin;
   onStop(() => push?.courier.stop());
   await push?.courier.start();
-  return { ...address, grpcPort, token, model: model.id, agents: [...agents.keys()], root };
+  return { ...address, grpcPort, token: locks.token, model: model.id, agents: [...agents.keys()], root };
 }
 
 /** The database, the vault in it, and a log that no secret of the vault gets into. */
-async function openStores({ config, secrets, logger }: AppOptions, onStop: OnStop) {
+async function openStores({ config, secrets, logger }: AppOptions, onStop: Hooks['onStop']) {
   const storage = openSqliteStorage({ ...config.storage.sqlite, logger });
   onStop(() => storage.close());
   const vault = await openVaultAccess({ config, secrets, storage, logger });

@@ -42,6 +42,11 @@ export function skillsOf(tools: readonly Pick<Tool, 'name' | 'examples'>[]): rea
   }));
 }
 
+/** The id of the skill on a card that a tool belongs to. */
+export function skillIdOf(toolName: string): string {
+  return slug(capabilityOf(toolName));
+}
+
 function capabilityOf(toolName: string): string {
   const prefixes = Object.keys(capabilityMap).filter((prefix) => toolName.startsWith(prefix));
   const longest = prefixes.sort((a, b) => b.length - a.length)[0];

@@ -1,20 +1,22 @@
-import type { GrpcServer } from '../a2a/server/grpc/server.js';
+import type { GrpcServer, GrpcServerOptions, GrpcTls } from '../a2a/server/grpc/server.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import { createA2aRoutes } from '../a2a/server/routes.js';
 import { StreamPlaces } from '../a2a/server/stream-places.js';
 import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
-import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { Host } from '../http/host.js';
 import { createHost } from '../http/host.js';
+import type { TlsMaterial } from '../http/tls.js';
+import { createIdentity } from './identity.js';
+import type { Locks } from './locks.js';
 
 export interface DoorsOptions {
   readonly config: Config;
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent that answers at the root of the host. */
   readonly root: string;
-  readonly authenticator: Authenticator;
+  readonly locks: Locks;
   /** Besides the protocol's. */
   readonly routes: readonly HttpRoute[];
   readonly logger: Logger;
@@ -30,9 +32,10 @@ export interface Doors {
 const STALLED_HEARTBEATS = 2;
 
 export async function createDoors(options: DoorsOptions): Promise<Doors> {
-  const { config, agents, root, authenticator, routes, logger } = options;
+  const { config, locks, agents, root, routes, logger } = options;
+  const authenticator = createIdentity({ ...locks, config, logger });
   const { baseUrl } = config.a2a;
-  const places = new StreamPlaces(config.server.limits.streams);
+  const places = new StreamPlaces(config.server.limits);
   const a2aRoutes = createA2aRoutes({
     agents,
     root,
@@ -42,18 +45,21 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
   });
   const host = createHost({
     ...config.server,
+    tls: locks.tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
     routes: [a2aRoutes, ...routes],
     health: () => ({ ready: true }),
     logger,
   });
-  return { host, grpc: await createGrpc(options, places) };
+  return { host, grpc: await createGrpc(options, { authenticator, places }) };
 }
 
 /** Its library is loaded only when it is wanted: it costs memory and time at the start. */
-async function createGrpc(options: DoorsOptions, places: StreamPlaces): Promise<GrpcServer | undefined> {
-  const { config, agents, root, authenticator, logger } = options;
+async function createGrpc(
+  { config, locks, agents, root, logger }: DoorsOptions,
+  shared: Pick<GrpcServerOptions, 'authenticator' | 'places'>,
+): Promise<GrpcServer | undefined> {
   const { grpc, host, limits } = config.server;
   if (!grpc.enabled) return undefined;
   const { createGrpcServer } = await import('../a2a/server/grpc/server.js');
@@ -62,8 +68,8 @@ async function createGrpc(options: DoorsOptions, places: StreamPlaces): Promise<
     port: grpc.port,
     agents,
     root,
-    authenticator,
-    places,
+    ...shared,
+    ...(locks.tls ? { tls: grpcTls(locks.tls) } : {}),
     limits: { depth: limits.jsonDepth, keys: limits.jsonKeys },
     messageBytes: limits.bodyBytes,
     stallMs: 1_000 * STALLED_HEARTBEATS * limits.heartbeatSeconds,
@@ -71,4 +77,8 @@ async function createGrpc(options: DoorsOptions, places: StreamPlaces): Promise<
     drainSeconds: limits.drainSeconds,
     logger,
   });
+}
+
+function grpcTls({ key, cert, ca }: TlsMaterial): GrpcTls {
+  return { key: key.toString(), cert: cert.toString(), ...(ca ? { clientCa: ca.toString() } : {}) };
 }

@@ -3,14 +3,17 @@ import { buildCard, grpcAddress } from '../a2a/server/card.js';
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
 import type { PushConfigs } from '../a2a/server/push-configs.js';
+import { guarded } from '../a2a/server/guard.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import { loadCardFiles } from '../config/cards.js';
 import type { Config } from '../config/config.js';
 import { agentLimits } from '../config/config.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import type { Agent } from '../core/agent.js';
+import type { Audit } from '../core/audit.js';
 import type { Journal } from '../core/journal.js';
 import { rootAgentName } from '../core/roster.js';
+import type { Access } from './access.js';
 
 export interface Publication {
   readonly agents: ReadonlyMap<string, Agent>;
@@ -19,6 +22,8 @@ export interface Publication {
   readonly journal: Journal;
   readonly config: Config;
   readonly nodeId: string;
+  readonly access: Access;
+  readonly audit: Audit;
   /** Where the server can be reached from this machine, once it is known. */
   readonly originOf: () => string;
   /** Of the gRPC binding, once it is known; undefined without one. */
@@ -29,7 +34,7 @@ export interface Publication {
 
 /** Each agent with its own card and its own handler (requirement X1). */
 export async function publish(options: Publication): Promise<ReadonlyMap<string, PublishedAgent>> {
-  const { agents, root, journal, config, nodeId, originOf, grpcPortOf, push } = options;
+  const { agents, root, journal, config, nodeId, originOf, grpcPortOf, push, access, audit } = options;
   const grpcOf = (baseUrl: string): string | undefined => {
     const port = grpcPortOf();
     return port === undefined ? undefined : (config.server.grpc.advertise ?? grpcAddress(baseUrl, port));
@@ -46,7 +51,7 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
         baseUrl,
         grpc: grpcOf(baseUrl),
         isRoot: name === root,
-        auth: config.auth.mode,
+        auth: access.cardAuth(name),
         push: push !== undefined,
       });
     const handler = createAgentHandler({
@@ -55,9 +60,11 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
       push,
       card,
       rootAgentName: rootAgentName(config.agent.multiAgent),
-      grant: createGrant({ limits, self: `${name}@${nodeId}` }),
+      grant: createGrant({ limits, self: `${name}@${nodeId}`, toolsFor: access.toolsFor }),
     });
-    return [name, { handler, card }];
+    const scope = access.scopeOf(name);
+    const guard = { agent: name, audit, ...(scope === undefined ? {} : { scope }) };
+    return [name, { handler: guarded(handler, guard), card }];
   });
   return new Map(published);
 }

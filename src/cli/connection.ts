@@ -66,6 +66,7 @@ export function open(url: URL, token: string | undefined): Connection {
 
 /** Where a server with this configuration answers on this machine. Throws when its port is not fixed. */
 function configuredOrigin({ server }: Config): string {
+  const scheme = server.tls.certFile === undefined ? 'http' : 'https';
   if (server.port === 0) {
     throw usageError(
       'The configuration names no fixed port (server.port is 0).',
@@ -73,7 +74,7 @@ function configuredOrigin({ server }: Config): string {
     );
   }
   const host = WILDCARD.test(server.host) ? 'localhost' : server.host;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
 }
 
 export function overridesOf({ home, config }: Pick<ConnectionFlags, 'home' | 'config'>): {
@@ -140,7 +141,7 @@ async function ownToken(url: URL, { config, secrets }: LoadedConfig): Promise<st
     LOOPBACK.test(url.hostname) ||
     (config.server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin) ||
     (config.a2a.baseUrl !== undefined && url.origin === new URL(config.a2a.baseUrl).origin);
-  if (!isOwn || config.auth.mode === 'none') return undefined;
+  if (!isOwn || config.auth.mode !== 'token') return undefined;
   return secrets.token ?? loadToken(config.home);
 }
 

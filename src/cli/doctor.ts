@@ -63,7 +63,9 @@ async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGener
 }
 
 async function checkToken({ config, secrets }: LoadedConfig): Promise<Finding> {
-  if (config.auth.mode === 'none') return warn('token', 'none is asked for (auth.mode: none)');
+  const { mode } = config.auth;
+  if (mode === 'none') return warn('token', 'none is asked for (auth.mode: none)');
+  if (mode !== 'token') return ok('token', `none of this node's own (auth.mode: ${mode})`);
   if (secrets.token !== undefined) return ok('token', 'from the configuration or LANGO_TOKEN');
   try {
     const kept = await loadToken(config.home);

@@ -29,3 +29,10 @@ export function onInterrupt(onFirst: () => void): Interrupt {
     },
   };
 }
+
+/** Calls `work` at each SIGHUP, until it is disposed of. */
+export function onHangup(work: () => Promise<void>): Disposable {
+  const handle = (): void => void work();
+  process.on('SIGHUP', handle);
+  return { [Symbol.dispose]: () => void process.off('SIGHUP', handle) };
+}

@@ -1,16 +1,18 @@
 import { once } from 'node:events';
-import type { AppAddress } from '../app.js';
+import type { App, AppAddress } from '../app.js';
 import { createApp } from '../app.js';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import { loadConfig } from '../config/load.js';
 import { packageVersion } from '../config/package-root.js';
 import { loadToken, secretValues } from '../config/secrets.js';
+import { errorText } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
 import type { CommandContext } from './command.js';
 import { overridesOf } from './connection.js';
 import { EXIT } from './exit.js';
-import { onInterrupt } from './interrupt.js';
+import { onHangup, onInterrupt } from './interrupt.js';
 import { createPaint } from './render.js';
 import { jsonLine, shellWord } from './safe-text.js';
 import { releaseStartMemory } from './start-memory.js';
@@ -27,6 +29,13 @@ export interface ServeFlags {
 const REST_MS = 1_000;
 const CARD_PATH = '/.well-known/agent-card.json';
 const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
+/** What callers need where there is no token of this node. */
+const ACCESS_WORDS = {
+  token: '',
+  jwt: 'of the issuer in auth.jwt.issuer (auth.mode: jwt)',
+  mtls: 'none; a client certificate is asked for (auth.mode: mtls)',
+  none: 'none is asked for (auth.mode: none)',
+} as const;
 const OFFLINE_WORDS =
   'offline: a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, or model in the configuration, for a real one';
 
@@ -49,6 +58,7 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   using _interrupt = onInterrupt(() => stopping.abort());
   const app = createApp({ ...loaded, logger });
   const address = await app.start();
+  using _renewal = onHangup(() => renew(app, logger));
 
   const place = { config, keptToken: await keptToken(config) };
   if (flags.json) terminal.print(jsonLine(facts(address, config)));
@@ -59,6 +69,16 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   logger.info('stopping');
   await app.stop();
   return EXIT.ok;
+}
+
+/** A certificate that is wrong does not stop the server: the old one stays. */
+async function renew(app: App, logger: Logger): Promise<void> {
+  try {
+    await app.reload();
+    logger.info('read the certificate again');
+  } catch (error) {
+    logger.error('could not read the certificate again; the old one stays', { error: errorText(error) });
+  }
 }
 
 function facts(address: AppAddress, { home }: Config) {
@@ -94,7 +114,7 @@ function greeting(address: AppAddress, { config, keptToken }: Place, color: bool
     paint.bold(`Lango ${packageVersion()}`),
     row('card', origin + CARD_PATH),
     ...(grpcPort === undefined ? [] : [row('gRPC', `${new URL(origin).hostname}:${grpcPort}`)]),
-    row('token', token ?? 'none is asked for (auth.mode: none)'),
+    row('token', token ?? ACCESS_WORDS[config.auth.mode]),
     row('data', config.home),
     row('model', model === 'offline' ? OFFLINE_WORDS : model),
     row('agents', [root, ...agents.filter((name) => name !== root)].join(', ')),

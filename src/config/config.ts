@@ -14,7 +14,7 @@ export interface Config {
   readonly agent: AgentConfig;
   readonly model: ModelConfig;
   readonly server: Readonly<Settings['server']>;
-  readonly auth: { readonly mode: 'token' | 'none' };
+  readonly auth: Readonly<Omit<Settings['auth'], 'token'>>;
   readonly a2a: A2aConfig;
   readonly storage: Readonly<Settings['storage']>;
   readonly workspace: readonly string[];
@@ -66,7 +66,7 @@ export function configOf(settings: Settings, places: Places): Config {
     },
     model: modelOf(settings.model),
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
-    auth: { mode: auth.mode },
+    auth: { mode: auth.mode, jwt: auth.jwt, mtls: auth.mtls },
     a2a: {
       ...a2a,
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),

@@ -118,6 +118,11 @@ export const logging = z
       .enum(['auto', 'pretty', 'json'])
       .default('auto')
       .describe('`auto`: lines for people on a terminal, JSON lines elsewhere.'),
+    auditFile: path()
+      .optional()
+      .describe(
+        'Where the record of who did what goes, as JSON lines. Default: none; it stands in the log, at level `info`.',
+      ),
   })
   .prefault({})
   .describe('The log, on standard error.');

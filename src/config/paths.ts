@@ -10,6 +10,8 @@ export interface Places {
   readonly configFile: string | undefined;
 }
 
+const TLS_FILES = ['certFile', 'keyFile', 'clientCaFile', 'crlFile'] as const;
+
 /** The settings with every path absolute: relative ones start at the configuration file's folder. */
 export function withPaths(settings: Settings, places: Places): Settings {
   const base = places.configFile === undefined ? places.home : dirname(places.configFile);
@@ -18,7 +20,7 @@ export function withPaths(settings: Settings, places: Places): Settings {
     if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
     return resolve(base, path);
   };
-  const { agent, storage, workspace, vault } = settings;
+  const { agent, auth, logging, server, storage, workspace, vault } = settings;
   const { file } = storage.sqlite;
   return {
     ...settings,
@@ -26,8 +28,24 @@ export function withPaths(settings: Settings, places: Places): Settings {
       ...agent,
       ...(agent.promptFolder === undefined ? {} : { promptFolder: toPath(agent.promptFolder) }),
     },
+    auth: { ...auth, jwt: withFiles(auth.jwt, ['jwksFile'], toPath) },
+    server: { ...server, tls: withFiles(server.tls, TLS_FILES, toPath) },
+    logging: withFiles(logging, ['auditFile'], toPath),
     storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
     workspace: workspace.map(toPath),
     vault: { ...vault, keyFile: toPath(vault.keyFile) },
   };
+}
+
+/** The group with those of `keys` that are set made absolute. */
+function withFiles<Key extends string, Group extends { readonly [K in Key]?: string | undefined }>(
+  group: Group,
+  keys: readonly Key[],
+  toPath: (path: string) => string,
+): Group {
+  const files = keys.flatMap((key) => {
+    const file: string | undefined = group[key];
+    return file === undefined ? [] : [[key, toPath(file)]];
+  });
+  return { ...group, ...(Object.fromEntries(files) as object) };
 }

@@ -1,5 +1,5 @@
-import { isIPv4 } from 'node:net';
 import { isAbsolute, relative } from 'node:path';
+import { checkJwt, checkMtls, checkOpenServer, checkTls } from './auth-rules.js';
 import type { Finding } from './issues.js';
 import type { Places } from './paths.js';
 import type { Path } from './problem.js';
@@ -14,26 +14,14 @@ interface Rule {
 
 export const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
+  { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
+  { keys: ['auth.mode', 'server.tls'], check: checkMtls },
+  { keys: ['server.tls'], check: checkTls },
   { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], check: checkModelKey },
   { keys: ['model.provider', 'model.name'], check: checkModelName },
   { keys: ['agent.roster', 'a2a.remoteAgents'], check: checkAgentNames },
   { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
 ];
-
-/** Whether only programs of this machine can reach the address. */
-function isLoopback(host: string): boolean {
-  return (
-    host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
-  );
-}
-
-function checkOpenServer({ auth, server }: Settings): readonly Finding[] {
-  if (auth.mode !== 'none' || isLoopback(server.host)) return [];
-  return finding(
-    ['auth', 'mode'],
-    `must be "token" when server.host is "${server.host}"; "none" is for loopback addresses such as 127.0.0.1`,
-  );
-}
 
 function checkModelKey({ model }: Settings): readonly Finding[] {
   if (model.apiKey !== undefined) return [];

@@ -6,6 +6,8 @@ import { approval, egress, logging, storage, tools, workspace } from './host-key
 import { payment } from './payment-keys.js';
 import { a2a, auth, server } from './server-keys.js';
 import { vault } from './vault-keys.js';
+import { auth } from './auth-keys.js';
+import { a2a, server } from './server-keys.js';
 
 /** Every key of the configuration file, with its check, its default and its description. */
 export const settingsSchema = z.strictObject({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { rateKeys, tls } from './auth-keys.js';
 import {
   agentName,
   subAgentName,
@@ -26,7 +27,9 @@ const serverLimits = z
       .describe('Size of all headers of a request.'),
     headerSeconds: seconds().default(10).describe('Time a client has to send its headers.'),
     bodySeconds: seconds().default(30).describe('Time a client has to send its whole request.'),
+    ...rateKeys,
     streams: count().default(1000).describe('Event streams open at once.'),
+    streamsPerCaller: count().default(500).describe('Event streams that one caller may have open.'),
     streamBufferBytes: count()
       .default(MIB)
       .describe('What may wait for a slow reader of a stream before it is closed; it can resume.'),
@@ -78,25 +81,11 @@ export const server = z
       .default([])
       .describe('Web origins whose pages may call this server, such as `https://app.example`.'),
     grpc,
+    tls,
     limits: serverLimits,
   })
   .prefault({})
   .describe('The HTTP server.');
-
-export const auth = z
-  .strictObject({
-    mode: z
-      .enum(['token', 'none'])
-      .default('token')
-      .describe(
-        '`token`: every request carries the bearer token. `none`: no check; loopback addresses only.',
-      ),
-    token: secret(
-      'The bearer token. Default: `LANGO_TOKEN`, else one made at first start and kept in `${LANGO_HOME}/token`.',
-    ),
-  })
-  .prefault({})
-  .describe('Who may call.');
 
 const remoteAgent = z.strictObject({
   name: subAgentName().describe('The name it has here, for delegations.'),

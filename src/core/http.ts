@@ -18,6 +18,8 @@ export interface HttpExchange {
   readonly logger: Logger;
   /** Aborts when the client goes away or the host shuts down. */
   readonly signal: AbortSignal;
+  /** Aborts when the host shuts down. */
+  readonly closing: AbortSignal;
   /** Where the request came from: the client's address, as far as known. */
   readonly address: string;
   /** Rejects as `Authenticator.authenticate` does, and with `unavailable` when the host stops. Asked once per request. */

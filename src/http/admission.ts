@@ -8,6 +8,8 @@ export interface AdmissionRules {
   readonly allowedHosts: readonly string[];
   /** Web origins that may call, as `https://app.example`. */
   readonly allowedOrigins: readonly string[];
+  /** Whether clients reach us over TLS. */
+  readonly isSecure?: boolean;
 }
 
 /** What a request says of where it came from, once believed. */
@@ -44,7 +46,7 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
         hint: 'Add it to server.allowedHosts if it should.',
       });
     }
-    const origin = `${requestedScheme(request, rules.trustProxy)}://${host}`;
+    const origin = `${requestedScheme(request, rules)}://${host}`;
     const pageOrigin = request.headers.origin;
     if (pageOrigin === undefined || pageOrigin === origin) return { origin, crossOrigin: undefined };
     if (allowedOrigins.has(pageOrigin)) return { origin, crossOrigin: pageOrigin };
@@ -68,9 +70,10 @@ function requestedHost(request: IncomingMessage, trustProxy: boolean): string {
   return (forwarded ?? request.headers.host ?? '').toLowerCase();
 }
 
-function requestedScheme(request: IncomingMessage, trustProxy: boolean): string {
+function requestedScheme(request: IncomingMessage, { trustProxy, isSecure }: AdmissionRules): string {
   const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-proto']) : undefined;
-  return forwarded?.toLowerCase() === 'https' ? 'https' : 'http';
+  const scheme = forwarded?.toLowerCase() ?? (isSecure ? 'https' : 'http');
+  return scheme === 'https' ? 'https' : 'http';
 }
 
 function lastOf(header: string | readonly string[] | undefined): string | undefined {

@@ -10,7 +10,8 @@ const MALFORMED = [400, 'INVALID_ARGUMENT', 'The request is not valid HTTP.'] as
 
 /** Answers what could not be read as HTTP at all (node's `clientError`), and closes. */
 export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  // What fails in the handshake could not read an answer.
+  if (!socket.writable || error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL')) {
     socket.destroy();
     return;
   }

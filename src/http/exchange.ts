@@ -71,6 +71,10 @@ export class Exchange implements HttpExchange {
     return (this.#signal ??= this.#watch());
   }
 
+  get closing(): AbortSignal {
+    return this.#facts.closing;
+  }
+
   get address(): string {
     return (this.#address ??= this.#facts.address());
   }

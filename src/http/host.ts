@@ -1,5 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { HttpRoute } from '../core/http.js';
@@ -12,11 +11,11 @@ import { answerBrokenRequest } from './broken-request.js';
 import { answerPreflight, shareWithOrigin } from './cross-origin.js';
 import { sendError } from './errors.js';
 import { Exchange } from './exchange.js';
+import { cannotListen } from './listen-error.js';
+import { SilentConnections, createNodeServer, renewCertificates } from './node-server.js';
 import type { Health, PlainApp } from './plain-app.js';
 import { createPlainApp } from './plain-app.js';
-
-/** Not imported: that reads every export of the module, and one of them loads a whole WebSocket client (some 5 MB). */
-const { createServer } = process.getBuiltinModule('node:http');
+import type { TlsMaterial } from './tls.js';
 
 interface HostLimits extends BodyLimits {
   readonly headerBytes: number;
@@ -34,6 +33,8 @@ export interface HostOptions {
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
   readonly limits: HostLimits;
+  /** Without it, plain HTTP. */
+  readonly tls?: TlsMaterial | undefined;
   readonly authenticator: Authenticator;
   /** Asked in order, before health and "not found". */
   readonly routes: readonly HttpRoute[];
@@ -52,12 +53,21 @@ export interface HostAddress {
 export interface Host {
   /** Rejects with `unavailable` when the address cannot be taken. Call it once. */
   start(): Promise<HostAddress>;
-  /** Stops accepting, aborts `signal` of open exchanges, waits up to `drainSeconds`, then cuts. Never rejects. */
+  /** New connections get this certificate from now on. */
+  renewTls(tls: TlsMaterial): void;
+  /**
+   * Aborts `signal` of open exchanges and waits for them up to `drainSeconds`, then cuts. Meanwhile callers are told
+   * `unavailable`, and health is not ready. Never rejects.
+   */
   stop(): Promise<void>;
 }
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 const RETRY_AFTER_MS = 2_000;
+/** For connections on which an answer is on its way out. */
+const LAST_WORDS_MS = 500;
+const HSTS = 'max-age=31536000';
+const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 
 export function createHost(options: HostOptions): Host {
   return new NodeHost(options);
@@ -65,11 +75,13 @@ export function createHost(options: HostOptions): Host {
 
 class NodeHost implements Host {
   readonly #options: HostOptions;
-  readonly #server: Server;
+  readonly #server: ReturnType<typeof createNodeServer>;
   readonly #admit: (request: IncomingMessage) => Admission;
   readonly #closing = new AbortController();
-  /** Connections on which no request has come yet. Node does not count them among the idle ones. */
-  readonly #silent = new Set<Socket>();
+  readonly #silent: SilentConnections;
+  /** Exchanges under way. */
+  #underWay = 0;
+  #whenIdle: (() => void) | undefined;
   #plainApp: Promise<PlainApp> | undefined;
 
   constructor(options: HostOptions) {
@@ -77,22 +89,21 @@ class NodeHost implements Host {
     const { limits, host } = options;
     this.#admit = createAdmission({
       ...options,
+      isSecure: options.tls !== undefined,
       allowedHosts: WILDCARDS.has(host) ? options.allowedHosts : [...options.allowedHosts, urlHost(host)],
     });
     const headersTimeout = limits.headerSeconds * 1000;
-    this.#server = createServer({
+    const times = {
       maxHeaderSize: limits.headerBytes,
       headersTimeout,
       requestTimeout: headersTimeout + limits.bodySeconds * 1000,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
-    });
+    };
+    this.#server = createNodeServer(times, options.tls);
+    this.#silent = new SilentConnections(this.#server);
     this.#server.on('clientError', answerBrokenRequest);
-    this.#server.on('connection', (socket) => {
-      this.#silent.add(socket);
-      socket.once('close', () => this.#silent.delete(socket));
-    });
     this.#server.on('request', (request, response) => {
-      this.#silent.delete(request.socket);
+      this.#silent.heard(request.socket);
       void this.#answer(request, response);
     });
   }
@@ -110,34 +121,41 @@ class NodeHost implements Host {
         const address = this.#server.address();
         const taken = typeof address === 'object' && address !== null ? address.port : port;
         const name = WILDCARDS.has(host) ? 'localhost' : urlHost(host);
-        resolve({ host, port: taken, origin: `http://${name}:${taken}` });
+        const scheme = this.#options.tls ? 'https' : 'http';
+        resolve({ host, port: taken, origin: `${scheme}://${name}:${taken}` });
       });
     });
   }
 
+  renewTls(tls: TlsMaterial): void {
+    renewCertificates(this.#server, tls);
+  }
+
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#closing.abort(stopping());
-    for (const socket of this.#silent) socket.destroy();
-    const late = new AbortController();
-    await Promise.race([
-      closed,
-      delay(this.#options.limits.drainSeconds * 1000, undefined, { signal: late.signal }).catch(() => {}),
-    ]);
-    late.abort();
+    this.#silent.destroy();
+    const { drainSeconds } = this.#options.limits;
+    await within(drainSeconds * 1_000, this.#idle());
+    // Until now it listened: who came late was told so.
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    this.#silent.destroy();
+    if (this.#underWay === 0) await within(LAST_WORDS_MS, closed);
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  /** Resolves once no exchange is under way. */
+  #idle(): Promise<void> {
+    return this.#underWay === 0 ? Promise.resolve() : new Promise((resolve) => (this.#whenIdle = resolve));
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const admission = this.#admit(request);
       const exchange = this.#open(request, response, admission);
-      if (this.#closing.signal.aborted) {
-        response.setHeader('Connection', 'close');
-        throw stopping();
-      }
+      if (this.#closing.signal.aborted) response.setHeader('Connection', 'close');
       if (admission.crossOrigin !== undefined) {
         shareWithOrigin(response, admission.crossOrigin);
         if (answerPreflight(exchange)) return;
@@ -161,10 +179,12 @@ class NodeHost implements Host {
       closing: this.#closing.signal,
     });
     response.setHeader('X-Request-Id', exchange.requestId);
+    if (this.#options.tls) response.setHeader('Strict-Transport-Security', HSTS);
     const startedAt = performance.now();
+    this.#underWay += 1;
     response.once('close', () => {
-      // A connection that has just become idle would keep a stopping server waiting.
-      if (this.#closing.signal.aborted) setImmediate(() => this.#server.closeIdleConnections());
+      this.#underWay -= 1;
+      if (this.#underWay === 0) this.#whenIdle?.();
       logger.debug('request', {
         ...exchange.logFields,
         method: request.method,
@@ -180,9 +200,10 @@ class NodeHost implements Host {
     for (const route of this.#options.routes) {
       if (await route(exchange)) return;
     }
+    exchange.anyone();
     this.#plainApp ??= createPlainApp({
       logger: this.#options.logger,
-      health: () => this.#options.health(),
+      health: () => (this.#closing.signal.aborted ? NOT_READY : this.#options.health()),
     });
     (await this.#plainApp)(exchange.request, exchange.response);
   }
@@ -204,28 +225,11 @@ function stopping(): LangoError {
   });
 }
 
-function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): LangoError {
-  switch (cause.code) {
-    case 'EADDRINUSE':
-      return new LangoError('unavailable', `Port ${port} on ${host} is already in use.`, {
-        hint: 'Choose another with --port (0 takes a free one), or stop the program that uses it.',
-        cause,
-      });
-    case 'EACCES':
-      return new LangoError('unavailable', `Port ${port} on ${host} is not open to this user.`, {
-        hint: 'Choose a port above 1023 with --port.',
-        cause,
-      });
-    default:
-      return new LangoError(
-        'unavailable',
-        `Cannot listen on ${host}, port ${port}: ${cause.code ?? cause.message}.`,
-        {
-          hint: 'Check server.host and server.port.',
-          cause,
-        },
-      );
-  }
+/** Resolves when `work` does, or after that time. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([work, delay(ms, undefined, { signal: done.signal }).catch(() => {})]);
+  done.abort();
 }
 
 function urlHost(host: string): string {

@@ -129,7 +129,7 @@ describe('errors of the file', () => {
 
   it('names the known keys when none is near', async () => {
     const problems = await check('logging:\n  destination: x');
-    expect(problems).toEqual([[2, 'is not a known key; known here: format, level']]);
+    expect(problems).toEqual([[2, 'is not a known key; known here: auditFile, format, level']]);
   });
 
   it.each([

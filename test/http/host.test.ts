@@ -332,7 +332,7 @@ describe('start and stop', () => {
     taken.close();
   });
 
-  it('aborts open exchanges, lets them end, and refuses what comes on open connections', async () => {
+  it('aborts open exchanges and lets them end; who comes meanwhile is told to come back', async () => {
     const mayEnd = Promise.withResolvers<void>();
     const stream: HttpRoute = async ({ response, signal, path }) => {
       if (path !== '/stream') return false;
@@ -342,21 +342,24 @@ describe('start and stop', () => {
       response.end((signal.reason as LangoError).code);
       return true;
     };
-    const host = await start([stream]);
-    const socket = connect(host.port, '127.0.0.1');
-    let received = '';
-    socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
-    socket.write('GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await once(socket, 'data');
+    const host = await start([stream, whoami]);
+    const open = await fetch(`${host.origin}/stream`);
     const stopped = host.server.stop();
-    socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n', () => setImmediate(mayEnd.resolve));
-    await Promise.all([stopped, once(socket, 'close')]);
-    const [first = '', second = ''] = received.split(/(?=HTTP\/1.1 503)/);
-    expect(first).toContain('begin;');
-    expect(first).toContain('unavailable');
-    expect(second).toMatch(/^HTTP\/1.1 503 /);
-    expect(second).toMatch(/retry-after: 2/i);
-    expect(second).toMatch(/connection: close/i);
+    const late = await fetch(`${host.origin}/me`, { headers: { authorization: `Bearer ${TOKEN}` } });
+    expect([late.status, late.headers.get('retry-after'), late.headers.get('connection')]).toEqual([
+      503,
+      '2',
+      'close',
+    ]);
+    const ready = await fetch(`${host.origin}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: 'not ready', reason: 'The server is stopping.' },
+    ]);
+    expect((await fetch(`${host.origin}/healthz`)).status).toBe(200);
+    mayEnd.resolve();
+    expect(await open.text()).toBe('begin;unavailable');
+    await stopped;
     await expect(fetch(host.origin)).rejects.toThrow();
   });
 

@@ -29,7 +29,12 @@ const HOST_LIMITS = {
   drainSeconds: 1,
 };
 
-const STREAM_LIMITS: StreamLimits = { streams: 100, streamBufferBytes: 256 * 1024, heartbeatSeconds: 15 };
+const STREAM_LIMITS: StreamLimits = {
+  streams: 100,
+  streamsPerCaller: 100,
+  streamBufferBytes: 256 * 1024,
+  heartbeatSeconds: 15,
+};
 
 export interface A2aNode {
   readonly origin: string;
@@ -76,7 +81,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     ]),
   );
   const streams = { ...STREAM_LIMITS, ...options.streams };
-  const places = new StreamPlaces(streams.streams);
+  const places = new StreamPlaces(streams);
   const authenticator = createAuthenticator({ mode: auth, token: TOKEN, logger });
   const grpc = createGrpcServer({
     host: '127.0.0.1',

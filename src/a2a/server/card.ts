@@ -3,10 +3,11 @@ import type { AgentExtension, AgentSkill } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
+import type { CardAuth, CardSecurity } from './card-security.js';
+import { cardSecurity } from './card-security.js';
 import { EXTENSIONS } from '../translate/extensions.js';
 import { interfacesOf } from './interfaces.js';
 
-const BEARER = 'bearer';
 const DEFAULT_MODES = ['text/plain', 'application/json'];
 /** What a server binds to when it takes every address; nobody can call it. */
 const BIND_ADDRESSES: readonly string[] = ['0.0.0.0', '[::]'];
@@ -33,7 +34,7 @@ export interface CardParts {
   /** Whether it is the agent that answers at the root of the host. */
   readonly isRoot?: boolean;
   /** How callers are told apart: declared exactly as it is enforced. */
-  readonly auth: 'token' | 'none';
+  readonly auth: CardAuth;
   /** Whether news of tasks are sent to who asks for them. */
   readonly push?: boolean;
 }
@@ -42,6 +43,7 @@ export interface CardParts {
 export function buildCard(parts: CardParts): AgentCard {
   const { file, profile, version, auth, push = false } = parts;
   const url = agentUrl(parts.baseUrl, profile.name);
+  const security = cardSecurity(auth);
   return {
     name: profile.name,
     description: file?.description ?? profile.description,
@@ -56,11 +58,11 @@ export function buildCard(parts: CardParts): AgentCard {
     documentationUrl: file?.documentationUrl,
     iconUrl: file?.iconUrl,
     capabilities: { streaming: true, pushNotifications: push, extensions: declaredExtensions() },
-    securitySchemes: auth === 'token' ? { [BEARER]: bearerScheme() } : {},
-    securityRequirements: auth === 'token' ? [{ schemes: { [BEARER]: { list: [] } } }] : [],
+    securitySchemes: security.securitySchemes,
+    securityRequirements: security.securityRequirements,
     defaultInputModes: [...(file?.defaultInputModes ?? DEFAULT_MODES)],
     defaultOutputModes: [...(file?.defaultOutputModes ?? DEFAULT_MODES)],
-    skills: mergedSkills(file?.skills ?? [], profile.skills),
+    skills: mergedSkills([...(file?.skills ?? []), ...profile.skills], security),
     signatures: [],
   };
 }
@@ -96,19 +98,10 @@ function declaredExtensions(): AgentExtension[] {
   }));
 }
 
-function bearerScheme() {
-  return {
-    scheme: {
-      $case: 'httpAuthSecurityScheme' as const,
-      value: { scheme: 'Bearer', bearerFormat: '', description: 'The token of this node.' },
-    },
-  };
-}
-
 /** The file's skills first; one of the same id from the running system is the same skill. */
-function mergedSkills(fixed: readonly Skill[], found: readonly Skill[]): AgentSkill[] {
+function mergedSkills(skills: readonly Skill[], security: CardSecurity): AgentSkill[] {
   const byId = new Map<string, Skill>();
-  for (const skill of [...fixed, ...found]) if (!byId.has(skill.id)) byId.set(skill.id, skill);
+  for (const skill of skills) if (!byId.has(skill.id)) byId.set(skill.id, skill);
   return [...byId.values()].map(({ id, name, description, tags, examples }) => ({
     id,
     name,
@@ -117,6 +110,6 @@ function mergedSkills(fixed: readonly Skill[], found: readonly Skill[]): AgentSk
     examples: [...examples],
     inputModes: [],
     outputModes: [],
-    securityRequirements: [],
+    securityRequirements: security.ofSkill(id),
   }));
 }

@@ -1,5 +1,6 @@
 import { LangoError } from '../../core/errors.js';
 import type { AgentLimits } from '../../core/limits.js';
+import type { Caller } from '../../core/identity.js';
 import type { Grant } from '../../core/task.js';
 import { narrowGrant } from '../../core/task.js';
 import type { ChainMark } from '../translate/extensions.js';
@@ -8,6 +9,8 @@ export interface GrantRules {
   readonly limits: Pick<AgentLimits, 'depth' | 'tokens'>;
   /** This agent in a chain: `name@node`. */
   readonly self: string;
+  /** The only tools that may run for a caller; undefined does not bind it. Default: binds nobody. */
+  readonly toolsFor?: (caller: Caller) => readonly string[] | undefined;
 }
 
 /**
@@ -15,12 +18,18 @@ export interface GrantRules {
  * `limit-reached` for a delegation in a cycle, too deep, or without tokens. A deadline that passed is no
  * reason here: the journal holds runs to it, and a repeated message must find the task it once began.
  */
-export function createGrant(rules: GrantRules): (mark: ChainMark) => Grant {
-  const { limits, self } = rules;
-  return ({ grant: asked }) => {
+export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller) => Grant {
+  const { limits, self, toolsFor } = rules;
+  return ({ grant: asked }, caller) => {
     const chain = asked.chain ?? [];
     if (chain.includes(self)) throw refused(`${self} already stands in this chain of delegations`);
-    const base: Grant = { chain, depth: limits.depth - chain.length, tokens: limits.tokens };
+    const tools = toolsFor?.(caller);
+    const base: Grant = {
+      chain,
+      depth: limits.depth - chain.length,
+      tokens: limits.tokens,
+      ...(tools === undefined ? {} : { tools }),
+    };
     const grant = narrowGrant(base, asked);
     if (grant.depth < 0) throw refused('the chain of delegations is too deep');
     if (grant.tokens !== undefined && grant.tokens <= 0) throw refused('this delegation has no tokens left');

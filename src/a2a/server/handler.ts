@@ -19,6 +19,7 @@ import type {
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
+import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal } from '../../core/journal.js';
 import type { Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
@@ -45,7 +46,7 @@ export interface AgentHandlerOptions {
   /** Whose words they are when an event does not say (requirement A2). */
   readonly rootAgentName: string;
   /** What a new task may do; throws when it must not begin. See `createGrant`. */
-  readonly grant: (mark: ChainMark) => Grant;
+  readonly grant: (mark: ChainMark, caller: Caller) => Grant;
   /** Undefined when this node sends no push notifications. */
   readonly push?: PushConfigs | undefined;
 }
@@ -218,7 +219,7 @@ class AgentHandler implements A2ARequestHandler {
       contextId: wire.contextId || undefined,
       taskId: wire.taskId || undefined,
       parentTaskId: mark.parentTaskId,
-      grant: this.#options.grant(mark),
+      grant: this.#options.grant(mark, call.scope),
       ...(push ? { push } : {}),
     });
     if (push) this.#options.push?.accepted(accepted.task.id);

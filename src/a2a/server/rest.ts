@@ -66,12 +66,14 @@ export async function answerRest(exchange: HttpExchange, path: string, binding: 
   try {
     const route = dialect.routes.find((candidate) => candidate.path.test(path));
     if (!route) {
+      exchange.anyone();
       const message = `there is no such path in the HTTP+JSON binding of A2A ${dialect.version}`;
       sendRestError(exchange, dialect, noSuchPath(message));
       return;
     }
     const name = route.methods[exchange.request.method ?? ''];
     if (!name) {
+      exchange.anyone();
       sendRestError(exchange, dialect, wrongMethod(Object.keys(route.methods)));
       return;
     }

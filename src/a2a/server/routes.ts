@@ -38,6 +38,7 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
     const target = targetOf(exchange, options.root);
     if (!target) return false;
     if (target.kind === 'catalog') {
+      exchange.anyone();
       const baseUrl = options.baseUrl ?? exchange.origin;
       const cards = [...options.agents.values()].map(({ card }) => card(baseUrl));
       answerCatalog(exchange, baseUrl, cards);
@@ -45,6 +46,7 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
     }
     const agent = options.agents.get(target.name);
     if (!agent) {
+      exchange.anyone();
       const send = target.rest === '' ? sendNoSuchAgent : sendNoSuchPath;
       send(exchange, 'there is no agent of that name here');
       return true;
@@ -77,9 +79,10 @@ interface AgentAnswer {
 async function answerAgent(exchange: HttpExchange, rest: string, answer: AgentAnswer): Promise<void> {
   const { agent, streaming, baseUrl } = answer;
   const binding = { handler: agent.handler, streaming };
-  if (rest === CARD_PATH || rest === OLD_CARD_PATH)
+  if (rest === CARD_PATH || rest === OLD_CARD_PATH) {
+    exchange.anyone();
     answerCard(exchange, agent.card(baseUrl ?? exchange.origin), rest);
-  else if (rest !== '') await answerRest(exchange, rest, binding);
+  } else if (rest !== '') await answerRest(exchange, rest, binding);
   else if (exchange.request.method === 'POST') await answerJsonRpc(exchange, binding);
   else sendWrongMethod(exchange, ['POST']);
 }

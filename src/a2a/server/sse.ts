@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http';
 export interface StreamLimits {
   /** Streams at the same time, of all agents of the node. */
   readonly streams: number;
+  /** Of one caller. */
+  readonly streamsPerCaller: number;
   /** What one stream may hold for a reader that is behind. */
   readonly streamBufferBytes: number;
   /** A stream with nothing to say sends a comment this often, so that no proxy takes it for dead. */

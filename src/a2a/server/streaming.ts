@@ -13,13 +13,15 @@ export interface Framing {
 
 /** Until then an error is answered with its own status; a stream that has nothing to say yet opens all the same. */
 const OPEN_AFTER_MS = 200;
+/** A comment: clients that know nothing of it skip it. The ids of the events are the cursor. */
+const GOODBYE = 'retry: 2000\n: the server is stopping; subscribe again with Last-Event-ID to go on\n\n';
 
 /** Answers calls with event streams, so many at the same time. */
 export class Streaming {
   readonly #limits: StreamLimits;
   readonly #places: StreamPlaces;
 
-  constructor(limits: StreamLimits, places: StreamPlaces = new StreamPlaces(limits.streams)) {
+  constructor(limits: StreamLimits, places: StreamPlaces = new StreamPlaces(limits)) {
     this.#limits = limits;
     this.#places = places;
   }
@@ -28,11 +30,11 @@ export class Streaming {
    * Asks for the events once there is a free place and sends them until they end. Throws `too-many`, and
    * what `events` throws before the stream was opened; later errors are told inside it.
    */
-  answer(exchange: HttpExchange, call: StreamCall): Promise<void> {
-    return this.#places.hold(() => this.#pump(exchange, call));
+  async answer(exchange: HttpExchange, call: StreamCall): Promise<void> {
+    await this.#places.hold(await exchange.caller(), () => this.#pump(exchange, call));
   }
 
-  async #pump({ response }: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
+  async #pump({ response, closing }: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
     const iterator = events()[Symbol.asyncIterator]();
     let next = iterator.next();
     await Promise.race([next, delay(OPEN_AFTER_MS)]);
@@ -46,6 +48,7 @@ export class Streaming {
     } catch (error) {
       void stream.send(`event: error\ndata: ${framing.error(error)}\n\n`);
     } finally {
+      if (closing.aborted) void stream.send(GOODBYE);
       await iterator.return?.();
       await stream.close();
     }

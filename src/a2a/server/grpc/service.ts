@@ -117,7 +117,7 @@ class A2aService {
     try {
       const request = await this.#open(method, call);
       const { signal } = request.call;
-      await places.hold(async () => {
+      await places.hold(request.call.scope, async () => {
         for await (const event of operation.events(request))
           await writeEvent(call, method.encodeEvent(event), { signal, stallMs });
       });

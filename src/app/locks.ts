@@ -1,0 +1,32 @@
+import type { Config } from '../config/config.js';
+import type { Secrets } from '../config/secrets.js';
+import { loadOrCreateToken } from '../config/secrets.js';
+import type { Audit } from '../core/audit.js';
+import type { Logger } from '../core/logger.js';
+import type { Host } from '../http/host.js';
+import type { TlsMaterial } from '../http/tls.js';
+import { openAudit } from './audit.js';
+import { readTls } from './tls.js';
+
+/** What is made of files before anybody may come. */
+export interface Locks {
+  readonly tls: TlsMaterial | undefined;
+  /** In mode `token`. */
+  readonly token: string | undefined;
+  readonly audit: Audit;
+  readonly close: () => Promise<void>;
+}
+
+/** Rejects with `invalid-config` when a file is wrong, and with `storage` when the token cannot be kept. */
+export async function openLocks(config: Config, secrets: Secrets, logger: Logger): Promise<Locks> {
+  const token =
+    config.auth.mode === 'token' ? (secrets.token ?? (await loadOrCreateToken(config.home))) : undefined;
+  const tls = await readTls(config);
+  return { tls, token, ...(await openAudit(config, secrets, logger)) };
+}
+
+/** New connections get the certificate that the files hold now. Rejects when it is wrong. */
+export async function renewLocks(host: Host, config: Config): Promise<void> {
+  const tls = await readTls(config);
+  if (tls) host.renewTls(tls);
+}

@@ -1,0 +1,64 @@
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { LangoError, errorText } from '../core/errors.js';
+
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** With it clients are asked for a certificate. */
+  readonly clientCaFile?: string;
+  readonly crlFile?: string;
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
+}
+
+/** What a TLS server is made of, checked. */
+export interface TlsMaterial {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+  readonly crl?: Buffer;
+  readonly minVersion: TlsFiles['minVersion'];
+}
+
+/** Reads and checks the files. Rejects with `invalid-config`: one sentence about the first that is wrong. */
+export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
+  const [cert, key] = [await read(files.certFile), await read(files.keyFile)];
+  const certificate = attempt(
+    () => new X509Certificate(cert),
+    `${files.certFile} holds no certificate in PEM form`,
+  );
+  const privateKey = attempt(
+    () => createPrivateKey(key),
+    `${files.keyFile} holds no private key in PEM form`,
+  );
+  if (!certificate.checkPrivateKey(privateKey))
+    throw wrong(`${files.keyFile} is not the key of ${files.certFile}`);
+  if (new Date(certificate.validTo).getTime() < Date.now())
+    throw wrong(`the certificate in ${files.certFile} expired on ${certificate.validTo}`);
+  const { clientCaFile, crlFile } = files;
+  const ca = clientCaFile === undefined ? undefined : await read(clientCaFile);
+  if (ca) attempt(() => new X509Certificate(ca), `${clientCaFile} holds no certificate in PEM form`);
+  const crl = crlFile === undefined ? undefined : await read(crlFile);
+  if (crl && !crl.includes('BEGIN X509 CRL')) throw wrong(`${crlFile} holds no revocation list in PEM form`);
+  return { cert, key, minVersion: files.minVersion, ...(ca ? { ca } : {}), ...(crl ? { crl } : {}) };
+}
+
+async function read(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw wrong(`${file} cannot be read: ${errorText(error)}`);
+  }
+}
+
+function attempt<T>(make: () => T, problem: string): T {
+  try {
+    return make();
+  } catch (cause) {
+    throw wrong(problem, cause);
+  }
+}
+
+function wrong(problem: string, cause?: unknown): LangoError {
+  return new LangoError('invalid-config', `TLS: ${problem}.`, { hint: 'Correct server.tls.', cause });
+}
