@@ -4,7 +4,6 @@ import { graph } from './graph-keys.js';
 import { observationalMemory } from './memory-keys.js';
 import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
 import { payment } from './payment-keys.js';
-import { a2a, auth, server } from './server-keys.js';
 import { vault } from './vault-keys.js';
 import { auth } from './auth-keys.js';
 import { a2a, server } from './server-keys.js';
