@@ -9,6 +9,7 @@ import { createPayments, networkOf } from '../tools/payment/index.js';
 import type { VaultAccess } from './vault.js';
 
 const NAME = 'payment';
+const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Optional packages: looked for here, loaded when something is paid. */
 const NEEDED = ['viem', '@x402/core/client', '@x402/evm', '@x402/fetch'] as const;
 
@@ -37,6 +38,7 @@ export function openPayment({ config, storage, vault: access, logger }: PaymentC
   }
   const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });
   const requestMs = 1_000 * payment.requestSeconds;
+  const confirmMs = 1_000 * payment.confirmSeconds;
   // The operator named the RPC server, so it may have a private address; nobody else may.
   const allowPrivate = [...egress.allowPrivate, new URL(network.rpcUrl).host];
   const payments = createPayments({
@@ -49,9 +51,12 @@ export function openPayment({ config, storage, vault: access, logger }: PaymentC
     },
     maxGasCost: toUnits(payment.limits.gasCost, GAS_DECIMALS),
     confirmations: payment.confirmations,
-    confirmMs: 1_000 * payment.confirmSeconds,
+    confirmMs,
     requestMs,
     rpcFetch: createEgress({ allowPrivate, timeoutMs: requestMs, logger }),
+    // A paid endpoint settles on the chain before it answers.
+    webFetch: createEgress({ ...egress, timeoutMs: confirmMs, maxBytes: MAX_ANSWER_BYTES, logger }),
+    x402: { maxAmount: toUnits(payment.x402.maxAmount), allowHosts: payment.x402.allowHosts },
     logger: logger.child({ family: NAME }),
   });
   if (payment.network === 'base')

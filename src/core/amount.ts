@@ -36,6 +36,11 @@ export function toUnits(text: string, decimals = DECIMALS): bigint {
   return BigInt(`${whole}${fraction.padEnd(decimals, '0')}`);
 }
 
+/** An amount that is given in the smallest unit: digits only. Undefined for anything else, and for zero. */
+export function parseUnits(text: string): bigint | undefined {
+  return /^[1-9]\d{0,17}$/.test(text) ? BigInt(text) : undefined;
+}
+
 /** "0.50", "12.345678": as money is written, with two decimal places at least. */
 export function formatAmount(units: bigint, decimals = DECIMALS): string {
   const digits = units.toString().padStart(decimals + 1, '0');

@@ -5,12 +5,14 @@ import { Connection } from './connection.js';
 import type { Desk } from './desk.js';
 import { Ledger } from './ledger.js';
 import type { Network } from './networks.js';
+import { PaidFetch } from './paid-fetch.js';
 import { Payer, type PaymentLimits } from './payer.js';
 import { balanceTool } from './payment-balance.js';
 import { historyTool } from './payment-history.js';
 import { limitsTool } from './payment-limits.js';
 import { sendTool } from './payment-send.js';
 import { createWalletTool, walletInfoTool } from './payment-wallet.js';
+import { x402FetchTool, type X402Rules } from './payment-x402-fetch.js';
 import { Transfers } from './transfer.js';
 import { Wallets, type WalletVault } from './wallets.js';
 
@@ -28,6 +30,9 @@ export interface PaymentOptions {
   readonly requestMs: number;
   /** The way to the RPC server. */
   readonly rpcFetch: typeof fetch;
+  /** The way to paid endpoints. */
+  readonly webFetch: typeof fetch;
+  readonly x402: X402Rules;
   readonly logger: Logger;
 }
 
@@ -60,6 +65,8 @@ export function createPayments(options: PaymentOptions): Payments {
     askMs,
     callMs: confirmMs + 2 * askMs,
   };
+  const { webFetch, x402 } = options;
+  const paidFetch = new PaidFetch({ connection, store, wallets, payer, ledger, webFetch, confirmMs });
   return {
     tools: [
       balanceTool(desk),
@@ -68,6 +75,7 @@ export function createPayments(options: PaymentOptions): Payments {
       limitsTool(desk),
       walletInfoTool(desk),
       createWalletTool(desk),
+      x402FetchTool(desk, paidFetch, x402),
     ],
     start: () => void ledger.watch(),
     close: () => ledger.close(),

@@ -4,8 +4,12 @@ import type { ToolOutput } from '../../core/tool.js';
 import { usdc } from '../../core/amount.js';
 import type { Network } from './networks.js';
 
+interface Told extends ToolOutput {
+  readonly content: string;
+}
+
 /** What a call that paid tells, by how far the payment got. Only a confirmed one is a success. */
-export function outcomeOf(payment: Payment, network: Network): ToolOutput {
+export function outcomeOf(payment: Payment, network: Network): Told {
   const what = `${usdc(payment.amount)} to ${payment.to} on ${network.title}`;
   const transaction = payment.hash === undefined ? '' : ` Transaction: ${payment.hash}.`;
   const note = payment.note === undefined ? '' : ` (${payment.note})`;

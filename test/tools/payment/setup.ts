@@ -65,12 +65,21 @@ export interface TillOptions extends Partial<Omit<PaymentOptions, 'store' | 'net
   readonly rpcUrl?: string;
   readonly token?: string;
   readonly file?: string;
+  /** Hosts of paid endpoints that may have a private address. */
+  readonly allowWeb?: readonly string[];
   readonly now?: () => number;
 }
 
 /** The family with a store of its own, against the local chain. */
 export function openTill(chain: Pick<LocalChain, 'url' | 'token'>, options: TillOptions = {}): Till {
-  const { rpcUrl = chain.url, token = chain.token, file = ':memory:', now, ...others } = options;
+  const {
+    rpcUrl = chain.url,
+    token = chain.token,
+    file = ':memory:',
+    now,
+    allowWeb = ['127.0.0.1'],
+    ...others
+  } = options;
   const storage = openSqliteStorage({
     file,
     synchronous: 'normal',
@@ -92,6 +101,8 @@ export function openTill(chain: Pick<LocalChain, 'url' | 'token'>, options: Till
       timeoutMs: requestMs,
       logger: silentLogger,
     }),
+    webFetch: createEgress({ allowPrivate: allowWeb, timeoutMs: 10_000, logger: silentLogger }),
+    x402: { maxAmount: 100_000n, allowHosts: ['127.0.0.1'] },
     logger: silentLogger,
     ...others,
   });

@@ -1,0 +1,269 @@
+import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402/core/types';
+import { usdc } from '../../core/amount.js';
+import { LangoError, errorText } from '../../core/errors.js';
+import type { Payment } from '../../core/payment.js';
+import { isOpen } from '../../core/payment.js';
+import type { ToolOutput } from '../../core/tool.js';
+import type { Hex } from './connection.js';
+import type { Ledger } from './ledger.js';
+import type { Order } from './payer.js';
+import { outcomeOf } from './report.js';
+import { isSame, objection, offerOf, type Terms } from './x402-offer.js';
+import { authorize, type SigningOptions } from './x402-signing.js';
+
+export interface PaidFetchOptions extends SigningOptions {
+  readonly ledger: Ledger;
+  /** The way to paid endpoints. It bounds the time and the size of each answer. */
+  readonly webFetch: typeof fetch;
+  readonly confirmMs: number;
+}
+
+/** A web request, ready to be sent. */
+export interface WebRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly body: string | undefined;
+  readonly maxAmount: bigint;
+}
+
+const LONGEST_BODY = 60_000;
+const STATUS_PAYMENT_REQUIRED = 402;
+const HASH = /^0x[0-9a-fA-F]{64}$/;
+
+/** Requests to endpoints that want to be paid, by x402 version 2. */
+export class PaidFetch {
+  readonly #options: PaidFetchOptions;
+
+  constructor(options: PaidFetchOptions) {
+    this.#options = options;
+  }
+
+  /** Asks without paying: the answer, or what it would cost and how to pay it. */
+  async ask(request: WebRequest, signal: AbortSignal): Promise<ToolOutput> {
+    const { webFetch, connection } = this.#options;
+    const response = await webFetch(request.url, { ...initOf(request), signal });
+    if (response.status !== STATUS_PAYMENT_REQUIRED) {
+      return { content: `It did not ask to be paid.\n${await readAnswer(response)}`, isError: !response.ok };
+    }
+    const { x402Client, x402HTTPClient } = await import('@x402/fetch');
+    const client = new x402HTTPClient(new x402Client());
+    let required: PaymentRequired;
+    try {
+      required = client.getPaymentRequiredResponse(
+        (name) => response.headers.get(name),
+        await jsonOf(response),
+      );
+    } catch {
+      throw new LangoError('not-supported', 'It asks to be paid in a way that is not x402 version 2.');
+    }
+    const terms = await this.#terms();
+    const lines = required.accepts.map((asked) => {
+      const against = objection(asked, terms);
+      if (against !== undefined) return `- not possible here: ${against}`;
+      const { amount, payTo } = offerOf(asked);
+      const isTooMuch = amount > request.maxAmount ? ` That is more than ${usdc(request.maxAmount)}.` : '';
+      return `- ${usdc(amount)} to ${payTo} on ${connection.network.title}.${isTooMuch} To pay it, call again with payTo ${payTo}.`;
+    });
+    return {
+      content: [`${new URL(request.url).host} asks to be paid; nothing was paid. Its offers:`, ...lines].join(
+        '\n',
+      ),
+    };
+  }
+
+  /** Pays the payee of `order`, at most the amount of the request, and gives the answer. */
+  async pay(request: WebRequest, order: Omit<Order, 'amount'>, signal: AbortSignal): Promise<ToolOutput> {
+    const { store, ledger, confirmMs, connection } = this.#options;
+    const done = await this.#finished(order);
+    if (done) return done;
+    const attempt = await this.#send(request, order, signal);
+    const payment = await store.get(order, order.key);
+    if (!payment) return { content: `It did not ask to be paid.\n${await readAnswer(attempt.response)}` };
+    const answer = await readAnswer(attempt.response);
+    const isSettled = attempt.settlement?.success === true;
+    const seen = isSettled
+      ? await ledger.await(payment, { ms: confirmMs, signal })
+      : await ledger.settle(payment).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
+    const { content, isError } = outcomeOf(
+      await this.#withHash(seen, attempt.settlement),
+      connection.network,
+    );
+    return { content: `${content}\n${answer}`, isError: (isError ?? false) || !attempt.response.ok };
+  }
+
+  /** What became of an earlier attempt, when that is certain: then it must not be made again. */
+  async #finished(order: Omit<Order, 'amount'>): Promise<ToolOutput | undefined> {
+    const { store, ledger, connection } = this.#options;
+    const known = await store.get(order, order.key);
+    if (!known || known.state === 'reserved') return undefined;
+    const payment = await ledger.settle(known);
+    if (isOpen(payment.state)) return undefined;
+    const { content, isError } = outcomeOf(payment, connection.network);
+    if (isError) return { content, isError };
+    return {
+      content: `${content} The answer to it was lost; it is not paid for again.`,
+      isError: true,
+    };
+  }
+
+  async #send(request: WebRequest, order: Omit<Order, 'amount'>, signal: AbortSignal): Promise<Attempt> {
+    const { webFetch, connection } = this.#options;
+    const { wrapFetchWithPayment, x402Client, decodePaymentResponseHeader } = await import('@x402/fetch');
+    const terms = await this.#terms();
+    // The library makes its own words of what is thrown inside it.
+    let failure: unknown;
+    const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      try {
+        return await work();
+      } catch (error) {
+        failure ??= error;
+        throw error;
+      }
+    };
+    const client = new x402Client().setSpendControls(false).register(connection.network.caip, {
+      scheme: 'exact',
+      createPaymentPayload: (x402Version, asked) =>
+        guarded(async () => {
+          const { amount } = offerOf(asked);
+          const { authorization, signature } = await authorize({ ...order, amount }, asked, {
+            ...this.#options,
+            terms,
+          });
+          return { x402Version, payload: { authorization, signature } };
+        }),
+    });
+    client.registerPolicy((_version, offers) => {
+      const fitting = offers.filter((asked) => refusal(asked, { request, order, terms }) === undefined);
+      if (fitting.length === 0) failure ??= mismatch(offers, { request, order, terms });
+      return fitting;
+    });
+    const send = wrapFetchWithPayment((input, init) => guarded(() => webFetch(input, init)), client);
+    try {
+      const response = await send(request.url, { ...initOf(request), signal });
+      const header = response.headers.get('PAYMENT-RESPONSE');
+      return {
+        response,
+        settlement: header === null ? undefined : decodeSafely(header, decodePaymentResponseHeader),
+      };
+    } catch (error) {
+      return await this.#afterFailure(order, failure ?? error);
+    }
+  }
+
+  /** A request that broke after it was signed for: the payment may be made, so its outcome is what is told. */
+  async #afterFailure(order: Omit<Order, 'amount'>, error: unknown): Promise<Attempt> {
+    const payment = await this.#options.store.get(order, order.key);
+    if (!payment || !isOpen(payment.state)) {
+      if (error instanceof LangoError) throw error;
+      throw new LangoError('not-supported', 'It asks to be paid in a way that is not x402 version 2.', {
+        cause: error,
+      });
+    }
+    const body = `No answer came: ${error instanceof LangoError ? error.message : 'the request failed'}`;
+    return {
+      response: new Response(body, { status: 502, headers: { 'content-type': 'text/plain' } }),
+      settlement: undefined,
+    };
+  }
+
+  /** With the transaction that the endpoint named, if the chain says that it holds this payment. */
+  async #withHash(payment: Payment, settlement: SettleResponse | undefined): Promise<Payment> {
+    const { connection, store } = this.#options;
+    const hash = settlement?.transaction ?? '';
+    if (payment.state !== 'confirmed' || payment.hash !== undefined || !HASH.test(hash)) return payment;
+    const receipt = await connection.receipt(hash as Hex).catch(() => undefined);
+    const { from, to, amount } = payment;
+    const holds = receipt?.transfers.some(
+      (transfer) => isSame(transfer.from, from) && isSame(transfer.to, to) && transfer.value === amount,
+    );
+    if (!holds) return payment;
+    return (await store.advance(payment, ['confirmed'], { state: 'confirmed', hash })) ?? payment;
+  }
+
+  async #terms(): Promise<Terms> {
+    const { connection } = this.#options;
+    const [token, domain] = await Promise.all([connection.token(), connection.domain()]);
+    return { network: connection.network, token, domain };
+  }
+}
+
+interface Attempt {
+  readonly response: Response;
+  readonly settlement: SettleResponse | undefined;
+}
+
+interface Wanted {
+  readonly request: WebRequest;
+  readonly order: Omit<Order, 'amount'>;
+  readonly terms: Terms;
+}
+
+/** Why an offer is not paid: it must be the payee that a person approved, for no more than was approved. */
+function refusal(asked: PaymentRequirements, { request, order, terms }: Wanted): string | undefined {
+  const against = objection(asked, terms);
+  if (against !== undefined) return against;
+  const { amount, payTo } = offerOf(asked);
+  if (!isSame(payTo, order.to)) return `its payee is ${payTo.slice(0, 60)}, and ${order.to} was approved`;
+  if (amount > request.maxAmount)
+    return `it costs ${usdc(amount)}, and at most ${usdc(request.maxAmount)} was approved`;
+  return undefined;
+}
+
+function mismatch(offers: readonly PaymentRequirements[], wanted: Wanted): LangoError {
+  const reasons = offers.map((asked) => refusal(asked, wanted)).filter((reason) => reason !== undefined);
+  return new LangoError(
+    'forbidden',
+    `No offer of the endpoint fits: ${reasons.slice(0, 4).join('; ') || 'it has none'}.`,
+    {
+      hint: 'Nothing was signed. Call without payTo to see its offers.',
+    },
+  );
+}
+
+function initOf({ method, body }: WebRequest): RequestInit {
+  if (body === undefined) return { method };
+  return {
+    method,
+    body,
+    headers: { 'content-type': isJson(body) ? 'application/json' : 'text/plain; charset=utf-8' },
+  };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function jsonOf(response: Response): Promise<unknown> {
+  const text = await response.text();
+  return isJson(text) ? (JSON.parse(text) as unknown) : undefined;
+}
+
+async function readAnswer(response: Response): Promise<string> {
+  const type = response.headers.get('content-type') ?? 'no content type';
+  const head = `The answer (status ${response.status}, ${type.slice(0, 100)}):`;
+  try {
+    const bytes = Buffer.from(await response.arrayBuffer());
+    if (bytes.includes(0)) return `${head} ${bytes.length} bytes that are not text.`;
+    const text = bytes.toString('utf8');
+    const cut = text.length > LONGEST_BODY ? `\n[… ${text.length - LONGEST_BODY} characters left out]` : '';
+    return `${head}\n${text.slice(0, LONGEST_BODY)}${cut}`;
+  } catch (error) {
+    return `${head} it could not be read: ${errorText(error)}`;
+  }
+}
+
+function decodeSafely(
+  header: string,
+  decode: (header: string) => SettleResponse,
+): SettleResponse | undefined {
+  try {
+    return decode(header);
+  } catch {
+    return undefined;
+  }
+}

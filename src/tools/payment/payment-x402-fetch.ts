@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { parseAmount, toUnits, usdc } from '../../core/amount.js';
+import { LangoError } from '../../core/errors.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { Desk } from './desk.js';
+import { addressField, amountField } from './fields.js';
+import type { PaidFetch } from './paid-fetch.js';
+import { quoted } from './report.js';
+
+export interface X402Rules {
+  /** What one request may cost, in the token's smallest unit. */
+  readonly maxAmount: bigint;
+  /** As `name` or `name:port`. */
+  readonly allowHosts: readonly string[];
+}
+
+const LONGEST_URL = 2_000;
+const LONGEST_BODY = 64 * 1024;
+const LONGEST_PURPOSE = 200;
+
+const schema = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(LONGEST_URL)
+    .describe('The address to request'),
+  maxAmount: amountField('What it may cost at most: USDC as a decimal string, such as "0.01"'),
+  payTo: addressField(
+    'The payee. Leave it out first: then nothing is paid, and the answer tells the price and the payee to name here',
+  ).optional(),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('GET by default'),
+  body: z.string().max(LONGEST_BODY).optional().describe('What is sent along; JSON or text'),
+});
+
+export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules): Tool {
+  const { title } = desk.connection.network;
+  return defineTool({
+    name: 'payment_x402_fetch',
+    description:
+      `Requests an address that may ask to be paid (HTTP 402, x402), in USDC on ${title}. Without payTo it never pays: it ` +
+      'tells the price and the payee. With payTo it pays that payee, at most maxAmount, after a person approved it, and ' +
+      'gives the answer.',
+    schema,
+    effect: 'keyed',
+    danger: ({ payTo }) => (payTo === undefined ? 'moderate' : 'dangerous'),
+    describe: ({ url, maxAmount, payTo, method = 'GET', body }) => {
+      const what = `${method} ${url}${body === undefined ? '' : ` with the body ${quoted(body)}`}`;
+      if (payTo === undefined) return `ask for the price of ${what} (nothing is paid)`;
+      return `pay up to ${usdc(toUnits(maxAmount))} to ${payTo} on ${title}, for ${what}`;
+    },
+    timeoutMs: () => desk.callMs,
+    examples: [
+      { text: 'what does {url} cost, at most {maxAmount} USDC' },
+      { text: 'fetch {url} for at most {maxAmount} USDC' },
+      { text: 'fetch {url} and pay up to {maxAmount} USDC to {payTo}' },
+    ],
+    async execute({ url, maxAmount: most, payTo, method = 'GET', body }, { tenant, owner, key, signal }) {
+      const place = new URL(url);
+      const maxAmount = parseAmount(most, 'maxAmount');
+      checkRules(place, maxAmount, rules);
+      const request = { url, method, body, maxAmount };
+      if (payTo === undefined) return paidFetch.ask(request, signal);
+      // Without the query: there may be a key in it.
+      const purpose = `${method} ${place.origin}${place.pathname}`.slice(0, LONGEST_PURPOSE);
+      return paidFetch.pay(request, { tenant, owner, key, to: payTo, purpose }, signal);
+    },
+  });
+}
+
+function checkRules({ hostname, port, protocol }: URL, maxAmount: bigint, rules: X402Rules): void {
+  const withPort = `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`;
+  if (!rules.allowHosts.includes(hostname) && !rules.allowHosts.includes(withPort)) {
+    throw new LangoError('forbidden', `url: ${hostname} is not one of the hosts that may be paid.`, {
+      hint: `Only the operator can add it: payment.x402.allowHosts.`,
+    });
+  }
+  if (maxAmount > rules.maxAmount) {
+    throw new LangoError(
+      'limit-reached',
+      `maxAmount: ${usdc(maxAmount)} is more than the limit for one request, ${usdc(rules.maxAmount)}.`,
+      {
+        hint: 'Only the operator can raise it: payment.x402.maxAmount.',
+      },
+    );
+  }
+}

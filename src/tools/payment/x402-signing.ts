@@ -1,0 +1,108 @@
+import { hash } from 'node:crypto';
+import type { PaymentRequirements } from '@x402/core/types';
+import type { PrivateKeyAccount } from 'viem/accounts';
+import { usdc } from '../../core/amount.js';
+import { LangoError } from '../../core/errors.js';
+import type { Payment, PaymentStore } from '../../core/payment.js';
+import { isOpen } from '../../core/payment.js';
+import type { SignedAuthorization } from './authorization.js';
+import { readSigned } from './authorization.js';
+import type { Connection, Hex } from './connection.js';
+import type { Order, Payer } from './payer.js';
+import type { Wallets } from './wallets.js';
+import type { Terms } from './x402-offer.js';
+
+export interface SigningOptions {
+  readonly connection: Connection;
+  readonly store: PaymentStore;
+  readonly wallets: Wallets;
+  readonly payer: Payer;
+}
+
+/** However long an endpoint would like to keep it, an authorization ends after this time, in seconds. */
+const LONGEST_VALIDITY = 600;
+
+/**
+ * The authorization of an order (EIP-3009): reserved, signed, stored, and only then given out. Its nonce is made from the
+ * order's key, and a repeat gives the stored one again: whoever redeems it, it moves money once.
+ */
+export async function authorize(
+  order: Order,
+  asked: PaymentRequirements,
+  { connection, store, wallets, payer, terms }: SigningOptions & { readonly terms: Terms },
+): Promise<SignedAuthorization> {
+  const account = await wallets.require(order);
+  const to = await payer.payee(order.to, account.address);
+  const payment = await payer.reserve({ ...order, kind: 'x402', from: account.address, to });
+  if (payment.amount !== order.amount || payment.to !== to) throw changed(payment);
+  if (payment.state !== 'reserved') {
+    if (isOpen(payment.state)) return readSigned(payment.signed!);
+    throw new LangoError(
+      'conflict',
+      `This request was paid for already, or can no longer be: ${payment.note ?? payment.state}.`,
+    );
+  }
+  return payer.releasing(payment, async () => {
+    const open = await store.openTransfers({ chainId: payment.chainId, from: payment.from });
+    const { tokens } = await connection.balances(account.address);
+    if (tokens - open.amount < payment.amount) {
+      const left = tokens > open.amount ? tokens - open.amount : 0n;
+      throw new LangoError(
+        'tool',
+        `The wallet has not enough: it holds ${usdc(left)} and ${usdc(payment.amount)} is needed.`,
+        {
+          hint: `Send USDC to ${payment.from} first. Nothing was paid.`,
+        },
+      );
+    }
+    const signed = await sign(payment, { account, asked, terms, seconds: (await connection.head()).seconds });
+    if (!(await store.sign(payment, payment.key, { signed: JSON.stringify(signed) }))) {
+      throw new LangoError('conflict', 'The same request is being paid for at this moment.', {
+        hint: 'Nothing was signed here.',
+      });
+    }
+    await store.advance(payment, ['signed'], { state: 'sent' });
+    return signed;
+  });
+}
+
+interface Signing {
+  readonly account: PrivateKeyAccount;
+  readonly asked: PaymentRequirements;
+  readonly terms: Terms;
+  /** The chain's clock. */
+  readonly seconds: bigint;
+}
+
+async function sign(
+  payment: Payment,
+  { account, asked, terms, seconds }: Signing,
+): Promise<SignedAuthorization> {
+  const { authorizationTypes } = await import('@x402/evm');
+  const now = Math.max(Number(seconds), Math.floor(Date.now() / 1_000));
+  const validity = Math.min(Math.max(1, Math.floor(asked.maxTimeoutSeconds)), LONGEST_VALIDITY);
+  const validBefore = now + validity;
+  const [from, to] = [payment.from as Hex, payment.to as Hex];
+  const nonce: Hex = `0x${hash('sha256', `x402 authorization ${payment.key}`, 'hex')}`;
+  const signature = await account.signTypedData({
+    domain: { ...terms.domain, chainId: payment.chainId, verifyingContract: terms.token as Hex },
+    types: authorizationTypes,
+    primaryType: 'TransferWithAuthorization',
+    message: { from, to, value: payment.amount, validAfter: 0n, validBefore: BigInt(validBefore), nonce },
+  });
+  const value = payment.amount.toString();
+  return {
+    authorization: { from, to, value, validAfter: '0', validBefore: `${validBefore}`, nonce },
+    signature,
+  };
+}
+
+function changed({ amount, to }: Payment): LangoError {
+  return new LangoError(
+    'conflict',
+    `The offer has changed since it was approved: it was ${usdc(amount)} to ${to}.`,
+    {
+      hint: 'Ask for the price again. Nothing more was paid.',
+    },
+  );
+}
