@@ -11,7 +11,7 @@ import { createPeers } from './app/peers.js';
 import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
 import { statusRoute } from './app/status.js';
-import { guardOf, openVaultAccess } from './app/vault.js';
+import { guardOf, openVaultAccess, secretsRoute } from './app/vault.js';
 import { agentLimits } from './config/config.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
@@ -26,6 +26,9 @@ import { noScrubber } from './core/secrets.js';
 import type { Tool, ToolFamily } from './core/tool.js';
 import { createJournal } from './journal/journal.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
+
+export { openHomeVault } from './app/home-vault.js';
+export { SECRETS_PATH } from './app/vault.js';
 
 /** Where `lango agents` reads what this node runs and knows. */
 export const STATUS_PATH = '/lango/agents';
@@ -174,6 +177,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     routes: [
       createKeyRoute(keys.read),
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
+      secretsRoute(vault),
     ],
     logger,
   });

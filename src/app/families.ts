@@ -7,8 +7,10 @@ import { createExec, findSandbox } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import { openPayment } from './payment-family.js';
+import { off } from './family-states.js';
 import type { VaultAccess } from './vault.js';
 import { openBrowserFamily } from './browser-family.js';
+import { openCrypto, openSecrets } from './vault-families.js';
 
 /** What a family is made from. */
 export interface FamilyContext {
@@ -21,7 +23,15 @@ export interface FamilyContext {
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 
 /** Every shipped family. A new one is a folder in tools/, its opener, and a line here. */
-const FAMILIES: readonly OpenFamily[] = [openFs, openExec, openGraph, openBrowserFamily, openPayment];
+const FAMILIES: readonly OpenFamily[] = [
+  openFs,
+  openExec,
+  openGraph,
+  openBrowserFamily,
+  openSecrets,
+  openCrypto,
+  openPayment,
+];
 
 /** Opens all at once; says in the log which of them are wanted and cannot work. Rejects when one cannot be opened. */
 export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {
@@ -58,8 +68,4 @@ async function openExec({ config, logger }: FamilyContext): Promise<ToolFamily> 
 function openGraph({ config, storage }: FamilyContext): ToolFamily {
   if (!config.graph.enabled) return off('graph', 'graph.enabled');
   return { name: 'graph', state: 'on', tools: createGraphTools(storage.graph) };
-}
-
-function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
-  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };
 }

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
+import { SECRET_PLACES } from '../core/secret-reference.js';
 import { TASK_STATES } from '../core/task.js';
 import type { AgentsFlags } from './agents.js';
 import type { CardFlags } from './card.js';
@@ -7,6 +8,7 @@ import type { ChatFlags } from './chat.js';
 import type { CommandContext } from './command.js';
 import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
+import type { PermissionFlags, RotateFlags, SecretFlags, SetFlags } from './secrets.js';
 import type { SendFlags } from './send.js';
 import type { ServeFlags } from './serve.js';
 import type { ListFlags, TaskFlags } from './tasks.js';
@@ -67,6 +69,7 @@ export function createProgram(act: Act): Command {
     );
 
   addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
+  addSecretCommands(program.command('secrets').description('store and look after secrets'), act);
   addConfigCommands(program.command('config').description('check and show the configuration'), act);
 
   withServer(program.command('doctor').description('look for whatever keeps Lango from working here'))
@@ -106,6 +109,49 @@ function addTaskCommands(tasks: Command, act: Act): void {
   );
 }
 
+function addSecretCommands(secrets: Command, act: Act): void {
+  const withPermission = (command: Command): Command =>
+    withServer(command)
+      .addOption(
+        new Option('--for <place>', 'where it may be used; may be given several times')
+          .choices(SECRET_PLACES)
+          .argParser(placeCollector()),
+      )
+      .option('--host <name>', 'a host that it may be sent to; may be given several times', collect)
+      .option('--json', 'one JSON object');
+
+  withPermission(secrets.command('set').argument('<name>'))
+    .description('store a secret; its value is read from the terminal or standard input')
+    .option('--replace', 'replace the one of this name')
+    .action((name: string, flags: SetFlags) =>
+      act(async (at) => (await import('./secrets.js')).setSecret(name, flags, at)),
+    );
+
+  withServer(secrets.command('list').description('the secrets there are; never their values'))
+    .option('--json', 'one JSON object')
+    .action((flags: SecretFlags) => act(async (at) => (await import('./secrets.js')).listSecrets(flags, at)));
+
+  withPermission(secrets.command('allow').argument('<name>'))
+    .description('set where a secret may be used; without --for: nowhere')
+    .action((name: string, flags: PermissionFlags) =>
+      act(async (at) => (await import('./secrets.js')).allowSecret(name, flags, at)),
+    );
+
+  withServer(secrets.command('delete').argument('<name>').description('delete a secret for good'))
+    .option('--json', 'one JSON object')
+    .action((name: string, flags: SecretFlags) =>
+      act(async (at) => (await import('./secrets.js')).deleteSecret(name, flags, at)),
+    );
+
+  withFolders(
+    secrets.command('rotate').description('put the vault under a new master key; stop the server first'),
+  )
+    .option('--passphrase', 'under a new passphrase, read from the terminal or standard input')
+    .option('--key-file', 'under a new random key in the key file')
+    .option('--json', 'one JSON object')
+    .action((flags: RotateFlags) => act(async (at) => (await import('./secrets.js')).rotateKey(flags, at)));
+}
+
 function addConfigCommands(config: Command, act: Act): void {
   withFolders(config.command('check').description('say everything that is wrong with it'))
     .option('--json', 'one JSON object')
@@ -142,6 +188,13 @@ function wholeNumber(min: number, max: number): (text: string) => number {
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+function placeCollector(): (value: string, others?: readonly string[]) => readonly string[] {
+  return (value, others) => {
+    if (SECRET_PLACES.some((place) => place === value)) return collect(value, others);
+    throw new InvalidArgumentError(`It must be one of ${SECRET_PLACES.join(', ')}.`);
   };
 }
 

@@ -89,7 +89,7 @@ async function syncFolder(file: string): Promise<void> {
 }
 
 function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
 function unusable(file: string, cause: unknown): LangoError {

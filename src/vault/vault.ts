@@ -4,6 +4,7 @@ import { canonicalJson } from '../core/json.js';
 import type { Scope } from '../core/task.js';
 import type {
   KeptEntry,
+  MasterSource,
   NewSealedEntry,
   SealedEntry,
   Vault,
@@ -36,12 +37,19 @@ export async function openVault(options: VaultOptions): Promise<SealedVault> {
 /** Each owner's values under a key of their own; those keys under the master key. */
 export class SealedVault implements Vault {
   readonly #options: VaultOptions;
+  #source: MasterSource['kind'] | undefined;
   readonly #dataKeys = new Map<string, Promise<Buffer>>();
   #master: Promise<MasterKey> | undefined;
 
   constructor(options: VaultOptions, master: MasterKey | undefined) {
     this.#options = options;
     this.#master = master && Promise.resolve(master);
+    this.#source = master?.record.source.kind;
+  }
+
+  /** Where the master key comes from; undefined while there is none. */
+  get source(): MasterSource['kind'] | undefined {
+    return this.#source;
   }
 
   async put(scope: Scope, entry: VaultEntry, expected?: number): Promise<VaultItem> {
@@ -90,6 +98,7 @@ export class SealedVault implements Vault {
     }));
     await store.rotate(old.record.id, next.record, wrapped);
     this.#master = Promise.resolve(next);
+    this.#source = next.record.source.kind;
     await next.settle();
   }
 
@@ -120,6 +129,7 @@ export class SealedVault implements Vault {
   async #makeMaster(): Promise<MasterKey> {
     const master = await createMaster(this.#options);
     await this.#options.store.createMaster(master.record);
+    this.#source = master.record.source.kind;
     return master;
   }
 }

@@ -85,7 +85,9 @@ function fill(value: Json, values: ReadonlyMap<string, Json>, missing: string[])
   if (typeof value !== 'object' || value === null) return value;
   if (!isJsonObject(value)) return value.map((item) => fill(item, values, missing));
   const members = Object.entries(value).flatMap(([name, member]): readonly (readonly [string, Json])[] =>
-    member === undefined ? [] : [[name, fill(member, values, missing)]],
+    member === undefined
+      ? []
+      : [[textOfValue(fillString(name, values, missing)), fill(member, values, missing)]],
   );
   return Object.fromEntries(members);
 }

@@ -96,7 +96,7 @@ export class SqliteVaultStore implements VaultStore {
 
   async putEntry(scope: Scope, entry: NewSealedEntry, most: number): Promise<SealedEntry> {
     const { kind, name, version, metadata, sealed } = entry;
-    assertKeys({ ...scope, name });
+    assertKeys({ tenant: scope.tenant, owner: scope.owner, name });
     const key = keyOf(scope, kind, name);
     return this.#database.write(() => {
       const before = this.#statements.entry.get(...key);

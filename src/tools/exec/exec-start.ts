@@ -3,6 +3,7 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import type { Background } from './background.js';
 import type { ExecOptions } from './options.js';
 import { COMMAND_FIELDS, type Runner } from './runner.js';
+import { withSecrets } from './secret-variables.js';
 
 const START_TIME_MS = 15_000;
 
@@ -18,10 +19,13 @@ export function execStartTool(runner: Runner, background: Background, { sandbox 
     effect: 'unsafe',
     danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
     timeoutMs: () => START_TIME_MS,
+    secretPlace: 'exec',
     examples: [{ text: 'start {command} in the background' }, { text: 'run {command} in the background' }],
     async execute(input, context) {
       context.signal.throwIfAborted();
-      const { id, command } = await background.start(context, input.command, () => runner.start(input));
+      const { id, command } = await background.start(context, input.command, async () =>
+        runner.start(await withSecrets(input, context)),
+      );
       return { content: { id, command, state: 'running' } };
     },
   });

@@ -3,6 +3,7 @@ import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import type { ExecOptions } from './options.js';
 import type { Process } from './process.js';
 import { COMMAND_FIELDS, type Runner } from './runner.js';
+import { withSecrets } from './secret-variables.js';
 
 /** The loop's own limit is a second line: this tool stops the command itself and reports what it wrote. */
 const TIMEOUT_MARGIN_MS = 10_000;
@@ -30,10 +31,19 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
     effect: 'unsafe',
     danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
-    examples: [{ text: 'run {command}' }, { text: 'execute {command}' }, { text: 'run {command} in {cwd}' }],
+    secretPlace: 'exec',
+    examples: [
+      { text: 'run {command}' },
+      { text: 'execute {command}' },
+      { text: 'run {command} in {cwd}' },
+      {
+        text: 'run {command} with the secret {name} as {variable}',
+        arguments: { command: '{command}', env: { '{variable}': '{{secret:{name}}}' } },
+      },
+    ],
     async execute(input, context) {
       context.signal.throwIfAborted();
-      const child = await runner.start(input);
+      const child = await runner.start(await withSecrets(input, context));
       const timeoutSeconds = seconds(input);
       const { exitCode, isTimeout } = await waitFor(child, timeoutSeconds, context);
       const notes = [

@@ -35,7 +35,9 @@ export const COMMAND_FIELDS = {
     )
     .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX} variables`)
     .optional()
-    .describe('Further environment variables, by name'),
+    .describe(
+      'Further environment variables, by name. For a secret give its reference, such as {"TOKEN": "{{secret:github}}"}',
+    ),
 };
 
 export interface CommandInput {

@@ -1,0 +1,21 @@
+import type { ToolFamily } from '../core/tool.js';
+import { createCryptoTools } from '../tools/crypto/index.js';
+import { createSecretsTools } from '../tools/secrets/index.js';
+import type { FamilyContext } from './families.js';
+import { off } from './family-states.js';
+
+export function openSecrets({ config, vault }: FamilyContext): ToolFamily {
+  if (!config.tools.secrets.enabled) return off('secrets');
+  if (vault.problem) return locked('secrets', vault.problem);
+  return { name: 'secrets', state: 'on', tools: createSecretsTools(vault.secrets) };
+}
+
+export function openCrypto({ config, vault }: FamilyContext): ToolFamily {
+  if (!config.tools.crypto.enabled) return off('crypto');
+  if (vault.problem) return locked('crypto', vault.problem);
+  return { name: 'crypto', state: 'on', tools: createCryptoTools(vault.vault, vault.secrets) };
+}
+
+function locked(name: string, { message, hint }: { message: string; hint: string | undefined }): ToolFamily {
+  return { name, state: 'missing', tools: [], note: message, ...(hint === undefined ? {} : { hint }) };
+}

@@ -1,0 +1,30 @@
+import { LangoError } from '../core/errors.js';
+import { CommandError, EXIT } from './exit.js';
+
+const MAX_BYTES = 64 * 1024;
+
+/** Asks on the terminal, without echo. */
+export async function askHidden(message: string): Promise<string> {
+  const { isCancel, password } = await import('@clack/prompts');
+  const value = await password({ message, output: process.stderr });
+  if (!isCancel(value)) return value;
+  throw new CommandError('canceled', 'Nothing was changed.', { exitCode: EXIT.interrupted });
+}
+
+/** All of standard input; the line break at its end is the pipe's. */
+export async function readPiped(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BYTES)
+      throw new LangoError('too-large', `Standard input holds more than ${MAX_BYTES} bytes.`);
+    chunks.push(chunk);
+  }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
+    return text.replace(/\r?\n$/, '');
+  } catch (cause) {
+    throw new LangoError('invalid-input', 'Standard input is not UTF-8 text.', { cause });
+  }
+}

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { SECRETS_PATH, openHomeVault } from '../app.js';
+import { loadConfig } from '../config/load.js';
+import { LangoError } from '../core/errors.js';
+import { silentLogger } from '../core/logger.js';
+import type { SecretItem, SecretPermission } from '../core/secrets.js';
+import { SECRET_PLACES } from '../core/secret-reference.js';
+import type { CommandContext } from './command.js';
+import type { Connection, ConnectionFlags } from './connection.js';
+import { connect, explain, overridesOf } from './connection.js';
+
+export interface SecretToSet extends SecretPermission {
+  readonly name: string;
+  readonly value: string;
+  readonly replace: boolean;
+}
+
+/** A person's own secrets, whoever has the vault open. */
+export interface SecretsWay {
+  set(secret: SecretToSet): Promise<SecretItem>;
+  list(): Promise<readonly SecretItem[]>;
+  allow(name: string, permission: SecretPermission): Promise<SecretItem>;
+  /** Rejects with `not-found`. */
+  delete(name: string): Promise<void>;
+}
+
+/**
+ * The vault can be open once: a server that has it is asked over HTTP, and without one the data folder is opened. A
+ * server that is named (`--url`, LANGO_URL) is always asked.
+ */
+export async function withSecrets<T>(
+  flags: ConnectionFlags,
+  { env }: CommandContext,
+  use: (way: SecretsWay) => Promise<T>,
+): Promise<T> {
+  if ((flags.url ?? env.url) !== undefined) return use(overHttp(await connect(flags, env)));
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const vault = await openHomeVault(loaded, silentLogger);
+  if (!vault) return use(overHttp(await connect(flags, env)));
+  const { secrets, scope } = vault;
+  try {
+    return await use({
+      set: (secret) => secrets.store(scope, secret),
+      list: () => secrets.list(scope),
+      allow: (name, permission) => secrets.allow(scope, name, permission),
+      async delete(name) {
+        if (!(await secrets.delete(scope, name))) throw noSecret(name);
+      },
+    });
+  } finally {
+    await vault.close();
+  }
+}
+
+const itemSchema = z.object({
+  name: z.string(),
+  reference: z.string(),
+  places: z.array(z.enum(SECRET_PLACES)),
+  hosts: z.array(z.string()),
+  version: z.number(),
+  createdAt: z.number(),
+  updatedAt: z.number(),
+  isDamaged: z.literal(true).optional(),
+});
+
+const answerSchema = z.object({
+  secret: itemSchema.optional(),
+  secrets: z.array(itemSchema).optional(),
+});
+
+const errorSchema = z.object({ error: z.object({ message: z.string() }) });
+
+function overHttp(connection: Connection): SecretsWay {
+  const ask = (method: string, name?: string, body?: unknown) => request(connection, { method, name, body });
+  return {
+    async set({ name, ...body }) {
+      return requireItem((await ask('PUT', name, body)).secret);
+    },
+    async list() {
+      return ((await ask('GET')).secrets ?? []);
+    },
+    async allow(name, permission) {
+      return requireItem((await ask('PATCH', name, permission)).secret);
+    },
+    async delete(name) {
+      await ask('DELETE', name);
+    },
+  };
+}
+
+interface Asked {
+  readonly method: string;
+  readonly name: string | undefined;
+  readonly body: unknown;
+}
+
+async function request(connection: Connection, { method, name, body }: Asked) {
+  try {
+    const path = name === undefined ? SECRETS_PATH : `${SECRETS_PATH}/${encodeURIComponent(name)}`;
+    const response = await connection.fetch(new URL(path, connection.url), {
+      method,
+      ...(body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+    const answer: unknown = await response.json().catch(() => undefined);
+    if (!response.ok) throw refusal(response.status, errorSchema.safeParse(answer).data?.error.message);
+    return answerSchema.parse(answer);
+  } catch (error) {
+    throw await explain(error, connection);
+  }
+}
+
+function refusal(status: number, message = `The server answered with status ${status}.`): LangoError {
+  if (status === 401) return new LangoError('unauthenticated', message);
+  if (status === 404) return new LangoError('not-found', message);
+  if (status === 409) return new LangoError('conflict', message);
+  return new LangoError(status < 500 ? 'invalid-input' : 'unavailable', message);
+}
+
+function requireItem(item: z.infer<typeof itemSchema> | undefined): SecretItem {
+  if (item) return item;
+  throw new LangoError('unavailable', 'The server gave an answer that could not be read.');
+}
+
+function noSecret(name: string): LangoError {
+  return new LangoError('not-found', `There is no secret "${name}".`, { hint: 'See: lango secrets list' });
+}

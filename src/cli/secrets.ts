@@ -1,0 +1,157 @@
+import { openHomeVault } from '../app.js';
+import { loadConfig } from '../config/load.js';
+import { LangoError } from '../core/errors.js';
+import { silentLogger } from '../core/logger.js';
+import type { SecretPlace } from '../core/secret-reference.js';
+import type { SecretItem, SecretPermission } from '../core/secrets.js';
+import type { CommandContext } from './command.js';
+import type { ConnectionFlags } from './connection.js';
+import { overridesOf } from './connection.js';
+import { EXIT, usageError } from './exit.js';
+import { askHidden, readPiped } from './hidden-input.js';
+import { createPaint } from './render.js';
+import { jsonLine, safeLine } from './safe-text.js';
+import { withSecrets } from './secrets-way.js';
+import type { Terminal } from './terminal.js';
+
+export interface SecretFlags extends ConnectionFlags {
+  readonly json?: boolean;
+}
+
+export interface PermissionFlags extends SecretFlags {
+  readonly for?: readonly SecretPlace[];
+  readonly host?: readonly string[];
+}
+
+export interface SetFlags extends PermissionFlags {
+  readonly replace?: boolean;
+}
+
+export interface RotateFlags extends Pick<SecretFlags, 'json' | 'home' | 'config'> {
+  readonly passphrase?: boolean;
+  readonly keyFile?: boolean;
+}
+
+const MIN_PASSPHRASE = 12;
+
+/** `lango secrets set`: the value comes from the terminal, without echo, or from standard input. */
+export async function setSecret(name: string, flags: SetFlags, context: CommandContext): Promise<number> {
+  const { terminal } = context;
+  const value = process.stdin.isTTY ? await askHidden(`The secret ${name}`) : await readPiped();
+  const permission = permissionOf(flags);
+  const replace = flags.replace ?? false;
+  const item = await withSecrets(flags, context, (way) => way.set({ name, value, ...permission, replace }));
+  return tell(item, `Stored the secret ${item.name}, version ${item.version}.`, { flags, terminal });
+}
+
+/** `lango secrets list` */
+export async function listSecrets(flags: SecretFlags, context: CommandContext): Promise<number> {
+  const { terminal } = context;
+  const secrets = await withSecrets(flags, context, (way) => way.list());
+  if (flags.json) terminal.print(jsonLine({ secrets }));
+  else if (secrets.length === 0) terminal.print('There are no secrets. To store one: lango secrets set NAME');
+  else for (const item of secrets) terminal.print(lineOf(item, terminal));
+  return EXIT.ok;
+}
+
+/** `lango secrets allow`: sets where a secret may be used. */
+export async function allowSecret(
+  name: string,
+  flags: PermissionFlags,
+  context: CommandContext,
+): Promise<number> {
+  const permission = permissionOf(flags);
+  const item = await withSecrets(flags, context, (way) => way.allow(name, permission));
+  return tell(item, `Changed where the secret ${item.name} may be used.`, {
+    flags,
+    terminal: context.terminal,
+  });
+}
+
+/** `lango secrets delete` */
+export async function deleteSecret(
+  name: string,
+  flags: SecretFlags,
+  context: CommandContext,
+): Promise<number> {
+  await withSecrets(flags, context, (way) => way.delete(name));
+  context.terminal.print(flags.json ? jsonLine({ deleted: name }) : `Deleted the secret ${safeLine(name)}.`);
+  return EXIT.ok;
+}
+
+/** `lango secrets rotate`: a new master key. The server has to be stopped, so that nobody uses the old one. */
+export async function rotateKey(flags: RotateFlags, { env, terminal }: CommandContext): Promise<number> {
+  if (flags.passphrase && flags.keyFile) throw usageError('Give --passphrase or --key-file, not both.');
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const vault = await openHomeVault(loaded, silentLogger);
+  if (!vault) {
+    throw new LangoError('conflict', 'A server has the vault open.', {
+      hint: 'Stop it, rotate, and start it again.',
+    });
+  }
+  try {
+    if (vault.source === undefined)
+      throw new LangoError('not-found', 'The vault is empty: it has no key yet.');
+    const takesPassphrase = flags.passphrase ?? (!flags.keyFile && vault.source === 'passphrase');
+    await vault.rotate(takesPassphrase ? await newPassphrase() : undefined);
+    const source = takesPassphrase ? 'passphrase' : 'file';
+    if (flags.json) terminal.print(jsonLine({ rotated: true, source }));
+    else for (const line of rotated(source, loaded.config.vault.keyFile)) terminal.print(line);
+    return EXIT.ok;
+  } finally {
+    await vault.close();
+  }
+}
+
+function rotated(source: 'file' | 'passphrase', keyFile: string): readonly string[] {
+  const next =
+    source === 'file'
+      ? `It is in ${keyFile}: keep a copy of it elsewhere. No passphrase is needed any more.`
+      : 'Set LANGO_VAULT_PASSPHRASE to the new passphrase before the next start.';
+  return ['The vault is under a new master key.', next];
+}
+
+async function newPassphrase(): Promise<string> {
+  const isAsked = process.stdin.isTTY;
+  const passphrase = isAsked ? await askHidden('The new passphrase') : await readPiped();
+  if (passphrase.length < MIN_PASSPHRASE) {
+    throw new LangoError('invalid-input', `A passphrase has at least ${MIN_PASSPHRASE} characters.`);
+  }
+  if (isAsked && (await askHidden('The same again')) !== passphrase) {
+    throw new LangoError('invalid-input', 'The two were not the same. Nothing was changed.');
+  }
+  return passphrase;
+}
+
+/** A host by itself means requests to it. */
+function permissionOf({ for: given = [], host: hosts = [] }: PermissionFlags): SecretPermission {
+  const needsPlace = hosts.length > 0 && !given.some((place) => place !== 'exec');
+  return { places: needsPlace ? [...given, 'http'] : given, hosts };
+}
+
+interface Telling {
+  readonly flags: SecretFlags;
+  readonly terminal: Terminal;
+}
+
+function tell(item: SecretItem, sentence: string, { flags, terminal }: Telling): number {
+  if (flags.json) {
+    terminal.print(jsonLine({ secret: item }));
+    return EXIT.ok;
+  }
+  terminal.print(safeLine(sentence));
+  terminal.print(lineOf(item, terminal));
+  if (item.places.length === 0) {
+    terminal.note(`It may be used nowhere yet. For commands: lango secrets allow ${item.name} --for exec`);
+  }
+  return EXIT.ok;
+}
+
+function lineOf(item: SecretItem, { color }: Terminal): string {
+  const paint = createPaint(color);
+  const { name, reference, places, hosts, isDamaged } = item;
+  const where = places.length === 0 ? 'nowhere' : places.join(', ');
+  const to = hosts.length === 0 ? '' : ` to ${hosts.join(', ')}`;
+  const state = isDamaged ? ` ${paint.red('damaged: store it again')}` : '';
+  return `${paint.bold(safeLine(name))}  ${safeLine(reference)}  ${paint.dim(safeLine(`may be used: ${where}${to}`))}${state}`;
+}

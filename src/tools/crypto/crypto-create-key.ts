@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { KEY_ALGORITHMS, generateKey } from './algorithms.js';
+import type { Keys } from './keys.js';
+import { ANSWER_TIME_MS, keyField } from './keys.js';
+
+const schema = z.strictObject({
+  name: keyField().describe('The name to keep it under'),
+  algorithm: z
+    .enum(KEY_ALGORITHMS)
+    .default('ed25519')
+    .describe('ed25519 (default) and p256 sign; aes256 encrypts'),
+});
+
+export function cryptoCreateKeyTool(keys: Keys): Tool {
+  return defineTool({
+    name: 'crypto_create_key',
+    description:
+      'Makes a key for signatures (ed25519, p256) or encryption (aes256) and keeps it in the vault. Answers with its ' +
+      'public part; the private part never leaves the vault.',
+    schema,
+    effect: 'keyed',
+    danger: () => 'safe',
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [
+      { text: 'create a key named {name}' },
+      { text: 'create an {algorithm} key named {name}' },
+      { text: 'create a signing key named {name}' },
+      { text: 'create an encryption key named {name}', arguments: { algorithm: 'aes256' } },
+    ],
+    async execute({ name, algorithm }, { key: call, ...scope }) {
+      const value = generateKey(algorithm);
+      return { content: { created: await keys.create(scope, { name, algorithm, call, value }) } };
+    },
+  });
+}

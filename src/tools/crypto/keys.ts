@@ -1,0 +1,105 @@
+import { createPublicKey } from 'node:crypto';
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import type { Scope } from '../../core/task.js';
+import type { KeptEntry, Vault, VaultItem } from '../../core/vault.js';
+import { VAULT_NAME } from '../../core/vault.js';
+import type { KeyAlgorithm, SigningAlgorithm } from './algorithms.js';
+import { KEY_ALGORITHMS, privateKeyOf } from './algorithms.js';
+
+export const ANSWER_TIME_MS = 10_000;
+const TEXT_MAX_LENGTH = 256 * 1024;
+
+export function keyField() {
+  return z
+    .string()
+    .regex(VAULT_NAME, 'must be a letter, then up to 63 letters, digits, "_", "." or "-"')
+    .describe('The name of the key');
+}
+
+export function textField(description: string) {
+  return z.string().max(TEXT_MAX_LENGTH).describe(description);
+}
+
+export interface NamedKey {
+  readonly name: string;
+  readonly algorithm: KeyAlgorithm;
+  readonly value: Uint8Array;
+}
+
+/** The keys of one vault. What leaves this file besides `require` holds no private part. */
+export class Keys {
+  readonly #vault: Vault;
+
+  constructor(vault: Vault) {
+    this.#vault = vault;
+  }
+
+  /** Throws `not-found`. */
+  async require(scope: Scope, name: string): Promise<NamedKey> {
+    const entry = await this.#vault.get(scope, 'key', name);
+    if (entry) return { name, algorithm: algorithmOf(entry), value: entry.value };
+    throw new LangoError(
+      'not-found',
+      `key: there is no key "${name}"; crypto_keys names those there are, crypto_create_key makes one.`,
+    );
+  }
+
+  async requireSigning(
+    scope: Scope,
+    name: string,
+  ): Promise<NamedKey & { readonly algorithm: SigningAlgorithm }> {
+    const key = await this.require(scope, name);
+    const { algorithm } = key;
+    if (algorithm !== 'aes256') return { ...key, algorithm };
+    throw new LangoError(
+      'invalid-input',
+      `key: "${name}" is for encryption (aes256) and cannot sign or verify.`,
+    );
+  }
+
+  async requireEncrypting(scope: Scope, name: string): Promise<NamedKey> {
+    const key = await this.require(scope, name);
+    if (key.algorithm === 'aes256') return key;
+    throw new LangoError(
+      'invalid-input',
+      `key: "${name}" is for signatures (${key.algorithm}) and cannot encrypt; make one with algorithm aes256.`,
+    );
+  }
+
+  /** The same key again for the same call. Throws `conflict` when the name is taken. */
+  async create(scope: Scope, made: { name: string; algorithm: KeyAlgorithm; call: string; value: Buffer }) {
+    const { name, algorithm, call, value } = made;
+    const known = await this.#vault.get(scope, 'key', name);
+    if (known?.metadata['call'] === call) return describedKey(known);
+    const metadata = { algorithm, call };
+    const item = await this.#vault.put(scope, { kind: 'key', name, value, metadata }, 0);
+    return describedKey({ ...item, value });
+  }
+
+  async list(scope: Scope): Promise<readonly JsonObject[]> {
+    const items = await this.#vault.list(scope, 'key');
+    return Promise.all(items.map(async (item) => this.#describe(scope, item)));
+  }
+
+  async #describe(scope: Scope, item: VaultItem): Promise<JsonObject> {
+    const entry = await this.#vault.get(scope, 'key', item.name).catch(() => undefined);
+    return entry ? describedKey(entry) : { name: item.name, damaged: 'it cannot be read any more' };
+  }
+}
+
+function describedKey(entry: KeptEntry): JsonObject {
+  const algorithm = algorithmOf(entry);
+  const about = { name: entry.name, algorithm, createdAt: new Date(entry.createdAt).toISOString() };
+  if (algorithm === 'aes256') return about;
+  const publicKey = createPublicKey(privateKeyOf(entry.value));
+  const jwk = publicKey.export({ format: 'jwk' }) as JsonObject;
+  return { ...about, publicKey: publicKey.export({ format: 'pem', type: 'spki' }).toString(), jwk };
+}
+
+function algorithmOf({ name, metadata }: VaultItem): KeyAlgorithm {
+  const algorithm = KEY_ALGORITHMS.find((known) => known === metadata['algorithm']);
+  if (algorithm) return algorithm;
+  throw new LangoError('storage', `The key "${name}" has an algorithm that this version does not know.`);
+}
