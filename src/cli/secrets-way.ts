@@ -77,7 +77,7 @@ function overHttp(connection: Connection): SecretsWay {
       return requireItem((await ask('PUT', name, body)).secret);
     },
     async list() {
-      return ((await ask('GET')).secrets ?? []);
+      return (await ask('GET')).secrets ?? [];
     },
     async allow(name, permission) {
       return requireItem((await ask('PATCH', name, permission)).secret);
