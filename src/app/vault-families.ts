@@ -1,16 +1,22 @@
+import type { Config } from '../config/config.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createCryptoTools } from '../tools/crypto/index.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
-import type { FamilyContext } from './families.js';
 import { off } from './family-states.js';
+import type { VaultAccess } from './vault.js';
 
-export function openSecrets({ config, vault }: FamilyContext): ToolFamily {
+interface VaultFamilyContext {
+  readonly config: Config;
+  readonly vault: VaultAccess;
+}
+
+export function openSecrets({ config, vault }: VaultFamilyContext): ToolFamily {
   if (!config.tools.secrets.enabled) return off('secrets');
   if (vault.problem) return locked('secrets', vault.problem);
   return { name: 'secrets', state: 'on', tools: createSecretsTools(vault.secrets) };
 }
 
-export function openCrypto({ config, vault }: FamilyContext): ToolFamily {
+export function openCrypto({ config, vault }: VaultFamilyContext): ToolFamily {
   if (!config.tools.crypto.enabled) return off('crypto');
   if (vault.problem) return locked('crypto', vault.problem);
   return { name: 'crypto', state: 'on', tools: createCryptoTools(vault.vault, vault.secrets) };

@@ -3,6 +3,7 @@ import { access, mkdtemp, open, rmdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
 import { errorText } from '../core/errors.js';
 import type { Finding } from './finding.js';
 import { fail, ok } from './finding.js';
@@ -12,6 +13,7 @@ const SQLITE_MAGIC = 'SQLite format 3\0';
 const HEADER_BYTES = 100;
 const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
+const ANYONE_ELSE = 0o077;
 const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
 
 /** The marks that a program leaves in its database. */
@@ -87,6 +89,19 @@ export async function readMarks(file: string): Promise<DatabaseMarks | undefined
   } finally {
     await handle.close();
   }
+}
+
+/** Whether nobody else can read the key of the vault. */
+export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<Finding> {
+  const check = 'vault';
+  const { keyFile } = config.vault;
+  const found = await stat(keyFile).catch(() => undefined);
+  if (!found) {
+    if (secrets.vaultPassphrase !== undefined) return ok(check, 'opened with a passphrase');
+    return ok(check, `${keyFile} will be made when the first secret or key is kept`);
+  }
+  if ((found.mode & ANYONE_ELSE) === 0) return ok(check, `its key is in ${keyFile}; keep a copy elsewhere`);
+  return fail(check, `${keyFile} is open to other users.`, `Run: chmod 600 ${keyFile}`);
 }
 
 async function hasLog(file: string): Promise<boolean> {

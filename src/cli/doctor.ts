@@ -5,7 +5,7 @@ import { isLangoError } from '../core/errors.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, open, overridesOf } from './connection.js';
-import { checkDatabase, checkFolder, checkPort } from './doctor-places.js';
+import { checkDatabase, checkFolder, checkPort, checkVaultKey } from './doctor-places.js';
 import { tryServer } from './doctor-trial.js';
 import { EXIT, exitCodeOfError } from './exit.js';
 import type { Finding } from './finding.js';
@@ -59,6 +59,7 @@ async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGener
     ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
     : await checkDatabase(config, trial.marks);
   yield* trial.findings;
+  yield await checkVaultKey(loaded);
   yield await checkAdvertised(loaded, server);
 }
 

@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findIn, findInFolder } from '../support/secret-search.js';
+import type { Home } from './lango-process.js';
+import { MAIN, cleanEnv, lango, makeHome, startServer } from './lango-process.js';
+
+const VALUE = 'ghp_S3cr3t/To+ken42';
+const PASSPHRASE = 'correct horse battery staple';
+
+let home: Home;
+
+beforeEach(async () => {
+  home = await makeHome();
+});
+
+afterEach(() => home.remove());
+
+function secrets(args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}) {
+  return lango(['secrets', ...args], { env: { ...home.env, ...env }, input });
+}
+
+async function names(env: Readonly<Record<string, string>> = {}): Promise<readonly string[]> {
+  const { stdout, stderr } = await secrets(['list', '--json'], '', env);
+  if (stdout === '') throw new Error(stderr);
+  return (JSON.parse(stdout) as { secrets: { name: string }[] }).secrets.map(({ name }) => name);
+}
+
+describe('lango secrets', () => {
+  it('keeps, lists, allows and deletes without a server, and shows no value anywhere', async () => {
+    const set = await secrets(['set', 'github', '--for', 'exec'], `${VALUE}\n`);
+    expect(set).toMatchObject({ code: 0 });
+    expect(set.stdout).toContain('{{secret:github}}');
+    const listed = await secrets(['list']);
+    expect(listed.stdout).toContain('may be used: exec');
+    const allowed = await secrets(['allow', 'github', '--host', 'API.example.com', '--json']);
+    expect(JSON.parse(allowed.stdout)).toMatchObject({
+      secret: { name: 'github', places: ['http'], hosts: ['api.example.com'], version: 2 },
+    });
+    expect(
+      findIn('output', [set, listed, allowed].map((one) => one.stdout + one.stderr).join(), VALUE),
+    ).toEqual([]);
+    expect(findInFolder(home.folder, VALUE)).toEqual([]);
+    expect(await secrets(['delete', 'github'])).toMatchObject({ code: 0 });
+    expect(await names()).toEqual([]);
+    const gone = await secrets(['delete', 'github', '--json']);
+    expect(gone).toMatchObject({ code: 1 });
+    expect(JSON.parse(gone.stderr)).toMatchObject({ error: { code: 'not-found' } });
+  });
+
+  it('goes through a server that has the vault open; what is stored before it starts is there for it', async () => {
+    expect(await secrets(['set', 'before', '--for', 'exec'], VALUE)).toMatchObject({ code: 0 });
+    const server = await startServer(home);
+    try {
+      const env = { LANGO_URL: server.origin };
+      expect(await secrets(['set', 'during'], 'another-value-1', env)).toMatchObject({ code: 0 });
+      expect(await names(env)).toEqual(['before', 'during']);
+      const again = await secrets(['set', 'during'], 'another-value-2', env);
+      expect(again.code).toBe(1);
+      expect(again.stderr).toContain('There is a "during" already.');
+      expect(await secrets(['set', 'during', '--replace'], 'another-value-2', env)).toMatchObject({
+        code: 0,
+      });
+      const rotated = await secrets(['rotate']);
+      expect(rotated.code).toBe(1);
+      expect(rotated.stderr).toContain('A server has the vault open.');
+      const stranger = await secrets(['list'], '', { ...env, LANGO_TOKEN: 'wrong' });
+      expect(stranger.code).toBe(8);
+    } finally {
+      await server.stop();
+    }
+    expect(await names()).toEqual(['before', 'during']);
+  });
+
+  it('refuses what it could not keep out of texts, and stores nothing then', async () => {
+    const cases = [
+      [['set', 'short'], 'abc', 'at least 6 characters'],
+      [['set', 'long'], 'x'.repeat(20_000), 'at most 16384 characters'],
+      [['set', 'no name'], VALUE, 'cannot be the name'],
+      [['set', 'swordfish'], 'swordfish', 'would give the value away'],
+      [['set', 'x', '--for', 'everything'], VALUE, 'must be one of exec, http, browser'],
+      [['set', 'x', '--host', 'https://a.example/'], VALUE, 'not the name of a host'],
+    ] as const;
+    for (const [args, input, problem] of cases) {
+      const { code, stderr } = await secrets(args, input);
+      expect({ args, code: code === 0, stderr }).toEqual({
+        args,
+        code: false,
+        stderr: expect.stringContaining(problem) as unknown,
+      });
+    }
+    expect(await names()).toEqual([]);
+  });
+
+  it('rotates between a key file and passphrases', async () => {
+    await secrets(['set', 'github'], VALUE);
+    const keyFile = path.join(home.folder, 'vault.key');
+    expect(existsSync(keyFile)).toBe(true);
+    const toPassphrase = await secrets(['rotate', '--passphrase'], `${PASSPHRASE}\n`);
+    expect(toPassphrase).toMatchObject({ code: 0 });
+    expect(toPassphrase.stdout).toContain('Set LANGO_VAULT_PASSPHRASE');
+    expect(existsSync(keyFile)).toBe(false);
+    const without = await secrets(['list']);
+    expect(without.stderr).toContain('none is given');
+    const wrong = await secrets(['list'], '', { LANGO_VAULT_PASSPHRASE: 'something else here' });
+    expect(wrong.stderr).toContain('The passphrase of the vault is wrong.');
+    expect(existsSync(keyFile)).toBe(false);
+    const right = { LANGO_VAULT_PASSPHRASE: PASSPHRASE };
+    expect(await names(right)).toEqual(['github']);
+    expect(await secrets(['rotate', '--key-file'], '', right)).toMatchObject({ code: 0 });
+    expect(await names()).toEqual(['github']);
+  });
+
+  it('does not touch a vault whose key file is open to others; the server runs without it and doctor says so', async () => {
+    await secrets(['set', 'github'], VALUE);
+    const keyFile = path.join(home.folder, 'vault.key');
+    chmodSync(keyFile, 0o644);
+    const listed = await secrets(['list']);
+    expect(listed.code).toBe(1);
+    expect(listed.stderr).toContain(`chmod 600 ${keyFile}`);
+    const server = await startServer(home);
+    try {
+      const told = await lango(['doctor'], { env: { ...home.env, LANGO_URL: server.origin } });
+      expect(told.stdout).toMatch(/fail +vault: .*open to other users/);
+      expect(told.stdout).toContain(`Run: chmod 600 ${keyFile}`);
+    } finally {
+      await server.stop();
+    }
+    chmodSync(keyFile, 0o600);
+    expect(await names()).toEqual(['github']);
+  }, 30_000);
+
+  it('loses nothing when a rotation is killed at any moment', async () => {
+    await secrets(['set', 'github', '--for', 'exec'], VALUE);
+    const keyFile = path.join(home.folder, 'vault.key');
+    const keys = new Set<string>();
+    for (let kill = 0; kill < 12; kill += 1) {
+      const child = spawn(process.execPath, [MAIN, 'secrets', 'rotate'], {
+        env: cleanEnv(home.env),
+        stdio: 'ignore',
+      });
+      const exit = once(child, 'exit');
+      await Promise.race([exit, sleep(120 + 40 * kill)]);
+      child.kill('SIGKILL');
+      await exit;
+      expect(await names()).toEqual(['github']);
+      keys.add(readFileSync(keyFile, 'utf8'));
+    }
+    const { stdout } = await secrets(['list', '--json']);
+    expect(stdout).not.toContain('isDamaged');
+    expect(keys.size).toBeGreaterThan(1);
+  }, 60_000);
+});

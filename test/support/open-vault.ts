@@ -1,0 +1,32 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Logger } from '../../src/core/logger.js';
+import { silentLogger } from '../../src/core/logger.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
+import { SecretBook } from '../../src/vault/secret-book.js';
+import type { SealedVault } from '../../src/vault/vault.js';
+import { openVault } from '../../src/vault/vault.js';
+
+export interface TestVault {
+  readonly vault: SealedVault;
+  readonly secrets: SecretBook;
+  close(): Promise<void>;
+}
+
+/** A real vault in a folder of its own. */
+export async function openTestVault(logger: Logger = silentLogger): Promise<TestVault> {
+  const home = mkdtempSync(path.join(tmpdir(), 'lango-vault-'));
+  const file = path.join(home, 'lango.db');
+  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+  const keyFile = path.join(home, 'vault.key');
+  const vault = await openVault({ store: storage.vault, keyFile, passphrase: undefined });
+  return {
+    vault,
+    secrets: await SecretBook.open(vault, logger),
+    async close() {
+      await storage.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
