@@ -6,6 +6,7 @@ import { browse, openPage } from './browsing.js';
 import type { Demo } from './conversation.js';
 import { ask, check, delegations, sideBySide } from './conversation.js';
 import { LangoNode } from './lango-node.js';
+import { useVault } from './vault.js';
 
 const TOKEN = 'demo';
 const POEM = 'An old silent pond';
@@ -28,6 +29,7 @@ export async function runOneServer(home: string, say: (line: string) => void): P
     await plan(demo);
     await workSideBySide(demo);
     await browse(demo, page);
+    await useVault({ ...demo, url, token: TOKEN, home });
   } finally {
     await node.stop();
     page.close();
