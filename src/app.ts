@@ -119,7 +119,6 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   const families = [...(await opening), memory.family];
   onStop(() => closeAll(families));
   const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];
-  const limits = agentLimits(config.agent);
   // It is made of agents that are made here: it is asked only once a task runs.
   const directory: PeerDirectory = { list: () => peers.list(), get: (name) => peers.get(name) };
   const { agents, subAgents, root } = createAgents({
@@ -142,7 +141,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     secrets: guardOf(vault),
     peers: directory,
     concurrentRuns: config.server.limits.concurrentRuns,
-    runSeconds: limits.seconds,
+    runSeconds: agentLimits(config.agent).seconds,
   });
 
   const access = createAccess(config.auth, { agents, tools });
