@@ -13,10 +13,15 @@ export const SKIPPED = -1;
 /** A word is not looked for across a longer interruption. */
 const LONGEST_SKIP = 8;
 const CODES = 0x10000;
+const ASCII = 128;
 
 /** Words made into one automaton (Aho and Corasick, 1975): a text is read once, however many words there are. */
 export interface WordAutomaton {
   readonly fold: Fold;
+  /** What `fold` says of each ASCII character. */
+  readonly folded: Int32Array;
+  /** By folded ASCII character: 1 when a word begins with it. */
+  readonly begins: Uint8Array;
   /** By node and character. */
   readonly next: ReadonlyMap<number, number>;
   /** The longest other beginning of a word that the text so far ends with. */
@@ -52,7 +57,16 @@ export function compileWords(
     const last = nodes[node]!;
     if (node !== 0 && last.length === 0) nodes[node] = { ...last, length: last.depth, id };
   }
-  return { fold, next, ...linked(next, nodes), deepest: Math.max(...nodes.map(({ depth }) => depth)) };
+  const folded = Int32Array.from({ length: ASCII }, (_, code) => fold(code));
+  const begins = Uint8Array.from({ length: ASCII }, (_, code) => (next.has(code) ? 1 : 0));
+  return {
+    fold,
+    folded,
+    begins,
+    next,
+    ...linked(next, nodes),
+    deepest: Math.max(...nodes.map(({ depth }) => depth)),
+  };
 }
 
 interface Node {
@@ -109,8 +123,10 @@ export class WordReader {
 
   /** Reads the character at `place`; tells the longest word that ends with it. */
   read(code: number, place: number): Found | undefined {
-    const { fold, next, back, length, id } = this.#words;
-    const folded = fold(code);
+    const { next, back, length, id, begins } = this.#words;
+    const folded = code < ASCII ? this.#words.folded[code]! : this.#words.fold(code);
+    // Most characters: no word is under way, and none begins here.
+    if (this.#node === 0 && folded < ASCII && folded >= 0 && begins[folded] === 0) return undefined;
     if (folded === SKIPPED) {
       this.#skipped += 1;
       if (this.#skipped > LONGEST_SKIP) this.#node = 0;

@@ -30,7 +30,8 @@ const HOST = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 interface Owned {
   readonly values: Map<string, string>;
-  scrubber: Scrubber;
+  /** Undefined until it is asked for after a change. */
+  scrubber: Scrubber | undefined;
 }
 
 /**
@@ -41,7 +42,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   readonly #vault: SealedVault;
   readonly #logger: Logger;
   readonly #owned = new Map<string, Owned>();
-  #all: Scrubber = noScrubber;
+  #all: Scrubber | undefined;
 
   private constructor(vault: SealedVault, logger: Logger) {
     this.#vault = vault;
@@ -53,17 +54,20 @@ export class SecretBook implements SecretKeeper, SecretGuard {
     const book = new SecretBook(vault, logger);
     for (const scope of await vault.scopes('secret')) {
       for (const { name } of await vault.list(scope, 'secret')) await book.#load(scope, name);
-      book.#compile(scope);
+      book.#changed(scope);
     }
     return book;
   }
 
   /** Of everybody's secrets: for the log. */
-  readonly everywhere: Scrubber = live(() => this.#all);
+  readonly everywhere: Scrubber = live(() => (this.#all ??= compileValues([...this.#owned.values()])));
 
   scrubber(scope: Scope): Scrubber {
     const name = nameOf(scope);
-    return live(() => this.#owned.get(name)?.scrubber ?? noScrubber);
+    return live(() => {
+      const owned = this.#owned.get(name);
+      return owned ? (owned.scrubber ??= compileValues([owned])) : noScrubber;
+    });
   }
 
   async store(scope: Scope, secret: NewSecret): Promise<SecretItem> {
@@ -107,7 +111,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   async delete(scope: Scope, name: string): Promise<boolean> {
     const existed = await this.#vault.delete(scope, 'secret', name);
     this.#owned.get(nameOf(scope))?.values.delete(name);
-    this.#compile(scope);
+    this.#changed(scope);
     return existed;
   }
 
@@ -141,23 +145,23 @@ export class SecretBook implements SecretKeeper, SecretGuard {
 
   #remember(scope: Scope, name: string, value: string): void {
     this.#of(scope).values.set(name, value);
-    this.#compile(scope);
+    this.#changed(scope);
   }
 
   #of({ tenant, owner }: Scope): Owned {
     const name = nameOf({ tenant, owner });
     const known = this.#owned.get(name);
     if (known) return known;
-    const made: Owned = { values: new Map(), scrubber: noScrubber };
+    const made: Owned = { values: new Map(), scrubber: undefined };
     this.#owned.set(name, made);
     return made;
   }
 
-  #compile(scope: Scope): void {
+  #changed(scope: Scope): void {
     const owned = this.#owned.get(nameOf(scope));
     if (!owned) return;
-    owned.scrubber = compileValues([owned]);
-    this.#all = compileValues([...this.#owned.values()]);
+    owned.scrubber = undefined;
+    this.#all = undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../src/core/json.js';
 import type { Tool } from '../../src/core/tool.js';
 import { createCryptoTools } from '../../src/tools/crypto/index.js';
 import { createSecretsTools } from '../../src/tools/secrets/index.js';
@@ -21,8 +22,8 @@ beforeEach(async () => {
 afterEach(() => vault.close());
 
 /** The tool's answers in the order of the calls, with a crash after each event of a whole run. */
-async function afterEachCrash(input: Parameters<typeof call>): Promise<readonly string[]> {
-  const { agent } = flat([call(...input), say('Done.')], { tools, approval: 'none' });
+async function afterEachCrash(step: readonly [string, JsonObject]): Promise<readonly string[]> {
+  const { agent } = flat([call(step), say('Done.')], { tools, approval: 'none' });
   const whole = MemoryRun.of('lango-agent', 'do it');
   expect(await whole.perform(agent)).toEqual({ state: 'completed' });
   const seen = [answer(whole)];
@@ -44,14 +45,14 @@ function answer(run: MemoryRun): string {
 
 describe('after a crash at any moment', () => {
   it('a key is made once', async () => {
-    const seen = await afterEachCrash([['crypto_create_key', { name: 'release' }]]);
+    const seen = await afterEachCrash(['crypto_create_key', { name: 'release' }]);
     expect(new Set(seen).size).toBe(1);
     expect(seen[0]).toContain('BEGIN PUBLIC KEY');
     expect(await vault.vault.list(OWNER, 'key')).toMatchObject([{ name: 'release', version: 1 }]);
   });
 
   it('a secret is stored once', async () => {
-    const seen = await afterEachCrash([['secrets_store', { name: 'fish', value: 'swordfish-9000' }]]);
+    const seen = await afterEachCrash(['secrets_store', { name: 'fish', value: 'swordfish-9000' }]);
     expect(new Set(seen).size).toBe(1);
     expect(seen[0]).not.toContain('error');
     expect(await vault.secrets.list(OWNER)).toMatchObject([{ name: 'fish', version: 1 }]);
@@ -65,7 +66,7 @@ describe('after a crash at any moment', () => {
       ...permission,
       replace: false,
     });
-    const seen = await afterEachCrash([['secrets_delete', { name: 'fish' }]]);
+    const seen = await afterEachCrash(['secrets_delete', { name: 'fish' }]);
     expect(new Set(seen)).toEqual(new Set(['{"deleted":"fish"}']));
   });
 
@@ -81,7 +82,7 @@ describe('after a crash at any moment', () => {
     const run = MemoryRun.of('lango-agent', 'encrypt');
     await run.perform(agent);
     const { ciphertext } = JSON.parse(run.bodies('tool-result')[1]!.result.content) as { ciphertext: string };
-    const seen = await afterEachCrash([['crypto_decrypt', { ciphertext, key: 'box' }]]);
+    const seen = await afterEachCrash(['crypto_decrypt', { ciphertext, key: 'box' }]);
     expect(new Set(seen).size).toBe(1);
     expect(await vault.secrets.list(OWNER)).toHaveLength(1);
   });
