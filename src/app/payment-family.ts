@@ -5,7 +5,6 @@ import type { Logger } from '../core/logger.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
-import { createPayments, networkOf } from '../tools/payment/index.js';
 import type { VaultAccess } from './vault.js';
 
 const NAME = 'payment';
@@ -20,8 +19,16 @@ interface PaymentContext {
   readonly logger: Logger;
 }
 
-/** The family that pays. Starting it loads nothing of the chain's libraries, unless a payment was left open. */
-export function openPayment({ config, storage, vault: access, logger }: PaymentContext): ToolFamily {
+/**
+ * The family that pays. Starting it loads nothing of the chain's libraries, unless a payment was left open; where it is
+ * off, not even the family.
+ */
+export async function openPayment({
+  config,
+  storage,
+  vault: access,
+  logger,
+}: PaymentContext): Promise<ToolFamily> {
   const { payment, egress } = config;
   if (!payment.enabled)
     return { name: NAME, state: 'off', tools: [], note: 'switched off', hint: 'Set payment.enabled.' };
@@ -36,6 +43,7 @@ export function openPayment({ config, storage, vault: access, logger }: PaymentC
   if (!vault) {
     return missing(`the vault cannot be opened: ${problem.message}`, problem.hint ?? 'See docs/payments.md.');
   }
+  const { createPayments, networkOf } = await import('../tools/payment/index.js');
   const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });
   const requestMs = 1_000 * payment.requestSeconds;
   const confirmMs = 1_000 * payment.confirmSeconds;
