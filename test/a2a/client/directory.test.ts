@@ -82,7 +82,7 @@ describe('createPeerDirectory', () => {
     await directory.refresh();
     expect(directory.states()[1]).toMatchObject({ state: 'ready', description: 'v2' });
     expect(directory.states()[1]).not.toHaveProperty('reason');
-    expect(lines.slice(2)).toEqual([
+    expect(lines.slice(1)).toEqual([
       'agent joined: far',
       'agent changed its card: far',
       'agent left: far',
