@@ -12,10 +12,10 @@ import { createLogger } from '../logging.js';
 import type { CommandContext } from './command.js';
 import { overridesOf } from './connection.js';
 import { EXIT } from './exit.js';
+import { releaseIdleMemory } from './idle-memory.js';
 import { onHangup, onInterrupt } from './interrupt.js';
 import { createPaint } from './render.js';
 import { jsonLine, shellWord } from './safe-text.js';
-import { releaseStartMemory } from './start-memory.js';
 
 export interface ServeFlags {
   readonly host?: string;
@@ -25,8 +25,6 @@ export interface ServeFlags {
   readonly json?: boolean;
 }
 
-/** Then the first requests, which often wait for the server to be ready, are answered. */
-const REST_MS = 1_000;
 const CARD_PATH = '/.well-known/agent-card.json';
 const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
 /** What callers need where there is no token of this node. */
@@ -64,7 +62,7 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   if (flags.json) terminal.print(jsonLine(facts(address, config)));
   else for (const line of greeting(address, place, terminal.color)) terminal.print(line);
 
-  setTimeout(releaseStartMemory, REST_MS).unref();
+  releaseIdleMemory();
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
   logger.info('stopping');
   await app.stop();
