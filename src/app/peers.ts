@@ -6,6 +6,7 @@ import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import type { Agent } from '../core/agent.js';
 import type { Logger } from '../core/logger.js';
+import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 
 export interface Sources {
@@ -22,6 +23,7 @@ export function createPeers(sources: Sources): RefreshingDirectory {
   const timeoutMs = 1_000 * a2a.connectSeconds;
   return createPeerDirectory(cardSources(sources), {
     fetch: createEgress({ allowPrivate: privateHosts(sources.config), timeoutMs, logger: sources.logger }),
+    grpc: { addressOf: createAddressCheck(privateNames(sources.config)) },
     timeoutMs,
     cardBytes: a2a.cardBytes,
     logger: sources.logger,
@@ -42,4 +44,10 @@ function cardSources({ subAgents, published, config, secrets }: Sources): readon
 function privateHosts({ a2a, egress }: Config): readonly string[] {
   const peers = a2a.remoteAgents.filter(({ allowPrivate }) => allowPrivate);
   return [...egress.allowPrivate, ...peers.map(({ url }) => new URL(url).host)];
+}
+
+/** The gRPC port of a peer is another than that of its card: what is allowed is its host. */
+function privateNames({ a2a, egress }: Config): readonly string[] {
+  const peers = a2a.remoteAgents.filter(({ allowPrivate }) => allowPrivate);
+  return [...egress.allowPrivate, ...peers.map(({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, ''))];
 }

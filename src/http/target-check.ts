@@ -51,6 +51,12 @@ function isPrivate(hostname: string, blocked: Readonly<Record<Family, BlockList>
   return family === 4 ? blocked.ipv4.check(address, 'ipv4') : blocked.ipv6.check(address, 'ipv6');
 }
 
+/** Whether an IP address is one of the public internet. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+  return isIP(address) !== 0 && !blockList(family).check(address, family);
+}
+
 type Family = keyof typeof NOT_PUBLIC;
 
 /** One list for each family: in a common one an IPv4 address also counts as the IPv6 address it maps to. */

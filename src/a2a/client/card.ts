@@ -5,6 +5,7 @@ import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { EXTENSIONS } from '../translate/extensions.js';
+import { grpcPlace } from './grpc-transport.js';
 
 export interface CardRequest {
   /** Of the card, of the agent (its card stands below it), or of a host. */
@@ -109,12 +110,20 @@ function assertFields(json: JsonObject): void {
 }
 
 /**
- * What a card from another machine must keep to: each web address on `origin`, and no extension required
- * that we do not speak. Throws `forbidden` or `extension-required`.
+ * What a card from another machine must keep to: each web address on `origin`, gRPC on the same host, and no
+ * extension required that we do not speak. Throws `forbidden` or `extension-required`.
  */
 export function assertTrusted(card: AgentCard, origin: string): void {
-  for (const { url } of card.supportedInterfaces) {
-    // Others (gRPC's host:port) are never called.
+  for (const { url, protocolBinding } of card.supportedInterfaces) {
+    if (protocolBinding === 'GRPC') {
+      const place = grpcPlace(url);
+      if (place?.host.toLowerCase() === new URL(origin).hostname) continue;
+      throw new LangoError(
+        'forbidden',
+        `The card names the gRPC address ${label(url)}, which is not on the host of ${origin}.`,
+      );
+    }
+    // Others, of bindings that we do not know, are never called.
     if (!/^https?:/i.test(url)) continue;
     if (!URL.canParse(url) || new URL(url).origin !== origin) {
       throw new LangoError(
@@ -134,6 +143,10 @@ export function assertTrusted(card: AgentCard, origin: string): void {
 /** The card with its web addresses moved to `origin`; their paths stay. */
 export function relocated(card: AgentCard, origin: string): AgentCard {
   const supportedInterfaces = card.supportedInterfaces.map((one) => {
+    if (one.protocolBinding === 'GRPC') {
+      const port = grpcPlace(one.url)?.port;
+      return port === undefined ? one : { ...one, url: `${new URL(origin).hostname}:${port}` };
+    }
     if (!/^https?:/i.test(one.url) || !URL.canParse(one.url)) return one;
     const { pathname, search } = new URL(one.url);
     return { ...one, url: `${origin}${pathname}${search}` };

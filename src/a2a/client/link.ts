@@ -12,7 +12,10 @@ import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { EXTENSIONS } from '../translate/extensions.js';
+import type { GrpcPeer } from './grpc-transport.js';
+import { createGrpcTransport } from './grpc-transport.js';
 import { CALL_FACTS } from './in-process.js';
+import { withWholeArtifacts } from './whole-artifacts.js';
 
 /** The way to one agent: its transport, and what the agent can do over it. */
 export interface Link {
@@ -31,6 +34,8 @@ export interface LinkCall {
 }
 
 const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
+const GRPC = 'GRPC';
+const JSON_RPC = 'JSONRPC';
 
 export function createLink(transport: Transport, card: AgentCard): Link {
   const declared = (card.capabilities?.extensions ?? []).map(({ uri }) => uri);
@@ -42,28 +47,48 @@ export function createLink(transport: Transport, card: AgentCard): Link {
   };
 }
 
+/** What it takes to reach a peer. */
+export interface Reach {
+  readonly fetch: typeof fetch;
+  /** Without it gRPC is not spoken. */
+  readonly grpc: GrpcPeer | undefined;
+}
+
 /**
- * The transport for the first interface that we speak, in the card's order, version 1.0 before 0.3.
- * Throws `not-supported` when there is none.
+ * The transport for the first interface that we speak, in the card's order, but version 1.0 before 0.3, the HTTP
+ * bindings before gRPC, and of 0.3 JSON-RPC first. Throws `not-supported` when there is none.
  */
-export async function createRemoteTransport(card: AgentCard, fetchImpl: typeof fetch): Promise<Transport> {
-  const options = { fetchImpl, legacyCompat: { enabled: true } };
+export async function createRemoteTransport(card: AgentCard, reach: Reach): Promise<Transport> {
+  const options = { fetchImpl: reach.fetch, legacyCompat: { enabled: true } };
   const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
   for (const agentInterface of inOrder(card.supportedInterfaces)) {
-    const factory = factories.find(({ protocolName }) => protocolName === agentInterface.protocolBinding);
-    if (!factory) continue;
-    const only = { ...card, supportedInterfaces: [agentInterface] };
-    const transport = await factory.create(agentInterface.url, only);
-    return agentInterface.tenant === ''
-      ? transport
-      : new TenantTransportDecorator(transport, agentInterface.tenant);
+    const { url, protocolBinding, tenant } = agentInterface;
+    const factory = factories.find(({ protocolName }) => protocolName === protocolBinding);
+    const transport =
+      protocolBinding === GRPC && reach.grpc
+        ? createGrpcTransport(agentInterface, reach.grpc)
+        : await factory?.create(url, { ...card, supportedInterfaces: [agentInterface] });
+    if (!transport) continue;
+    const isProtoOfOld = isOld(agentInterface) && protocolBinding !== JSON_RPC;
+    const reliable = isProtoOfOld ? withWholeArtifacts(transport) : transport;
+    return tenant === '' ? reliable : new TenantTransportDecorator(reliable, tenant);
   }
-  throw new LangoError('not-supported', 'The card names no interface that we speak (JSONRPC or HTTP+JSON).');
+  throw new LangoError(
+    'not-supported',
+    'The card names no interface that we speak (JSONRPC, HTTP+JSON or GRPC).',
+  );
 }
 
 function inOrder(interfaces: readonly AgentInterface[]): readonly AgentInterface[] {
-  const isLegacy = ({ protocolVersion }: AgentInterface): boolean => protocolVersion.startsWith('0.');
-  return [...interfaces.filter((one) => !isLegacy(one)), ...interfaces.filter(isLegacy)];
+  const rank = (one: AgentInterface): number =>
+    isOld(one)
+      ? 2 + [JSON_RPC, 'HTTP+JSON', GRPC].indexOf(one.protocolBinding)
+      : Number(one.protocolBinding === GRPC);
+  return [...interfaces].sort((a, b) => rank(a) - rank(b));
+}
+
+function isOld({ protocolVersion }: AgentInterface): boolean {
+  return protocolVersion.startsWith('0.');
 }
 
 export function requestOptions(link: Link, call: LinkCall): RequestOptions {

@@ -7,6 +7,7 @@ import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { fromWireError } from '../translate/errors.js';
 import { assertTrusted, fetchCardJson, parseCard, relocated, toProfile } from './card.js';
+import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
 import type { Link } from './link.js';
 import { createLink, createRemoteTransport } from './link.js';
@@ -42,6 +43,8 @@ export interface LoadOptions extends OpenOptions {
 export interface OpenOptions {
   /** The way out: every request to a remote agent takes it. */
   readonly fetch: typeof fetch;
+  /** The same for gRPC; without it gRPC is not spoken. */
+  readonly grpc?: GrpcRules;
   /** Time for one card. */
   readonly timeoutMs?: number;
   readonly cardBytes?: number;
@@ -170,7 +173,10 @@ export async function openRemote(
     const named = parseCard(json);
     const card = options.relocate === true ? relocated(named, origin) : named;
     assertTrusted(card, origin);
-    return { card, link: createLink(await createRemoteTransport(card, bound), card) };
+    const isSecure = origin.startsWith('https:');
+    const grpc = options.grpc && { rules: options.grpc, token: source.token, isSecure };
+    const transport = await createRemoteTransport(card, { fetch: bound, grpc });
+    return { card, link: createLink(transport, card) };
   } finally {
     clearTimeout(timer);
   }

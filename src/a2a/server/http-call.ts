@@ -15,14 +15,15 @@ import {
 } from './service-parameters.js';
 
 /** Rejects with `unauthenticated` or `too-many`. */
-export async function openCall(exchange: HttpExchange): Promise<ServerCallContext> {
-  return toCallContext(new HttpCall(exchange, await exchange.caller()));
+export async function openCall(exchange: HttpExchange, version: ProtocolVersion): Promise<ServerCallContext> {
+  return toCallContext(new HttpCall(exchange, await exchange.caller(), version));
 }
 
 /** The same call for a client that waits for no answer. */
-export async function detached(exchange: HttpExchange): Promise<ServerCallContext> {
+export async function detached(exchange: HttpExchange, version: ProtocolVersion): Promise<ServerCallContext> {
   const scope = await exchange.caller();
-  return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from: exchange.address });
+  const from = exchange.address;
+  return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from, version });
 }
 
 /** What the header or the request parameter A2A-Version says; undefined when there is none. Throws `version-not-supported`. */
@@ -47,11 +48,13 @@ export function extensionHeaders(exchange: HttpExchange): Readonly<Record<string
 /** Asked late: most calls need neither the signal nor the cursor. */
 class HttpCall implements Call {
   readonly scope: Caller;
+  readonly version: ProtocolVersion;
   readonly #exchange: HttpExchange;
 
-  constructor(exchange: HttpExchange, scope: Caller) {
+  constructor(exchange: HttpExchange, scope: Caller, version: ProtocolVersion) {
     this.#exchange = exchange;
     this.scope = scope;
+    this.version = version;
   }
 
   get from(): string {

@@ -30,7 +30,7 @@ type Id = string | number | null;
 export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): Promise<void> {
   let id: Id = null;
   try {
-    const context = await openCall(exchange);
+    await exchange.caller();
     const version = namedVersion(exchange, VERSIONS);
     const envelope = toEnvelope(await readBody(exchange));
     if (envelope.id === undefined) {
@@ -40,6 +40,7 @@ export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): P
     id = envelope.id;
     const method = requireMethod(envelope.method, version);
     const { operation } = method;
+    const context = await openCall(exchange, versionOf(method));
     const request = { handler: binding.handler, params: paramsOf(method, envelope.params), context };
     const headers = extensionHeaders(exchange);
     if (operation.kind === 'stream') {
@@ -82,7 +83,8 @@ async function notify(exchange: HttpExchange, binding: Binding, sent: Notificati
   try {
     const method = requireMethod(sent.envelope.method, sent.version);
     const params = paramsOf(method, sent.envelope.params);
-    await carryOut(method.operation, { handler: binding.handler, params, context: await detached(exchange) });
+    const context = await detached(exchange, versionOf(method));
+    await carryOut(method.operation, { handler: binding.handler, params, context });
   } catch (error) {
     toFault(exchange, error);
   }
@@ -152,6 +154,10 @@ function requireMethod(method: string, version: ProtocolVersion | undefined): Me
   if (operation) return { name: method as OperationName, operation, dialect: undefined };
   const where = version ?? VERSIONS.join(' or ');
   throw new JsonRpcFault(METHOD_NOT_FOUND, `there is no method ${method.slice(0, 100)} in A2A ${where}`);
+}
+
+function versionOf({ dialect }: Method): ProtocolVersion {
+  return dialect ? '0.3' : '1.0';
 }
 
 function paramsOf({ name, dialect }: Method, params: unknown): JsonObject {

@@ -77,7 +77,7 @@ export async function answerRest(exchange: HttpExchange, path: string, binding: 
       sendRestError(exchange, dialect, wrongMethod(Object.keys(route.methods)));
       return;
     }
-    const context = await openCall(exchange);
+    const context = await openCall(exchange, dialect.version);
     namedVersion(exchange, [dialect.version]);
     const given = await readParams(exchange, pathParams(route, path));
     const params = isJsonObject(given) ? dialect.params(name, given) : given;

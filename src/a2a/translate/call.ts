@@ -11,6 +11,8 @@ export interface Call {
   readonly after: number | undefined;
   /** The client's address; absent inside the process. */
   readonly from?: string;
+  /** Which version of the protocol it speaks; 1.0 when absent. */
+  readonly version?: string;
 }
 
 const CALL_KEY = 'lango.call';
@@ -19,7 +21,7 @@ const CALL_KEY = 'lango.call';
 export function toCallContext(call: Call): ServerCallContext {
   return new ServerCallContext({
     user: { isAuthenticated: true, userName: call.scope.owner },
-    requestedVersion: '1.0',
+    requestedVersion: call.version ?? '1.0',
     state: new Map([[CALL_KEY, call]]),
     ...(call.scope.tenant === '' ? {} : { tenant: call.scope.tenant }),
   });

@@ -6,6 +6,7 @@ import { silentLogger } from '../../../src/core/logger.js';
 import { textOf } from '../../../src/core/message.js';
 import { NO_USAGE } from '../../../src/core/model.js';
 import type { Run, RunEnd } from '../../../src/core/run.js';
+import { createAddressCheck } from '../../../src/http/address-check.js';
 import { createEgress } from '../../../src/http/egress.js';
 import { ask, collect, describePeer } from '../../suites/peer.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
@@ -77,6 +78,57 @@ for (const kind of ['local', 'remote'] as const) {
     return { peer: peers[0]!, executor, prefix, close: () => node.stop() };
   });
 }
+
+/** A way out on which the card of a peer names gRPC only. */
+const grpcOnly: typeof fetch = async (input, init) => {
+  const card = (await (await egress(input, init)).json()) as {
+    readonly supportedInterfaces: readonly { readonly protocolBinding: string }[];
+  };
+  const supportedInterfaces = card.supportedInterfaces.filter((one) => one.protocolBinding === 'GRPC');
+  return Response.json({ ...card, supportedInterfaces });
+};
+
+describePeer('on our own server, over gRPC', async () => {
+  const executor = new ScriptedExecutor();
+  const node = await startA2aNode({ agents: [agentOf(executor)], grpc: true });
+  const source = { kind: 'remote', url: `${node.origin}/agents/scripted`, token: TOKEN } as const;
+  const { peers, skipped } = await loadRemoteAgents([source], {
+    fetch: grpcOnly,
+    grpc: { addressOf: createAddressCheck(['127.0.0.1']) },
+    logger: silentLogger,
+    retry: { attempts: 3, firstDelayMs: 10, pollMs: 20 },
+  });
+  expect(skipped).toEqual([]);
+  return { peer: peers[0]!, executor, prefix: 'scripted/', close: () => node.stop() };
+});
+
+describe('a peer that is reached over gRPC', () => {
+  it('is not called at a private address, unless that is allowed', async () => {
+    const node = await startA2aNode({ agents: [agentOf(new ScriptedExecutor())], grpc: true });
+    const { peers } = await loadRemoteAgents([{ kind: 'remote', url: node.origin, token: TOKEN }], {
+      fetch: grpcOnly,
+      grpc: { addressOf: createAddressCheck([]) },
+      logger: silentLogger,
+      retry: { attempts: 0 },
+    });
+    const { end } = await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
+    await node.stop();
+    expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('private or loopback') });
+  });
+
+  it('is refused when its card sends us to another host', async () => {
+    const json = { name: 'far', description: 'Far.', version: '1', skills: [], capabilities: {} };
+    const supportedInterfaces = [
+      { url: 'evil.example:443', protocolBinding: 'GRPC', protocolVersion: '1.0' },
+    ];
+    const { skipped } = await loadRemoteAgents([{ kind: 'remote', url: 'https://far.example' }], {
+      fetch: () => Promise.resolve(Response.json({ ...json, supportedInterfaces })),
+      grpc: { addressOf: createAddressCheck([]) },
+      logger: silentLogger,
+    });
+    expect(skipped[0]?.reason).toContain('not on the host of https://far.example');
+  });
+});
 
 /** A way out on which each event stream breaks after two reads, as long as `cuts` are left. */
 function breaking(cuts: { left: number }, seen: (string | null)[]): typeof fetch {

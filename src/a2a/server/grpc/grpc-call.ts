@@ -2,6 +2,7 @@ import type { Metadata, ServerUnaryCall } from '@grpc/grpc-js';
 import { LangoError } from '../../../core/errors.js';
 import type { Caller, ClientCertificate, Credentials } from '../../../core/identity.js';
 import type { Call } from '../../translate/call.js';
+import type { ProtocolVersion } from '../service-parameters.js';
 import { CURSOR_PARAMETER, cursorIn } from '../service-parameters.js';
 
 /** A call before its message is understood. */
@@ -10,14 +11,23 @@ export type AnyCall = Pick<
   'metadata' | 'request' | 'getPeer' | 'getAuthContext' | 'sendMetadata'
 > & { once(event: 'cancelled', listener: () => void): unknown };
 
+export interface CallFacts {
+  readonly scope: Caller;
+  readonly version: ProtocolVersion;
+  /** Aborts when the server stops. */
+  readonly closing: AbortSignal;
+}
+
 export class GrpcCall implements Call {
   readonly scope: Caller;
   readonly signal: AbortSignal;
   readonly from: string;
+  readonly version: ProtocolVersion;
   readonly #metadata: Metadata;
 
-  constructor(call: AnyCall, scope: Caller, closing: AbortSignal) {
+  constructor(call: AnyCall, { scope, version, closing }: CallFacts) {
     this.scope = scope;
+    this.version = version;
     this.from = addressOf(call);
     this.#metadata = call.metadata;
     const gone = new AbortController();

@@ -132,14 +132,15 @@ class A2aService {
   /** Who calls, then which version, then whom, then what. */
   async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: GrpcCall }> {
     const { agents, root, authenticator, limits, closing } = this.#options;
-    const caller = await authenticator.authenticate(credentialsOf(call));
-    versionIn(textIn(call.metadata, VERSION_PARAMETER), [this.#dialect.version]);
+    const scope = await authenticator.authenticate(credentialsOf(call));
+    const { version } = this.#dialect;
+    versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
     assertValueLimits(params, limits);
     const agent = agents.get(tenant ?? root);
     if (!agent) throw new NoSuchAgent(tenant ?? root);
     this.#acknowledge(call);
-    const open = new GrpcCall(call, caller, closing);
+    const open = new GrpcCall(call, { scope, version, closing });
     return { handler: agent.handler, params, context: toCallContext(open), call: open };
   }
 

@@ -1,0 +1,58 @@
+import type { AgentCard } from '@a2a-js/sdk';
+import type { Transport } from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
+import { A2AService } from '@a2a-js/sdk/server/grpc';
+import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
+import type { Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
+
+export interface GrpcChannel {
+  readonly transport: Transport;
+  close(): void;
+}
+
+export interface ChannelFacts {
+  /** As the card names it: what the peer's certificate must say. */
+  readonly host: string;
+  readonly port: number;
+  /** The one address that is connected to. */
+  readonly address: string;
+  readonly version: '1.0' | '0.3';
+  readonly isSecure: boolean;
+}
+
+const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
+
+/** A gRPC connection to one address, and the SDK's transport of that version over it. Connects at the first call. */
+export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel> {
+  const { host, port, address, version, isSecure } = facts;
+  const options: ClientOptions = {
+    'grpc.default_authority': `${host}:${port}`,
+    'grpc.ssl_target_name_override': host,
+    'grpc.enable_http_proxy': 0,
+    'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+  };
+  const service = (version === '0.3' ? LegacyA2AService : A2AService) as unknown as ServiceDefinition;
+  const Connection = makeGenericClientConstructor(service, 'A2AService');
+  const target = address.includes(':') ? `ipv6:[${address}]:${port}` : `ipv4:${address}:${port}`;
+  const connection = new Connection(
+    target,
+    isSecure ? credentials.createSsl() : credentials.createInsecure(),
+    options,
+  );
+  const transport = await stockTransport(target, version);
+  return { transport: overConnection(transport, connection), close: () => connection.close() };
+}
+
+/** The SDK's: it has no way to be given a connection, or the options of one, so ours takes the place of its own. */
+function overConnection(transport: Transport, connection: Client): Transport {
+  const own = transport as unknown as { grpcClient: Client };
+  own.grpcClient.close();
+  own.grpcClient = connection;
+  return transport;
+}
+
+function stockTransport(url: string, protocolVersion: string): Promise<Transport> {
+  const card = { supportedInterfaces: [{ url, protocolBinding: 'GRPC', protocolVersion, tenant: '' }] };
+  return new GrpcTransportFactory({ legacyCompat: { enabled: true } }).create(url, card as AgentCard);
+}

@@ -1,0 +1,121 @@
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import type { AgentCard, Part, TaskState } from 'a2a-sdk-v03';
+import type { AgentExecutor, ExecutionEventBus, RequestContext } from 'a2a-sdk-v03/server';
+import { DefaultRequestHandler, InMemoryTaskStore } from 'a2a-sdk-v03/server';
+import { UserBuilder, jsonRpcHandler, restHandler } from 'a2a-sdk-v03/server/express';
+import { A2AService, UserBuilder as GrpcUserBuilder, grpcService } from 'a2a-sdk-v03/server/grpc';
+import express from 'express';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type OldTransport = 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
+
+export interface OldServer {
+  readonly origin: string;
+  readonly canceled: readonly string[];
+  close(): Promise<void>;
+}
+
+/** An agent on the SDK's 0.3 line, as anybody had written it: it streams, asks, and waits to be canceled. */
+export async function startOldServer(transport: OldTransport): Promise<OldServer> {
+  const app = express();
+  const http = createServer(app).listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const grpc = new Server();
+  const executor = new OldExecutor();
+  const card: AgentCard = {
+    name: 'old-timer',
+    description: 'Does as it always did.',
+    version: '0.9.0',
+    protocolVersion: '0.3.0',
+    url: '',
+    preferredTransport: transport,
+    capabilities: { streaming: true },
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [{ id: 'talk', name: 'Talk', description: 'Talks.', tags: [] }],
+  };
+  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), executor);
+  grpc.addService(A2AService, grpcService({ requestHandler, userBuilder: GrpcUserBuilder.noAuthentication }));
+  const port = await new Promise<number>((resolve, reject) => {
+    grpc.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, taken) =>
+      error ? reject(error) : resolve(taken),
+    );
+  });
+  const places = { JSONRPC: `${origin}/rpc`, 'HTTP+JSON': `${origin}/rest`, GRPC: `127.0.0.1:${port}` };
+  card.url = places[transport];
+  const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
+  app.get('/.well-known/agent-card.json', (_request, response) => void response.json(card));
+  app.use('/rpc', jsonRpcHandler(options));
+  app.use('/rest', restHandler(options));
+  return {
+    origin,
+    canceled: executor.canceled,
+    async close() {
+      grpc.forceShutdown();
+      http.close();
+      http.closeAllConnections();
+      await once(http, 'close');
+    },
+  };
+}
+
+class OldExecutor implements AgentExecutor {
+  readonly canceled: string[] = [];
+  #stop: () => void = () => {};
+
+  execute = async (context: RequestContext, bus: ExecutionEventBus): Promise<void> => {
+    const { taskId, contextId, userMessage, task } = context;
+    const text = userMessage.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
+    if (!task)
+      bus.publish({
+        kind: 'task',
+        id: taskId,
+        contextId,
+        status: { state: 'submitted' },
+        history: [userMessage],
+      });
+    const say = (what: string, append: boolean): void =>
+      bus.publish({
+        kind: 'artifact-update',
+        taskId,
+        contextId,
+        append,
+        artifact: { artifactId: 'answer', parts: [{ kind: 'text', text: what }] },
+      });
+    const end = (state: TaskState, words?: string): void => {
+      const parts: Part[] = [{ kind: 'text', text: words ?? '' }];
+      const message = {
+        kind: 'message' as const,
+        role: 'agent' as const,
+        messageId: `${taskId}-${state}`,
+        parts,
+      };
+      const status = { state, ...(words === undefined ? {} : { message }) };
+      bus.publish({ kind: 'status-update', taskId, contextId, status, final: true });
+      bus.finished();
+    };
+    switch (text) {
+      case 'stream':
+        say('one', false);
+        say(' two', true);
+        return end('completed');
+      case 'ask':
+        return end('input-required', 'which one?');
+      case 'wait':
+        await new Promise<void>((resolve) => (this.#stop = resolve));
+        return end('canceled');
+      default:
+        say(`you said ${text}`, false);
+        return end('completed');
+    }
+  };
+
+  cancelTask = (taskId: string): Promise<void> => {
+    this.canceled.push(taskId);
+    this.#stop();
+    return Promise.resolve();
+  };
+}
