@@ -6,6 +6,7 @@ import { openLocks, renewLocks } from './app/locks.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
+import { openLibrary } from './app/knowledge-families.js';
 import { createModel } from './app/model.js';
 import { createPeers } from './app/peers.js';
 import { createPush } from './app/push.js';
@@ -109,9 +110,9 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   await prepareFolders(config);
   const locks = await openLocks(config, secrets, options.logger);
   onStop(() => locks.close());
-  const { storage, nodeId, vault, logger } = await openStores(options, onStop);
+  const { storage, nodeId, vault, library, logger } = await openStores(options, onStop);
   // Looking for a sandbox runs real commands: the rest of the start does not wait for it.
-  const opening = openFamilies({ config, storage, vault, logger });
+  const opening = openFamilies({ config, storage, vault, logger }, library);
   opening.catch(() => undefined);
 
   const model = options.model ?? (await createModel(config, secrets, logger));
@@ -199,7 +200,8 @@ async function openStores({ config, secrets, logger }: AppOptions, onStop: Hooks
   onStop(() => storage.close());
   const vault = await openVaultAccess({ config, secrets, storage, logger });
   const scrubbing = scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber);
-  return { storage, nodeId: storage.nodeId, vault, logger: scrubbing };
+  const library = openLibrary({ config, secrets, storage, logger: scrubbing });
+  return { storage, nodeId: storage.nodeId, vault, library, logger: scrubbing };
 }
 
 async function closeAll(families: readonly ToolFamily[]): Promise<void> {

@@ -12,6 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   agents: ['core'],
   models: ['core'],
   tools: ['core'],
+  embeddings: ['core'],
   journal: ['core'],
   storage: ['core'],
   vault: ['core'],
@@ -28,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const COMPOSERS = ['app.ts', 'app', 'index.ts'];
 
 /** Rings whose members (their sub-folders) never import each other; what they share lies in the ring's root. */
-const FAMILIES = ['models', 'tools', 'storage'];
+const FAMILIES = ['models', 'embeddings', 'tools', 'storage'];
 
 /** A library that lives in one place only. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
@@ -51,7 +52,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   unpdf: ['tools/rag'],
   tar: ['tools/skills'],
   yauzl: ['tools/skills'],
-  '@huggingface/transformers': ['tools/rag'],
+  '@huggingface/transformers': ['embeddings/local'],
   yaml: ['config'],
   commander: ['cli'],
   '@clack/prompts': ['cli'],

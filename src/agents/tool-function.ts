@@ -33,6 +33,9 @@ interface Work {
   readonly rules: ToolRules;
 }
 
+/** Runs that have read text from outside. A run that is resumed comes by the same results again. */
+const readOutside = new WeakSet<Run>();
+
 /** Makes a tool callable by a model: grant, validation, approval, time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const reader = argumentReader(tool.schema);
@@ -52,7 +55,9 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
       const held = await heldBack(work);
       if (held) return held;
       const last = lastAttempt(call.run, call.step);
-      return last ? takeUp(work, last) : perform(work, call.step);
+      const outcome = await (last ? takeUp(work, last) : perform(work, call.step));
+      if (tool.bringsOutside && outcome.type === 'result') readOutside.add(call.run);
+      return outcome;
     },
   };
 }
@@ -195,6 +200,7 @@ function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContex
   const { secrets = noSecrets } = rules;
   return {
     ...{ signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId },
+    hasReadOutside: readOutside.has(run),
     async resolveSecrets(text, host) {
       if (referencedSecrets(text).length === 0) return text;
       const place = tool.secretPlace;

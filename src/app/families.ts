@@ -11,6 +11,7 @@ import { off } from './family-states.js';
 import type { VaultAccess } from './vault.js';
 import { openBrowserFamily } from './browser-family.js';
 import { openCrypto, openSecrets } from './vault-families.js';
+import type { Library } from './knowledge-families.js';
 
 /** What a family is made from. */
 export interface FamilyContext {
@@ -33,14 +34,25 @@ const FAMILIES: readonly OpenFamily[] = [
   openPayment,
 ];
 
-/** Opens all at once; says in the log which of them are wanted and cannot work. Rejects when one cannot be opened. */
-export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {
-  const families = await Promise.all(FAMILIES.map(async (open) => open(context)));
+/**
+ * Opens all at once, those of the library too; says in the log which of them are wanted and cannot work.
+ * Rejects when one cannot be opened.
+ */
+export async function openFamilies(
+  context: FamilyContext,
+  library: Promise<Library>,
+): Promise<readonly ToolFamily[]> {
+  const opening = [...FAMILIES.map(async (open) => [await open(context)]), familiesOf(library)];
+  const families = (await Promise.all(opening)).flat();
   for (const { name, state, note, hint } of families) {
     if (state === 'missing')
       context.logger.warn(`no ${name} tools: ${note ?? ''}`, { ...(hint ? { hint } : {}) });
   }
   return families;
+}
+
+async function familiesOf(library: Promise<Library>): Promise<readonly ToolFamily[]> {
+  return (await library).families;
 }
 
 function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {

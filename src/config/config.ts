@@ -2,6 +2,7 @@ import { DEFAULT_ANTHROPIC_MODEL } from './agent-keys.js';
 import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
 import { DEFAULT_LIMITS } from '../core/limits.js';
 import type { Roster } from '../core/roster.js';
+import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
 import type { Places } from './paths.js';
 import type { Settings } from './schema.js';
 
@@ -23,6 +24,9 @@ export interface Config {
   readonly graph: Readonly<Settings['graph']>;
   readonly observationalMemory: Readonly<Settings['observationalMemory']>;
   readonly payment: Readonly<Settings['payment']>;
+  readonly embedding: EmbeddingConfig;
+  readonly ingest: Readonly<Settings['ingest']>;
+  readonly webSearch: Readonly<Omit<Settings['webSearch'], 'apiKey'>>;
   readonly approval: { readonly policy: ApprovalPolicy };
   readonly egress: { readonly allowPrivate: readonly string[] };
   readonly logging: Readonly<Settings['logging']>;
@@ -37,6 +41,8 @@ interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provi
   /** `auto` is decided here. */
   readonly provider: 'offline' | 'anthropic' | 'openai';
 }
+
+export type EmbeddingConfig = Readonly<Omit<Settings['embedding'], 'apiKey'>>;
 
 interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
   readonly remoteAgents: readonly RemoteAgentConfig[];
@@ -79,6 +85,9 @@ export function configOf(settings: Settings, places: Places): Config {
     graph: settings.graph,
     observationalMemory: settings.observationalMemory,
     payment: settings.payment,
+    embedding: embeddingOf(settings.embedding),
+    ingest: settings.ingest,
+    webSearch: webSearchOf(settings.webSearch),
     approval,
     egress,
     logging,
@@ -89,4 +98,19 @@ function modelOf({ apiKey, provider, name, ...others }: Settings['model']): Mode
   const chosen = provider !== 'auto' ? provider : apiKey === undefined ? 'offline' : 'anthropic';
   const model = name ?? (chosen === 'anthropic' ? DEFAULT_ANTHROPIC_MODEL : undefined);
   return { ...others, provider: chosen, ...(model === undefined ? {} : { name: model }) };
+}
+
+function embeddingOf({ apiKey: _secret, ...embedding }: Settings['embedding']): EmbeddingConfig {
+  const fallback = {
+    openai: DEFAULT_OPENAI_EMBEDDING,
+    voyage: DEFAULT_VOYAGE_EMBEDDING,
+    local: undefined,
+    none: undefined,
+  };
+  const model = embedding.model ?? fallback[embedding.provider];
+  return { ...embedding, ...(model === undefined ? {} : { model }) };
+}
+
+function webSearchOf({ apiKey: _secret, ...webSearch }: Settings['webSearch']): Config['webSearch'] {
+  return webSearch;
 }

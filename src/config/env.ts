@@ -15,7 +15,12 @@ export const ENV_VARIABLES = {
   },
   openaiApiKey: {
     name: 'OPENAI_API_KEY',
-    description: 'The key for the provider `openai`, when the file has no `model.apiKey`.',
+    description:
+      'The key for the provider `openai`, when the file has no `model.apiKey` or `embedding.apiKey`.',
+  },
+  voyageApiKey: {
+    name: 'VOYAGE_API_KEY',
+    description: 'The key for the embeddings of `voyage`, when the file has no `embedding.apiKey`.',
   },
   vaultPassphrase: {
     name: 'LANGO_VAULT_PASSPHRASE',
@@ -42,6 +47,7 @@ export interface Env {
   readonly anthropicApiKey: string | undefined;
   readonly openaiApiKey: string | undefined;
   readonly vaultPassphrase: string | undefined;
+  readonly voyageApiKey: string | undefined;
   readonly logLevel: string | undefined;
   readonly url: string | undefined;
   readonly noColor: boolean;
@@ -63,6 +69,7 @@ export function readEnv(env: Variables = process.env): Env {
     anthropicApiKey: read('anthropicApiKey'),
     openaiApiKey: read('openaiApiKey'),
     vaultPassphrase: read('vaultPassphrase'),
+    voyageApiKey: read('voyageApiKey'),
     logLevel: read('logLevel'),
     url: read('url'),
     noColor: read('noColor') !== undefined,

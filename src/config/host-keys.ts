@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { browserTools } from './browser-keys.js';
+import { knowledgeTools, searchTools } from './knowledge-keys.js';
 import { count, path, seconds, text, toolName, variableName } from './fields.js';
 import { cryptoTools, secretsTools } from './vault-tool-keys.js';
 
@@ -82,6 +83,8 @@ export const tools = z
     browser: browserTools,
     secrets: secretsTools,
     crypto: cryptoTools,
+    knowledge: knowledgeTools,
+    search: searchTools,
   })
   .prefault({})
   .describe('The tool families.');

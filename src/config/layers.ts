@@ -61,7 +61,15 @@ function secretsFrom(env: Env, values: Group): readonly Given[] {
       origin: 'env',
       at: ENV_VARIABLES.vaultPassphrase.name,
     },
+    ...embeddingKey(env, values),
   ];
+}
+
+function embeddingKey(env: Env, values: Group): readonly Given[] {
+  const provider = isGroup(values['embedding']) ? values['embedding']['provider'] : undefined;
+  if (provider !== 'openai' && provider !== 'voyage') return [];
+  const key = `${provider}ApiKey` as const;
+  return [{ path: ['embedding', 'apiKey'], value: env[key], origin: 'env', at: ENV_VARIABLES[key].name }];
 }
 
 function winners(env: Env, overrides: Overrides): readonly Given[] {

@@ -20,7 +20,7 @@ export function withPaths(settings: Settings, places: Places): Settings {
     if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
     return resolve(base, path);
   };
-  const { agent, auth, logging, server, storage, workspace, vault } = settings;
+  const { agent, auth, embedding, logging, server, storage, workspace, vault } = settings;
   const { file } = storage.sqlite;
   return {
     ...settings,
@@ -31,6 +31,10 @@ export function withPaths(settings: Settings, places: Places): Settings {
     auth: { ...auth, jwt: withFiles(auth.jwt, ['jwksFile'], toPath) },
     server: { ...server, tls: withFiles(server.tls, TLS_FILES, toPath) },
     logging: withFiles(logging, ['auditFile'], toPath),
+    embedding: {
+      ...embedding,
+      ...(embedding.folder === undefined ? {} : { folder: toPath(embedding.folder) }),
+    },
     storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
     workspace: workspace.map(toPath),
     vault: { ...vault, keyFile: toPath(vault.keyFile) },

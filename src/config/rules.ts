@@ -19,6 +19,11 @@ export const RULES: readonly Rule[] = [
   { keys: ['server.tls'], check: checkTls },
   { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], check: checkModelKey },
   { keys: ['model.provider', 'model.name'], check: checkModelName },
+  {
+    keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
+    check: checkEmbedding,
+  },
+  { keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'], check: checkWebSearch },
   { keys: ['agent.roster', 'a2a.remoteAgents'], check: checkAgentNames },
   { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
 ];
@@ -40,6 +45,34 @@ function checkModelKey({ model }: Settings): readonly Finding[] {
 function checkModelName({ model }: Settings): readonly Finding[] {
   if (model.provider !== 'openai' || model.name !== undefined) return [];
   return finding(['model', 'provider'], 'needs to know which model to ask: set model.name');
+}
+
+function checkEmbedding({ embedding }: Settings): readonly Finding[] {
+  const { provider, apiKey, baseUrl, folder } = embedding;
+  const key: Path = ['embedding', 'provider'];
+  if (provider === 'local' && folder === undefined) {
+    return finding(key, 'needs a model: set embedding.folder');
+  }
+  if (provider === 'voyage' && apiKey === undefined) {
+    return finding(key, 'needs a key: set embedding.apiKey or VOYAGE_API_KEY');
+  }
+  if (provider === 'openai' && apiKey === undefined && baseUrl === undefined) {
+    return finding(
+      key,
+      'needs a key or another server: set embedding.apiKey, OPENAI_API_KEY or embedding.baseUrl',
+    );
+  }
+  return [];
+}
+
+function checkWebSearch({ webSearch }: Settings): readonly Finding[] {
+  const { provider, apiKey, baseUrl } = webSearch;
+  const key: Path = ['webSearch', 'provider'];
+  if (provider === 'searxng' && baseUrl === undefined) {
+    return finding(key, 'needs an address: set webSearch.baseUrl');
+  }
+  if (provider === 'brave' && apiKey === undefined) return finding(key, 'needs a key: set webSearch.apiKey');
+  return [];
 }
 
 function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {

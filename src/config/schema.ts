@@ -4,6 +4,7 @@ import { graph } from './graph-keys.js';
 import { observationalMemory } from './memory-keys.js';
 import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
 import { payment } from './payment-keys.js';
+import { embedding, ingest, webSearch } from './knowledge-keys.js';
 import { vault } from './vault-keys.js';
 import { auth } from './auth-keys.js';
 import { a2a, server } from './server-keys.js';
@@ -22,6 +23,9 @@ export const settingsSchema = z.strictObject({
   graph,
   observationalMemory,
   payment,
+  embedding,
+  ingest,
+  webSearch,
   approval,
   egress,
   logging,

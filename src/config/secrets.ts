@@ -11,6 +11,9 @@ export interface Secrets {
   readonly token: string | undefined;
   /** For the provider that the configuration chose. */
   readonly modelApiKey: string | undefined;
+  /** For the embedding provider. */
+  readonly embeddingApiKey: string | undefined;
+  readonly webSearchApiKey: string | undefined;
   /** The bearer tokens of remote agents, by their name. */
   readonly remoteTokens: ReadonlyMap<string, string>;
   /** What the vault's master key is made from; undefined when that is in a file. */
@@ -21,10 +24,12 @@ const TOKEN_BYTES = 32;
 const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
 const ANYONE_ELSE = 0o077;
 
-export function secretsOf({ auth, model, a2a, vault }: Settings): Secrets {
+export function secretsOf({ auth, model, embedding, webSearch, a2a, vault }: Settings): Secrets {
   return {
     token: auth.token,
     modelApiKey: model.apiKey,
+    embeddingApiKey: embedding.apiKey,
+    webSearchApiKey: webSearch.apiKey,
     vaultPassphrase: vault.passphrase,
     remoteTokens: new Map(
       a2a.remoteAgents.flatMap(({ name, token }) => (token === undefined ? [] : [[name, token] as const])),
@@ -33,11 +38,8 @@ export function secretsOf({ auth, model, a2a, vault }: Settings): Secrets {
 }
 
 /** Every value, for the log's redaction. */
-export function secretValues(secrets: Secrets): readonly string[] {
-  const { token, modelApiKey, remoteTokens, vaultPassphrase } = secrets;
-  return [token, modelApiKey, vaultPassphrase, ...remoteTokens.values()].filter(
-    (value) => value !== undefined,
-  );
+export function secretValues({ remoteTokens, ...secrets }: Secrets): readonly string[] {
+  return [...Object.values(secrets), ...remoteTokens.values()].filter((value) => value !== undefined);
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { GraphStore } from './graph.js';
+import type { KnowledgeStore } from './knowledge.js';
+import type { LibraryStore } from './library.js';
 import type { TaskPage, TaskQuery } from './journal.js';
 import type { MemoryStore } from './memory.js';
 import type { Message } from './message.js';
@@ -17,6 +19,8 @@ export interface Storage {
   readonly vault: VaultStore;
   readonly memory: MemoryStore;
   readonly pushes: PushStore;
+  readonly knowledge: KnowledgeStore;
+  readonly library: LibraryStore;
   /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
   close(): Promise<void>;
 }

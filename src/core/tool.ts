@@ -42,6 +42,8 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
    * owner has to allow the place for each secret.
    */
   readonly secretPlace?: SecretPlace;
+  /** Its output may hold text from outside: of a page, a document, another agent. */
+  readonly bringsOutside?: boolean;
   /** Published as skill examples on the agent card; they drive the offline model. */
   readonly examples: readonly Example[];
   /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */
@@ -64,6 +66,8 @@ export interface ToolContext {
    * and never put into a result. `host` is where it would be sent. Rejects with `not-found` or `forbidden`.
    */
   resolveSecrets(text: string, host?: string): Promise<string>;
+  /** Whether this task has read text from outside before; what it keeps now may stem from it. */
+  readonly hasReadOutside: boolean;
 }
 
 export interface ToolOutput {

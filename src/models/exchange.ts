@@ -3,7 +3,7 @@ import type { ModelEvent } from '../core/model.js';
 import type { Endpoint } from './endpoint.js';
 import { readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure } from './failure.js';
-import { retryAfterMs, type HeaderLookup } from './retry.js';
+import { retryAfterMs, type HeaderLookup } from '../core/retry.js';
 import { SilenceWatch } from './silence.js';
 
 /** Puts a vendor's events together to an answer. */

@@ -15,6 +15,8 @@ describe('secrets', () => {
       auth: { token: 'SECRET-token' },
       vault: { passphrase: 'SECRET-passphrase' },
       model: { provider: 'anthropic', apiKey: 'SECRET-key' },
+      embedding: { provider: 'voyage', apiKey: 'SECRET-embedding' },
+      webSearch: { provider: 'brave', apiKey: 'SECRET-web' },
       a2a: {
         remoteAgents: [
           { name: 'far', url: 'https://far.example', token: 'SECRET-far' },
@@ -25,7 +27,7 @@ describe('secrets', () => {
   });
 
   it('stand in Secrets and nowhere in what can be logged', () => {
-    const values = ['SECRET-far', 'SECRET-key', 'SECRET-passphrase', 'SECRET-token'];
+    const values = ['embedding', 'far', 'key', 'passphrase', 'token', 'web'].map((name) => `SECRET-${name}`);
     expect([...secretValues(loaded.secrets)].sort()).toEqual(values);
     expect(loaded.secrets.remoteTokens.get('far')).toBe('SECRET-far');
     expect(JSON.stringify(loaded.config)).not.toContain('SECRET');
@@ -34,7 +36,14 @@ describe('secrets', () => {
 
   it('are all covered by the test above', () => {
     const marked = leavesOf().flatMap(({ key, schema }) => (schema.writeOnly ? [key] : []));
-    expect(marked).toEqual(['model.apiKey', 'auth.token', 'a2a.remoteAgents[].token', 'vault.passphrase']);
+    expect(marked.toSorted()).toEqual([
+      'a2a.remoteAgents[].token',
+      'auth.token',
+      'embedding.apiKey',
+      'model.apiKey',
+      'vault.passphrase',
+      'webSearch.apiKey',
+    ]);
   });
 
   it('come from the environment only where the file has none', () => {

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
 import { NO_USAGE, type ModelEvent } from '../../src/core/model.js';
 import { ModelFailure } from '../../src/models/failure.js';
-import { retryAfterMs, retryDelayMs, streamCall, type AnswerEvent } from '../../src/models/retry.js';
+import { retryAfterMs, retryDelayMs } from '../../src/core/retry.js';
+import { streamCall, type AnswerEvent } from '../../src/models/retry.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 describe('The wait before the next attempt', () => {

@@ -27,6 +27,8 @@ const BARE: Settings = {
     browser: { enabled: false },
     secrets: { enabled: false },
     crypto: { enabled: false },
+    knowledge: { enabled: false },
+    search: { enabled: false },
   },
   graph: { enabled: false },
 };

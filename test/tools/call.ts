@@ -11,6 +11,7 @@ export function toolContext(changes: Partial<ToolContext> = {}): ToolContext {
     taskId: 'task',
     contextId: 'context',
     resolveSecrets: async (text) => text,
+    hasReadOutside: false,
     ...changes,
   };
 }

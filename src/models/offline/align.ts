@@ -30,7 +30,7 @@ type Row =
   | { readonly type: 'one-word'; readonly name: string; readonly kind: Kind }
   /** The first word of a placeholder that takes many, and each further one. */
   | { readonly type: 'first'; readonly name: string }
-  | { readonly type: 'more'; readonly name: string };
+  | { readonly type: 'more'; readonly name: string; readonly endsAtColon: boolean };
 
 /** What happens in a row of the table at a token, written down to walk the best way again. */
 const MOVES = {
@@ -77,11 +77,11 @@ export function align(template: Template, words: Words, isPartial: boolean): Ali
 
 function toRows(element: Template[number]): readonly Row[] {
   if (element.type === 'literal') return [element];
-  const { name, kind } = element;
+  const { name, kind, endsAtColon } = element;
   if (isOneWord(kind)) return [{ type: 'one-word', name, kind }];
   return [
     { type: 'first', name },
-    { type: 'more', name },
+    { type: 'more', name, endsAtColon },
   ];
 }
 
@@ -122,6 +122,10 @@ function fillCell(table: Table, row: number, index: number): void {
     moves[cell] = move;
   };
   const after = (nextRow: number, nextIndex: number) => scores[nextRow * width + nextIndex] ?? IMPOSSIBLE;
+  const current = rows[row];
+  const leave = (cost: number) => consider(MOVES.leave, after(row + 1, index) - cost);
+  // Before anything longer that is as good: the first colon counts.
+  if (current?.type === 'more' && current.endsAtColon && mayEnd(words, index)) leave(0);
   if (!token) {
     const end = endScore(table, row);
     if (end !== undefined) consider(MOVES.end, end);
@@ -131,11 +135,13 @@ function fillCell(table: Table, row: number, index: number): void {
     if (rows[row]?.type === 'more') consider(MOVES.stay, after(row, index + 1));
     else if (isSkippable(token, row, rows.length)) consider(MOVES.skip, after(row, index + 1) - SKIP_COST);
   }
-  const current = rows[row];
-  if (current?.type === 'more' || (current?.type === 'literal' && current.isOptional)) {
-    const cost = current.type === 'literal' ? SKIP_COST : 0;
-    consider(MOVES.leave, after(row + 1, index) - cost);
-  }
+  if (current?.type === 'more' && !current.endsAtColon) leave(0);
+  if (current?.type === 'literal' && current.isOptional) leave(SKIP_COST);
+}
+
+/** Whether the token before ends with a colon, or nothing follows. */
+function mayEnd({ text, tokens }: Words, index: number): boolean {
+  return index === tokens.length || text.charAt((tokens[index - 1]?.end ?? 0) - 1) === ':';
 }
 
 /** The score of ending in `row`, at the end of the sentence. */

@@ -6,7 +6,13 @@ import { readWords } from './words.js';
 /** The words of an example and its placeholders, in order. */
 type Element =
   | { readonly type: 'literal'; readonly stem: string; readonly isOptional: boolean }
-  | { readonly type: 'placeholder'; readonly name: string; readonly kind: Kind };
+  | {
+      readonly type: 'placeholder';
+      readonly name: string;
+      readonly kind: Kind;
+      /** "{key}: {content}": what many words stand for ends at a colon. */
+      readonly endsAtColon: boolean;
+    };
 
 export type Template = readonly Element[];
 
@@ -25,8 +31,12 @@ export function compileTemplate(
   const { text, tokens } = readWords(example.text);
   if (tokens.length > LONGEST_EXAMPLE_WORDS) return undefined;
   const elements = tokens.flatMap((token): readonly Element[] => {
-    const name = PLACEHOLDER.exec(text.slice(token.start, token.end))?.[1];
-    if (name) return [{ type: 'placeholder', name, kind: kindOf(name, parameterSchema(parameters, name)) }];
+    const written = text.slice(token.start, token.end);
+    const name = PLACEHOLDER.exec(written)?.[1];
+    if (name) {
+      const kind = kindOf(name, parameterSchema(parameters, name));
+      return [{ type: 'placeholder', name, kind, endsAtColon: written.endsWith(':') }];
+    }
     if (token.stem === '') return [];
     return [{ type: 'literal', stem: token.stem, isOptional: ARTICLES.has(token.stem) }];
   });

@@ -3,6 +3,7 @@ import { GRAPH_SCHEMA } from './graph-schema.js';
 import { VAULT_SCHEMA } from './vault-schema.js';
 import { MEMORY_SCHEMA } from './memory-schema.js';
 import { PUSH_SCHEMA } from './push-schema.js';
+import { LIBRARY_SCHEMA } from './library-schema.js';
 
 /**
  * Each entry takes the database from the version of its index to the next one. Entries are never
@@ -71,6 +72,7 @@ export const MIGRATIONS: readonly string[] = [
   VAULT_SCHEMA,
   MEMORY_SCHEMA,
   PUSH_SCHEMA,
+  LIBRARY_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

@@ -6,6 +6,8 @@ import { SqlitePaymentStore } from './payments.js';
 import { SqliteGraphStore } from './graph.js';
 import { SqliteMemoryStore } from './memory.js';
 import { SqlitePushStore } from './push-store.js';
+import { SqliteKnowledgeStore } from './knowledge.js';
+import { SqliteLibraryStore } from './library.js';
 import { SqliteTaskStore } from './task-store.js';
 import { SqliteVaultStore } from './vault-store.js';
 
@@ -18,6 +20,7 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
   const database = new SqliteDatabase(options);
   try {
     const pushes = new SqlitePushStore(database);
+    const library = new SqliteLibraryStore(database);
     return {
       nodeId: database.nodeId,
       payments: new SqlitePaymentStore(database),
@@ -26,6 +29,8 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
       memory: new SqliteMemoryStore(database),
       tasks: new SqliteTaskStore(database, pushes),
       pushes,
+      knowledge: new SqliteKnowledgeStore(database, library),
+      library,
       close: async () => database.close(),
     };
   } catch (error) {

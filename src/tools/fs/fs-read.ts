@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { count, pathArgument, pathField } from './fields.js';
-import { binaryKind, SAMPLE_BYTES } from './file-kind.js';
+import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { openFile } from './files.js';
 import { readLines, type LinePage } from './lines.js';
 import type { Workspace } from './workspace.js';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './fields.js';
-import { binaryKind, SAMPLE_BYTES } from './file-kind.js';
+import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { readWhole } from './files.js';
-import { globFilter, type PathFilter } from './glob.js';
+import { globFilter, type PathFilter } from '../../core/glob.js';
 import { literalMatcher, regexMatcher, type Matcher } from './matcher.js';
 import type { Place } from './place.js';
 import { walkTree } from './tree.js';

@@ -1,0 +1,119 @@
+import type { Config } from '../config/config.js';
+import type { Secrets } from '../config/secrets.js';
+import type { EmbeddingProvider } from '../core/embedding.js';
+import { isLangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import type { DocumentDesk, Retrieval } from '../core/retrieval.js';
+import type { Storage } from '../core/store.js';
+import type { ToolFamily } from '../core/tool.js';
+import { openLocalEmbeddings } from '../embeddings/local/provider.js';
+import { createOpenaiEmbeddings } from '../embeddings/openai/provider.js';
+import { createVoyageEmbeddings } from '../embeddings/voyage/provider.js';
+import { createEgress } from '../http/egress.js';
+import { createKnowledgeTools } from '../tools/knowledge/index.js';
+import { createRag, createRagTools } from '../tools/rag/index.js';
+import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
+
+/** What the library is made from. */
+export interface LibraryContext {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly storage: Storage;
+  readonly logger: Logger;
+}
+
+/** What keeps and finds knowledge and documents, for tools, routes and commands. */
+export interface Library {
+  readonly retrieval: Retrieval;
+  readonly desk: DocumentDesk;
+  readonly families: readonly ToolFamily[];
+}
+
+/** Never rejects for want of the embedding provider: the family `rag` says what is missing. */
+export async function openLibrary(context: LibraryContext): Promise<Library> {
+  const { config, storage, logger } = context;
+  const opened = await openEmbeddings(context);
+  const provider = 'provider' in opened ? opened.provider : undefined;
+  const { maxFileBytes } = config.ingest;
+  const { retrieval, desk } = createRag({ library: storage.library, provider, maxFileBytes, logger });
+  const rag: ToolFamily = provider
+    ? { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: provider.id }
+    : { name: 'rag', tools: [], ...('missing' in opened ? opened.missing : NO_EMBEDDINGS) };
+  const families = [
+    knowledgeFamily(context, retrieval),
+    searchFamily(context, retrieval),
+    webFamily(context),
+  ];
+  return { retrieval, desk, families: [...families, { ...rag, close: () => retrieval.close() }] };
+}
+
+const NO_EMBEDDINGS = {
+  state: 'off',
+  note: 'no embedding provider is configured, so everything is found by words',
+  hint: 'Set embedding.provider.',
+} as const;
+
+type Opened =
+  | { readonly provider: EmbeddingProvider | undefined }
+  | { readonly missing: Pick<ToolFamily, 'state' | 'note' | 'hint'> };
+
+async function openEmbeddings({ config, secrets, logger }: LibraryContext): Promise<Opened> {
+  const { embedding, egress } = config;
+  const { provider, folder, model = '', baseUrl, dimension, timeoutSeconds } = embedding;
+  if (provider === 'none') return { provider: undefined };
+  if (provider === 'local') {
+    try {
+      return { provider: await openLocalEmbeddings({ ...embedding, folder: folder ?? '' }) };
+    } catch (error) {
+      if (!isLangoError(error)) throw error;
+      const hint = error.hint === undefined ? {} : { hint: error.hint };
+      return { missing: { state: 'missing', note: error.message, ...hint } };
+    }
+  }
+  const allowPrivate = [...egress.allowPrivate, ...(baseUrl ? [new URL(baseUrl).host] : [])];
+  const options = {
+    model,
+    maxRetries: embedding.maxRetries,
+    fetch: createEgress({ allowPrivate, timeoutMs: 1_000 * timeoutSeconds, logger }),
+    logger,
+    ...(dimension === undefined ? {} : { dimension }),
+    ...(secrets.embeddingApiKey === undefined ? {} : { apiKey: secrets.embeddingApiKey }),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+  };
+  return {
+    provider: provider === 'openai' ? createOpenaiEmbeddings(options) : createVoyageEmbeddings(options),
+  };
+}
+
+function knowledgeFamily({ config, storage }: LibraryContext, retrieval: Retrieval): ToolFamily {
+  const { enabled, maxCharacters } = config.tools.knowledge;
+  if (!enabled) return off('knowledge');
+  const tools = createKnowledgeTools({ store: storage.knowledge, retrieval, maxCharacters });
+  return { name: 'knowledge', state: 'on', tools };
+}
+
+function searchFamily({ config }: LibraryContext, retrieval: Retrieval): ToolFamily {
+  if (!config.tools.search.enabled) return off('search');
+  return { name: 'search', state: 'on', tools: createSearchTools(retrieval) };
+}
+
+function webFamily({ config, secrets, logger }: LibraryContext): ToolFamily {
+  const name = 'web search';
+  const { provider, baseUrl, timeoutSeconds } = config.webSearch;
+  if (provider === 'none') {
+    const note = 'no provider is configured';
+    return { name, state: 'off', tools: [], note, hint: 'Set webSearch.provider.' };
+  }
+  const allowPrivate = [...config.egress.allowPrivate, ...(baseUrl ? [new URL(baseUrl).host] : [])];
+  const tools = createWebSearchTools({
+    provider,
+    fetch: createEgress({ allowPrivate, timeoutMs: 1_000 * timeoutSeconds, logger }),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(secrets.webSearchApiKey === undefined ? {} : { apiKey: secrets.webSearchApiKey }),
+  });
+  return { name, state: 'on', tools, note: provider };
+}
+
+function off(name: string): ToolFamily {
+  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set tools.${name}.enabled.` };
+}

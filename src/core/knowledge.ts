@@ -1,0 +1,64 @@
+import type { NewPassage, Provenance } from './library.js';
+import type { Scope } from './task.js';
+
+/** What an agent keeps: a fact under a key, or what it learned from something that went wrong. */
+export type EntryKind = 'knowledge' | 'learning';
+
+export interface NewEntry {
+  readonly kind: EntryKind;
+  /** Its name; saving it again makes a new version. Of a learning: what triggers it. */
+  readonly key: string;
+  readonly category: string;
+  /** Of a learning: the fix. */
+  readonly content: string;
+  readonly diagnosis?: string;
+  readonly tags: readonly string[];
+  readonly provenance: Provenance;
+  /** The same key on a repeat of the same call: it makes no second version. */
+  readonly callKey: string;
+  /** What searches find of it. */
+  readonly passages: readonly NewPassage[];
+}
+
+/** One version of an entry. */
+export interface Entry extends Omit<NewEntry, 'callKey' | 'passages'> {
+  /** From 1; the highest is what searches find. */
+  readonly version: number;
+  /** In milliseconds since the epoch. */
+  readonly savedAt: number;
+}
+
+export interface EntryId {
+  readonly kind: EntryKind;
+  readonly key: string;
+}
+
+export interface EntryQuery {
+  readonly kind: EntryKind;
+  readonly limit: number;
+  /** The key after which to go on. */
+  readonly after?: string;
+}
+
+/**
+ * An owner's knowledge and learnings, every version of them. The newest version of each is found by searches of the
+ * library, in the collections `knowledge` and `learnings`. Keys are the same when they differ only in case or white
+ * space. Writes are atomic and resolve after commit; failures reject with code `storage`.
+ */
+export interface KnowledgeStore {
+  /** Resolves with what is kept now under this call: the new version, or the one that the call made before. */
+  save(scope: Scope, entry: NewEntry): Promise<Entry>;
+  /** The newest version, or the one named. */
+  get(scope: Scope, id: EntryId, version?: number): Promise<Entry | undefined>;
+  /** Newest first. */
+  versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]>;
+  /** The newest version of each, by key. */
+  list(scope: Scope, query: EntryQuery): Promise<readonly Entry[]>;
+  /** All versions, and what searches find of it. Resolves with how many versions there were. */
+  forget(scope: Scope, id: EntryId): Promise<number>;
+}
+
+/** What two spellings of one key have in common. */
+export function entryKey(key: string): string {
+  return key.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
+}

@@ -1,0 +1,149 @@
+import type { Scope } from './task.js';
+
+/** Where kept text comes from. */
+export interface Provenance {
+  /** As the one who saved it named it: an address, a file, a person. */
+  readonly source?: string;
+  /** Whether it stems from text of outside: a document, a page, another agent. */
+  readonly fromOutside: boolean;
+  /** The task that saved it; absent for what a person ingested. */
+  readonly taskId?: string;
+  readonly contextId?: string;
+}
+
+/** What may be said of a document besides its text. */
+export interface DocumentFacts extends Provenance {
+  readonly category?: string;
+  readonly tags?: readonly string[];
+  /** Of a kept entry: which version of its key this is. */
+  readonly version?: number;
+  /** Of a learning: what it was about. */
+  readonly diagnosis?: string;
+}
+
+/** A stretch of a document that is found as a whole. */
+export interface NewPassage {
+  readonly text: string;
+  /** Where it stands in the document's text, in UTF-16 code units. */
+  readonly start: number;
+  readonly end: number;
+  /** Its lines, counted from 1; undefined when the text is not what a person sees in the file (HTML, PDF). */
+  readonly lines: readonly [first: number, last: number] | undefined;
+  /** The headings above it, outermost first. */
+  readonly heading: readonly string[];
+}
+
+export interface NewDocument {
+  /** Collections keep documents apart: those of a project, of a team. */
+  readonly collection: string;
+  /** What identifies it in its collection: the address of the file, the key of an entry. */
+  readonly origin: string;
+  /** How it is cited. */
+  readonly name: string;
+  /** Of its content: the same hash is the same document. */
+  readonly hash: string;
+  /** Of the file, in milliseconds since the epoch; 0 for what is no file. */
+  readonly modifiedAt: number;
+  readonly bytes: number;
+  readonly facts: DocumentFacts;
+  readonly passages: readonly NewPassage[];
+}
+
+export interface DocumentRecord extends Omit<NewDocument, 'passages'> {
+  readonly savedAt: number;
+  /** How many. */
+  readonly passages: number;
+}
+
+/** A passage that a search found. */
+export interface Hit extends NewPassage {
+  /** The same passage has the same id in every search. */
+  readonly id: number;
+  readonly collection: string;
+  readonly origin: string;
+  readonly name: string;
+  readonly facts: DocumentFacts;
+  readonly savedAt: number;
+  /** Higher is better; comparable within one search only. */
+  readonly score: number;
+}
+
+export interface CollectionRecord {
+  readonly name: string;
+  readonly documents: number;
+  readonly passages: number;
+  /** Passages that have a vector. */
+  readonly embedded: number;
+  /** The embedding model of its vectors, and their dimension; undefined when there are none. */
+  readonly embedding: Embedding | undefined;
+}
+
+/** What vectors were made by: those of different ones cannot be compared. */
+export interface Embedding {
+  readonly model: string;
+  readonly dimension: number;
+}
+
+/** Which collections: those named, or all but those left out. */
+export interface Shelves {
+  readonly only?: readonly string[];
+  readonly except?: readonly string[];
+}
+
+export interface TextQuery extends Shelves {
+  /** A person's words: no syntax, nothing in it can be wrong. */
+  readonly text: string;
+  readonly limit: number;
+}
+
+export interface VectorQuery extends Shelves {
+  readonly vector: Float32Array;
+  /** Only vectors of this model are looked at. */
+  readonly model: string;
+  readonly limit: number;
+}
+
+export interface DocumentQuery extends Shelves {
+  readonly limit: number;
+  /** What the page before gave as `next`. */
+  readonly after?: string;
+}
+
+export interface DocumentPage {
+  readonly documents: readonly DocumentRecord[];
+  readonly next: string | undefined;
+}
+
+/** A passage that has no vector yet, with what one is made of. */
+export type Unembedded = Pick<Hit, 'id' | 'name' | 'heading' | 'text'>;
+
+/**
+ * An owner's documents with their passages, the index of their words and their vectors: removing a document removes
+ * all of it. Writes are atomic and resolve after commit; failures reject with code `storage`.
+ */
+export interface LibraryStore {
+  /** Adds the document, or takes the place of the one with its origin. One with the same hash keeps its passages. */
+  put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'>;
+  /** Resolves with how many are gone. Without origins: the whole collection. */
+  remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number>;
+  list(scope: Scope, query: DocumentQuery): Promise<DocumentPage>;
+  collections(scope: Scope): Promise<readonly CollectionRecord[]>;
+  /** By words, the best first. Words in nearly every passage tell nothing: with no others, the newest come first. */
+  findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]>;
+  /** By the angle to `vector`, the nearest first. Rejects with `conflict` when its dimension is another. */
+  findNear(scope: Scope, query: VectorQuery): Promise<readonly Hit[]>;
+  /** Passages without a vector, in collections that have none of another model than `model`. */
+  unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]>;
+  /**
+   * Keeps vectors of length 1 by the id of their passage; passages that are gone meanwhile are passed over. Rejects
+   * with `conflict`, and keeps none, when the collection has vectors of another model or dimension.
+   */
+  addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void>;
+  /** Forgets all vectors, so that they can be made anew. Resolves with how many. */
+  dropVectors(scope: Scope, shelves: Shelves): Promise<number>;
+}
+
+/** The collections of what agents keep; documents cannot be ingested into them. */
+export const KNOWLEDGE_COLLECTION = 'knowledge';
+export const LEARNINGS_COLLECTION = 'learnings';
+export const DEFAULT_COLLECTION = 'documents';

@@ -1,0 +1,152 @@
+import { hashJson } from '../../core/json.js';
+import type {
+  Entry,
+  EntryId,
+  EntryKind,
+  EntryQuery,
+  KnowledgeStore,
+  NewEntry,
+} from '../../core/knowledge.js';
+import { entryKey } from '../../core/knowledge.js';
+import type { NewDocument, Provenance } from '../../core/library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION } from '../../core/library.js';
+import type { Scope } from '../../core/task.js';
+import { assertKeys } from '../rows.js';
+import type { SqliteDatabase } from './database.js';
+import type { SqliteLibraryStore } from './library.js';
+import { Prepared } from './prepared.js';
+
+const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
+  knowledge: KNOWLEDGE_COLLECTION,
+  learning: LEARNINGS_COLLECTION,
+};
+
+const OWNED = 'tenant = ? AND owner = ? AND kind = ?';
+const BY_CALL = 'SELECT * FROM entries WHERE tenant = ? AND owner = ? AND call = ?';
+const ADD = 'INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)';
+const VERSIONS = `SELECT * FROM entries WHERE ${OWNED} AND key = ? ORDER BY version DESC LIMIT ?`;
+const VERSION = `SELECT * FROM entries WHERE ${OWNED} AND key = ? AND version = ?`;
+const LIST = `SELECT * FROM entries e WHERE ${OWNED} AND key > ? AND version = (
+    SELECT max(version) FROM entries WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND key = e.key
+  ) ORDER BY key LIMIT ?`;
+const FORGET = `DELETE FROM entries WHERE ${OWNED} AND key = ?`;
+
+interface EntryRow {
+  readonly kind: EntryKind;
+  readonly key: string;
+  readonly version: number;
+  readonly name: string;
+  readonly category: string;
+  readonly content: string;
+  readonly diagnosis: string | null;
+  readonly tags: string;
+  readonly provenance: string;
+  readonly saved_at: number;
+}
+
+/** Every version in a table of its own; the newest is a document of the library besides. */
+export class SqliteKnowledgeStore implements KnowledgeStore {
+  readonly #database: SqliteDatabase;
+  readonly #library: SqliteLibraryStore;
+  readonly #prepared: Prepared;
+
+  constructor(database: SqliteDatabase, library: SqliteLibraryStore) {
+    this.#database = database;
+    this.#library = library;
+    this.#prepared = new Prepared(database.handle);
+  }
+
+  async save(scope: Scope, entry: NewEntry): Promise<Entry> {
+    assertKeys({ key: entry.key });
+    const { saved, placed } = await this.#database.write(() => {
+      const before = this.#prepared.first<EntryRow>(BY_CALL, scope.tenant, scope.owner, entry.callKey);
+      if (before) return { saved: toEntry(before), placed: undefined };
+      const shelf = this.#library.shelfNow(scope, COLLECTIONS[entry.kind]);
+      const saved = this.#add(scope, entry);
+      return { saved, placed: this.#library.putNow(shelf, documentOf(entry, saved)) };
+    });
+    if (placed) this.#library.forgotten(placed.shelf.id, placed.removed);
+    return saved;
+  }
+
+  async get(scope: Scope, id: EntryId, version?: number): Promise<Entry | undefined> {
+    if (version === undefined) return (await this.versions(scope, id, 1))[0];
+    return this.#database.read(() => {
+      const row = this.#prepared.first<EntryRow>(VERSION, ...keyOf(scope, id), version);
+      return row && toEntry(row);
+    });
+  }
+
+  async versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]> {
+    return this.#database.read(() =>
+      this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, id), limit).map(toEntry),
+    );
+  }
+
+  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly Entry[]> {
+    return this.#database.read(() =>
+      this.#prepared.all<EntryRow>(LIST, ...keyOf(scope, { kind, key: after }), limit).map(toEntry),
+    );
+  }
+
+  async forget(scope: Scope, id: EntryId): Promise<number> {
+    const { count, gone } = await this.#database.write(() => ({
+      count: this.#prepared.run(FORGET, ...keyOf(scope, id)).changes,
+      gone: this.#library.removeNow(scope, COLLECTIONS[id.kind], [originOf(id)]),
+    }));
+    if (gone) this.#library.forgotten(gone.shelf.id, gone.passages);
+    return count;
+  }
+
+  #add(scope: Scope, entry: NewEntry): Entry {
+    const { category, content, diagnosis, tags, provenance, callKey } = entry;
+    const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, entry), 1);
+    const version = (newest?.version ?? 0) + 1;
+    const savedAt = this.#database.now();
+    this.#prepared.run(
+      ADD,
+      ...[...keyOf(scope, entry), version, entry.key.trim(), category, content, diagnosis ?? null],
+      ...[JSON.stringify(tags), JSON.stringify(provenance), callKey, savedAt],
+    );
+    const { callKey: _call, passages: _passages, ...rest } = entry;
+    return { ...rest, key: entry.key.trim(), version, savedAt };
+  }
+}
+
+function keyOf({ tenant, owner }: Scope, { kind, key }: EntryId): readonly string[] {
+  return [tenant, owner, kind, entryKey(key)];
+}
+
+function originOf({ kind, key }: EntryId): string {
+  return `${kind}:${entryKey(key)}`;
+}
+
+function documentOf({ passages }: NewEntry, saved: Entry): NewDocument {
+  const { kind, key, version, category, content, diagnosis, tags, provenance } = saved;
+  return {
+    collection: COLLECTIONS[kind],
+    origin: originOf(saved),
+    name: key,
+    // The facts belong to it: a new version is a new document even with the same text.
+    hash: hashJson([version, category, content, diagnosis, tags]),
+    modifiedAt: 0,
+    bytes: Buffer.byteLength(content),
+    facts: { ...provenance, category, tags, version, ...(diagnosis === undefined ? {} : { diagnosis }) },
+    passages,
+  };
+}
+
+function toEntry(row: EntryRow): Entry {
+  const { kind, name, version, category, content, diagnosis, saved_at: savedAt } = row;
+  return {
+    kind,
+    key: name,
+    version,
+    category,
+    content,
+    ...(diagnosis === null ? {} : { diagnosis }),
+    tags: JSON.parse(row.tags) as string[],
+    provenance: JSON.parse(row.provenance) as Provenance,
+    savedAt,
+  };
+}

@@ -1,0 +1,110 @@
+import type { NewDocument, NewPassage } from '../../core/library.js';
+import { textTerms } from '../search-terms.js';
+import type { Prepared } from './prepared.js';
+import type { Shelf } from './shelves.js';
+
+/** What a write changed of the vectors, for whoever keeps them in memory. */
+export interface Removed {
+  readonly documents: number;
+  readonly passages: readonly number[];
+}
+
+const FIND = 'SELECT id, hash, facts FROM documents WHERE shelf = ? AND origin = ?';
+const REFRESH = 'UPDATE documents SET name = ?, modified_at = ?, facts = ? WHERE id = ?';
+const ADD_DOCUMENT = `INSERT INTO documents (shelf, origin, name, hash, modified_at, bytes, facts, saved_at, passages)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const ADD_PASSAGE = `INSERT INTO passages (document, shelf, start, end, first_line, last_line, heading, text)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const ADD_WORDS = 'INSERT INTO passage_words (rowid, title, body, fragments) VALUES (?, ?, ?, ?)';
+const ORIGINS = 'SELECT origin FROM documents WHERE shelf = ?';
+const DROP_DOCUMENT = 'DELETE FROM documents WHERE id = ?';
+const DROP_PASSAGES = 'DELETE FROM passages WHERE document = ? RETURNING id';
+const DROP_WORDS = 'DELETE FROM passage_words WHERE rowid = ?';
+const DROP_VECTOR = 'DELETE FROM vectors WHERE passage = ?';
+
+interface Found {
+  readonly id: number;
+  readonly hash: string;
+  readonly facts: string;
+}
+
+/** Inside a write: puts the document on the shelf, in the place of the one with its origin. */
+export function putDocument(
+  prepared: Prepared,
+  shelf: Shelf,
+  document: NewDocument & { readonly savedAt: number },
+): { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly removed: readonly number[] } {
+  const found = prepared.first<Found>(FIND, shelf.id, document.origin);
+  const facts = JSON.stringify(document.facts);
+  if (found?.hash === document.hash) {
+    prepared.run(REFRESH, document.name, document.modifiedAt, facts, found.id);
+    return { outcome: 'unchanged', removed: [] };
+  }
+  const removed = found ? dropDocument(prepared, found.id) : [];
+  const { origin, name, hash, modifiedAt, bytes, savedAt, passages } = document;
+  const { lastInsertRowid } = prepared.run(
+    ADD_DOCUMENT,
+    ...[shelf.id, origin, name, hash, modifiedAt, bytes, facts, savedAt, passages.length],
+  );
+  for (const passage of passages)
+    addPassage(prepared, { shelf, document, passage, id: Number(lastInsertRowid) });
+  return { outcome: found ? 'changed' : 'added', removed };
+}
+
+/** Inside a write: takes these documents, or all, from the shelf. */
+export function removeDocuments(prepared: Prepared, shelf: Shelf, origins?: readonly string[]): Removed {
+  const meant =
+    origins ?? prepared.all<{ readonly origin: string }>(ORIGINS, shelf.id).map(({ origin }) => origin);
+  const found = meant.flatMap((origin) => prepared.first<Found>(FIND, shelf.id, origin) ?? []);
+  return { documents: found.length, passages: found.flatMap(({ id }) => dropDocument(prepared, id)) };
+}
+
+function dropDocument(prepared: Prepared, id: number): readonly number[] {
+  const passages = prepared.all<{ readonly id: number }>(DROP_PASSAGES, id).map((row) => row.id);
+  for (const passage of passages) {
+    prepared.run(DROP_WORDS, passage);
+    prepared.run(DROP_VECTOR, passage);
+  }
+  prepared.run(DROP_DOCUMENT, id);
+  return passages;
+}
+
+interface Placed {
+  readonly shelf: Shelf;
+  readonly document: NewDocument;
+  readonly id: number;
+  readonly passage: NewPassage;
+}
+
+function addPassage(prepared: Prepared, { shelf, document, passage, id }: Placed): void {
+  const { start, end, lines, heading, text } = passage;
+  const [first, last] = lines ?? [null, null];
+  const { lastInsertRowid } = prepared.run(
+    ADD_PASSAGE,
+    ...[id, shelf.id, start, end, first, last, JSON.stringify(heading), text],
+  );
+  const { name, facts } = document;
+  const title = textTerms([name, ...heading, facts.category ?? '', ...(facts.tags ?? [])].join('\n'));
+  const body = textTerms(text);
+  const fragments = [...title.fragments, ...body.fragments].flatMap((name) => [...name.map(fragmentOf), GAP]);
+  prepared.run(
+    ADD_WORDS,
+    ...[lastInsertRowid, inShelf(shelf, title.words), inShelf(shelf, body.words), inShelf(shelf, fragments)],
+  );
+}
+
+/** Between two names, so that nothing is found that spans them. */
+const GAP = '~';
+
+export function fragmentOf(fragment: string): string {
+  return `~${fragment}`;
+}
+
+/** How a term is written in the index. */
+export function termOnShelf(shelfId: number, term: string): string {
+  return `${shelfId}~${term}`;
+}
+
+function inShelf({ id }: Shelf, terms: readonly string[]): string {
+  return terms.map((term) => termOnShelf(id, term)).join(' ');
+}

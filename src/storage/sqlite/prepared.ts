@@ -1,0 +1,34 @@
+import type Database from 'better-sqlite3';
+
+/** Prepares each text once; meant for texts that there are few of. */
+export class Prepared {
+  readonly #handle: Database.Database;
+  readonly #statements = new Map<string, Database.Statement<unknown[]>>();
+
+  constructor(handle: Database.Database) {
+    this.#handle = handle;
+  }
+
+  all<Row>(sql: string, ...values: readonly unknown[]): readonly Row[] {
+    return this.#get(sql).all(...values) as Row[];
+  }
+
+  first<Row>(sql: string, ...values: readonly unknown[]): Row | undefined {
+    return this.#get(sql).get(...values) as Row | undefined;
+  }
+
+  /** Row by row: nothing may be written before the last. */
+  each<Row>(sql: string, ...values: readonly unknown[]): IterableIterator<Row> {
+    return this.#get(sql).iterate(...values) as IterableIterator<Row>;
+  }
+
+  run(sql: string, ...values: readonly unknown[]): Database.RunResult {
+    return this.#get(sql).run(...values);
+  }
+
+  #get(sql: string): Database.Statement<unknown[]> {
+    const statement = this.#statements.get(sql) ?? this.#handle.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+
+export const SAVE_TIME_MS = 15_000;
+const LONGEST_TAG = 64;
+const MOST_TAGS = 20;
+const LONGEST_NAME = 200;
+const LONGEST_SOURCE = 2_000;
+
+/** A short text on one line. */
+export function nameField(description: string, longest = LONGEST_NAME): z.ZodString {
+  return z.string().trim().min(1).max(longest).describe(description);
+}
+
+/** The text itself. */
+export function contentField(description: string, longest: number): z.ZodString {
+  return z.string().trim().min(1).max(longest).describe(description);
+}
+
+export function tagsField() {
+  return z.array(nameField('A tag', LONGEST_TAG)).max(MOST_TAGS).optional().describe('Words to find it by');
+}
+
+export function sourceField() {
+  return nameField('Where it comes from: an address, a file, a person', LONGEST_SOURCE).optional();
+}
+
+export function outsideField() {
+  return z
+    .boolean()
+    .optional()
+    .describe('True when it stems from a page, a document or another agent and not from the user');
+}
+
+const ADDRESS = /^https?:\/\//i;
+
+/** What says so itself, and whatever was saved from an address, stems from outside. */
+export function isFromOutside(source: string | undefined, said: boolean | undefined, read: boolean): boolean {
+  return (said ?? false) || read || (source !== undefined && ADDRESS.test(source));
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { Entry } from '../../core/knowledge.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { cutIntoPassages } from '../passages.js';
+import {
+  contentField,
+  isFromOutside,
+  nameField,
+  outsideField,
+  SAVE_TIME_MS,
+  sourceField,
+  tagsField,
+} from './fields.js';
+import type { KnowledgeOptions } from './options.js';
+
+const DEFAULT_CATEGORY = 'general';
+
+export function saveKnowledgeTool({ store, retrieval, maxCharacters }: KnowledgeOptions): Tool {
+  const schema = z.strictObject({
+    key: nameField('Its name, to find and to replace it by, such as "deploy-key"'),
+    category: nameField('What kind of knowledge it is').default(DEFAULT_CATEGORY),
+    content: contentField('What is to be known, in full sentences; Markdown is fine', maxCharacters),
+    tags: tagsField(),
+    source: sourceField(),
+    fromOutside: outsideField(),
+  });
+  return defineTool({
+    name: 'save_knowledge',
+    description:
+      'Keeps a fact under a key. Saving a key again makes a new version; searches find the newest, and older ones are kept.',
+    schema,
+    effect: 'keyed',
+    danger: () => 'moderate',
+    timeoutMs: () => SAVE_TIME_MS,
+    examples: [
+      { text: 'save knowledge {key}: {content}' },
+      { text: 'save the knowledge {key}: {content}' },
+      { text: 'save knowledge about {key}: {content}' },
+      { text: 'keep as knowledge {key}: {content}' },
+      { text: 'note under {key} that {content}' },
+    ],
+    async execute({ key, category, content, tags = [], source, fromOutside }, context) {
+      const { tenant, owner, taskId, contextId } = context;
+      const saved = await store.save(
+        { tenant, owner },
+        {
+          kind: 'knowledge',
+          key,
+          category,
+          content,
+          tags,
+          provenance: {
+            ...(source === undefined ? {} : { source }),
+            fromOutside: isFromOutside(source, fromOutside, context.hasReadOutside),
+            taskId,
+            contextId,
+          },
+          callKey: context.key,
+          passages: cutIntoPassages(content, { syntax: 'markdown', hasLines: false }),
+        },
+      );
+      retrieval.catchUp({ tenant, owner });
+      return { content: describe(saved) };
+    },
+  });
+}
+
+function describe({ key, version }: Entry): string {
+  if (version === 1) return `Saved knowledge "${key}".`;
+  return `Saved knowledge "${key}" as version ${version}; the older ${version === 2 ? 'one is' : 'ones are'} kept.`;
+}

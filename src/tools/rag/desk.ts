@@ -1,0 +1,76 @@
+import { hash } from 'node:crypto';
+import { LangoError } from '../../core/errors.js';
+import type { LibraryStore } from '../../core/library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION } from '../../core/library.js';
+import type { Accepted, DocumentDesk, Submission } from '../../core/retrieval.js';
+import type { Scope } from '../../core/task.js';
+import { readDocument } from './document-text.js';
+import type { VectorMaker } from './vector-maker.js';
+
+export interface DeskOptions {
+  readonly library: LibraryStore;
+  /** Undefined without an embedding provider. */
+  readonly maker: VectorMaker | undefined;
+  readonly maxBytes: number;
+}
+
+const COLLECTION = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+const KEPT_BY_AGENTS = [KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION];
+const LONGEST_NAME = 4_096;
+/** How long one call makes vectors. */
+const EMBED_MS = 3_000;
+/** Part of every hash: files are read again when the way they are read changes. */
+const READING = 'reading 1';
+
+export function createDesk({ library, maker, maxBytes }: DeskOptions): DocumentDesk {
+  return {
+    maxBytes,
+    submit: (scope, file) => submit(library, scope, file),
+    list: (scope, query) => library.list(scope, query),
+    collections: (scope) => library.collections(scope),
+    async remove(scope, collection, origins) {
+      assertCollection(collection);
+      return library.remove(scope, collection, origins);
+    },
+    async embed(scope, signal) {
+      if (maker) return maker.some(scope, Date.now() + EMBED_MS, signal);
+      const note = 'No embedding provider is configured (embedding.provider): documents are found by words.';
+      return { done: 0, more: false, note };
+    },
+    async dropVectors(scope, shelves) {
+      if (maker) return library.dropVectors(scope, shelves);
+      throw new LangoError('not-supported', 'No embedding provider is configured.', {
+        hint: 'Set embedding.provider.',
+      });
+    },
+  };
+}
+
+async function submit(library: LibraryStore, scope: Scope, file: Submission): Promise<Accepted> {
+  const { collection, origin, name, modifiedAt, content } = file;
+  assertCollection(collection);
+  for (const [field, value] of Object.entries({ origin, name })) {
+    if (value !== '' && value.length <= LONGEST_NAME) continue;
+    throw new LangoError('invalid-input', `${field} must have 1 to ${LONGEST_NAME} characters.`);
+  }
+  const reading = await readDocument(name, content);
+  if (reading.problem !== undefined) {
+    await library.remove(scope, collection, [origin]);
+    return { outcome: 'skipped', reason: reading.problem };
+  }
+  const outcome = await library.put(scope, {
+    ...{ collection, origin, name, modifiedAt },
+    hash: hash('sha256', Buffer.concat([Buffer.from(`${READING}\n${name}\n`), content]), 'hex'),
+    bytes: content.length,
+    facts: { fromOutside: true },
+    passages: reading.passages,
+  });
+  return { outcome, passages: reading.passages.length };
+}
+
+function assertCollection(name: string): void {
+  if (COLLECTION.test(name) && !KEPT_BY_AGENTS.includes(name)) return;
+  throw new LangoError('invalid-input', `"${name.slice(0, 100)}" cannot be a collection of documents.`, {
+    hint: `Use lower-case letters, digits, "-" and "_", and neither ${KEPT_BY_AGENTS.join(' nor ')}.`,
+  });
+}

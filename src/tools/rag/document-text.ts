@@ -1,0 +1,65 @@
+import { isUtf8 } from 'node:buffer';
+import { errorText } from '../../core/errors.js';
+import type { NewPassage } from '../../core/library.js';
+import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
+import { cutIntoPassages } from '../passages.js';
+
+export type Reading =
+  | { readonly passages: readonly NewPassage[]; readonly problem?: undefined }
+  /** In a sentence part: why nothing of it is kept. */
+  | { readonly problem: string };
+
+const MARKDOWN = /\.(md|mdx|markdown)$/i;
+const HTML = /\.(html?|xhtml)$/i;
+const PDF = /\.pdf$/i;
+const BYTE_ORDER_MARK = '\uFEFF';
+
+/** The passages of a file, by its name and its content. */
+export async function readDocument(name: string, content: Buffer): Promise<Reading> {
+  if (content.length === 0) return { problem: 'it is empty' };
+  if (PDF.test(name)) return readPdf(content);
+  const kind = binaryKind(content.subarray(0, SAMPLE_BYTES));
+  if (kind !== undefined) return { problem: `it is ${kind}` };
+  if (!isUtf8(content)) return { problem: 'it is not UTF-8 text' };
+  const text = content.toString('utf8').replace(BYTE_ORDER_MARK, ' ');
+  if (HTML.test(name)) return readHtml(text);
+  const syntax = MARKDOWN.test(name) ? 'markdown' : 'plain';
+  return withText(cutIntoPassages(text, { syntax, hasLines: true }));
+}
+
+async function readHtml(text: string): Promise<Reading> {
+  const { toMarkdown } = await import('../html.js');
+  try {
+    return withText(cutIntoPassages(toMarkdown(text), { syntax: 'markdown', hasLines: false }));
+  } catch (error) {
+    return { problem: `its HTML cannot be read: ${errorText(error)}` };
+  }
+}
+
+/** Page by page: the page is what a person looks for it by. */
+async function readPdf(content: Buffer): Promise<Reading> {
+  const { extractText, getDocumentProxy } = await import('unpdf');
+  try {
+    const pdf = await getDocumentProxy(new Uint8Array(content));
+    const { text: pages } = await extractText(pdf, { mergePages: false });
+    await pdf.cleanup();
+    let offset = 0;
+    const passages = pages.flatMap((page, index) => {
+      const start = offset;
+      offset += page.length + 1;
+      return cutIntoPassages(page, { syntax: 'plain', hasLines: false }).map((passage) => ({
+        ...passage,
+        start: start + passage.start,
+        end: start + passage.end,
+        heading: [`page ${index + 1}`],
+      }));
+    });
+    return withText(passages);
+  } catch (error) {
+    return { problem: `the PDF cannot be read: ${errorText(error)}` };
+  }
+}
+
+function withText(passages: readonly NewPassage[]): Reading {
+  return passages.length === 0 ? { problem: 'there is no text in it' } : { passages };
+}

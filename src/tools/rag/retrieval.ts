@@ -1,0 +1,82 @@
+import type { EmbeddingProvider } from '../../core/embedding.js';
+import { errorText } from '../../core/errors.js';
+import type { CollectionRecord, Hit, LibraryStore, Shelves } from '../../core/library.js';
+import type { Logger } from '../../core/logger.js';
+import type { Retrieval, SearchAnswer, SearchRequest } from '../../core/retrieval.js';
+import type { Scope } from '../../core/task.js';
+import { fuse } from './fusion.js';
+import type { VectorMaker } from './vector-maker.js';
+
+export interface RetrievalOptions {
+  readonly library: LibraryStore;
+  /** Both or none. */
+  readonly embedding: { readonly provider: EmbeddingProvider; readonly maker: VectorMaker } | undefined;
+  readonly logger: Logger;
+}
+
+/** Each list is so many times longer than what is asked for, so that fusing has something to choose from. */
+const DEPTH = 4;
+const LEAST_DEPTH = 20;
+
+export function createRetrieval({ library, embedding, logger }: RetrievalOptions): Retrieval {
+  return {
+    async search(scope, request, signal) {
+      const depth = Math.max(LEAST_DEPTH, request.limit * DEPTH);
+      const { query, limit, ...shelves } = request;
+      const byWords = library.findText(scope, { ...shelves, text: query, limit: depth });
+      if (!embedding) return { hits: (await byWords).slice(0, limit), note: undefined };
+      const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedding, library, signal });
+      const [words, meaning] = await Promise.all([byWords, byMeaning]);
+      if (meaning.note !== undefined) logger.warn('searched by words only', { reason: meaning.note });
+      return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
+    },
+    catchUp: (scope) => embedding?.maker.catchUp(scope),
+    async close() {
+      await embedding?.maker.close();
+      await embedding?.provider.close?.();
+    },
+  };
+}
+
+interface Means {
+  readonly embedding: NonNullable<RetrievalOptions['embedding']>;
+  readonly library: LibraryStore;
+  readonly signal: AbortSignal;
+}
+
+async function searchVectors(
+  scope: Scope,
+  { query, limit, ...shelves }: SearchRequest,
+  { embedding: { provider, maker }, library, signal }: Means,
+): Promise<SearchAnswer> {
+  const collections = meant(await library.collections(scope), shelves);
+  const others = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
+  const note = others.length === 0 ? undefined : changedNote(others, provider);
+  const own = collections.filter(({ embedding }) => embedding?.model === provider.id);
+  if (collections.some(({ embedded, passages }) => embedded < passages)) maker.catchUp(scope);
+  if (own.length === 0) return { hits: [], note };
+  try {
+    const [vector] = await provider.embed([query], 'query', signal);
+    const only = own.map(({ name }) => name);
+    const hits: readonly Hit[] = vector
+      ? await library.findNear(scope, { vector, model: provider.id, limit, only })
+      : [];
+    return { hits, note };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { hits: [], note: `Searched by words only: ${errorText(error)}` };
+  }
+}
+
+function meant(
+  collections: readonly CollectionRecord[],
+  { only, except }: Shelves,
+): readonly CollectionRecord[] {
+  return collections.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
+}
+
+function changedNote(others: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
+  const names = others.map(({ name }) => name).join(', ');
+  const models = [...new Set(others.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
+  return `Searched by words only in ${names}: the vectors there were made by ${models}, and ${id} is configured now. To make them anew: lango ingest --reembed`;
+}

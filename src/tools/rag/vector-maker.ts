@@ -1,0 +1,93 @@
+import type { EmbeddingProvider } from '../../core/embedding.js';
+import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import type { LibraryStore, Unembedded } from '../../core/library.js';
+import type { Logger } from '../../core/logger.js';
+import type { EmbeddingProgress } from '../../core/retrieval.js';
+import type { Scope } from '../../core/task.js';
+
+export interface VectorMakerOptions {
+  readonly library: LibraryStore;
+  readonly provider: EmbeddingProvider;
+  readonly logger: Logger;
+}
+
+/** Makes the vectors that passages lack: for one owner one batch at a time, whoever asks for it. */
+export class VectorMaker {
+  readonly #options: VectorMakerOptions;
+  readonly #closing = new AbortController();
+  /** What is under way in the background, by owner. */
+  readonly #working = new Map<string, Promise<void>>();
+  /** The last batch of each owner: the next waits for it. */
+  readonly #batches = new Map<string, Promise<unknown>>();
+
+  constructor(options: VectorMakerOptions) {
+    this.#options = options;
+  }
+
+  /** In the background; what fails is logged, and tried again at the next call. */
+  catchUp(scope: Scope): void {
+    const name = nameOf(scope);
+    if (this.#working.has(name) || this.#closing.signal.aborted) return;
+    const work = this.#work(scope).finally(() => this.#working.delete(name));
+    this.#working.set(name, work);
+  }
+
+  /** Until all is done or the time is over. Rejects with what the provider or the store says. */
+  async some(scope: Scope, untilMs: number, signal: AbortSignal): Promise<EmbeddingProgress> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    let done = 0;
+    for (;;) {
+      const made = await this.#batch(scope, either);
+      done += made;
+      if (made === 0) return { done, more: false, note: undefined };
+      if (Date.now() >= untilMs) return { done, more: true, note: undefined };
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new LangoError('canceled', 'The server stops.'));
+    await Promise.all(this.#working.values());
+  }
+
+  async #work(scope: Scope): Promise<void> {
+    try {
+      while ((await this.#batch(scope, this.#closing.signal)) > 0);
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      const hint = isLangoError(error) && error.hint !== undefined ? { hint: error.hint } : {};
+      this.#options.logger.warn('passages could not be embedded', { error: errorText(error), ...hint });
+    }
+  }
+
+  /** Batches of one owner go one after the other: two would make the same vectors twice. */
+  async #batch(scope: Scope, signal: AbortSignal): Promise<number> {
+    const name = nameOf(scope);
+    const before = this.#batches.get(name) ?? Promise.resolve();
+    const batch = before.catch(() => undefined).then(() => this.#embed(scope, signal));
+    this.#batches.set(name, batch);
+    try {
+      return await batch;
+    } finally {
+      if (this.#batches.get(name) === batch) this.#batches.delete(name);
+    }
+  }
+
+  async #embed(scope: Scope, signal: AbortSignal): Promise<number> {
+    signal.throwIfAborted();
+    const { library, provider } = this.#options;
+    const passages = await library.unembedded(scope, provider.id, provider.batch);
+    if (passages.length === 0) return 0;
+    const vectors = await provider.embed(passages.map(textOf), 'document', signal);
+    await library.addVectors(scope, provider.id, new Map(passages.map(({ id }, at) => [id, vectors[at]!])));
+    return passages.length;
+  }
+}
+
+/** A passage out of its place says less: its document and headings go before it. */
+function textOf({ name, heading, text }: Unembedded): string {
+  return `${[name, ...heading].join(' > ')}\n\n${text}`;
+}
+
+function nameOf({ tenant, owner }: Scope): string {
+  return JSON.stringify([tenant, owner]);
+}

@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { KnowledgeStore } from '../../src/core/knowledge.js';
+import type { Storage } from '../../src/core/store.js';
+import { entryOf } from './library-fixtures.js';
+import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+
+const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
+
+/** What every `KnowledgeStore` promises. Each case gets a new storage. */
+export function knowledgeStoreSuite(name: string, open: () => Promise<Storage>): void {
+  describe(`knowledge store: ${name}`, () => {
+    let storage: Storage;
+    let store: KnowledgeStore;
+    beforeEach(async () => {
+      storage = await open();
+      store = storage.knowledge;
+    });
+    afterEach(() => storage.close());
+
+    const contents = async (scope = ALICE) =>
+      (await store.versions(scope, KEY, 10)).map(({ version, content }) => [version, content]);
+
+    it('makes a version of each save, and keeps who, what and where from', async () => {
+      const provenance = { source: 'the runbook', fromOutside: true, taskId: 't', contextId: 'c' };
+      const first = await store.save(ALICE, entryOf('deploy-key', 'Fridays', { provenance, tags: ['ops'] }));
+      expect(first).toMatchObject({ version: 1, key: 'deploy-key', provenance, tags: ['ops'] });
+      const second = await store.save(ALICE, entryOf(' Deploy-Key ', 'Mondays', { category: 'ops' }));
+      expect(second).toMatchObject({ version: 2, key: 'Deploy-Key', category: 'ops' });
+      expect(await contents()).toEqual([
+        [2, 'Mondays'],
+        [1, 'Fridays'],
+      ]);
+      expect(await store.get(ALICE, KEY)).toEqual(second);
+      expect(await store.get(ALICE, KEY, 1)).toEqual(first);
+      expect(await store.get(ALICE, KEY, 3)).toBeUndefined();
+    });
+
+    it('makes no second version of a call that is repeated', async () => {
+      const entry = entryOf('deploy-key', 'Fridays');
+      const first = await store.save(ALICE, entry);
+      await store.save(ALICE, entryOf('deploy-key', 'Mondays'));
+      expect(await store.save(ALICE, entry)).toEqual(first);
+      expect(await contents()).toEqual([
+        [2, 'Mondays'],
+        [1, 'Fridays'],
+      ]);
+    });
+
+    it('lists the newest of each, by key', async () => {
+      for (const key of ['b', 'a', 'c', 'a']) await store.save(ALICE, entryOf(key, key));
+      await store.save(ALICE, entryOf('d', 'd', { kind: 'learning', diagnosis: 'why' }));
+      const list = await store.list(ALICE, { kind: 'knowledge', limit: 2 });
+      expect(list.map(({ key, version }) => [key, version])).toEqual([
+        ['a', 2],
+        ['b', 1],
+      ]);
+      const rest = await store.list(ALICE, { kind: 'knowledge', limit: 2, after: 'b' });
+      expect(rest.map(({ key }) => key)).toEqual(['c']);
+      expect(await store.list(ALICE, { kind: 'learning', limit: 2 })).toMatchObject([{ diagnosis: 'why' }]);
+    });
+
+    it('forgets all versions, and what searches found', async () => {
+      await store.save(ALICE, entryOf('deploy-key', 'Fridays'));
+      await store.save(ALICE, entryOf('deploy-key', 'Fridays again'));
+      expect(await store.forget(ALICE, KEY)).toBe(2);
+      expect(await store.forget(ALICE, KEY)).toBe(0);
+      expect(await contents()).toEqual([]);
+      expect(await storage.library.findText(ALICE, { text: 'fridays', limit: 5 })).toEqual([]);
+      expect((await storage.library.list(ALICE, { limit: 5 })).documents).toEqual([]);
+    });
+
+    it('keeps owners and tenants apart', async () => {
+      const entry = entryOf('deploy-key', 'Fridays');
+      await store.save(ALICE, entry);
+      for (const other of [BOB, ALICE_ELSEWHERE]) {
+        expect(await store.get(other, KEY)).toBeUndefined();
+        expect(await store.list(other, { kind: 'knowledge', limit: 5 })).toEqual([]);
+        expect(await store.forget(other, KEY)).toBe(0);
+        expect((await store.save(other, entry)).version).toBe(1);
+      }
+      expect(await contents()).toHaveLength(1);
+    });
+
+    it('refuses what no database can hold, and keeps nothing of it', async () => {
+      await expect(store.save(ALICE, entryOf('a\0b', 'text'))).rejects.toMatchObject({
+        code: 'invalid-input',
+      });
+      expect(await store.list(ALICE, { kind: 'knowledge', limit: 5 })).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { LibraryStore } from '../../src/core/library.js';
+import type { Storage } from '../../src/core/store.js';
+import { documentOf, entryOf, unit } from './library-fixtures.js';
+import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+
+/** What every `LibraryStore` promises. Each case gets a new storage. */
+export function libraryStoreSuite(name: string, open: () => Promise<Storage>): void {
+  describe(`library store: ${name}`, () => {
+    let storage: Storage;
+    let library: LibraryStore;
+    beforeEach(async () => {
+      storage = await open();
+      ({ library } = storage);
+    });
+    afterEach(() => storage.close());
+
+    const put = (file: string, text: string, changes = {}) =>
+      library.put(ALICE, documentOf(file, text, changes));
+    const find = async (text: string, scope = ALICE) =>
+      (await library.findText(scope, { text, limit: 10 })).map((hit) => hit.name);
+
+    it('finds words in any script, whatever the accents, the case and the width', async () => {
+      await put('cafe', 'Das Café liegt am Straßenrand');
+      await put('ko', '배포 키는 매주 금요일에 교체된다');
+      await put('zh', '部署密钥每周五轮换');
+      await put('ja', 'デプロイキーは毎週金曜日に交換されます');
+      await put('th', 'กุญแจเปลี่ยนทุกวันศุกร์');
+      await put('ru', 'Ключ меняется по пятницам');
+      expect(await find('cafe strassenrand')).toEqual(['cafe']);
+      expect(await find('CAFÉ')).toEqual(['cafe']);
+      expect(await find('금요일')).toEqual(['ko']);
+      expect(await find('배포')).toEqual(['ko']);
+      expect(await find('密钥')).toEqual(['zh']);
+      expect(await find('金曜日')).toEqual(['ja']);
+      expect(await find('วันศุกร์')).toEqual(['th']);
+      expect(await find('ключ')).toEqual(['ru']);
+      expect(await find('ｃａｆｅ')).toEqual(['cafe']);
+      expect(await find('keys')).toEqual([]);
+    });
+
+    it('finds names in code by their parts, in any spelling, and by any stretch of them', async () => {
+      await put('code', 'const requestTimeoutMs = readConfigFile(server.port);');
+      await put('other', 'nothing to see');
+      for (const query of [
+        'timeout',
+        'requestTimeoutMs',
+        'request_timeout_ms',
+        'timeout-ms',
+        'TimeoutMs',
+        'timeoutM',
+        'readConf',
+        'eadConfigFi',
+        'server.port',
+        'serverPort',
+      ]) {
+        expect([query, await find(query)]).toEqual([query, ['code']]);
+      }
+    });
+
+    it('takes every text for words: nothing in a question is syntax', async () => {
+      await put('a', 'the "proxy" AND (NEAR) * : ^ - settings');
+      for (const query of [
+        '"proxy',
+        'proxy AND',
+        'NEAR(proxy',
+        'title:proxy',
+        'proxy*',
+        '-proxy',
+        '^proxy',
+        '{proxy}',
+        "'; DROP TABLE passages; --proxy",
+      ]) {
+        expect([query, await find(query)]).toEqual([query, ['a']]);
+      }
+      expect(await find('')).toEqual([]);
+      expect(await find('"" * ~ \0')).toEqual([]);
+    });
+
+    it('puts rare words and words in names before others, and takes inflections for one', async () => {
+      await put('proxy guide', 'How it is set');
+      await put(
+        'notes',
+        'The proxy is mentioned once among many other words that are about something else entirely',
+      );
+      await put('more', 'Rotated keys');
+      expect(await find('proxy')).toEqual(['proxy guide', 'notes']);
+      expect(await find('how do I rotate a key?')).toEqual(['more']);
+    });
+
+    it('finds questions of words that are everywhere by all of them, else the newest', async () => {
+      await put('one', 'what is this');
+      await put('two', 'this is what it was');
+      expect(await find('what is this')).toEqual(expect.arrayContaining(['one', 'two']));
+    });
+
+    it('keeps owners and tenants apart', async () => {
+      await put('secret', 'the plan of alice');
+      expect(await find('plan', BOB)).toEqual([]);
+      expect(await find('plan', ALICE_ELSEWHERE)).toEqual([]);
+      expect((await library.list(BOB, { limit: 10 })).documents).toEqual([]);
+      expect(await library.remove(BOB, 'documents')).toBe(0);
+      await library.put(BOB, documentOf('own', 'the plan of bob'));
+      expect(await find('plan', BOB)).toEqual(['own']);
+      expect(await find('plan')).toEqual(['secret']);
+    });
+
+    it('says where a passage stands', async () => {
+      await put('guide.md', '# Setup\n\n## Proxy\n\nSet it.\n\n## Keys\n\nRotate them.');
+      const [hit] = await library.findText(ALICE, { text: 'rotate', limit: 1 });
+      expect(hit).toMatchObject({
+        name: 'guide.md',
+        lines: [7, 9],
+        heading: ['Setup', 'Keys'],
+        text: '## Keys\n\nRotate them.',
+        collection: 'documents',
+        facts: { fromOutside: true },
+      });
+    });
+
+    it('replaces a document, keeps one that is the same, and removes it with everything that was found of it', async () => {
+      expect(await put('a', 'alpha')).toBe('added');
+      const [first] = await library.findText(ALICE, { text: 'alpha', limit: 1 });
+      expect(await put('a', 'alpha', { modifiedAt: 2 })).toBe('unchanged');
+      expect((await library.findText(ALICE, { text: 'alpha', limit: 1 }))[0]?.id).toBe(first?.id);
+      expect((await library.list(ALICE, { limit: 10 })).documents).toMatchObject([
+        { name: 'a', modifiedAt: 2 },
+      ]);
+      expect(await put('a', 'beta')).toBe('changed');
+      expect(await find('alpha')).toEqual([]);
+      expect(await find('beta')).toEqual(['a']);
+      await put('b', 'beta too');
+      expect(await library.remove(ALICE, 'documents', ['file:///a', 'file:///none'])).toBe(1);
+      expect(await find('beta')).toEqual(['b']);
+      expect(await library.remove(ALICE, 'documents')).toBe(1);
+      expect(await find('beta')).toEqual([]);
+    });
+
+    it('lists page by page, and by collection', async () => {
+      for (const file of ['a', 'b', 'c']) await put(file, file);
+      await put('d', 'd', { collection: 'others' });
+      const first = await library.list(ALICE, { limit: 2, only: ['documents'] });
+      expect(first.documents.map((document) => document.name)).toEqual(['a', 'b']);
+      const second = await library.list(ALICE, { limit: 2, only: ['documents'], after: first.next! });
+      expect(second).toMatchObject({ documents: [{ name: 'c' }], next: undefined });
+      expect(await library.collections(ALICE)).toMatchObject([
+        { name: 'documents', documents: 3, passages: 3, embedded: 0, embedding: undefined },
+        { name: 'others', documents: 1 },
+      ]);
+      const only = await library.findText(ALICE, { text: 'a d', limit: 10, except: ['documents'] });
+      expect(only.map((hit) => hit.name)).toEqual(['d']);
+    });
+
+    it('finds the nearest vectors, exactly, and forgets those of what is removed', async () => {
+      const vectors = await embed({ east: unit(1, 0, 0), north: unit(0, 1, 0), 'north-east': unit(1, 1, 0) });
+      const near = async (vector: Float32Array) =>
+        (await library.findNear(ALICE, { vector, model: 'm', limit: 2 })).map((hit) => [hit.name, hit.score]);
+      expect(await near(unit(1, 0.1, 0))).toEqual([
+        ['east', expect.closeTo(0.995, 3)],
+        ['north-east', expect.closeTo(0.774, 3)],
+      ]);
+      expect(vectors).toBe(3);
+      await library.remove(ALICE, 'documents', ['file:///east']);
+      expect((await near(unit(1, 0.1, 0))).map(([hit]) => hit)).toEqual(['north-east', 'north']);
+      await put('north', 'another text');
+      expect((await near(unit(1, 0.1, 0))).map(([hit]) => hit)).toEqual(['north-east']);
+      expect(await library.findNear(BOB, { vector: unit(1, 0, 0), model: 'm', limit: 2 })).toEqual([]);
+    });
+
+    it('tells vectors of another model or dimension from its own', async () => {
+      await embed({ east: unit(1, 0, 0) });
+      await put('west', 'west');
+      const [west] = await library.unembedded(ALICE, 'm', 10);
+      expect(west).toMatchObject({ name: 'west', text: 'west', heading: [] });
+      expect(await library.unembedded(ALICE, 'other', 10)).toEqual([]);
+      await expect(
+        library.addVectors(ALICE, 'other', new Map([[west!.id, unit(1, 0, 0)]])),
+      ).rejects.toMatchObject({ code: 'conflict' });
+      await expect(library.addVectors(ALICE, 'm', new Map([[west!.id, unit(1, 0)]]))).rejects.toMatchObject({
+        code: 'conflict',
+      });
+      expect(await library.findNear(ALICE, { vector: unit(1, 0), model: 'other', limit: 1 })).toEqual([]);
+      await expect(
+        library.findNear(ALICE, { vector: unit(1, 0), model: 'm', limit: 1 }),
+      ).rejects.toMatchObject({ code: 'conflict' });
+      expect((await library.collections(ALICE))[0]).toMatchObject({
+        embedded: 1,
+        embedding: { model: 'm', dimension: 3 },
+      });
+      expect(await library.dropVectors(ALICE, {})).toBe(1);
+      expect(await library.unembedded(ALICE, 'other', 10)).toHaveLength(2);
+    });
+
+    it('knows entries of its owner by their newest version', async () => {
+      await storage.knowledge.save(ALICE, entryOf('deploy-key', 'rotates on Fridays'));
+      await storage.knowledge.save(ALICE, entryOf('deploy-key', 'rotates on Mondays'));
+      expect(await find('rotates')).toEqual(['deploy-key']);
+      expect(await find('fridays')).toEqual([]);
+      expect((await library.findText(ALICE, { text: 'mondays', limit: 1 }))[0]).toMatchObject({
+        collection: 'knowledge',
+        facts: { version: 2 },
+      });
+    });
+
+    async function embed(named: Readonly<Record<string, Float32Array>>): Promise<number> {
+      for (const file of Object.keys(named)) await put(file, `about ${file}`);
+      const passages = await library.unembedded(ALICE, 'm', 100);
+      await library.addVectors(
+        ALICE,
+        'm',
+        new Map(passages.map((passage) => [passage.id, named[passage.name]!])),
+      );
+      expect(await library.unembedded(ALICE, 'm', 100)).toEqual([]);
+      return passages.length;
+    }
+  });
+}
