@@ -6,7 +6,12 @@ import { doings, sendText, withServer } from '../support/server.js';
 
 const ON = {
   server: { port: 0 },
-  tools: { fs: { enabled: false }, exec: { enabled: false } },
+  tools: {
+    fs: { enabled: false },
+    exec: { enabled: false },
+    knowledge: { enabled: true },
+    search: { enabled: true },
+  },
   graph: { enabled: false },
 };
 

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { EmbeddingServer } from '../support/embedding-server.js';
+import { startEmbeddingServer } from '../support/embedding-server.js';
+import type { TestServer } from '../support/server.js';
+import { doings, sendText, withServer } from '../support/server.js';
+
+const BARE = {
+  server: { port: 0 },
+  tools: { knowledge: { enabled: true }, search: { enabled: true } },
+  graph: { enabled: false },
+};
+
+describe('B2 retrieval by meaning', () => {
+  let embeddings: EmbeddingServer;
+  beforeAll(async () => void (embeddings = await startEmbeddingServer()));
+  afterAll(() => embeddings.close());
+
+  const settings = () => ({
+    ...BARE,
+    embedding: { provider: 'openai' as const, model: 'test', baseUrl: embeddings.baseUrl },
+  });
+
+  it('finds in other words what was kept, in one language and the next, after an overload too', async () => {
+    embeddings.fail(429, 1);
+    await withServer({ settings: settings() }, async (server) => {
+      await sendText(server, 'save knowledge fleet: each vehicle is inspected in May');
+      await sendText(server, 'save knowledge clinic: the physician comes on Tuesday');
+      await sendText(server, 'save knowledge shop: we 구매 paper every week');
+      await embedded(server);
+      for (const [question, text] of [
+        ['car', /1\. fleet/],
+        ['자동차', /1\. fleet/],
+        ['doctor', /1\. clinic/],
+        ['purchase', /1\. shop/],
+      ] as const) {
+        const found = await sendText(server, `retrieve passages about ${question}`);
+        expect(doings(found)).toContain('librarian: tool-call rag_retrieve');
+        expect(found.end.text).toMatch(text);
+      }
+    });
+  });
+
+  it('searches by words, and says so, while the embedding server fails', async () => {
+    await withServer(
+      { settings: { ...settings(), embedding: { ...settings().embedding, maxRetries: 0 } } },
+      async (server) => {
+        await sendText(server, 'save knowledge fleet: each vehicle is inspected in May');
+        await embedded(server);
+        embeddings.fail(503, 1);
+        const found = await sendText(server, 'what do you know about the vehicle?');
+        expect(found.end.text).toMatch(/1\. fleet/);
+        expect(found.end.text).toMatch(/Searched by words only/);
+      },
+    );
+  });
+});
+
+/** Vectors are made in the background: a word that only they lead to is found once they are there. */
+async function embedded(server: TestServer): Promise<void> {
+  for (let attempt = 0; attempt < 50; attempt += 1) {
+    const found = await sendText(server, 'retrieve passages about automobile');
+    if (/1\. fleet/.test(found.end.text)) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('the passages were not embedded');
+}
