@@ -1,0 +1,242 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { createAuthenticator } from '../../src/http/identity.js';
+import { JwtKeys } from '../../src/http/jwt-keys.js';
+import { keysFromUrl } from '../../src/http/key-sources.js';
+import { silentLogger } from '../../src/core/logger.js';
+import type { Wire } from '../support/a2a-requests.js';
+import { sseEvents, userMessage } from '../support/a2a-requests.js';
+import type { Issuer } from '../support/issuer.js';
+import { AUDIENCE, startIssuer } from '../support/issuer.js';
+import type { TestServer } from '../support/server.js';
+import { startServer } from '../support/server.js';
+
+let issuer: Issuer;
+let server: TestServer | undefined;
+
+beforeAll(async () => {
+  issuer = await startIssuer();
+});
+afterAll(() => issuer.close());
+afterEach(async () => {
+  issuer.isDown = false;
+  await server?.stop();
+  server = undefined;
+});
+
+const NO_TOOLS = { fs: { enabled: false }, exec: { enabled: false } };
+
+async function start(jwt: object = {}, tools: object = NO_TOOLS): Promise<TestServer> {
+  server = await startServer({
+    settings: {
+      server: { port: 0 },
+      tools,
+      auth: { mode: 'jwt', jwt: { issuer: issuer.url, audience: [AUDIENCE], ...jwt } },
+    },
+  });
+  return server;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: Wire;
+}
+
+async function ask(token: string | null, path: string, body?: object): Promise<Reply> {
+  const response = await fetch(server!.address.origin + path, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      'content-type': 'application/json',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: text.startsWith('{') ? (JSON.parse(text) as Wire) : ({} as Wire),
+  };
+}
+
+describe('auth.mode jwt', () => {
+  it('keeps two users apart in every operation (a2a.md 3.3: owner, tenant)', async () => {
+    await start();
+    const [alice, bob] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'bob' })];
+    const sent = await ask(alice, '/message:send', userMessage('hello'));
+    expect(sent.status).toBe(200);
+    const { id, contextId } = sent.json.task;
+    expect((await ask(alice, `/tasks/${id}`)).status).toBe(200);
+    const foreign = [
+      await ask(bob, `/tasks/${id}`),
+      await ask(bob, `/tasks/${id}:cancel`, {}),
+      await ask(bob, `/tasks/${id}:subscribe`, {}),
+      await ask(bob, '/message:send', userMessage('more', { taskId: id })),
+    ];
+    expect(foreign.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+    const unknown = await ask(bob, '/tasks/no-such-task');
+    expect(foreign[0]?.text.replaceAll(id, 'X')).toBe(unknown.text.replaceAll('no-such-task', 'X'));
+    expect((await ask(alice, '/tasks')).json.totalSize).toBe(1);
+    expect((await ask(bob, '/tasks')).json.totalSize).toBe(0);
+    expect((await ask(bob, `/tasks?contextId=${contextId}`)).json.totalSize).toBe(0);
+    const rest = await ask(alice, `/tasks/${id}?tenant=other`);
+    expect(rest.status).toBe(400);
+  });
+
+  it('keeps two tenants of one user name apart', async () => {
+    await start({ tenantClaim: 'org' });
+    const [red, blue] = [
+      await issuer.token({ sub: 'alice', org: 'red' }),
+      await issuer.token({ sub: 'alice', org: 'blue' }),
+    ];
+    const { id } = (await ask(red, '/message:send', userMessage('hello'))).json.task;
+    expect((await ask(red, `/tasks/${id}`)).status).toBe(200);
+    expect((await ask(blue, `/tasks/${id}`)).status).toBe(404);
+    expect((await ask(await issuer.token({ sub: 'alice' }), '/tasks')).status).toBe(401);
+  });
+
+  it('refuses what is not a good token, with a challenge that says why', async () => {
+    await start();
+    const unsigned = `${btoa('{"alg":"none"}').replaceAll('=', '')}.${btoa('{"sub":"alice"}').replaceAll('=', '')}.`;
+    const cases: readonly (readonly [string, string | null, RegExp])[] = [
+      ['none', null, /^Bearer realm="lango"$/],
+      ['garbage', 'x.y.z', /error="invalid_token"/],
+      ['unsigned', unsigned, /invalid_token/],
+      ['expired', await issuer.token({ sub: 'a' }, { expires: 1_000 }), /expired/],
+      ['without an end', await issuer.token({ sub: 'a' }, { expires: null }), /claim exp/],
+      [
+        'of another issuer',
+        await issuer.token({ sub: 'a' }, { issuer: 'https://evil.example' }),
+        /claim iss/,
+      ],
+      ['for somebody else', await issuer.token({ sub: 'a' }, { audience: 'other' }), /claim aud/],
+      ['without an owner', await issuer.token({}), /claim sub/],
+      ['with an owner that is no name', await issuer.token({ sub: 7 }), /invalid_token/],
+    ];
+    for (const [name, token, challenge] of cases) {
+      const reply = await ask(token, '/tasks');
+      expect([name, reply.status]).toEqual([name, 401]);
+      expect(reply.headers.get('www-authenticate')).toMatch(challenge);
+      expect(reply.json.error.status).toBe('UNAUTHENTICATED');
+    }
+    const rpc = await ask(null, '/', { jsonrpc: '2.0', id: 1, method: 'ListTasks' });
+    expect([rpc.status, rpc.json.error.code, rpc.headers.get('www-authenticate')]).toEqual([
+      401,
+      -32000,
+      'Bearer realm="lango"',
+    ]);
+  });
+
+  it('asks for the scope of the agent, as its card says, and tells the audit who was refused', async () => {
+    await start({ scopes: [{ agent: 'lango-orchestrator', scope: 'lango.use' }] });
+    const card = (await ask(null, '/.well-known/agent-card.json')).json as unknown as {
+      securitySchemes: Record<string, unknown>;
+      securityRequirements: unknown;
+    };
+    expect(card.securitySchemes).toMatchObject({
+      openIdConnect: {
+        openIdConnectSecurityScheme: { openIdConnectUrl: `${issuer.url}/.well-known/openid-configuration` },
+      },
+    });
+    expect(card.securityRequirements).toEqual([{ schemes: { openIdConnect: { list: ['lango.use'] } } }]);
+    const without = await issuer.token({ sub: 'alice', scope: 'other' });
+    for (const reply of [
+      await ask(without, '/message:send', userMessage('hello')),
+      await ask(without, '/message:stream', userMessage('hello')),
+      await ask(without, '/tasks'),
+      await ask(without, '/', { jsonrpc: '2.0', id: 1, method: 'ListTasks' }),
+    ]) {
+      expect(reply.status).toBe(403);
+      expect(reply.headers.get('www-authenticate')).toContain(
+        'error="insufficient_scope", scope="lango.use"',
+      );
+    }
+    const allowed = await issuer.token({ sub: 'alice', scope: 'x lango.use' });
+    const stream = await ask(allowed, '/message:stream', userMessage('hello'));
+    const taskId = sseEvents(stream.text)[0]?.data.task.id;
+    const lines = server!.log.lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ message }) => message === 'audit');
+    expect(lines).toEqual([
+      expect.objectContaining({ operation: 'SendMessage', outcome: 'forbidden', owner: 'user:alice' }),
+      expect.objectContaining({ operation: 'SendStreamingMessage', outcome: 'forbidden' }),
+      expect.objectContaining({ operation: 'ListTasks', outcome: 'forbidden' }),
+      expect.objectContaining({ operation: 'ListTasks', outcome: 'forbidden' }),
+      {
+        level: 'info',
+        message: 'audit',
+        operation: 'SendStreamingMessage',
+        outcome: 'ok',
+        owner: 'user:alice',
+        from: '127.0.0.1',
+        agent: 'lango-orchestrator',
+        task: taskId,
+      },
+    ]);
+  });
+
+  it('holds the tools of a skill back from callers without its scope, through delegations too', async () => {
+    await start(
+      { scopes: [{ agent: 'operator', skill: 'file-operations', scope: 'lango.files' }] },
+      { fs: { enabled: true }, exec: { enabled: false } },
+    );
+    const order = userMessage('create a file a.txt with hi and then read a.txt');
+    const bare = await ask(await issuer.token({ sub: 'alice', scope: 'x' }), '/message:send', order);
+    const full = await ask(
+      await issuer.token({ sub: 'alice', scope: 'lango.files' }),
+      '/message:send',
+      userMessage('create a file b.txt with hello-there and then read b.txt'),
+    );
+    expect(full.text).toContain('hello-there');
+    expect(bare.status).toBe(200);
+    const files = await readdir(path.join(server!.home, 'workspace'));
+    expect(files).toEqual(['b.txt']);
+  });
+
+  it('reads new keys when one is unknown, not more often than allowed, and fails closed', async () => {
+    const keys = new JwtKeys({
+      load: keysFromUrl(`${issuer.url}/keys`, (...call) => fetch(...call)),
+      refreshSeconds: 600,
+      cooldownSeconds: 0.05,
+      logger: silentLogger,
+    });
+    const rules = {
+      issuer: issuer.url,
+      audience: [AUDIENCE],
+      algorithms: ['ES256'],
+      clockSkewSeconds: 0,
+      requiredClaims: [],
+      ownerClaim: 'sub',
+      scopeClaim: 'scope',
+    };
+    const authenticator = createAuthenticator({ mode: 'jwt', jwt: { rules, keys }, logger: silentLogger });
+    const outcome = async (token: string): Promise<string> =>
+      authenticator
+        .authenticate({ authorization: `Bearer ${token}`, address: 'a', certificate: () => undefined })
+        .then(
+          ({ owner }) => owner,
+          (error: { code: string }) => error.code,
+        );
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 60));
+    issuer.isDown = true;
+    const first = await issuer.token({ sub: 'alice' });
+    expect(await outcome(first)).toBe('unavailable');
+    issuer.isDown = false;
+    await pause();
+    expect(await outcome(first)).toBe('user:alice');
+    await issuer.rotate();
+    await pause();
+    expect(await outcome(await issuer.token({ sub: 'alice' }))).toBe('user:alice');
+    expect(await outcome(first)).toBe('user:alice');
+    await issuer.rotate(false);
+    const before = issuer.requests();
+    const forged = await issuer.token({ sub: 'alice' });
+    for (let i = 0; i < 10; i += 1) expect(await outcome(forged)).toBe('unauthenticated');
+    expect(issuer.requests() - before).toBeLessThanOrEqual(2);
+    await issuer.rotate();
+  });
+});
