@@ -64,7 +64,7 @@ async function ask(token: string | null, path: string, body?: object): Promise<R
 }
 
 describe('auth.mode jwt', () => {
-  it('keeps two users apart in every operation (a2a.md 3.3: owner, tenant)', async () => {
+  it('3.3 #1: keeps two users apart in every operation, and 3.3 #2: takes no tenant that the interface does not declare', async () => {
     await start();
     const [alice, bob] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'bob' })];
     const sent = await ask(alice, '/message:send', userMessage('hello'));
@@ -87,7 +87,7 @@ describe('auth.mode jwt', () => {
     expect(rest.status).toBe(400);
   });
 
-  it('keeps two tenants of one user name apart', async () => {
+  it('3.3 #2: keeps two tenants of one user name apart', async () => {
     await start({ tenantClaim: 'org' });
     const [red, blue] = [
       await issuer.token({ sub: 'alice', org: 'red' }),
@@ -99,7 +99,7 @@ describe('auth.mode jwt', () => {
     expect((await ask(await issuer.token({ sub: 'alice' }), '/tasks')).status).toBe(401);
   });
 
-  it('refuses what is not a good token, with a challenge that says why', async () => {
+  it('3.3 #3: refuses what is not a good token, with a challenge that says why', async () => {
     await start();
     const unsigned = `${btoa('{"alg":"none"}').replaceAll('=', '')}.${btoa('{"sub":"alice"}').replaceAll('=', '')}.`;
     const cases: readonly (readonly [string, string | null, RegExp])[] = [
@@ -131,7 +131,7 @@ describe('auth.mode jwt', () => {
     ]);
   });
 
-  it('asks for the scope of the agent, as its card says, and tells the audit who was refused', async () => {
+  it('3.3 #3: asks for the scope of the agent, as its card says, and tells the audit who was refused', async () => {
     await start({ scopes: [{ agent: 'lango-orchestrator', scope: 'lango.use' }] });
     const card = (await ask(null, '/.well-known/agent-card.json')).json as unknown as {
       securitySchemes: Record<string, unknown>;

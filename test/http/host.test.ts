@@ -141,7 +141,7 @@ describe('routes and plain answers', () => {
   });
 });
 
-describe('limits before parsing', () => {
+describe('limits before parsing (3.2 #6)', () => {
   type Case = readonly [
     name: string,
     given: { body: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> },

@@ -142,7 +142,7 @@ describe('an executor written for the stock SDK, published', () => {
     expect(task).not.toHaveProperty('artifacts');
   });
 
-  it('fails when it publishes nothing, when it stops in the middle, and when it throws; its words stay in the log', async () => {
+  it('3.3 #5: fails when it publishes nothing, when it stops in the middle, and when it throws; its words stay in the log', async () => {
     const logger = new RecordingLogger();
     const ways: readonly [Execute, string][] = [
       [() => {}, 'the agent stopped without a result'],

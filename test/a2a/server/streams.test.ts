@@ -204,7 +204,7 @@ async function placeIsFree(): Promise<void> {
   while ((await subscribe('nothing')).status !== 404) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-describe('X5 streams and their readers', () => {
+describe('X5 streams and their readers (3.2 #4, 3.2 #5)', () => {
   it('say that they live while nothing happens', async () => {
     await start({ streams: { heartbeatSeconds: 0.02 } });
     const id = await beginWaiting();
