@@ -92,7 +92,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       method: random.pick(METHODS),
       params: anyParams(target, random),
     };
-    return post(target, '/', bodyOf(envelope, random), random);
+    return ask(target, '/', posting(bodyOf(envelope, random), headersOf(target, random)));
   },
   'HTTP+JSON': (random, target) => {
     const path = random.pick([
@@ -102,7 +102,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       `/tasks/${target.taskId}:subscribe`,
       `/tasks/${target.taskId}/pushNotificationConfigs`,
     ]);
-    return post(target, path, bodyOf(anyParams(target, random), random), random);
+    return ask(target, path, posting(bodyOf(anyParams(target, random), random), headersOf(target, random)));
   },
   paths: (random, target) => {
     const path = random.pick(PATHS);
@@ -148,12 +148,8 @@ function headersOf({ token }: Target, random: Random): Record<string, string> {
   };
 }
 
-function post(target: Target, path: string, body: Buffer, random: Random): Promise<Outcome> {
-  return ask(target, path, {
-    method: 'POST',
-    body: new Uint8Array(body),
-    headers: headersOf(target, random),
-  });
+function posting(body: Buffer, headers: Record<string, string>): RequestInit {
+  return { method: 'POST', body: new Uint8Array(body), headers };
 }
 
 async function ask({ origin }: Target, path: string, init: RequestInit): Promise<Outcome> {

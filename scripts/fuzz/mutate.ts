@@ -40,7 +40,7 @@ function changed(value: unknown, random: Random, depth: number): unknown {
     const at = random.below(value.length);
     return value.map((item: unknown, index) => (index === at ? changed(item, random, depth + 1) : item));
   }
-  const entries = Object.entries(value);
+  const entries: [string, unknown][] = Object.entries(value);
   if (entries.length === 0) return { [JSON.stringify(random.pick(ODD_VALUES))]: random.pick(ODD_VALUES) };
   const [name, inner] = random.pick(entries);
   const others = Object.fromEntries(entries.filter(([other]) => other !== name));
