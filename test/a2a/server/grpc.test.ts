@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { decodeErrorInfo, decodeStatus } from '@a2a-js/sdk/errors/grpc';
-import type { Client, ServiceDefinition, ServiceError } from '@grpc/grpc-js';
+import type { Client, ServiceError } from '@grpc/grpc-js';
 import { Metadata, credentials, makeGenericClientConstructor, status } from '@grpc/grpc-js';
 import type { A2aNode, A2aNodeOptions } from '../../support/a2a-node.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
