@@ -1,4 +1,3 @@
-import { createKeyRoute } from './a2a/server/key-route.js';
 import { createDoors } from './app/doors.js';
 import { createAgents } from './app/agents.js';
 import { createAccess } from './app/access.js';
@@ -148,9 +147,8 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   const access = createAccess(config.auth, { agents, tools });
   let origin = `${locks.tls ? 'https' : 'http'}://${config.server.host}:${config.server.port}`;
   let grpcPort: number | undefined;
-  const { baseUrl } = config.a2a;
   const keys = await openKeys(config.home);
-  const push = createPush({ config, storage, keys, baseUrl: () => baseUrl ?? origin, logger });
+  const push = createPush({ config, storage, keys, baseUrl: () => config.a2a.baseUrl ?? origin, logger });
   const published = await publish({
     agents,
     root,
@@ -162,6 +160,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     push: push?.configs,
     access,
     audit: locks.audit,
+    keys: keys.read,
   });
 
   const peers = createPeers({ subAgents, published, config, secrets, logger });
@@ -174,8 +173,8 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     locks,
     agents: published,
     root,
+    keys: keys.read,
     routes: [
-      createKeyRoute(keys.read),
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
       secretsRoute(vault),
     ],

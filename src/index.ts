@@ -4,6 +4,8 @@
  */
 import { createClient } from './a2a/client/client.js';
 import type { AgentClient } from './a2a/client/client.js';
+import type { VerifyPush } from './a2a/client/push-verifier.js';
+import { createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
 import { createApp } from './app.js';
 import type { App, AppAddress } from './app.js';
 import { readEnv } from './config/env.js';
@@ -59,10 +61,30 @@ export function connect({ url, token }: ConnectOptions): AgentClient {
   return createClient({ url, fetch: createEgress(way), ...(token === undefined ? {} : { token }) });
 }
 
+export interface PushSource {
+  /** The address of the server that sends, as its cards name it. */
+  readonly issuer: string;
+  /** The origin that the receiver was registered under. */
+  readonly audience: string;
+  /** The token of the push config, when it has one. */
+  readonly token?: string;
+}
+
+/** Checks push notifications of a server, also when that has a private or loopback address. Nothing is sent yet. */
+export function createPushVerifier(source: PushSource): VerifyPush {
+  const way = {
+    allowPrivate: [new URL(source.issuer).host],
+    timeoutMs: REQUEST_TIMEOUT_MS,
+    logger: silentLogger,
+  };
+  return pushVerifier({ ...source, fetch: createEgress(way) });
+}
+
 const REQUEST_TIMEOUT_MS = 60_000;
 
 export type { App, AppAddress, SettingsInput };
 export type { AgentClient, SendRequest } from './a2a/client/client.js';
+export type { PushNotification, PushRequest, VerifyPush } from './a2a/client/push-verifier.js';
 export type { ClientEvent } from './a2a/client/reader.js';
 export { fromAgentExecutor } from './a2a/server/executor-adapter.js';
 export type { Agent, AgentProfile, Skill } from './core/agent.js';

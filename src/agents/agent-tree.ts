@@ -11,7 +11,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { Run } from '../core/run.js';
 import type { Tool } from '../core/tool.js';
 import { turnAway } from './admission.js';
-import { capabilityDescription, skillsOf } from './capabilities.js';
+import { capabilityDescription, skillsOf, toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import { Delegations, delegationRounds, sameMembers } from './delegation.js';
 import { EventsAdapter } from './events-adapter.js';
@@ -89,6 +89,7 @@ function flatAgent(options: AgentTreeOptions): Agent {
     name: FLAT_AGENT_NAME,
     description: described('One agent that answers and acts with all the tools of this server.', tools),
     skills: skillsOf(tools),
+    extendedSkills: () => toolSkills(tools),
     open: () => () => ({ system, functions }),
   });
 }
@@ -100,6 +101,7 @@ function subAgent(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOpt
     name: spec.name,
     description: described(spec.description, tools),
     skills: skillsOf(tools),
+    extendedSkills: () => toolSkills(tools),
     open: () => () => ({ system, functions }),
   });
 }
@@ -112,6 +114,7 @@ function orchestrator(options: AgentTreeOptions): Agent {
     name: ORCHESTRATOR_NAME,
     description: 'Understands a request, has the agents of this server do it, and answers.',
     skills: [],
+    extendedSkills: () => peers.list().flatMap(peerSkills),
     open() {
       const delegations = new Delegations(options);
       return () => ({
@@ -143,6 +146,7 @@ interface AgentParts {
   readonly name: string;
   readonly description: string;
   readonly skills: Agent['profile']['skills'];
+  readonly extendedSkills: () => Agent['profile']['skills'];
   /** Called once per run; what it gives is asked at each turn. */
   readonly open: () => () => Equipment;
 }
@@ -186,6 +190,11 @@ async function recall(run: Run, remembering: Remembering | undefined): Promise<R
     run.logger.warn('nothing was recalled', { error: errorText(error) });
     return nothing;
   });
+}
+
+/** What an orchestrator can have done, by whom. */
+function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
+  return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
 }
 
 function described(purpose: string, tools: readonly Tool[]): string {

@@ -47,6 +47,19 @@ export function skillIdOf(toolName: string): string {
   return slug(capabilityOf(toolName));
 }
 
+/** One skill per tool, in its own words: for callers that are known. */
+export function toolSkills(
+  tools: readonly Pick<Tool, 'name' | 'description' | 'effect' | 'examples'>[],
+): readonly Skill[] {
+  return tools.map(({ name, description, effect, examples }) => ({
+    id: name,
+    name,
+    description,
+    tags: ['tool', effect, ...slug(capabilityOf(name)).split('-')],
+    examples: examples.map(({ text }) => text),
+  }));
+}
+
 function capabilityOf(toolName: string): string {
   const prefixes = Object.keys(capabilityMap).filter((prefix) => toolName.startsWith(prefix));
   const longest = prefixes.sort((a, b) => b.length - a.length)[0];

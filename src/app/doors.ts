@@ -1,9 +1,11 @@
 import type { GrpcServer, GrpcServerOptions, GrpcTls } from '../a2a/server/grpc/server.js';
+import { createKeyRoute } from '../a2a/server/key-route.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import { createA2aRoutes } from '../a2a/server/routes.js';
 import { StreamPlaces } from '../a2a/server/stream-places.js';
 import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
+import type { ReadKeys } from '../core/keys.js';
 import type { Logger } from '../core/logger.js';
 import type { Host } from '../http/host.js';
 import { createHost } from '../http/host.js';
@@ -19,6 +21,8 @@ export interface DoorsOptions {
   readonly locks: Locks;
   /** Besides the protocol's. */
   readonly routes: readonly HttpRoute[];
+  /** What cards are signed with. */
+  readonly keys: ReadKeys;
   readonly logger: Logger;
 }
 
@@ -32,7 +36,7 @@ export interface Doors {
 const STALLED_HEARTBEATS = 2;
 
 export async function createDoors(options: DoorsOptions): Promise<Doors> {
-  const { config, locks, agents, root, routes, logger } = options;
+  const { config, locks, agents, root, routes, keys, logger } = options;
   const authenticator = createIdentity({ ...locks, config, logger });
   const { baseUrl } = config.a2a;
   const places = new StreamPlaces(config.server.limits);
@@ -41,6 +45,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
     root,
     limits: config.server.limits,
     places,
+    keys: config.a2a.signCards ? keys : undefined,
     ...(baseUrl ? { baseUrl } : {}),
   });
   const host = createHost({
@@ -48,7 +53,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
     tls: locks.tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
-    routes: [a2aRoutes, ...routes],
+    routes: [a2aRoutes, createKeyRoute(keys), ...routes],
     health: () => ({ ready: true }),
     logger,
   });

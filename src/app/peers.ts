@@ -1,5 +1,6 @@
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { createPeerDirectory } from '../a2a/client/directory.js';
+import type { CardTrust } from '../a2a/client/card-trust.js';
 import type { CardSource } from '../a2a/client/load.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import type { Config } from '../config/config.js';
@@ -8,6 +9,8 @@ import type { Agent } from '../core/agent.js';
 import type { Logger } from '../core/logger.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
+import { JwtKeys } from '../http/jwt-keys.js';
+import { keysFromFile, keysFromUrl } from '../http/key-sources.js';
 
 export interface Sources {
   readonly subAgents: readonly Agent[];
@@ -21,8 +24,13 @@ export interface Sources {
 export function createPeers(sources: Sources): RefreshingDirectory {
   const { a2a } = sources.config;
   const timeoutMs = 1_000 * a2a.connectSeconds;
-  return createPeerDirectory(cardSources(sources), {
-    fetch: createEgress({ allowPrivate: privateHosts(sources.config), timeoutMs, logger: sources.logger }),
+  const egress = createEgress({
+    allowPrivate: privateHosts(sources.config),
+    timeoutMs,
+    logger: sources.logger,
+  });
+  return createPeerDirectory(cardSources(sources, egress), {
+    fetch: egress,
     grpc: { addressOf: createAddressCheck(privateNames(sources.config)) },
     timeoutMs,
     cardBytes: a2a.cardBytes,
@@ -30,20 +38,43 @@ export function createPeers(sources: Sources): RefreshingDirectory {
   });
 }
 
-function cardSources({ subAgents, published, config, secrets }: Sources): readonly CardSource[] {
+function cardSources(sources: Sources, egress: typeof fetch): readonly CardSource[] {
+  const { subAgents, published, config, secrets, logger } = sources;
   const local = subAgents.map(({ profile: { name } }): CardSource => {
     return { kind: 'local', name, handler: published.get(name)!.handler };
   });
-  const remote = (config.a2a.enabled ? config.a2a.remoteAgents : []).map(({ name, url }): CardSource => {
-    const token = secrets.remoteTokens.get(name);
-    return { kind: 'remote', name, url, ...(token ? { token } : {}) };
-  });
+  const remote = (config.a2a.enabled ? config.a2a.remoteAgents : []).map(
+    ({ name, url, verify }): CardSource => {
+      const token = secrets.remoteTokens.get(name);
+      const trust = verify && trustOf(verify, egress, logger.child({ agent: name }));
+      return { kind: 'remote', name, url, trust, ...(token ? { token } : {}) };
+    },
+  );
   return [...local, ...remote];
+}
+
+type Verify = NonNullable<Config['a2a']['remoteAgents'][number]['verify']>;
+
+/** Keys are read again after five minutes, or when one is not among them. */
+const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
+
+function trustOf({ jwks, keys, hash }: Verify, egress: typeof fetch, logger: Logger): CardTrust {
+  const load = jwks === undefined ? keys && keysFromFile(keys) : keysFromUrl(jwks, egress);
+  const trusted = load && new JwtKeys({ load, ...KEY_TIMES, logger });
+  return {
+    ...(hash === undefined ? {} : { hash }),
+    ...(trusted ? { findKey: (header, token) => trusted.find(header, token) } : {}),
+  };
 }
 
 function privateHosts({ a2a, egress }: Config): readonly string[] {
   const peers = a2a.remoteAgents.filter(({ allowPrivate }) => allowPrivate);
-  return [...egress.allowPrivate, ...peers.map(({ url }) => new URL(url).host)];
+  return [...egress.allowPrivate, ...peers.flatMap(addresses).map((url) => new URL(url).host)];
+}
+
+/** Where it is, and where its keys are. */
+function addresses({ url, verify }: Config['a2a']['remoteAgents'][number]): readonly string[] {
+  return verify?.jwks === undefined ? [url] : [url, verify.jwks];
 }
 
 /** The gRPC port of a peer is another than that of its card: what is allowed is its host. */

@@ -1,5 +1,7 @@
 import path from 'node:path';
-import { buildCard, grpcAddress } from '../a2a/server/card.js';
+import type { CardParts } from '../a2a/server/card.js';
+import { signCard } from '../a2a/server/card-signature.js';
+import { buildCard, buildExtendedCard, grpcAddress } from '../a2a/server/card.js';
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
 import type { PushConfigs } from '../a2a/server/push-configs.js';
@@ -12,6 +14,7 @@ import { packageRoot, packageVersion } from '../config/package-root.js';
 import type { Agent } from '../core/agent.js';
 import type { Audit } from '../core/audit.js';
 import type { Journal } from '../core/journal.js';
+import type { ReadKeys } from '../core/keys.js';
 import { rootAgentName } from '../core/roster.js';
 import type { Access } from './access.js';
 
@@ -30,11 +33,13 @@ export interface Publication {
   readonly grpcPortOf: () => number | undefined;
   /** Undefined when this node sends no push notifications. */
   readonly push: PushConfigs | undefined;
+  /** What cards are signed with. */
+  readonly keys: ReadKeys;
 }
 
 /** Each agent with its own card and its own handler (requirement X1). */
 export async function publish(options: Publication): Promise<ReadonlyMap<string, PublishedAgent>> {
-  const { agents, root, journal, config, nodeId, originOf, grpcPortOf, push, access, audit } = options;
+  const { agents, root, journal, config, nodeId, originOf, grpcPortOf, push, keys, access, audit } = options;
   const grpcOf = (baseUrl: string): string | undefined => {
     const port = grpcPortOf();
     return port === undefined ? undefined : (config.server.grpc.advertise ?? grpcAddress(baseUrl, port));
@@ -43,22 +48,27 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
   const version = packageVersion();
   const limits = agentLimits(config.agent);
   const published = [...agents].map(([name, { profile }]): [string, PublishedAgent] => {
-    const card: PublishedAgent['card'] = (baseUrl = config.a2a.baseUrl ?? originOf()) =>
-      buildCard({
-        file: files.get(name),
-        profile,
-        version,
-        baseUrl,
-        grpc: grpcOf(baseUrl),
-        isRoot: name === root,
-        auth: access.cardAuth(name),
-        push: push !== undefined,
-      });
+    const partsFor = (baseUrl = config.a2a.baseUrl ?? originOf()): CardParts => ({
+      file: files.get(name),
+      profile,
+      version,
+      baseUrl,
+      grpc: grpcOf(baseUrl),
+      isRoot: name === root,
+      auth: access.cardAuth(name),
+      push: push !== undefined,
+    });
+    const card: PublishedAgent['card'] = (baseUrl) => buildCard(partsFor(baseUrl));
+    const extendedCard = async (): Promise<ReturnType<typeof buildCard>> => {
+      const extended = buildExtendedCard(partsFor());
+      return config.a2a.signCards ? signCard(extended, (await keys()).current) : extended;
+    };
     const handler = createAgentHandler({
       agent: profile,
       journal,
       push,
       card,
+      extendedCard: config.auth.mode === 'none' ? undefined : extendedCard,
       rootAgentName: rootAgentName(config.agent.multiAgent),
       grant: createGrant({ limits, self: `${name}@${nodeId}`, toolsFor: access.toolsFor }),
     });

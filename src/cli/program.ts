@@ -9,6 +9,7 @@ import type { CommandContext } from './command.js';
 import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
 import type { PermissionFlags, RotateFlags, SecretFlags, SetFlags } from './secrets.js';
+import type { KeysFlags } from './keys.js';
 import type { SendFlags } from './send.js';
 import type { ServeFlags } from './serve.js';
 import type { ListFlags, TaskFlags } from './tasks.js';
@@ -61,8 +62,14 @@ export function createProgram(act: Act): Command {
     .option('--json', 'one JSON object')
     .action((flags: AgentsFlags) => act(async (at) => (await import('./agents.js')).agents(flags, at)));
 
-  withServer(program.command('card').argument('[name]', 'the agent; default: the one at the root'))
+  withServer(
+    program
+      .command('card')
+      .argument('[name]', 'the agent, or the address of a card; default: the one at the root'),
+  )
     .description('show an agent card')
+    .option('--verify', 'check its signature with the keys of its server, and show its hash')
+    .option('--keys <file>', 'check its signature with the keys (JWKS) of a file')
     .option('--json', 'the card as it is served')
     .action((name: string | undefined, flags: CardFlags) =>
       act(async (at) => (await import('./card.js')).card(name, flags, at)),
@@ -70,6 +77,7 @@ export function createProgram(act: Act): Command {
 
   addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
   addSecretCommands(program.command('secrets').description('store and look after secrets'), act);
+  addKeyCommands(program.command('keys').description('the keys that this node signs with'), act);
   addConfigCommands(program.command('config').description('check and show the configuration'), act);
 
   withServer(program.command('doctor').description('look for whatever keeps Lango from working here'))
@@ -150,6 +158,18 @@ function addSecretCommands(secrets: Command, act: Act): void {
     .option('--key-file', 'under a new random key in the key file')
     .option('--json', 'one JSON object')
     .action((flags: RotateFlags) => act(async (at) => (await import('./secrets.js')).rotateKey(flags, at)));
+}
+
+function addKeyCommands(keys: Command, act: Act): void {
+  withFolders(keys.command('list').description('the keys, newest first'))
+    .option('--json', 'one JSON object')
+    .action((flags: KeysFlags) => act(async (at) => (await import('./keys.js')).showKeys(flags, at)));
+
+  withFolders(
+    keys.command('rotate').description('sign with a new key from now on; a running server takes it up'),
+  )
+    .option('--json', 'one JSON object')
+    .action((flags: KeysFlags) => act(async (at) => (await import('./keys.js')).rotate(flags, at)));
 }
 
 function addConfigCommands(config: Command, act: Act): void {

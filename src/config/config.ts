@@ -53,6 +53,8 @@ interface RemoteAgentConfig {
   readonly name: string;
   readonly url: string;
   readonly allowPrivate: boolean;
+  /** What its card has to prove. */
+  readonly verify?: Settings['a2a']['remoteAgents'][number]['verify'];
 }
 
 /** The limits of a run as the agents take them. */
@@ -76,7 +78,7 @@ export function configOf(settings: Settings, places: Places): Config {
     a2a: {
       ...a2a,
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
-      remoteAgents: a2a.remoteAgents.map(({ name, url, allowPrivate }) => ({ name, url, allowPrivate })),
+      remoteAgents: a2a.remoteAgents.map(({ token: _, ...peer }) => peer),
     },
     storage,
     workspace,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, seconds } from './fields.js';
+import { count, httpUrl, path, seconds } from './fields.js';
 
 export const push = z
   .strictObject({
@@ -26,3 +26,20 @@ export const signCards = z
   .boolean()
   .default(true)
   .describe('Sign agent cards with the key of this node, which `/.well-known/jwks.json` shows.');
+
+export const cardTrust = z
+  .strictObject({
+    jwks: httpUrl().optional().describe('The key set (JWKS) that one signature of its card has to be by.'),
+    keys: path().optional().describe('The same as a file.'),
+    hash: z
+      .string()
+      .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
+      .optional()
+      .describe('Only the card with this hash is used; `lango card URL --verify` shows it.'),
+  })
+  .refine(
+    ({ jwks, keys, hash }) =>
+      (jwks ?? keys ?? hash) !== undefined && (jwks === undefined || keys === undefined),
+    'must hold hash, or one of jwks and keys, or hash and one of them',
+  )
+  .describe('What its card has to prove; one that does not is skipped with a warning.');

@@ -12,7 +12,7 @@ import {
   secret,
   text,
 } from './fields.js';
-import { push, signCards } from './push-keys.js';
+import { cardTrust, push, signCards } from './push-keys.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -92,6 +92,7 @@ const remoteAgent = z.strictObject({
   url: httpUrl().describe('Address of its agent card, or of the agent itself.'),
   token: secret('The bearer token it asks for.'),
   allowPrivate: z.boolean().default(false).describe('Its address may be a private or loopback one.'),
+  verify: cardTrust.optional(),
 });
 
 export const a2a = z

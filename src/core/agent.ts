@@ -20,6 +20,8 @@ export interface AgentProfile {
   /** One or two sentences for people and for an orchestrator; never a tool name. */
   readonly description: string;
   readonly skills: readonly Skill[];
+  /** What callers that are known may see besides: each tool by its name, each agent behind it. Asked at each request. */
+  readonly extendedSkills?: () => readonly Skill[];
 }
 
 /** A skill of an agent card (A2A 1.0 section 4.4.5). */

@@ -6,6 +6,8 @@ import type { JsonObject } from '../../core/json.js';
 import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { fromWireError } from '../translate/errors.js';
+import type { CardTrust } from './card-trust.js';
+import { assertTrustedCard } from './card-trust.js';
 import { assertTrusted, fetchCardJson, parseCard, relocated, toProfile } from './card.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
@@ -33,6 +35,8 @@ export interface RemoteSource {
   readonly url: string;
   /** The bearer token, for the origin of `url` only. */
   readonly token?: string;
+  /** What its card has to prove; without it the origin alone is trusted. */
+  readonly trust?: CardTrust | undefined;
 }
 
 export interface LoadOptions extends OpenOptions {
@@ -170,6 +174,7 @@ export async function openRemote(
       maxBytes: cardBytes,
       signal: late.signal,
     });
+    if (source.trust) await assertTrustedCard(json, source.trust);
     const named = parseCard(json);
     const card = options.relocate === true ? relocated(named, origin) : named;
     assertTrusted(card, origin);

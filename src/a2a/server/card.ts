@@ -57,7 +57,13 @@ export function buildCard(parts: CardParts): AgentCard {
     provider: file?.provider && { ...file.provider },
     documentationUrl: file?.documentationUrl,
     iconUrl: file?.iconUrl,
-    capabilities: { streaming: true, pushNotifications: push, extensions: declaredExtensions() },
+    capabilities: {
+      streaming: true,
+      pushNotifications: push,
+      // Without callers to tell apart there is nothing to show to some of them only.
+      ...(auth === 'none' ? {} : { extendedAgentCard: true }),
+      extensions: declaredExtensions(),
+    },
     securitySchemes: security.securitySchemes,
     securityRequirements: security.securityRequirements,
     defaultInputModes: [...(file?.defaultInputModes ?? DEFAULT_MODES)],
@@ -65,6 +71,13 @@ export function buildCard(parts: CardParts): AgentCard {
     skills: mergedSkills([...(file?.skills ?? []), ...profile.skills], security),
     signatures: [],
   };
+}
+
+/** The card for callers that are known: the public one, and what only they may see. */
+export function buildExtendedCard(parts: CardParts): AgentCard {
+  const { profile } = parts;
+  const skills = [...profile.skills, ...(profile.extendedSkills?.() ?? [])];
+  return buildCard({ ...parts, profile: { ...profile, skills } });
 }
 
 /** The card as it is served: ProtoJSON, with the required fields that are empty. */

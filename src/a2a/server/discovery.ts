@@ -1,34 +1,69 @@
-import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { AgentCard } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
+import type { JsonObject } from '../../core/json.js';
+import type { ReadKeys, SigningKey } from '../../core/keys.js';
 import { sendJson } from './answer.js';
+import { signedJson } from './card-signature.js';
 import { agentUrl, cardJson } from './card.js';
 import { namedVersion } from './http-call.js';
 import { sendWrongMethod } from './rest.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import { toCardOfBoth, toOldCard } from './v03/card.js';
+import type { Shelf, Shelved } from './shelf.js';
 
 const CARD_TYPE = 'application/json';
 const CATALOG_TYPE = 'application/ai-catalog+json';
 const CATALOG_ENTRY_TYPE = 'application/a2a-agent-card+json';
 const CATALOG_VERSION = '1.0';
 const MAX_AGE_SECONDS = 60;
+const MAX_TAGS = 32;
 
 export const CARD_PATH = '/.well-known/agent-card.json';
 /** Where peers of before 0.3, and some of 0.3, look. */
 export const OLD_CARD_PATH = '/.well-known/agent.json';
 export const CATALOG_PATH = '/.well-known/ai-catalog.json';
 
+/** Says where the catalog is, to whoever found only one card (RFC 8288). */
+const CATALOG_LINK = `<${CATALOG_PATH}>; rel="ai-catalog"; type="${CATALOG_TYPE}"`;
+
+export interface Discovery {
+  readonly shelf: Shelf;
+  /** Undefined when cards are not signed. */
+  readonly keys: ReadKeys | undefined;
+}
+
 /**
- * Serves a public card as the version asked for writes it. A client that does not say gets one that both versions can
- * read; at the old path there is the old card only.
+ * Serves a public card as the version asked for writes it, signed once for each change. A client that does not say
+ * gets one that both versions can read; at the old path there is the old card only.
  */
-export function answerCard(exchange: HttpExchange, card: AgentCard, path: string): void {
+export async function answerCard(
+  exchange: HttpExchange,
+  card: AgentCard,
+  { shelf, keys, path }: Discovery & { readonly path: string },
+): Promise<void> {
+  const key = keys && (await keys()).current;
   const json = cardJson(card);
-  const old = toOldCard(json);
   const version = path === OLD_CARD_PATH ? '0.3' : askedVersion(exchange);
-  if (!old || version === '1.0') answerDocument(exchange, CARD_TYPE, json);
-  else answerDocument(exchange, CARD_TYPE, version === '0.3' ? old : toCardOfBoth(json, old));
+  const place = `${exchange.origin} ${exchange.path} ${version}`;
+  const document = shelf.get(place, `${key?.kid} ${JSON.stringify(json)}`, () =>
+    JSON.stringify(servedCard(json, version, key)),
+  );
+  answerDocument(exchange, {
+    type: CARD_TYPE,
+    document,
+    headers: { Link: CATALOG_LINK, Vary: 'Host, A2A-Version' },
+  });
+}
+
+function servedCard(
+  json: JsonObject,
+  version: ProtocolVersion | undefined,
+  key: SigningKey | undefined,
+): JsonObject {
+  const old = toOldCard(json);
+  if (!old || version === '1.0') return signedJson(json, key);
+  return version === '0.3' ? old : signedJson(toCardOfBoth(json, old), key, json);
 }
 
 /** A version that nobody speaks is no reason to hide which ones are spoken. */
@@ -41,40 +76,62 @@ function askedVersion(exchange: HttpExchange): ProtocolVersion | undefined {
 }
 
 /** Serves the AI Catalog of a node: an entry for each card. */
-export function answerCatalog(exchange: HttpExchange, baseUrl: string, cards: readonly AgentCard[]): void {
+export function answerCatalog(
+  exchange: HttpExchange,
+  catalog: { readonly baseUrl: string; readonly cards: readonly AgentCard[] },
+  shelf: Shelf,
+): void {
+  const { baseUrl, cards } = catalog;
   const entries = cards.map((card) => {
     const url = agentUrl(baseUrl, card.name) + CARD_PATH;
+    const { modifiedAt } = shelf.get(`entry ${url}`, JSON.stringify(card), () => '');
     return {
       identifier: url,
       displayName: card.name,
       type: CATALOG_ENTRY_TYPE,
       url,
       description: card.description,
+      tags: [...new Set(card.skills.flatMap(({ tags }) => tags))].slice(0, MAX_TAGS),
       version: card.version,
+      updatedAt: new Date(modifiedAt).toISOString(),
     };
   });
-  answerDocument(exchange, CATALOG_TYPE, { specVersion: CATALOG_VERSION, entries });
+  const body = JSON.stringify({ specVersion: CATALOG_VERSION, entries });
+  const document = shelf.get(`${exchange.origin} ${exchange.path}`, body, () => body);
+  answerDocument(exchange, { type: CATALOG_TYPE, document });
 }
 
-/** Public, and cacheable by the hash of its bytes. */
-export function answerDocument(exchange: HttpExchange, type: string, document: unknown): void {
+export interface DocumentAnswer {
+  readonly type: string;
+  readonly document: Shelved;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Public, and cacheable by tag and date (RFC 9110 section 13). */
+export function answerDocument(exchange: HttpExchange, answer: DocumentAnswer): void {
   const { request, response } = exchange;
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     sendWrongMethod(exchange, ['GET', 'HEAD']);
     return;
   }
-  const body = JSON.stringify(document);
-  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  const { type, document } = answer;
   const headers = {
-    ETag: etag,
+    ETag: document.etag,
+    'Last-Modified': new Date(document.modifiedAt).toUTCString(),
     'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
-    Vary: 'Host, A2A-Version',
+    Vary: 'Host',
+    ...answer.headers,
   };
-  if (isFresh(request.headers['if-none-match'], etag)) response.writeHead(304, headers).end();
-  else sendJson(exchange, { status: 200, type, body, headers });
+  if (isFresh(request.headers, document)) response.writeHead(304, headers).end();
+  else sendJson(exchange, { status: 200, type, body: document.body, headers });
 }
 
-function isFresh(held: string | undefined, etag: string): boolean {
-  const tags = (held ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  return tags.includes(etag) || tags.includes('*');
+/** A tag says more than a date, so the date counts only without one. */
+function isFresh(headers: IncomingHttpHeaders, { etag, modifiedAt }: Shelved): boolean {
+  const held = headers['if-none-match'];
+  if (held !== undefined) {
+    const tags = held.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+    return tags.includes(etag) || tags.includes('*');
+  }
+  return Date.parse(headers['if-modified-since'] ?? '') >= modifiedAt;
 }

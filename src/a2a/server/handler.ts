@@ -3,6 +3,7 @@ import type {
   AgentCard,
   CancelTaskRequest,
   DeleteTaskPushNotificationConfigRequest,
+  GetExtendedAgentCardRequest,
   GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
   ListTaskPushNotificationConfigsRequest,
@@ -49,6 +50,8 @@ export interface AgentHandlerOptions {
   readonly grant: (mark: ChainMark, caller: Caller) => Grant;
   /** Undefined when this node sends no push notifications. */
   readonly push?: PushConfigs | undefined;
+  /** For callers that are known; undefined when there is none. */
+  readonly extendedCard?: (() => Promise<AgentCard>) | undefined;
 }
 
 /**
@@ -79,7 +82,13 @@ class AgentHandler implements A2ARequestHandler {
     return this.#options.card();
   }
 
-  async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
+  async getAuthenticatedExtendedAgentCard(
+    _params: GetExtendedAgentCardRequest,
+    context: ServerCallContext,
+  ): Promise<AgentCard> {
+    callOf(context);
+    const { extendedCard } = this.#options;
+    if (extendedCard) return extendedCard();
     throw new LangoError('not-supported', 'this agent has no extended card');
   }
 

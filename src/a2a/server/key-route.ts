@@ -1,6 +1,7 @@
 import type { HttpRoute } from '../../core/http.js';
 import type { ReadKeys } from '../../core/keys.js';
 import { answerDocument } from './discovery.js';
+import { Shelf } from './shelf.js';
 
 /** Where receivers of push notifications and readers of cards find this node's public keys. */
 export const KEYS_PATH = '/.well-known/jwks.json';
@@ -9,10 +10,13 @@ const TYPE = 'application/jwk-set+json';
 
 /** The public keys, for everybody: those that sign now, and those of before that may still be met. */
 export function createKeyRoute(keys: ReadKeys): HttpRoute {
+  const shelf = new Shelf();
   return async (exchange) => {
     if (exchange.path !== KEYS_PATH) return false;
+    exchange.anyone();
     const { published } = await keys();
-    answerDocument(exchange, TYPE, { keys: published.map(({ publicJwk }) => publicJwk) });
+    const body = JSON.stringify({ keys: published.map(({ publicJwk }) => publicJwk) });
+    answerDocument(exchange, { type: TYPE, document: shelf.get(KEYS_PATH, body, () => body) });
     return true;
   };
 }

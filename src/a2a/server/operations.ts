@@ -1,5 +1,4 @@
 import {
-  AgentCard,
   ListTaskPushNotificationConfigsResponse,
   ListTasksResponse,
   SendMessageResponse,
@@ -8,6 +7,7 @@ import {
 } from '@a2a-js/sdk';
 import type { Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import { cardJson } from './card.js';
 import {
   parseCancelTask,
   parseCreatePush,
@@ -60,7 +60,7 @@ const TABLE = {
     handler.resubscribe(parseSubscribe(params), context),
   ),
   GetExtendedAgentCard: unary(async ({ handler, params, context }) =>
-    AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard(parseExtendedCard(params), context)),
+    cardJson(await handler.getAuthenticatedExtendedAgentCard(parseExtendedCard(params), context)),
   ),
   CreateTaskPushNotificationConfig: unary(async ({ handler, params, context }) =>
     TaskPushNotificationConfig.toJSON(

@@ -1,9 +1,12 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
+import type { ReadKeys } from '../../core/keys.js';
+import type { Discovery } from './discovery.js';
 import { CARD_PATH, CATALOG_PATH, OLD_CARD_PATH, answerCard, answerCatalog } from './discovery.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
+import { Shelf } from './shelf.js';
 import type { StreamLimits } from './sse.js';
 import type { StreamPlaces } from './stream-places.js';
 import { Streaming } from './streaming.js';
@@ -26,6 +29,8 @@ export interface A2aRoutesOptions {
   readonly limits: StreamLimits;
   /** Shared with the other transports of the node. */
   readonly places?: StreamPlaces;
+  /** Public cards are signed with these; undefined leaves them unsigned. */
+  readonly keys?: ReadKeys | undefined;
 }
 
 /**
@@ -34,6 +39,7 @@ export interface A2aRoutesOptions {
  */
 export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   const streaming = new Streaming(options.limits, options.places);
+  const discovery: Discovery = { shelf: new Shelf(), keys: options.keys };
   return async (exchange) => {
     const target = targetOf(exchange, options.root);
     if (!target) return false;
@@ -41,7 +47,7 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
       exchange.anyone();
       const baseUrl = options.baseUrl ?? exchange.origin;
       const cards = [...options.agents.values()].map(({ card }) => card(baseUrl));
-      answerCatalog(exchange, baseUrl, cards);
+      answerCatalog(exchange, { baseUrl, cards }, discovery.shelf);
       return true;
     }
     const agent = options.agents.get(target.name);
@@ -51,7 +57,7 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
       send(exchange, 'there is no agent of that name here');
       return true;
     }
-    await answerAgent(exchange, target.rest, { agent, streaming, baseUrl: options.baseUrl });
+    await answerAgent(exchange, target.rest, { agent, streaming, discovery, baseUrl: options.baseUrl });
     return true;
   };
 }
@@ -73,15 +79,16 @@ function targetOf({ path, request }: HttpExchange, root: string): Target | undef
 interface AgentAnswer {
   readonly agent: PublishedAgent;
   readonly streaming: Streaming;
+  readonly discovery: Discovery;
   readonly baseUrl: string | undefined;
 }
 
 async function answerAgent(exchange: HttpExchange, rest: string, answer: AgentAnswer): Promise<void> {
-  const { agent, streaming, baseUrl } = answer;
+  const { agent, streaming, discovery, baseUrl } = answer;
   const binding = { handler: agent.handler, streaming };
   if (rest === CARD_PATH || rest === OLD_CARD_PATH) {
     exchange.anyone();
-    answerCard(exchange, agent.card(baseUrl ?? exchange.origin), rest);
+    await answerCard(exchange, agent.card(baseUrl ?? exchange.origin), { ...discovery, path: rest });
   } else if (rest !== '') await answerRest(exchange, rest, binding);
   else if (exchange.request.method === 'POST') await answerJsonRpc(exchange, binding);
   else sendWrongMethod(exchange, ['POST']);

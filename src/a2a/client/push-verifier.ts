@@ -1,0 +1,117 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { JSONWebKeySet } from 'jose';
+import { LangoError, errorText } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+
+export interface PushVerifierOptions {
+  /** The address of the server that sends: it signs with it, and its keys stand below it. */
+  readonly issuer: string;
+  /** The origin that the receiver was registered under, such as `https://receiver.example`. */
+  readonly audience: string;
+  /** The token of the config, when it has one. */
+  readonly token?: string;
+  readonly fetch: typeof fetch;
+}
+
+/** A request as the receiver got it. */
+export interface PushRequest {
+  /** By lower-case name, as Node gives them. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Byte for byte. */
+  readonly body: string;
+}
+
+export interface PushNotification {
+  /** Of the delivery. A retry has the same: what was seen before needs nothing more than a 200. */
+  readonly id: string;
+  readonly taskId: string;
+  /** The StreamResponse. */
+  readonly event: JsonObject;
+}
+
+/** Rejects with `forbidden` for a request that is not a delivery of that server, made now, for this receiver. */
+export type VerifyPush = (request: PushRequest) => Promise<PushNotification>;
+
+const KEYS_PATH = '/.well-known/jwks.json';
+const CLOCK_SKEW_SECONDS = 30;
+/** Keys are read again when one is not among them, but not more often than this. */
+const COOLDOWN_MS = 10_000;
+
+/** Checks deliveries of push notifications, for whoever receives them. The keys are read at the first one, and kept. */
+export function createPushVerifier(options: PushVerifierOptions): VerifyPush {
+  const keys = new SenderKeys(options);
+  return async ({ headers, body }) => {
+    assertToken(options.token, single(headers['x-a2a-notification-token']));
+    const { jwtVerify } = await import('jose');
+    try {
+      const { payload } = await keys.use((find) =>
+        jwtVerify(single(headers['x-a2a-notification-signature']), find, {
+          issuer: options.issuer,
+          audience: options.audience,
+          algorithms: ['EdDSA'],
+          clockTolerance: CLOCK_SKEW_SECONDS,
+          requiredClaims: ['exp', 'jti', 'task_id', 'body_sha256'],
+        }),
+      );
+      if (payload['body_sha256'] !== hash('sha256', body, 'base64url'))
+        throw new Error('the body was changed');
+      return {
+        id: String(payload.jti),
+        taskId: String(payload['task_id']),
+        event: JSON.parse(body) as JsonObject,
+      };
+    } catch (cause) {
+      throw new LangoError('forbidden', `This is no delivery of ${options.issuer}: ${errorText(cause)}.`, {
+        cause,
+      });
+    }
+  };
+}
+
+type Find = Awaited<ReturnType<typeof localKeys>>;
+
+class SenderKeys {
+  readonly #options: PushVerifierOptions;
+  #held: Find | undefined;
+  #readAt = -Infinity;
+
+  constructor(options: PushVerifierOptions) {
+    this.#options = options;
+  }
+
+  /** Tries again with fresh keys when the one that is named is not known. */
+  async use<Result>(verify: (find: Find) => Promise<Result>): Promise<Result> {
+    const held = (this.#held ??= await this.#read());
+    try {
+      return await verify(held);
+    } catch (error) {
+      const isUnknown = (error as { readonly code?: unknown }).code === 'ERR_JWKS_NO_MATCHING_KEY';
+      if (!isUnknown || performance.now() - this.#readAt < COOLDOWN_MS) throw error;
+      this.#held = await this.#read();
+      return verify(this.#held);
+    }
+  }
+
+  async #read(): Promise<Find> {
+    this.#readAt = performance.now();
+    const url = this.#options.issuer.replace(/\/+$/, '') + KEYS_PATH;
+    const response = await this.#options.fetch(url, { headers: { accept: 'application/json' } });
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+    return localKeys((await response.json()) as JSONWebKeySet);
+  }
+}
+
+async function localKeys(set: JSONWebKeySet) {
+  const { createLocalJWKSet } = await import('jose');
+  return createLocalJWKSet(set);
+}
+
+function assertToken(expected: string | undefined, given: string): void {
+  if (expected === undefined) return;
+  const [a, b] = [hash('sha256', expected, 'buffer'), hash('sha256', given, 'buffer')];
+  if (!timingSafeEqual(a, b)) throw new LangoError('forbidden', 'The notification token is wrong.');
+}
+
+function single(header: string | readonly string[] | undefined): string {
+  return typeof header === 'string' ? header : (header?.[0] ?? '');
+}

@@ -1,0 +1,137 @@
+import type { Json, JsonObject } from '../../core/json.js';
+import { canonicalJson, isJsonObject } from '../../core/json.js';
+
+/**
+ * What is known of a member. `always`: required, there even when it is empty. `set`: has presence, there when it was
+ * set, whatever to. `filled`: there unless it has its default value.
+ */
+interface Member {
+  readonly keep: 'always' | 'set' | 'filled';
+  /** The default value; members with presence have none. */
+  readonly empty?: '' | false | readonly never[] | Readonly<Record<string, never>>;
+  /** What it holds: one of these, a list of them, or a map to them. */
+  readonly of?: Shape;
+}
+
+type Shape = Readonly<Record<string, Member>>;
+
+const requiredText: Member = { keep: 'always', empty: '' };
+const text: Member = { keep: 'filled', empty: '' };
+const flag: Member = { keep: 'filled', empty: false };
+const texts: Member = { keep: 'filled', empty: [] };
+const requiredTexts: Member = { keep: 'always', empty: [] };
+const given: Member = { keep: 'set' };
+const requiredMap: Member = { keep: 'always', empty: {} };
+const one = (of: Shape): Member => ({ keep: 'set', of });
+const many = (of: Shape): Member => ({ keep: 'filled', empty: [], of });
+const atLeastOne = (of: Shape): Member => ({ keep: 'always', empty: [], of });
+const map = (of: Shape): Member => ({ keep: 'filled', empty: {}, of });
+
+const REQUIREMENTS: Member = many({ schemes: map({ list: texts }) });
+const OLD_FLOW: Shape = { authorizationUrl: text, tokenUrl: text, refreshUrl: text, scopes: map({}) };
+
+/** The messages of an agent card (A2A 1.0 section 4.4), with their fields' behavior. */
+const CARD: Shape = {
+  name: requiredText,
+  description: requiredText,
+  supportedInterfaces: atLeastOne({
+    url: requiredText,
+    protocolBinding: requiredText,
+    tenant: text,
+    protocolVersion: requiredText,
+  }),
+  provider: one({ url: requiredText, organization: requiredText }),
+  version: requiredText,
+  documentationUrl: given,
+  capabilities: one({
+    streaming: given,
+    pushNotifications: given,
+    extendedAgentCard: given,
+    extensions: many({ uri: text, description: text, required: flag, params: given }),
+  }),
+  securitySchemes: map({
+    apiKeySecurityScheme: one({ description: text, location: requiredText, name: requiredText }),
+    httpAuthSecurityScheme: one({ description: text, scheme: requiredText, bearerFormat: text }),
+    oauth2SecurityScheme: one({
+      description: text,
+      oauth2MetadataUrl: text,
+      flows: one({
+        authorizationCode: one({
+          authorizationUrl: requiredText,
+          tokenUrl: requiredText,
+          refreshUrl: text,
+          scopes: requiredMap,
+          pkceRequired: flag,
+        }),
+        clientCredentials: one({ tokenUrl: requiredText, refreshUrl: text, scopes: requiredMap }),
+        deviceCode: one({
+          deviceAuthorizationUrl: requiredText,
+          tokenUrl: requiredText,
+          refreshUrl: text,
+          scopes: requiredMap,
+        }),
+        implicit: one(OLD_FLOW),
+        password: one(OLD_FLOW),
+      }),
+    }),
+    openIdConnectSecurityScheme: one({ description: text, openIdConnectUrl: requiredText }),
+    mtlsSecurityScheme: one({ description: text }),
+  }),
+  securityRequirements: REQUIREMENTS,
+  defaultInputModes: requiredTexts,
+  defaultOutputModes: requiredTexts,
+  skills: atLeastOne({
+    id: requiredText,
+    name: requiredText,
+    description: requiredText,
+    tags: requiredTexts,
+    examples: texts,
+    inputModes: texts,
+    outputModes: texts,
+    securityRequirements: REQUIREMENTS,
+  }),
+  iconUrl: given,
+};
+
+/**
+ * The text that signatures of an agent card are made over (A2A 1.0 section 8.4.1): the card as it was received,
+ * without its signatures, by the presence rules of protobuf and in the form of RFC 8785. Members that this version
+ * of the protocol does not know stay as they are, so that none can be slipped in. Throws `TypeError` for what JSON
+ * cannot hold.
+ */
+export function canonicalCard(card: JsonObject): string {
+  const { signatures: _, ...signed } = card;
+  return canonicalJson(canonical(signed, CARD));
+}
+
+function canonical(value: JsonObject, shape: Shape): JsonObject {
+  const members: Record<string, Json> = {};
+  for (const [name, { keep, empty }] of Object.entries(shape)) {
+    if (keep === 'always' && empty !== undefined) members[name] = empty;
+  }
+  for (const [name, held] of Object.entries(value)) {
+    const member = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    if (held === undefined || (member && held === null)) continue;
+    const settled = member ? within(held, member) : held;
+    if (member?.keep === 'filled' && isEmpty(settled)) continue;
+    members[name] = settled;
+  }
+  return members;
+}
+
+function within(held: Json, { of, empty }: Member): Json {
+  if (!of) return held;
+  if (Array.isArray(held)) return held.map((item: Json) => (isJsonObject(item) ? canonical(item, of) : item));
+  if (!isJsonObject(held)) return held;
+  if (empty === undefined) return canonical(held, of);
+  const entries = Object.entries(held).map(([key, item]) => {
+    return [key, isJsonObject(item) ? canonical(item, of) : item] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function isEmpty(value: Json): boolean {
+  if (value === '' || value === false || value === 0) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}

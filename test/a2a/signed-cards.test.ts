@@ -1,0 +1,295 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { generateAgentCardSignature } from '@a2a-js/sdk';
+import { createLocalJWKSet, exportJWK } from 'jose';
+import { cardHash, verifyCard } from '../../src/a2a/client/card-trust.js';
+import { signDetached } from '../../src/a2a/server/signing.js';
+import { canonicalCard } from '../../src/a2a/translate/card-canonical.js';
+import { parseCard } from '../../src/a2a/client/card.js';
+import type { JsonObject } from '../../src/core/json.js';
+import type { SigningKey } from '../../src/core/keys.js';
+import { rotateKeys } from '../../src/config/key-file.js';
+import { withServer } from '../support/server.js';
+
+const CARD = '/agents/planner/.well-known/agent-card.json';
+const NO_SKILLS = { description: '', name: 'a', skills: [], version: '1' };
+
+async function json(url: string, headers: Record<string, string> = {}): Promise<JsonObject> {
+  return (await (await fetch(url, { headers })).json()) as JsonObject;
+}
+
+const trust = async (origin: string) =>
+  createLocalJWKSet((await json(`${origin}/.well-known/jwks.json`)) as never);
+
+describe('the text that a card is signed as', () => {
+  it('keeps required members when they are empty, or left out by an encoder', () => {
+    const whole = canonicalCard({ ...NO_SKILLS, supportedInterfaces: [], capabilities: {} });
+    expect(JSON.parse(whole)).toMatchObject({
+      description: '',
+      skills: [],
+      capabilities: {},
+      defaultInputModes: [],
+    });
+    expect(canonicalCard({ name: 'a', version: '1', capabilities: {} })).toBe(whole);
+  });
+
+  it('keeps optional members as they were set, and drops other defaults', () => {
+    const card = {
+      ...NO_SKILLS,
+      iconUrl: '',
+      capabilities: { streaming: false, extensions: [{ uri: 'u', required: false, description: '' }] },
+      securitySchemes: {},
+      provider: null,
+      skills: [{ id: 's', name: '', description: '', tags: [], examples: [], inputModes: [] }],
+    };
+    const signed = JSON.parse(canonicalCard(card)) as JsonObject;
+    expect(signed).toMatchObject({
+      iconUrl: '',
+      capabilities: { streaming: false, extensions: [{ uri: 'u' }] },
+    });
+    expect(signed['skills']).toEqual([{ id: 's', name: '', description: '', tags: [] }]);
+    expect(signed).not.toHaveProperty('securitySchemes');
+    expect(signed).not.toHaveProperty('provider');
+    expect(JSON.stringify(signed)).not.toContain('required');
+  });
+
+  it('keeps members of messages and maps that hold nothing themselves', () => {
+    const card = {
+      ...NO_SKILLS,
+      securitySchemes: { mtls: { mtlsSecurityScheme: {} } },
+      securityRequirements: [{ schemes: { mtls: { list: [] } } }],
+    };
+    expect(JSON.parse(canonicalCard(card))).toMatchObject({
+      securitySchemes: { mtls: { mtlsSecurityScheme: {} } },
+      securityRequirements: [{ schemes: { mtls: {} } }],
+    });
+  });
+
+  it('is sorted and without white space (RFC 8785), leaves signatures out, and unknown members in', () => {
+    const card = { version: '1', signatures: [{}], name: 'ö€', future: { b: 1e21, a: null } };
+    expect(canonicalCard(card)).toBe(
+      '{"defaultInputModes":[],"defaultOutputModes":[],"description":"","future":{"a":null,"b":1e+21},"name":"ö€","skills":[],"supportedInterfaces":[],"version":"1"}',
+    );
+  });
+});
+
+describe('a served card', () => {
+  it('is signed by a key of the published set, with the same bytes each time', async () => {
+    await withServer({}, async ({ address: { origin } }) => {
+      const first = await fetch(origin + CARD);
+      const card = (await first.json()) as JsonObject;
+      expect(await verifyCard(card, await trust(origin))).toMatchObject({ alg: 'EdDSA' });
+      const etag = first.headers.get('etag')!;
+      const modified = first.headers.get('last-modified')!;
+      expect((await fetch(origin + CARD)).headers.get('etag')).toBe(etag);
+      const notModified = async (headers: Record<string, string>) =>
+        (await fetch(origin + CARD, { headers })).status;
+      expect(await notModified({ 'if-none-match': etag })).toBe(304);
+      expect(await notModified({ 'if-modified-since': modified })).toBe(304);
+      expect(await notModified({ 'if-modified-since': new Date(0).toUTCString() })).toBe(200);
+      expect(await notModified({ 'if-none-match': '"other"', 'if-modified-since': modified })).toBe(200);
+      expect(first.headers.get('link')).toContain('rel="ai-catalog"');
+    });
+  });
+
+  it('is signed by the new key after a rotation, and the old one stays published for a while', async () => {
+    await withServer({}, async ({ address: { origin }, home }) => {
+      const before = await json(origin + CARD);
+      const keys = await rotateKeys(home);
+      expect(keys).toHaveLength(2);
+      const after = await json(origin + CARD);
+      expect((await verifyCard(after, await trust(origin))).kid).toBe(keys[0]!.kid);
+      expect((await verifyCard(before, await trust(origin))).kid).toBe(keys[1]!.kid);
+      const later = await rotateKeys(home, Date.now() + 31 * 86_400_000);
+      expect(later.map(({ kid }) => kid)).not.toContain(keys[1]!.kid);
+    });
+  });
+
+  it('is not signed when that is switched off', async () => {
+    await withServer(
+      { settings: { server: { port: 0 }, a2a: { signCards: false } } },
+      async ({ address }) => {
+        expect(await json(address.origin + CARD)).not.toHaveProperty('signatures');
+      },
+    );
+  });
+
+  it.each<readonly [string, (card: JsonObject) => JsonObject]>([
+    ['its security is stripped', ({ securitySchemes: _s, securityRequirements: _r, ...card }) => card],
+    ['only its requirement is stripped', ({ securityRequirements: _r, ...card }) => card],
+    [
+      'an address is changed',
+      (card) => ({ ...card, supportedInterfaces: [{ url: 'https://evil.example' }] }),
+    ],
+    ['a skill is added', (card) => ({ ...card, skills: [...(card['skills'] as JsonObject[]), { id: 'x' }] })],
+    ['an unknown member is added', (card) => ({ ...card, security_requirements: [] })],
+    ['a capability is turned off', (card) => ({ ...card, capabilities: { streaming: true } })],
+    ['its signatures are taken away', ({ signatures: _s, ...card }) => card],
+    ['the algorithm is none', (card) => withHeader(card, { alg: 'none' })],
+    ['the algorithm is a shared secret', (card) => withHeader(card, { alg: 'HS256' })],
+    ['the key is unknown', (card) => withHeader(card, { alg: 'EdDSA', kid: 'stranger' })],
+    ['no key is named', (card) => withHeader(card, { alg: 'EdDSA' })],
+    [
+      'an extension of the signature is critical',
+      (card) => withHeader(card, { alg: 'EdDSA', crit: ['x'], x: 1 }),
+    ],
+  ])('does not verify when %s', async (_what, change) => {
+    const { card, findKey } = ownCard();
+    await expect(verifyCard(card, findKey)).resolves.toMatchObject({ alg: 'EdDSA' });
+    await expect(verifyCard(change(card), findKey)).rejects.toMatchObject({ code: 'forbidden' });
+  });
+
+  it('verifies when one of several signatures is good, and without "typ"', async () => {
+    const { card, findKey, key } = ownCard();
+    const bare = signDetached(key, canonicalCard(card));
+    const head = Buffer.from(JSON.stringify({ alg: 'EdDSA', kid: key.kid })).toString('base64url');
+    const untyped = {
+      protected: head,
+      signature: key.sign(`${head}.${Buffer.from(canonicalCard(card)).toString('base64url')}`),
+    };
+    const several = { ...card, signatures: [{ ...bare, signature: 'AAAA' }, untyped] };
+    await expect(verifyCard(several as never, findKey)).resolves.toMatchObject({ kid: key.kid });
+  });
+
+  it("verifies what the stock SDK signed, where its bytes are the protocol's", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'stock', alg: 'ES256' };
+    const plain: JsonObject = ownCard().card;
+    const { signatures: _, securitySchemes: _s, securityRequirements: _r, ...agreeing } = plain;
+    const stockSign = generateAgentCardSignature(privateKey, {
+      alg: 'ES256',
+      kid: 'stock',
+      typ: 'JOSE',
+    });
+    const { signatures } = await stockSign(parseCard(agreeing));
+    const findKey = createLocalJWKSet({ keys: [jwk] });
+    const wire = signatures.map(({ protected: head, signature }) => ({ protected: head, signature }));
+    await expect(verifyCard({ ...agreeing, signatures: wire }, findKey)).resolves.toEqual({
+      kid: 'stock',
+      alg: 'ES256',
+    });
+    // Its bytes leave a requirement without scopes out, so that anybody could strip it: not taken for signed.
+    const signed = await stockSign(parseCard(plain));
+    const stripped = signed.signatures.map(({ protected: head, signature }) => ({
+      protected: head,
+      signature,
+    }));
+    await expect(verifyCard({ ...plain, signatures: stripped }, findKey)).rejects.toMatchObject({
+      code: 'forbidden',
+    });
+  });
+});
+
+describe('an extended card', () => {
+  it('shows known callers the tools that the public one does not, signed too, over both bindings', async () => {
+    const settings = { server: { port: 0 }, tools: { fs: { enabled: true }, exec: { enabled: false } } };
+    await withServer({ settings }, async (server) => {
+      const { origin } = server.address;
+      const publicCard = await json(`${origin}/agents/operator/.well-known/agent-card.json`);
+      expect(publicCard['capabilities']).toMatchObject({ extendedAgentCard: true });
+      expect(JSON.stringify(publicCard)).not.toContain('fs_read');
+      const rest = (await (await server.fetch('/agents/operator/extendedAgentCard')).json()) as JsonObject;
+      expect(rest['skills']).toContainEqual(
+        expect.objectContaining({ id: 'fs_read', tags: expect.arrayContaining(['tool']) }),
+      );
+      expect(rest['name']).toBe('operator');
+      await expect(verifyCard(rest, await trust(origin))).resolves.toBeDefined();
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard' });
+      const rpc = (await (
+        await server.fetch('/agents/operator', { method: 'POST', body })
+      ).json()) as JsonObject;
+      expect(rpc['result']).toEqual(rest);
+      const root = (await (await server.fetch('/extendedAgentCard')).json()) as JsonObject;
+      expect(JSON.stringify(root['skills'])).toContain('operator/file-operations');
+      const anonymous = await fetch(`${origin}/agents/operator/extendedAgentCard`);
+      expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([
+        401,
+        expect.stringMatching(/Bearer/),
+      ]);
+    });
+  });
+
+  it('is not there where callers are not told apart', async () => {
+    await withServer(
+      { settings: { server: { port: 0 }, auth: { mode: 'none' } } },
+      async ({ address: { origin } }) => {
+        expect((await json(origin + CARD))['capabilities']).not.toHaveProperty('extendedAgentCard');
+        expect((await fetch(`${origin}/agents/planner/extendedAgentCard`)).status).toBe(400);
+      },
+    );
+  });
+});
+
+describe('a remote card that has to prove itself', () => {
+  it('is used when it does, and skipped with a warning when it does not', async () => {
+    await withServer({}, async ({ address: { origin, token } }) => {
+      const url = `${origin}/agents/planner`;
+      const hash = cardHash(await json(origin + CARD, { 'a2a-version': '1.0' }));
+      const jwks = `${origin}/.well-known/jwks.json`;
+      const peer = { url, token: token!, allowPrivate: true };
+      await withServer({}, async (other) => {
+        const remoteAgents = [
+          { ...peer, name: 'signed', verify: { jwks } },
+          { ...peer, name: 'pinned', verify: { hash } },
+          { ...peer, name: 'foreign', verify: { jwks: `${other.address.origin}/.well-known/jwks.json` } },
+          { ...peer, name: 'changed', verify: { hash: '0'.repeat(64) } },
+        ];
+        const settings = { server: { port: 0 }, a2a: { enabled: true, remoteAgents } };
+        await withServer({ settings }, async (server) => {
+          const status = (await (await server.fetch('/lango/agents')).json()) as {
+            readonly peers: readonly {
+              readonly name: string;
+              readonly state: string;
+              readonly reason?: string;
+            }[];
+          };
+          const of = (name: string) => status.peers.find((one) => one.name === name);
+          expect([of('signed')?.state, of('pinned')?.state]).toEqual(['ready', 'ready']);
+          expect(of('foreign')).toMatchObject({
+            state: 'skipped',
+            reason: expect.stringContaining('No signature'),
+          });
+          expect(of('changed')).toMatchObject({ state: 'skipped', reason: expect.stringContaining(hash) });
+          expect(server.log.lines.filter((line) => line.includes('skipped'))).toHaveLength(2);
+        });
+      });
+    });
+  });
+});
+
+/** A card and the key it is signed with. */
+function ownCard() {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const kid = 'own';
+  const publicJwk = { ...publicKey.export({ format: 'jwk' }), kid, alg: 'EdDSA', use: 'sig' };
+  const key = {
+    kid,
+    publicJwk,
+    sign: (bytes: string) => sign(null, Buffer.from(bytes), privateKey).toString('base64url'),
+  } as unknown as SigningKey;
+  const card: JsonObject = {
+    name: 'own',
+    description: 'An agent.',
+    version: '1.0.0',
+    supportedInterfaces: [
+      { url: 'https://own.example/', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+    ],
+    capabilities: { streaming: true, extendedAgentCard: true },
+    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+    securityRequirements: [{ schemes: { bearer: {} } }],
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [{ id: 's', name: 'S', description: 'Does it.', tags: ['t'] }],
+  };
+  const signatures = [{ ...signDetached(key, canonicalCard(card)) }];
+  return { card: { ...card, signatures }, key, findKey: createLocalJWKSet({ keys: [publicJwk] }) };
+}
+
+/** The card with another protected header on its signature. */
+function withHeader(card: JsonObject, header: JsonObject): JsonObject {
+  const [signature] = card['signatures'] as readonly JsonObject[];
+  return {
+    ...card,
+    signatures: [{ ...signature, protected: Buffer.from(JSON.stringify(header)).toString('base64url') }],
+  };
+}
