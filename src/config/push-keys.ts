@@ -29,17 +29,19 @@ export const signCards = z
 
 export const cardTrust = z
   .strictObject({
-    jwks: httpUrl().optional().describe('The key set (JWKS) that one signature of its card has to be by.'),
-    keys: path().optional().describe('The same as a file.'),
+    jwks: httpUrl()
+      .optional()
+      .describe('The key set (JWKS) that one signature of its card has to be by. Default: none.'),
+    keys: path().optional().describe('The same as a file. Default: none.'),
     hash: z
       .string()
       .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
       .optional()
-      .describe('Only the card with this hash is used; `lango card URL --verify` shows it.'),
+      .describe('Only the card with this hash is used; `lango card URL --verify` shows it. Default: any.'),
   })
   .refine(
     ({ jwks, keys, hash }) =>
       (jwks ?? keys ?? hash) !== undefined && (jwks === undefined || keys === undefined),
     'must hold hash, or one of jwks and keys, or hash and one of them',
   )
-  .describe('What its card has to prove; one that does not is skipped with a warning.');
+  .describe('What its card has to prove; one that does not is skipped with a warning. Default: nothing.');
