@@ -37,7 +37,7 @@ export const cardTrust = z
       .string()
       .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
       .optional()
-      .describe('Only the card with this hash is used; `lango card URL --verify` shows it. Default: any.'),
+      .describe('Only the card with this hash is used; `lango card URL --verify` shows it. Default: none.'),
   })
   .refine(
     ({ jwks, keys, hash }) =>
