@@ -30,7 +30,7 @@ export function searchText(
   { text, limit }: TextQuery,
 ): ReadonlyMap<number, number> {
   const wanted = queryWords(text)
-    .flatMap((word) => lookUp(prepared, shelves, word) ?? [])
+    .flatMap((word) => lookUp(prepared, shelves, word))
     .sort((a, b) => a.count - b.count);
   const rare = rarest(wanted);
   const [sql, expression] =
@@ -49,21 +49,24 @@ function rarest(wanted: readonly Wanted[]): readonly Wanted[] {
   return wanted.filter(({ count }) => (weighed += count) <= MOST_WEIGHED);
 }
 
-/** Undefined for a word that no passage has, not even in part. */
-function lookUp(prepared: Prepared, shelves: readonly Shelf[], word: QueryWord): Wanted | undefined {
-  const known = shelves.flatMap(({ id }) =>
-    word.terms.flatMap((term) => {
+/** One for each term of the word, so that a common part of a name does not hide the rare whole. */
+function lookUp(prepared: Prepared, shelves: readonly Shelf[], word: QueryWord): readonly Wanted[] {
+  const known = word.terms.flatMap((term) => {
+    const places = shelves.flatMap(({ id }) => {
       const onShelf = termOnShelf(id, term);
       const count = prepared.first<{ readonly doc: number }>(COUNT, onShelf)?.doc ?? 0;
       return count > 0 ? [{ expression: quoted(onShelf), count }] : [];
-    }),
-  );
-  if (known.length > 0) return { expression: anyOf(known), count: sum(known.map(({ count }) => count)) };
+    });
+    return places.length === 0
+      ? []
+      : [{ expression: anyOf(places), count: sum(places.map(({ count }) => count)) }];
+  });
+  if (known.length > 0) return known;
   const guesses = shelves.flatMap(({ id }) => [
     ...(word.beginning === undefined ? [] : [`${quoted(termOnShelf(id, word.beginning))} *`]),
     ...(word.fragments.length === 0 ? [] : [fragmentPhrase(id, word.fragments)]),
   ]);
-  return guesses.length === 0 ? undefined : { expression: guesses.join(' OR '), count: GUESSED_COST };
+  return guesses.length === 0 ? [] : [{ expression: guesses.join(' OR '), count: GUESSED_COST }];
 }
 
 function fragmentPhrase(shelfId: number, fragments: readonly string[]): string {
