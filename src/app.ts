@@ -124,6 +124,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   const { agents, subAgents, root } = createAgents({
     config,
     tools,
+    source: families.find(({ source }) => source)?.source,
     own: options.agents ?? [],
     model,
     peers: directory,

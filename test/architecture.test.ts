@@ -53,7 +53,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   tar: ['tools/skills'],
   yauzl: ['tools/skills'],
   '@huggingface/transformers': ['embeddings/local'],
-  yaml: ['config'],
+  yaml: ['config', 'tools/skills'],
   commander: ['cli'],
   '@clack/prompts': ['cli'],
   picocolors: ['cli'],

@@ -2,7 +2,7 @@ import type { JsonObject } from '../core/json.js';
 import type { FunctionResult, FunctionSpec } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { EventBody, Question } from '../core/task.js';
-import type { EffectClass } from '../core/tool.js';
+import type { EffectClass } from '../core/effect.js';
 
 /** Something the model may call, whatever is behind it: a tool, the delegation, a word to the loop. */
 export interface AgentFunction {

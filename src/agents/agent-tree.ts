@@ -9,9 +9,9 @@ import type { AgentSpec, Roster } from '../core/roster.js';
 import { scrubData } from '../core/scrubber.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Run } from '../core/run.js';
-import type { Tool } from '../core/tool.js';
+import type { Tool, ToolSource } from '../core/tool.js';
 import { turnAway } from './admission.js';
-import { capabilityDescription, skillsOf, toolSkills } from './capabilities.js';
+import { capabilityDescription, toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import { Delegations, delegationRounds, sameMembers } from './delegation.js';
 import { EventsAdapter } from './events-adapter.js';
@@ -21,13 +21,15 @@ import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
 import { assertRoster, partitionTools } from './partition.js';
 import type { Additions, PromptTexts } from './prompts.js';
 import { flatAgentInstruction, runtimeBlocks, subAgentInstruction } from './prompts.js';
-import { toolFunction } from './tool-function.js';
+import { Toolbox } from './toolbox.js';
 import { TRANSFER_NAME } from './transfer.js';
 
 export interface AgentTreeOptions {
   readonly multiAgent: boolean;
   readonly roster: Roster;
   readonly tools: readonly Tool[];
+  /** Tools that come and go. */
+  readonly source?: ToolSource | undefined;
   readonly model: ModelProvider;
   /** Whom the orchestrator may delegate to, local and remote alike. */
   readonly peers: PeerDirectory;
@@ -75,34 +77,43 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
     logger.warn(`no agent owns the tool ${name}: it is dead`, { tool: name });
   const subAgents = roster
     .filter((spec) => runsHere(spec.name))
-    .filter((spec) => spec.alwaysInclude || owned[spec.name]!.length > 0)
-    .map((spec) => subAgent(spec, owned[spec.name]!, options));
+    .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
+    .filter(({ spec, toolbox }) => spec.alwaysInclude || toolbox.tools().length > 0)
+    .map(({ spec, toolbox }) => subAgent(spec, toolbox, options));
   const root = runsHere(ORCHESTRATOR_NAME) ? orchestrator(options) : undefined;
   return { root, subAgents, unmatched: owned.unmatched.map(({ name }) => name) };
 }
 
+function toolboxOf(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Toolbox {
+  const owns = (tool: Tool) => partitionTools([tool], options.roster)[spec.name]!.length > 0;
+  return new Toolbox({ tools, source: options.source, owns, rules: options });
+}
+
 function flatAgent(options: AgentTreeOptions): Agent {
-  const { tools, prompts } = options;
+  const { tools, source, prompts } = options;
   const system = stable(flatAgentInstruction(prompts));
-  const functions = [...tools.map((tool) => toolFunction(tool, options)), askUser];
+  const toolbox = new Toolbox({ tools, source, owns: () => true, rules: options });
   return makeAgent(options, {
     name: FLAT_AGENT_NAME,
-    description: described('One agent that answers and acts with all the tools of this server.', tools),
-    skills: skillsOf(tools),
-    extendedSkills: () => toolSkills(tools),
-    open: () => () => ({ system, functions }),
+    purpose: 'One agent that answers and acts with all the tools of this server.',
+    toolbox,
+    extendedSkills: () => toolSkills(toolbox.tools()),
+    open:
+      ({ task }) =>
+      () => ({ system, functions: [...toolbox.functions(task), askUser] }),
   });
 }
 
-function subAgent(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Agent {
+function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions): Agent {
   const system = stable(subAgentInstruction(spec));
-  const functions = [...tools.map((tool) => toolFunction(tool, options)), declineRequest, askUser];
   return makeAgent(options, {
     name: spec.name,
-    description: described(spec.description, tools),
-    skills: skillsOf(tools),
-    extendedSkills: () => toolSkills(tools),
-    open: () => () => ({ system, functions }),
+    purpose: spec.description,
+    toolbox,
+    extendedSkills: () => toolSkills(toolbox.tools()),
+    open:
+      ({ task }) =>
+      () => ({ system, functions: [...toolbox.functions(task), declineRequest, askUser] }),
   });
 }
 
@@ -112,8 +123,8 @@ function orchestrator(options: AgentTreeOptions): Agent {
   const instructionFor = instructionSource(options);
   return makeAgent(options, {
     name: ORCHESTRATOR_NAME,
-    description: 'Understands a request, has the agents of this server do it, and answers.',
-    skills: [],
+    purpose: 'Understands a request, has the agents of this server do it, and answers.',
+    toolbox: undefined,
     extendedSkills: () => peers.list().flatMap(peerSkills),
     open() {
       const delegations = new Delegations(options);
@@ -144,24 +155,26 @@ function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readon
 
 interface AgentParts {
   readonly name: string;
-  readonly description: string;
-  readonly skills: Agent['profile']['skills'];
+  /** The words of its capabilities are added. */
+  readonly purpose: string;
+  readonly toolbox: Toolbox | undefined;
+  /** For callers that are known. */
   readonly extendedSkills: () => Agent['profile']['skills'];
   /** Called once per run; what it gives is asked at each turn. */
-  readonly open: () => () => Equipment;
+  readonly open: (run: Run) => () => Equipment;
 }
 
 /** The newest entries of a session that a run reads. */
 const HISTORY_EVENTS = 100;
 
-function makeAgent(options: AgentTreeOptions, { open, ...profile }: AgentParts): Agent {
+function makeAgent(options: AgentTreeOptions, { open, ...parts }: AgentParts): Agent {
   const { model, limits, nodeId, additions, remembering } = options;
   const adapter = new EventsAdapter({
     rootAgentName: rootAgentName(options.multiAgent),
     historyTokens: limits.historyTokens,
   });
   return {
-    profile,
+    profile: profileOf(parts),
     async run(run) {
       const refusal = turnAway(run, nodeId, limits);
       if (refusal) return refusal;
@@ -170,7 +183,8 @@ function makeAgent(options: AgentTreeOptions, { open, ...profile }: AgentParts):
       // A value that was told before it became a secret is not told again.
       const history = scrubData(past, run.scrubber);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
-      const equipTurn = open();
+      await parts.toolbox?.refresh(run.task);
+      const equipTurn = open(run);
       const equip = (): Equipment => {
         const { system, functions } = equipTurn();
         return { system: [...system, ...added], functions };
@@ -195,6 +209,20 @@ async function recall(run: Run, remembering: Remembering | undefined): Promise<R
 /** What an orchestrator can have done, by whom. */
 function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
   return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
+}
+
+/** Tools may come and go: what is said of them is as of now. */
+function profileOf({ name, purpose, toolbox, extendedSkills }: Omit<AgentParts, 'open'>): Agent['profile'] {
+  return {
+    name,
+    extendedSkills,
+    get description() {
+      return described(purpose, toolbox?.tools() ?? []);
+    },
+    get skills() {
+      return toolbox?.skills() ?? [];
+    },
+  };
 }
 
 function described(purpose: string, tools: readonly Tool[]): string {

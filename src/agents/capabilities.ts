@@ -18,6 +18,7 @@ export const capabilityMap: Readonly<Record<string, string>> = {
   save_learning: 'keeping learnings',
   create_skill: 'skill creation',
   list_skills: 'skill listing',
+  import_skill: 'skill import',
   memory_: 'memory storage and recall',
   observe_: 'recording observations',
   reflect_: 'reflection on past events',

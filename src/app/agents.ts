@@ -9,13 +9,14 @@ import type { Logger } from '../core/logger.js';
 import type { Remembering } from '../core/memory.js';
 import type { ModelProvider } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Tool } from '../core/tool.js';
+import type { Tool, ToolSource } from '../core/tool.js';
 
 export interface AgentsOptions {
   readonly config: Config;
   /** Those that a program brought. */
   readonly own: readonly Agent[];
   readonly tools: readonly Tool[];
+  readonly source: ToolSource | undefined;
   readonly model: ModelProvider;
   readonly peers: PeerDirectory;
   readonly nodeId: string;

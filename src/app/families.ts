@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import type { Logger } from '../core/logger.js';
@@ -8,6 +9,8 @@ import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import { openPayment } from './payment-family.js';
 import { off } from './family-states.js';
+import type { Skills } from '../tools/skills/index.js';
+import { createSkills } from '../tools/skills/index.js';
 import type { VaultAccess } from './vault.js';
 import { openBrowserFamily } from './browser-family.js';
 import { openCrypto, openSecrets } from './vault-families.js';
@@ -26,7 +29,6 @@ type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 /** Every shipped family. A new one is a folder in tools/, its opener, and a line here. */
 const FAMILIES: readonly OpenFamily[] = [
   openFs,
-  openExec,
   openGraph,
   openBrowserFamily,
   openSecrets,
@@ -42,8 +44,13 @@ export async function openFamilies(
   context: FamilyContext,
   library: Promise<Library>,
 ): Promise<readonly ToolFamily[]> {
-  const opening = [...FAMILIES.map(async (open) => [await open(context)]), familiesOf(library)];
-  const families = (await Promise.all(opening)).flat();
+  const skills = openSkills(context);
+  const opening = await Promise.all([
+    openExec(context, skills),
+    ...FAMILIES.map(async (open) => open(context)),
+    skillsFamily(skills),
+  ]);
+  const families = [...opening, ...(await library).families];
   for (const { name, state, note, hint } of families) {
     if (state === 'missing')
       context.logger.warn(`no ${name} tools: ${note ?? ''}`, { ...(hint ? { hint } : {}) });
@@ -51,16 +58,13 @@ export async function openFamilies(
   return families;
 }
 
-async function familiesOf(library: Promise<Library>): Promise<readonly ToolFamily[]> {
-  return (await library).families;
-}
-
 function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {
   if (!tools.fs.enabled) return off('fs');
   return { name: 'fs', state: 'on', tools: createFsTools({ roots: workspace, ...tools.fs }) };
 }
 
-async function openExec({ config, logger }: FamilyContext): Promise<ToolFamily> {
+/** Commands may read the skills of their owner, so that scripts of a skill are commands like others. */
+async function openExec({ config, logger }: FamilyContext, skills: Skills | undefined): Promise<ToolFamily> {
   const { tools, workspace } = config;
   if (!tools.exec.enabled) return off('exec');
   const { sandbox, reason } = await findSandbox({ mode: tools.exec.sandbox, roots: workspace });
@@ -72,9 +76,29 @@ async function openExec({ config, logger }: FamilyContext): Promise<ToolFamily> 
     environment: readEnv().variables,
     envAllow: tools.exec.envAllow,
     limits: tools.exec,
+    ...(skills ? { readable: (scope) => skills.folders(scope) } : {}),
     logger,
   });
   return { name: 'exec', state: 'on', tools: exec.tools, close: () => exec.close() };
+}
+
+function openSkills({ config, logger }: FamilyContext): Skills | undefined {
+  const { enabled, folders, workspace } = config.tools.skills;
+  if (!enabled) return undefined;
+  const owned = join(config.home, 'owners');
+  return createSkills({
+    shared: folders,
+    roots: config.workspace,
+    hasWorkspaceSkills: workspace,
+    owned,
+    logger,
+  });
+}
+
+async function skillsFamily(skills: Skills | undefined): Promise<ToolFamily> {
+  if (!skills) return off('skills');
+  await skills.source.refresh(undefined);
+  return { name: 'skills', state: 'on', tools: skills.tools, source: skills.source };
 }
 
 function openGraph({ config, storage }: FamilyContext): ToolFamily {

@@ -11,6 +11,9 @@ const SECRET_PATTERN = /^[\x21-\x7e]+$/;
 /** Beyond this, Node's timers fire at once instead of late. */
 const MAX_SECONDS = 2_000_000;
 
+/** Stands for the data folder in the defaults of paths. */
+export const HOME_MARK = '${LANGO_HOME}';
+
 /** A whole number from 1 up. */
 export function count(max = Number.MAX_SAFE_INTEGER): z.ZodInt {
   return z.int().min(1).max(max);

@@ -1,14 +1,12 @@
 import { z } from 'zod';
+import { skillsTools } from './skills-keys.js';
 import { browserTools } from './browser-keys.js';
 import { knowledgeTools, searchTools } from './knowledge-keys.js';
-import { count, path, seconds, text, toolName, variableName } from './fields.js';
+import { HOME_MARK, count, path, seconds, text, toolName, variableName } from './fields.js';
 import { cryptoTools, secretsTools } from './vault-tool-keys.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-
-/** Stands for the data folder in the defaults of paths. */
-export const HOME_MARK = '${LANGO_HOME}';
 
 export const storage = z
   .strictObject({
@@ -85,6 +83,7 @@ export const tools = z
     crypto: cryptoTools,
     knowledge: knowledgeTools,
     search: searchTools,
+    skills: skillsTools,
   })
   .prefault({})
   .describe('The tool families.');

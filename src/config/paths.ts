@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { HOME_MARK } from './host-keys.js';
+import { HOME_MARK } from './fields.js';
 import type { Settings } from './schema.js';
 
 export interface Places {
@@ -20,7 +20,7 @@ export function withPaths(settings: Settings, places: Places): Settings {
     if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
     return resolve(base, path);
   };
-  const { agent, auth, embedding, logging, server, storage, workspace, vault } = settings;
+  const { agent, auth, embedding, logging, server, storage, tools, workspace, vault } = settings;
   const { file } = storage.sqlite;
   return {
     ...settings,
@@ -37,6 +37,7 @@ export function withPaths(settings: Settings, places: Places): Settings {
     },
     storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
     workspace: workspace.map(toPath),
+    tools: { ...tools, skills: { ...tools.skills, folders: tools.skills.folders.map(toPath) } },
     vault: { ...vault, keyFile: toPath(vault.keyFile) },
   };
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { path } from './fields.js';
-import { HOME_MARK } from './host-keys.js';
+import { HOME_MARK, path } from './fields.js';
 
 const MIN_PASSPHRASE = 12;
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
-import type { EffectClass } from './tool.js';
+import type { EffectClass } from './effect.js';
 
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
 export const TASK_STATES = [

@@ -1,16 +1,11 @@
 import type { z } from 'zod';
+import type { EffectClass } from './effect.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
 import type { Example } from './model.js';
 import type { SecretPlace } from './secret-reference.js';
-
-/**
- * What happens to a call whose result is not known because the process died in between:
- * `pure` runs again; `keyed` runs again with the same key, which the target knows to be a repeat;
- * `queryable` is asked what happened (`settle`); `unsafe` is never repeated without a person's word.
- */
-export type EffectClass = 'pure' | 'keyed' | 'queryable' | 'unsafe';
+import type { Scope } from './task.js';
 
 /** `dangerous` calls wait for a person under the default approval policy. */
 type DangerLevel = 'safe' | 'moderate' | 'dangerous';
@@ -84,6 +79,14 @@ export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool
   return tool;
 }
 
+/** Tools that come and go, some of them one owner's own. */
+export interface ToolSource {
+  /** Looks again; asked for before each run of this owner. Never rejects. */
+  refresh(scope: Scope | undefined): Promise<void>;
+  /** Those that this owner has now; without a scope those that everybody has. The same tool stays the same object. */
+  list(scope: Scope | undefined): readonly Tool[];
+}
+
 /** What one shipped family brings, or why it brings nothing. */
 export interface ToolFamily {
   /** As in the configuration: `tools.NAME`. */
@@ -92,6 +95,8 @@ export interface ToolFamily {
   readonly state: 'on' | 'off' | 'missing';
   /** Empty unless it is on. */
   readonly tools: readonly Tool[];
+  /** Further ones that come and go. */
+  readonly source?: ToolSource;
   /** In a sentence part: why it is not on, or what there is to know about it. */
   readonly note?: string;
   /** What to set or install, as a sentence. */

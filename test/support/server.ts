@@ -29,6 +29,7 @@ const BARE: Settings = {
     crypto: { enabled: false },
     knowledge: { enabled: false },
     search: { enabled: false },
+    skills: { enabled: false },
   },
   graph: { enabled: false },
 };

@@ -36,7 +36,18 @@ export function kindOf(name: string, schema: JsonObject | undefined): Kind {
   const last = nameWords(name).at(-1) ?? '';
   if (URL_NAMES.has(last)) return { type: 'url' };
   if (PATH_NAMES.has(last)) return { type: 'path' };
-  return { type: WORD_NAMES.has(last) ? 'word' : 'text' };
+  return { type: WORD_NAMES.has(last) || takesNoSpace(schema) ? 'word' : 'text' };
+}
+
+/** Whether the schema's pattern says that it is one word. */
+function takesNoSpace(schema: JsonObject | undefined): boolean {
+  const pattern = schema?.pattern;
+  if (typeof pattern !== 'string') return false;
+  try {
+    return !new RegExp(pattern, 'u').test('two words');
+  } catch {
+    return false;
+  }
 }
 
 /** "oldText" and "old_text" as "old text": how a person reads the name of a placeholder. */

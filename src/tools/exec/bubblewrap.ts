@@ -11,10 +11,11 @@ interface Entry {
   readonly path: string;
 }
 
-/** A folder that is the commands' own to write: the host's `source`, at `path` in the sandbox. */
+/** A folder for commands: the host's `source`, at `path` in the sandbox. */
 interface Bind {
   readonly source: string;
   readonly path: string;
+  readonly kind: '--bind' | '--ro-bind';
 }
 
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
@@ -49,13 +50,24 @@ const GROUP_FD = '5';
 export function bubblewrap(bwrap: string, { uid, gid, roots }: Account, door?: Door): Sandbox {
   const offline = readTree(ETC);
   const online = readTree([...ETC, ...ETC_NETWORK]);
-  const binds = roots.map((path, index) => ({ path, source: door?.rootAt(index) ?? path }));
   return {
     summary: `bubblewrap, ${door === undefined ? '' : 'stepping down from root to '}uid ${uid}`,
     launch(command, network) {
       const tree = network ? online : offline;
       const shell = limitedShell(command, command.limits.processes);
-      const [file, ...args] = [...(door?.prefix ?? []), bwrap, '--args', ARGUMENTS_FD, '--', ...shell];
+      const folders = [...roots, ...command.readable];
+      const binds = folders.map((path, index): Bind => {
+        const kind = index < roots.length ? '--bind' : '--ro-bind';
+        return { path, source: door?.folderAt(index) ?? path, kind };
+      });
+      const [file, ...args] = [
+        ...(door?.prefix(folders) ?? []),
+        bwrap,
+        '--args',
+        ARGUMENTS_FD,
+        '--',
+        ...shell,
+      ];
       return {
         file: file!,
         args,
@@ -103,7 +115,7 @@ function sandboxArguments({ command, binds, tree, network }: SandboxContent): st
     ...['--perms', '0444', '--ro-bind-data', PASSWD_FD, '/etc/passwd'],
     ...['--perms', '0444', '--ro-bind-data', GROUP_FD, '/etc/group'],
     ...['--proc', '/proc', '--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
-    ...inOrder(binds).flatMap(({ source, path }) => ['--bind', source, path]),
+    ...inOrder(binds).flatMap(({ source, path, kind }) => [kind, source, path]),
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', command.cwd],

@@ -10,16 +10,16 @@ import { findProgram } from '../programs.js';
  * only take those with it that it may signal, so nobody without rights may stand between.
  */
 export interface Door {
-  /** Goes before the command line of the program that runs behind the door. */
-  readonly prefix: readonly string[];
-  /** Where the root with this index stands behind the door. */
-  rootAt(index: number): string;
+  /** Goes before the command line of the program that runs behind the door, and takes these folders along. */
+  prefix(folders: readonly string[]): readonly string[];
+  /** Where the folder with this index stands behind the door. */
+  folderAt(index: number): string;
 }
 
 /** Folders that every system has and that the sandbox needs nothing of. */
 const PLACES = ['/mnt', '/media', '/srv', '/opt'];
 
-/** Its arguments: the place, the number of roots, the roots, and the program to become. */
+/** Its arguments: the place, the number of folders, the folders, and the program to become. */
 const BIND_SCRIPT = `set -e
 place=$1 count=$2 index=0
 shift 2
@@ -41,10 +41,14 @@ export async function openDoor({ uid, gid, roots }: Account): Promise<Door> {
   }
   const account = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
   const nothing = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
-  const bind = ['/bin/sh', '-c', BIND_SCRIPT, 'sh', place, String(roots.length), ...roots];
+  const bind = ['/bin/sh', '-c', BIND_SCRIPT, 'sh', place];
+  const stepDown = [setpriv!, ...account, ...nothing, '--'];
   return {
-    prefix: [unshare!, '--mount', '--', ...bind, setpriv!, ...account, ...nothing, '--'],
-    rootAt: (index) => `${place}/${index}`,
+    prefix: (folders) => [
+      ...[unshare!, '--mount', '--', ...bind, String(folders.length), ...folders],
+      ...stepDown,
+    ],
+    folderAt: (index) => `${place}/${index}`,
   };
 }
 

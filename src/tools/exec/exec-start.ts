@@ -24,7 +24,7 @@ export function execStartTool(runner: Runner, background: Background, { sandbox 
     async execute(input, context) {
       context.signal.throwIfAborted();
       const { id, command } = await background.start(context, input.command, async () =>
-        runner.start(await withSecrets(input, context)),
+        runner.start(await withSecrets(input, context), context),
       );
       return { content: { id, command, state: 'running' } };
     },

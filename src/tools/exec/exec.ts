@@ -43,7 +43,7 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
     ],
     async execute(input, context) {
       context.signal.throwIfAborted();
-      const child = await runner.start(await withSecrets(input, context));
+      const child = await runner.start(await withSecrets(input, context), context);
       const timeoutSeconds = seconds(input);
       const { exitCode, isTimeout } = await waitFor(child, timeoutSeconds, context);
       const notes = [

@@ -17,6 +17,8 @@ export interface ShellCommand {
   /** Absolute, without symbolic links, inside a root. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Folders besides the roots that it may read: absolute, existing, outside the roots. */
+  readonly readable: readonly string[];
   readonly limits: ExecLimits;
 }
 

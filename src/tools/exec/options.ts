@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.js';
+import type { Scope } from '../../core/task.js';
 import type { ExecLimits, Sandbox } from './launch.js';
 
 export interface ExecOptions {
@@ -14,6 +15,8 @@ export interface ExecOptions {
   /** The server's environment; commands see only the variables that `envAllow` names. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envAllow: readonly string[];
+  /** Folders outside the roots that commands of this owner may read: those of skills. They exist. */
+  readonly readable?: (scope: Scope) => readonly string[];
   readonly limits: ExecLimits;
   readonly logger: Logger;
 }

@@ -3,6 +3,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import type { Scope } from '../../core/task.js';
 import { openLaunch, type ShellCommand } from './launch.js';
 import type { ExecOptions } from './options.js';
 import { startProcess, type Process } from './process.js';
@@ -58,7 +59,7 @@ export class Runner {
   }
 
   /** Rejects with `invalid-input` for a folder outside the roots, with `unavailable` after `close`. */
-  async start(input: CommandInput): Promise<Process> {
+  async start(input: CommandInput, scope: Scope): Promise<Process> {
     const cwd = await this.resolveFolder(input.cwd ?? '.');
     const { limits, network, sandbox } = this.options;
     const command: ShellCommand = {
@@ -66,6 +67,7 @@ export class Runner {
       command: input.command,
       cwd,
       env: { ...(await this.environment()), ...input.env },
+      readable: this.options.readable?.(scope) ?? [],
       limits,
     };
     if (this.isClosed)

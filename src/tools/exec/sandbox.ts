@@ -70,7 +70,14 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
 }
 
 async function probe(sandbox: Sandbox, root: string): Promise<void> {
-  const command = { shell: '/bin/sh', command: PROBE, cwd: root, env: {}, limits: PROBE_LIMITS };
+  const command = {
+    shell: '/bin/sh',
+    command: PROBE,
+    cwd: root,
+    env: {},
+    readable: [],
+    limits: PROBE_LIMITS,
+  };
   const launch = sandbox.launch(command, false);
   const child = startProcess(launch, PROBE_LIMITS.outputBytes);
   const timer = setTimeout(() => void child.stop(), PROBE_LIMITS.timeoutSeconds * 1000);

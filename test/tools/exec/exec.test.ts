@@ -236,6 +236,7 @@ describeSandboxed('the sandbox’s own limits', () => {
         command: `sleep ${mark} & setsid sleep ${mark}`,
         cwd: root,
         env: {},
+        readable: [],
         limits: LIMITS,
       },
       false,

@@ -138,6 +138,7 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
       command: 'true',
       cwd: stage.root,
       env: { A: 'x\0--bind' },
+      readable: [],
       limits: LIMITS,
     };
     expect(() => sandbox!.launch(command, false)).toThrow('NUL');
@@ -165,6 +166,7 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
       command: script,
       cwd: root,
       env: { PATH: '/usr/bin' },
+      readable: [],
       limits: LIMITS,
     };
     const { file, args, env, feeds } = bubblewrap('/usr/bin/bwrap', { uid, gid, roots: [root] }).launch(

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { Tool } from '../../core/tool.js';
+import { defineTool } from '../../core/tool.js';
+import { checkedPath } from './files.js';
+import type { SkillShelf } from './shelf.js';
+import {
+  DESCRIPTION_MAX_LENGTH,
+  NAME_MAX_LENGTH,
+  NAME_PATTERN,
+  SKILL_FILE,
+  toSkillText,
+} from './skill-file.js';
+
+const CREATE_TIME_MS = 60_000;
+const INSTRUCTIONS_MAX = 200_000;
+const FILES_MAX = 50;
+
+const schema = z.strictObject({
+  name: z
+    .string()
+    .max(NAME_MAX_LENGTH)
+    .regex(NAME_PATTERN, 'must be lower-case letters and digits in words joined by "-"')
+    .describe('Its name, such as "release-notes"'),
+  description: z
+    .string()
+    .trim()
+    .min(1)
+    .max(DESCRIPTION_MAX_LENGTH)
+    .optional()
+    .describe('What it does and when to use it; the first line of the instructions by default'),
+  instructions: z
+    .string()
+    .trim()
+    .min(1)
+    .max(INSTRUCTIONS_MAX)
+    .describe('How it is done, in Markdown, for the agent that will use it'),
+  files: z
+    .record(z.string(), z.string())
+    .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
+    .optional()
+    .describe('Further text files by their path, such as "scripts/build.sh" or "references/style.md"'),
+  replace: z.boolean().optional().describe('Put it in the place of the one with this name'),
+});
+
+export function createSkillTool(shelf: SkillShelf): Tool {
+  return defineTool({
+    name: 'create_skill',
+    description:
+      'Keeps a way of doing something as a skill of this user. It can be used at once, by its name. A skill of the same name is not overwritten unless replace says so.',
+    schema,
+    // The same skill again changes nothing.
+    effect: 'keyed',
+    danger: () => 'moderate',
+    timeoutMs: () => CREATE_TIME_MS,
+    examples: [
+      { text: 'create a skill named {name}: {instructions}' },
+      { text: 'create the skill {name} that says {instructions}' },
+    ],
+    async execute({ name, description, instructions, files = {}, replace = false }, { tenant, owner }) {
+      const head = description ?? firstLine(instructions);
+      const text = toSkillText({ name, description: head, instructions });
+      const others = Object.entries(files).map(([path, content]) => ({
+        path: checkedPath(path),
+        content: Buffer.from(content),
+        isExecutable: content.startsWith('#!'),
+      }));
+      const main = { path: SKILL_FILE, content: Buffer.from(text), isExecutable: false };
+      await shelf.keep(
+        { tenant, owner },
+        [main, ...others.filter(({ path }) => path !== SKILL_FILE)],
+        replace,
+      );
+      return { content: `The skill ${name} is there: "use the skill ${name}".` };
+    },
+  });
+}
+
+function firstLine(instructions: string): string {
+  const line = instructions
+    .split('\n')[0]!
+    .replace(/^#+\s*/, '')
+    .trim();
+  return (line === '' ? instructions.trim() : line).slice(0, DESCRIPTION_MAX_LENGTH);
+}

@@ -1,0 +1,35 @@
+import type { Scope } from '../../core/task.js';
+import type { Tool, ToolSource } from '../../core/tool.js';
+import { createSkillTool } from './create-skill.js';
+import { importSkillTool } from './import-skill.js';
+import { listSkillsTool } from './list-skills.js';
+import type { KeptSkill, ShelfOptions } from './shelf.js';
+import { SkillShelf } from './shelf.js';
+import { skillTool } from './skill-tool.js';
+
+/** The family of skills: tools that keep them, and one tool for each that is kept. */
+export interface Skills {
+  readonly tools: readonly Tool[];
+  readonly source: ToolSource;
+  /** Folders outside the workspace that commands of this owner need to see. They exist. */
+  folders(scope: Scope): readonly string[];
+}
+
+export function createSkills(options: ShelfOptions): Skills {
+  const shelf = new SkillShelf(options);
+  // A skill that did not change is the same tool.
+  const made = new WeakMap<KeptSkill, Tool>();
+  const toTool = (skill: KeptSkill): Tool => {
+    const tool = made.get(skill) ?? skillTool(skill);
+    made.set(skill, tool);
+    return tool;
+  };
+  return {
+    tools: [createSkillTool(shelf), listSkillsTool(shelf), importSkillTool(shelf, options.roots)],
+    source: {
+      refresh: (scope) => shelf.refresh(scope),
+      list: (scope) => shelf.list(scope).map(toTool),
+    },
+    folders: (scope) => shelf.folders(scope),
+  };
+}

@@ -1,0 +1,193 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { chmod, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { LangoError, errorText } from '../../core/errors.js';
+import type { Logger } from '../../core/logger.js';
+import type { Scope } from '../../core/task.js';
+import type { SkillFile } from './files.js';
+import { listFiles, readInside } from './files.js';
+import type { SkillText } from './skill-file.js';
+import { parseSkillText, SKILL_FILE } from './skill-file.js';
+
+/** A skill as it lies in its folder. */
+export interface KeptSkill extends Omit<SkillText, 'instructions'> {
+  /** Absolute, without symbolic links. */
+  readonly folder: string;
+  /** Everybody's, one owner's, or whoever may write to the workspace. */
+  readonly origin: 'server' | 'owner' | 'workspace';
+}
+
+export interface ShelfOptions {
+  /** Folders of skills that everybody has; they need not exist. */
+  readonly shared: readonly string[];
+  /** The roots of the workspace; skills lie in their folder `skills`. */
+  readonly roots: readonly string[];
+  /** Whether skills of the workspace are taken. */
+  readonly hasWorkspaceSkills: boolean;
+  /** Where each owner's own skills are kept. */
+  readonly owned: string;
+  readonly logger: Logger;
+}
+
+interface Place {
+  readonly folder: string;
+  /** What does not lie in here is not taken, whatever links say. */
+  readonly within: string;
+  readonly origin: KeptSkill['origin'];
+}
+
+const SKILLS_MAX = 200;
+const SKILL_FILE_MAX_BYTES = 256 * 1024;
+const EXECUTABLE_MODE = 0o755;
+const PLAIN_MODE = 0o644;
+
+/** The skills there are, as they were when they were looked at last. Those named first hide others of the same name. */
+export class SkillShelf {
+  readonly #options: ShelfOptions;
+  readonly #warned = new Set<string>();
+  #common: readonly KeptSkill[] = [];
+  readonly #ofOwner = new Map<string, readonly KeptSkill[]>();
+
+  constructor(options: ShelfOptions) {
+    this.#options = options;
+  }
+
+  /** Looks again. Never rejects: what cannot be read is left out, with a warning once. */
+  async refresh(scope: Scope | undefined): Promise<void> {
+    const { shared, roots, hasWorkspaceSkills } = this.#options;
+    const common = await Promise.all([
+      ...shared.map((folder) => this.#look({ folder, within: folder, origin: 'server' })),
+      ...(hasWorkspaceSkills ? roots : []).map((root) =>
+        this.#look({ folder: join(root, 'skills'), within: root, origin: 'workspace' }),
+      ),
+    ]);
+    this.#common = distinct(common.flat());
+    if (!scope) return;
+    const folder = this.ownerFolder(scope);
+    this.#ofOwner.set(ownerName(scope), await this.#look({ folder, within: folder, origin: 'owner' }));
+  }
+
+  /** Without a scope: those that everybody has. */
+  list(scope: Scope | undefined): readonly KeptSkill[] {
+    const own = scope ? (this.#ofOwner.get(ownerName(scope)) ?? []) : [];
+    return distinct([...own, ...this.#common]);
+  }
+
+  /** Folders outside the workspace that commands of this owner need to see. They exist. */
+  folders(scope: Scope): readonly string[] {
+    const outside = this.list(scope).filter(({ origin }) => origin !== 'workspace');
+    return [...new Set(outside.map(({ folder }) => folder))];
+  }
+
+  ownerFolder(scope: Scope): string {
+    return join(this.#options.owned, ownerName(scope));
+  }
+
+  /**
+   * Keeps a skill as this owner's, whole or not at all. The same content again changes nothing. Rejects with `conflict` when there is
+   * another one of this name and `replace` is not set, with `invalid-input` when its SKILL.md is wrong.
+   */
+  async keep(scope: Scope, files: readonly SkillFile[], replace: boolean): Promise<KeptSkill> {
+    const main = files.find(({ path }) => path === SKILL_FILE);
+    if (!main) throw new LangoError('invalid-input', `there is no ${SKILL_FILE} in it`);
+    const { name, description } = await parseSkillText(main.content.toString('utf8'));
+    const known = this.list(scope).find((skill) => skill.name === name);
+    if (known && !replace && !(await holds(known.folder, files))) throw taken(known);
+    const shelf = this.ownerFolder(scope);
+    await mkdir(shelf, { recursive: true, mode: 0o700 });
+    const folder = join(await realpath(shelf), name);
+    await swapIn(folder, files);
+    await this.refresh(scope);
+    return { name, description, folder, origin: 'owner' };
+  }
+
+  async #look({ folder, within, origin }: Place): Promise<readonly KeptSkill[]> {
+    const limit = await realpath(within).catch(() => undefined);
+    if (limit === undefined) return [];
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+    const names = folders.map(({ name }) => name).sort();
+    const skills = await Promise.all(
+      names.slice(0, SKILLS_MAX).map(async (name) => {
+        const real = await realpath(join(folder, name)).catch(() => '');
+        return real.startsWith(limit + sep) ? this.#read(real, origin) : undefined;
+      }),
+    );
+    return skills.filter((skill) => skill !== undefined);
+  }
+
+  async #read(folder: string, origin: KeptSkill['origin']): Promise<KeptSkill | undefined> {
+    try {
+      const { content } = await readInside(folder, SKILL_FILE, SKILL_FILE_MAX_BYTES);
+      const { name, description } = await parseSkillText(content.toString('utf8'));
+      return { name, description, folder, origin };
+    } catch (error) {
+      if (!this.#warned.has(folder)) {
+        this.#options.logger.warn('a skill was left out', { folder, error: errorText(error) });
+      }
+      this.#warned.add(folder);
+      return undefined;
+    }
+  }
+}
+
+function distinct(skills: readonly KeptSkill[]): readonly KeptSkill[] {
+  const byName = new Map<string, KeptSkill>();
+  for (const skill of skills) if (!byName.has(skill.name)) byName.set(skill.name, skill);
+  return [...byName.values()];
+}
+
+function ownerName({ tenant, owner }: Scope): string {
+  return createHash('sha256')
+    .update(JSON.stringify([tenant, owner]))
+    .digest('hex')
+    .slice(0, 32);
+}
+
+function taken({ name, origin }: KeptSkill): LangoError {
+  const whose = origin === 'owner' ? 'of yours' : origin === 'server' ? 'of this server' : 'in the workspace';
+  return new LangoError('conflict', `there is a skill ${name} ${whose} already`, {
+    hint: 'Choose another name, or set replace to put this one in its place.',
+  });
+}
+
+async function holds(folder: string, files: readonly SkillFile[]): Promise<boolean> {
+  const there = await listFiles(folder).catch(() => []);
+  if (
+    there.join('\n') !==
+    files
+      .map(({ path }) => path)
+      .sort()
+      .join('\n')
+  )
+    return false;
+  for (const { path, content } of files) {
+    const kept = await readInside(folder, path).catch(() => undefined);
+    if (!kept?.content.equals(content)) return false;
+  }
+  return true;
+}
+
+/** Written beside, then moved into its place; the old one is gone after that. */
+async function swapIn(folder: string, files: readonly SkillFile[]): Promise<void> {
+  const mark = randomBytes(6).toString('hex');
+  const fresh = join(dirname(folder), `.new-${mark}`);
+  const old = join(dirname(folder), `.old-${mark}`);
+  try {
+    for (const { path, content, isExecutable } of files) {
+      const file = join(fresh, path);
+      await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+      await writeFile(file, content, { flag: 'wx' });
+      await chmod(file, isExecutable ? EXECUTABLE_MODE : PLAIN_MODE);
+    }
+    const isThere = await stat(folder).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) await rename(folder, old);
+    await rename(fresh, folder);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+    await rm(old, { recursive: true, force: true });
+  }
+}

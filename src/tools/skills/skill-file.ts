@@ -1,0 +1,60 @@
+import { LangoError } from '../../core/errors.js';
+
+/** What stands at the head of a SKILL.md, and its instructions. The format: agentskills.io/specification. */
+export interface SkillText {
+  readonly name: string;
+  readonly description: string;
+  readonly instructions: string;
+}
+
+export const SKILL_FILE = 'SKILL.md';
+export const NAME_MAX_LENGTH = 58;
+export const DESCRIPTION_MAX_LENGTH = 1_024;
+/** Lower-case words joined by single dashes. */
+export const NAME_PATTERN = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
+
+/** Throws `invalid-input` that says what is wrong with it. */
+export async function parseSkillText(text: string): Promise<SkillText> {
+  const front = FRONT.exec(text);
+  if (!front) throw wrong('it does not begin with a block of YAML between two lines "---"');
+  const head = await parseHead(front[1]!);
+  const { name, description } = head as Readonly<Record<string, unknown>>;
+  if (typeof name !== 'string' || name.length > NAME_MAX_LENGTH || !NAME_PATTERN.test(name)) {
+    throw wrong(
+      `name must be lower-case letters and digits in words joined by "-", ${NAME_MAX_LENGTH} at most`,
+    );
+  }
+  if (
+    typeof description !== 'string' ||
+    description.trim() === '' ||
+    description.length > DESCRIPTION_MAX_LENGTH
+  ) {
+    throw wrong(`description must be a text of at most ${DESCRIPTION_MAX_LENGTH} characters`);
+  }
+  return { name, description: description.trim(), instructions: text.slice(front[0].length).trim() };
+}
+
+export function toSkillText({ name, description, instructions }: SkillText): string {
+  return `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${instructions.trim()}\n`;
+}
+
+async function parseHead(yaml: string): Promise<object> {
+  const { parse } = await import('yaml');
+  let head: unknown;
+  try {
+    head = parse(yaml, { maxAliasCount: 0 });
+  } catch (error) {
+    throw wrong('its head is not YAML', error);
+  }
+  if (typeof head === 'object' && head !== null && !Array.isArray(head)) return head;
+  throw wrong('its head holds no keys');
+}
+
+function wrong(what: string, cause?: unknown): LangoError {
+  return new LangoError('invalid-input', `${SKILL_FILE}: ${what}`, {
+    hint: 'Begin the file with "---", "name: my-skill", "description: What it is for", "---".',
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { Tool } from '../../core/tool.js';
+import { defineTool } from '../../core/tool.js';
+import { listFiles, readInside } from './files.js';
+import type { KeptSkill } from './shelf.js';
+import { parseSkillText, SKILL_FILE } from './skill-file.js';
+
+const SKILL_TIME_MS = 30_000;
+const PATH_MAX = 500;
+const FILES_SHOWN = 100;
+
+const ORIGINS: Readonly<Record<KeptSkill['origin'], string>> = {
+  server: 'set up on this server',
+  owner: "this user's own",
+  workspace: 'from the workspace, where agents may write',
+};
+
+const schema = z.strictObject({
+  resource: z
+    .string()
+    .min(1)
+    .max(PATH_MAX)
+    .optional()
+    .describe('A file of the skill to read instead of its instructions, by its path inside the skill'),
+});
+
+/** "deploy-site" is `skill_deploy_site`. */
+export function skillToolName(name: string): string {
+  return `skill_${name.replaceAll('-', '_')}`;
+}
+
+/** A skill as a tool: calling it gives its instructions; its scripts are run with `exec`, in the sandbox and by its rules. */
+export function skillTool({ name, description, folder, origin }: KeptSkill): Tool {
+  const words = name.replaceAll('-', ' ');
+  return defineTool({
+    name: skillToolName(name),
+    description: `A skill: ${description} Call it to get its instructions, then follow them with your other tools.`,
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => SKILL_TIME_MS,
+    examples: [
+      { text: `use the skill ${name}` },
+      { text: `use the ${words} skill` },
+      { text: `read {resource} of the skill ${name}` },
+    ],
+    async execute({ resource }) {
+      if (resource !== undefined) {
+        const { content } = await readInside(folder, resource);
+        return { content: content.toString('utf8') };
+      }
+      const { content } = await readInside(folder, SKILL_FILE);
+      const { instructions } = await parseSkillText(content.toString('utf8'));
+      return {
+        content: [`Skill ${name} (${ORIGINS[origin]}):`, '', instructions, ...(await filesOf(folder))].join(
+          '\n',
+        ),
+      };
+    },
+  });
+}
+
+async function filesOf(folder: string): Promise<readonly string[]> {
+  const files = (await listFiles(folder)).filter((path) => path !== SKILL_FILE);
+  if (files.length === 0) return [];
+  const more = files.length > FILES_SHOWN ? [`- … and ${files.length - FILES_SHOWN} more`] : [];
+  const lines = files.slice(0, FILES_SHOWN).map((path) => `- ${path}`);
+  return [
+    '',
+    `Its files lie in ${folder} (read one by this tool, run a script with exec):`,
+    ...lines,
+    ...more,
+  ];
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { ScriptedModel, call, say } from '../support/scripted-model.js';
+import { doings, sendText, withServer } from '../support/server.js';
+
+const ON = { server: { port: 0 }, tools: { skills: { enabled: true } } };
+
+describe('B4 Skills', () => {
+  it('are made by the librarian, used by the operator at once, and there after a restart', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-skills-'));
+    const settings = { ...ON, tools: { ...ON.tools, fs: { enabled: true } } };
+    try {
+      await withServer({ home, settings }, async (server) => {
+        const made = await sendText(server, 'create a skill named three-words: answer in three words');
+        expect(doings(made)).toContain('librarian: tool-call create_skill');
+        expect((await sendText(server, 'which skills are there?')).end.text).toContain('three-words');
+        const used = await sendText(server, 'use the skill three-words', { agent: 'operator' });
+        expect(doings(used)).toContain('operator: tool-call skill_three_words');
+        expect(used.end.text).toContain('answer in three words');
+      });
+      await withServer({ home, settings }, async (server) => {
+        const used = await sendText(server, 'use the skill three-words', { agent: 'operator' });
+        expect(used.end.text).toContain('answer in three words');
+      });
+      await withServer({ home, settings: { ...settings, auth: { mode: 'none' } } }, async (server) => {
+        const used = await sendText(server, 'use the skill three-words', { agent: 'operator' });
+        expect(doings(used)).not.toContain('operator: tool-call skill_three_words');
+      });
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+
+  it('are callable within the run in which they came, and their scripts run as commands of the sandbox', async () => {
+    const files = { 'scripts/hi.sh': 'echo "hi from $(basename "$PWD")"' };
+    const model = new ScriptedModel({
+      flat: [
+        call(['create_skill', { name: 'greet', instructions: 'Run scripts/hi.sh.', files }]),
+        call(['skill_greet', {}]),
+        (request) => {
+          const [place] = /\/\S*\/greet/.exec(JSON.stringify(request.messages.at(-1))) ?? [];
+          return call([
+            'exec',
+            {
+              command: `sh ${place}/scripts/hi.sh; touch ${place}/mine || echo read-only`,
+            },
+          ]);
+        },
+        (request) => say(JSON.stringify(request.messages.at(-1))),
+      ],
+    });
+    const settings = {
+      ...ON,
+      agent: { multiAgent: false },
+      approval: { policy: 'none' as const },
+      tools: { ...ON.tools, exec: { enabled: true } },
+    };
+    await withServer({ settings, model }, async (server) => {
+      const { end } = await sendText(server, 'greet me');
+      expect(end.text).toContain('hi from workspace');
+      if (!server.log.lines.some((line) => /without a sandbox/.test(JSON.stringify(line)))) {
+        expect(end.text).toContain('read-only');
+      }
+    });
+  });
+});

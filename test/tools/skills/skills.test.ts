@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create as createTar } from 'tar';
+import { silentLogger } from '../../../src/core/logger.js';
+import { createSkills } from '../../../src/tools/skills/index.js';
+import { callerOf, toolContext } from '../call.js';
+
+const ALICE = { tenant: '', owner: 'alice' };
+const BOB = { tenant: '', owner: 'bob' };
+const TEXT = '---\nname: greet\ndescription: Greets people.\n---\n\nSay hello in three words.\n';
+
+let folder: string;
+let workspace: string;
+let owned: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lango-skills-'));
+  workspace = join(folder, 'workspace');
+  owned = join(folder, 'owners');
+  await mkdir(join(workspace, 'inbox'), { recursive: true });
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+function open() {
+  const skills = createSkills({
+    shared: [join(folder, 'skills')],
+    roots: [workspace],
+    hasWorkspaceSkills: true,
+    owned,
+    logger: silentLogger,
+  });
+  const call = callerOf(skills.tools);
+  return {
+    skills,
+    said: async (name: string, input: unknown, owner = 'alice') =>
+      (await call(name, input, { owner })).content as string,
+    names: (scope = ALICE) => skills.source.list(scope).map(({ name }) => name),
+  };
+}
+
+async function put(place: string, text = TEXT): Promise<void> {
+  await mkdir(place, { recursive: true });
+  await writeFile(join(place, 'SKILL.md'), text);
+}
+
+describe('skills', () => {
+  it('come from the server, from the workspace and from their owner, each for whom it is', async () => {
+    await put(join(folder, 'skills', 'greet'));
+    await put(join(workspace, 'skills', 'local'), TEXT.replace('greet', 'local'));
+    const { skills, said, names } = open();
+    await said('create_skill', { name: 'own-one', instructions: '# Do it\nwell' });
+    expect(names().sort()).toEqual(['skill_greet', 'skill_local', 'skill_own_one']);
+    await skills.source.refresh(BOB);
+    expect(names(BOB).sort()).toEqual(['skill_greet', 'skill_local']);
+    expect(skills.source.list(undefined)).toHaveLength(2);
+    expect(await said('list_skills', {})).toContain('- own-one: Do it [owner]');
+    expect(await said('list_skills', {}, 'bob')).not.toContain('own-one');
+    expect(skills.folders(BOB)).toEqual([join(folder, 'skills', 'greet')]);
+  });
+
+  it('give their instructions and name their files when they are used, and read one of these', async () => {
+    const { skills, said } = open();
+    await said('create_skill', {
+      name: 'greet',
+      instructions: 'Say hello.',
+      files: { 'scripts/hi.sh': '#!/bin/sh\necho hi' },
+    });
+    const [tool] = skills.source.list(ALICE);
+    const { content } = await tool!.execute({}, toolContext());
+    expect(content).toMatch(/^Skill greet \(this user's own\):\n\nSay hello\.[\s\S]*- scripts\/hi\.sh$/);
+    expect(await tool!.execute({ resource: 'scripts/hi.sh' }, toolContext())).toEqual({
+      content: '#!/bin/sh\necho hi',
+    });
+    for (const resource of ['../greet/SKILL.md', '/etc/passwd', 'scripts/../../x', 'nothing', '.']) {
+      await expect(tool!.execute({ resource }, toolContext())).rejects.toMatchObject({ name: 'LangoError' });
+    }
+  });
+
+  it('are not overwritten silently, and the same one again is no conflict', async () => {
+    const { said } = open();
+    const one = { name: 'greet', instructions: 'one' };
+    await said('create_skill', one);
+    await said('create_skill', one);
+    await expect(said('create_skill', { name: 'greet', instructions: 'two' })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    await said('create_skill', { name: 'greet', instructions: 'two', replace: true });
+    const [place] = await readdir(owned);
+    expect(await readFile(join(owned, place!, 'greet', 'SKILL.md'), 'utf8')).toContain('two');
+    expect(await readdir(join(owned, place!))).toEqual(['greet']);
+  });
+
+  it('never leave their folder by a path of create_skill', async () => {
+    const { said } = open();
+    for (const path of ['../evil', '/tmp/evil', 'a/../../evil', '', 'a//b', 'a\\b']) {
+      const files = { [path]: 'x' };
+      await expect(said('create_skill', { name: 'greet', instructions: 'x', files })).rejects.toMatchObject({
+        code: 'invalid-input',
+      });
+    }
+    expect(await readdir(folder)).toEqual(['workspace']);
+  });
+
+  it('that are linked to from the workspace are not read, at once or later', async () => {
+    await put(join(folder, 'secret'), TEXT.replace('greet', 'stolen'));
+    await writeFile(join(folder, 'secret', 'key'), 'top secret');
+    await mkdir(join(workspace, 'skills'));
+    await symlink(join(folder, 'secret'), join(workspace, 'skills', 'linked'));
+    await put(join(workspace, 'skills', 'greet'));
+    const { skills, names } = open();
+    await skills.source.refresh(ALICE);
+    expect(names()).toEqual(['skill_greet']);
+    const [tool] = skills.source.list(ALICE);
+    await rm(join(workspace, 'skills', 'greet'), { recursive: true });
+    await symlink(join(folder, 'secret'), join(workspace, 'skills', 'greet'));
+    await expect(tool!.execute({ resource: 'key' }, toolContext())).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+    await rm(join(workspace, 'skills'), { recursive: true });
+    await mkdir(join(folder, 'place'));
+    await put(join(folder, 'place', 'stolen'), TEXT.replace('greet', 'stolen'));
+    await symlink(join(folder, 'place'), join(workspace, 'skills'));
+    await skills.source.refresh(ALICE);
+    expect(names()).toEqual([]);
+  });
+
+  it.each([
+    ['no head', 'just text'],
+    ['a wrong name', '---\nname: Big Name\ndescription: x\n---\n'],
+    ['no description', '---\nname: greet\n---\n'],
+    ['no YAML', '---\n: : :\n\t- x\n---\n'],
+    ['a list for a head', '---\n- name\n---\n'],
+  ])('with %s are left out, and refused by import', async (_, text) => {
+    await put(join(folder, 'skills', 'broken'), text);
+    await put(join(workspace, 'inbox', 'broken'), text);
+    const { skills, said, names } = open();
+    await skills.source.refresh(ALICE);
+    expect(names()).toEqual([]);
+    await expect(said('import_skill', { path: 'inbox/broken' })).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+    expect(await readdir(folder)).not.toContain('owners');
+  });
+});
+
+describe('import_skill', () => {
+  it('takes a folder or an archive of one', async () => {
+    await put(join(workspace, 'inbox', 'greet'));
+    await mkdir(join(workspace, 'inbox', 'greet', 'scripts'));
+    await writeFile(join(workspace, 'inbox', 'greet', 'scripts', 'go.sh'), '#!/bin/sh\n', { mode: 0o755 });
+    const { said, names } = open();
+    await said('import_skill', { path: 'inbox/greet' });
+    expect(names()).toEqual(['skill_greet']);
+    await createTar({ gzip: true, cwd: join(workspace, 'inbox'), file: join(workspace, 'greet.tar.gz') }, [
+      'greet',
+    ]);
+    expect(await said('import_skill', { path: 'greet.tar.gz' })).toMatch(/The skill greet is there/);
+    await writeFile(join(workspace, 'inbox', 'greet', 'scripts', 'go.sh'), '#!/bin/sh\nexit 1\n');
+    await expect(said('import_skill', { path: 'inbox/greet' })).rejects.toMatchObject({ code: 'conflict' });
+    await said('import_skill', { path: 'inbox/greet', replace: true });
+  });
+
+  it('refuses an archive with a path that leaves it, or with a link', async () => {
+    await put(join(workspace, 'inbox', 'greet'));
+    await writeFile(join(workspace, 'evil'), 'x');
+    const { said } = open();
+    const pack = (file: string, names: string[]) =>
+      createTar(
+        {
+          gzip: true,
+          cwd: join(workspace, 'inbox', 'greet'),
+          file: join(workspace, file),
+          preservePaths: true,
+        },
+        names,
+      );
+    await pack('leaves.tar.gz', ['SKILL.md', '../../evil']);
+    await expect(said('import_skill', { path: 'leaves.tar.gz' })).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+    await symlink('/etc/passwd', join(workspace, 'inbox', 'greet', 'passwd'));
+    await pack('link.tar.gz', ['SKILL.md', 'passwd']);
+    await expect(said('import_skill', { path: 'link.tar.gz' })).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+    await writeFile(join(workspace, 'broken.zip'), 'PK\u0003\u0004 and nothing more');
+    await expect(said('import_skill', { path: 'broken.zip' })).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+    expect(await readdir(folder)).not.toContain('owners');
+  });
+
+  it('knows nothing outside the workspace', async () => {
+    await put(join(folder, 'secret'));
+    await symlink(join(folder, 'secret'), join(workspace, 'way-out'));
+    const { said } = open();
+    for (const path of ['/etc', join(folder, 'secret'), '../secret', 'way-out', 'nothing']) {
+      await expect(said('import_skill', { path })).rejects.toMatchObject({ code: 'not-found' });
+    }
+  });
+});
