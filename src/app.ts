@@ -7,7 +7,7 @@ import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
 import { openLibrary } from './app/knowledge-families.js';
 import { createModel } from './app/model.js';
-import { createPeers } from './app/peers.js';
+import { createPeers, keepFresh } from './app/peers.js';
 import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
 import { statusRoute } from './app/status.js';
@@ -165,9 +165,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   });
 
   const peers = createPeers({ subAgents, published, config, secrets, logger });
-  await peers.refresh();
-  const refreshing = setInterval(() => void peers.refresh(), 1_000 * config.a2a.refreshSeconds);
-  onStop(() => clearInterval(refreshing));
+  onStop(await keepFresh(peers, config.a2a.refreshSeconds));
 
   const { host, grpc } = await createDoors({
     config,

@@ -38,6 +38,13 @@ export function createPeers(sources: Sources): RefreshingDirectory {
   });
 }
 
+/** Looks at all peers now, and again and again. Gives the way to stop. */
+export async function keepFresh(peers: RefreshingDirectory, seconds: number): Promise<() => void> {
+  await peers.refresh();
+  const refreshing = setInterval(() => void peers.refresh(), 1_000 * seconds);
+  return () => clearInterval(refreshing);
+}
+
 function cardSources(sources: Sources, egress: typeof fetch): readonly CardSource[] {
   const { subAgents, published, config, secrets, logger } = sources;
   const local = subAgents.map(({ profile: { name } }): CardSource => {
