@@ -1,7 +1,7 @@
 import { createDoors } from './app/doors.js';
 import { createAgents } from './app/agents.js';
 import { createAccess } from './app/access.js';
-import { openLocks, renewLocks } from './app/locks.js';
+import { openLocks } from './app/locks.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
@@ -167,7 +167,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   const peers = createPeers({ subAgents, published, config, secrets, logger });
   onStop(await keepFresh(peers, config.a2a.refreshSeconds));
 
-  const { host, grpc } = await createDoors({
+  const { host, grpc, renew } = await createDoors({
     config,
     locks,
     agents: published,
@@ -185,7 +185,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   await journal.start();
   if (grpc) grpcPort = await grpc.start();
   const address = await host.start();
-  onReload(() => renewLocks(host, config));
+  onReload(renew);
   origin = address.origin;
   onStop(() => push?.courier.stop());
   await push?.courier.start();

@@ -1,4 +1,5 @@
-import type { GrpcServer, GrpcServerOptions, GrpcTls } from '../a2a/server/grpc/server.js';
+import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
+import type { GrpcTls } from '../a2a/server/grpc/tls-credentials.js';
 import { createKeyRoute } from '../a2a/server/key-route.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import { createA2aRoutes } from '../a2a/server/routes.js';
@@ -12,6 +13,7 @@ import { createHost } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import { createIdentity } from './identity.js';
 import type { Locks } from './locks.js';
+import { readTls } from './tls.js';
 
 export interface DoorsOptions {
   readonly config: Config;
@@ -30,6 +32,8 @@ export interface DoorsOptions {
 export interface Doors {
   readonly host: Host;
   readonly grpc: GrpcServer | undefined;
+  /** Reads the certificates again, for new connections. Rejects when they are wrong: then the old ones stay. */
+  readonly renew: () => Promise<void>;
 }
 
 /** A reader of a stream that has taken nothing for so many heartbeats is let go. */
@@ -57,7 +61,17 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
     health: () => ({ ready: true }),
     logger,
   });
-  return { host, grpc: await createGrpc(options, { authenticator, places }) };
+  const grpc = await createGrpc(options, { authenticator, places });
+  return {
+    host,
+    grpc,
+    async renew() {
+      const tls = await readTls(config);
+      if (!tls) return;
+      host.renewTls(tls);
+      grpc?.renewTls(grpcTls(tls, config));
+    },
+  };
 }
 
 /** Its library is loaded only when it is wanted: it costs memory and time at the start. */
@@ -74,7 +88,7 @@ async function createGrpc(
     agents,
     root,
     ...shared,
-    ...(locks.tls ? { tls: grpcTls(locks.tls) } : {}),
+    ...(locks.tls ? { tls: grpcTls(locks.tls, config) } : {}),
     limits: { depth: limits.jsonDepth, keys: limits.jsonKeys },
     messageBytes: limits.bodyBytes,
     stallMs: 1_000 * STALLED_HEARTBEATS * limits.heartbeatSeconds,
@@ -84,6 +98,7 @@ async function createGrpc(
   });
 }
 
-function grpcTls({ key, cert, ca }: TlsMaterial): GrpcTls {
-  return { key: key.toString(), cert: cert.toString(), ...(ca ? { clientCa: ca.toString() } : {}) };
+/** Over gRPC a client that must show a certificate is refused by the handshake; who need not is not asked. */
+function grpcTls({ key, cert, minVersion, ...clients }: TlsMaterial, { auth }: Config): GrpcTls {
+  return { key, cert, minVersion, ...(auth.mode === 'mtls' ? clients : {}) };
 }

@@ -3,7 +3,6 @@ import type { Secrets } from '../config/secrets.js';
 import { loadOrCreateToken } from '../config/secrets.js';
 import type { Audit } from '../core/audit.js';
 import type { Logger } from '../core/logger.js';
-import type { Host } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import { openAudit } from './audit.js';
 import { readTls } from './tls.js';
@@ -23,10 +22,4 @@ export async function openLocks(config: Config, secrets: Secrets, logger: Logger
     config.auth.mode === 'token' ? (secrets.token ?? (await loadOrCreateToken(config.home))) : undefined;
   const tls = await readTls(config);
   return { tls, token, ...(await openAudit(config, secrets, logger)) };
-}
-
-/** New connections get the certificate that the files hold now. Rejects when it is wrong. */
-export async function renewLocks(host: Host, config: Config): Promise<void> {
-  const tls = await readTls(config);
-  if (tls) host.renewTls(tls);
 }

@@ -42,7 +42,7 @@ export function checkMtls({ auth, server: { tls } }: Settings): readonly Finding
   return finding(['auth', 'mode'], 'needs to know whose certificates to trust: set server.tls.clientCaFile');
 }
 
-export function checkTls({ server: { tls, grpc } }: Settings): readonly Finding[] {
+export function checkTls({ server: { tls } }: Settings): readonly Finding[] {
   const { certFile, keyFile, clientCaFile, crlFile } = tls;
   const at = ['server', 'tls'];
   if ((certFile === undefined) !== (keyFile === undefined)) {
@@ -53,8 +53,6 @@ export function checkTls({ server: { tls, grpc } }: Settings): readonly Finding[
     return finding([...at, 'clientCaFile'], 'needs server.tls.certFile and keyFile beside it');
   if (crlFile !== undefined && clientCaFile === undefined)
     return finding([...at, 'crlFile'], 'needs server.tls.clientCaFile beside it');
-  if (crlFile !== undefined && grpc.enabled)
-    return finding([...at, 'crlFile'], 'cannot be held to over gRPC: switch server.grpc.enabled off');
   return [];
 }
 

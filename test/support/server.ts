@@ -13,6 +13,8 @@ export interface TestServer {
   readonly log: RecordingLogger;
   /** The server's answer to a request with its token. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** As SIGHUP does. */
+  reload(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -52,6 +54,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
         ...init,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...init.headers },
       }),
+    reload: () => server.reload(),
     async stop() {
       await server.stop();
       if (!options.home) await rm(home, { recursive: true, force: true });

@@ -5,12 +5,14 @@ import { DIALECT_1_0 } from './methods.js';
 import { DIALECT_0_3 } from './old-methods.js';
 import type { ServiceOptions } from './service.js';
 import { createService } from './service.js';
+import type { GrpcTls } from './tls-credentials.js';
+import { TlsCredentials } from './tls-credentials.js';
 
 export interface GrpcServerOptions extends Omit<ServiceOptions, 'closing'> {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Without it the connections are in the clear. PEM texts. */
+  /** Without it the connections are in the clear. */
   readonly tls?: GrpcTls;
   readonly messageBytes: number;
   /** Pause after which a silent connection is asked whether it is alive. */
@@ -19,17 +21,12 @@ export interface GrpcServerOptions extends Omit<ServiceOptions, 'closing'> {
   readonly drainSeconds: number;
 }
 
-export interface GrpcTls {
-  readonly key: string;
-  readonly cert: string;
-  /** Whose certificates clients must show; without it they need none. */
-  readonly clientCa?: string;
-}
-
 /** The gRPC binding of a node: every agent on one port, chosen by the tenant of its card. */
 export interface GrpcServer {
   /** Resolves to the port. Rejects with `unavailable` when the address cannot be taken. Call it once. */
   start(): Promise<number>;
+  /** New connections get this certificate. Without TLS at the start there is nothing to renew. */
+  renewTls(tls: GrpcTls): void;
   /** Stops accepting, tells open calls, waits up to `drainSeconds`, then cuts. Never rejects. */
   stop(): Promise<void>;
 }
@@ -51,8 +48,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const { definition, implementation } = createService(dialect, { ...options, closing: closing.signal });
     server.addService(definition, implementation);
   }
+  const secure = options.tls && new TlsCredentials(options.tls);
   return {
-    start: () => listen(server, options),
+    start: () => listen(server, options, secure ?? ServerCredentials.createInsecure()),
+    renewTls: (tls) => secure?.renew(tls),
     async stop() {
       closing.abort(stopping());
       const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
@@ -67,21 +66,18 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   };
 }
 
-function listen(server: Server, { host, port, tls }: GrpcServerOptions): Promise<number> {
+function listen(
+  server: Server,
+  { host, port }: GrpcServerOptions,
+  credentials: ServerCredentials,
+): Promise<number> {
   const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return new Promise((resolve, reject) => {
-    server.bindAsync(where, credentials(tls), (error, taken) => {
+    server.bindAsync(where, credentials, (error, taken) => {
       if (error) reject(cannotListen(error, where));
       else resolve(taken);
     });
   });
-}
-
-function credentials(tls: GrpcTls | undefined): ServerCredentials {
-  if (!tls) return ServerCredentials.createInsecure();
-  const { key, cert, clientCa } = tls;
-  const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
-  return ServerCredentials.createSsl(clientCa ? Buffer.from(clientCa) : null, [pair], clientCa !== undefined);
 }
 
 function cannotListen(cause: Error, where: string): LangoError {

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { A2AService } from '@a2a-js/sdk/server/grpc';
+import type { ServiceError } from '@grpc/grpc-js';
+import {
+  ChannelCredentials,
+  Metadata,
+  credentials,
+  makeGenericClientConstructor,
+  status,
+} from '@grpc/grpc-js';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { SecureVersion } from 'node:tls';
+import { connect as connectTls } from 'node:tls';
+import type { ServerOptions } from '../../src/index.js';
+import { request } from '../suites/a2a-operations.js';
+import type { Pair } from '../support/certificates.js';
+import { certificate, writePair } from '../support/certificates.js';
+import type { TestServer } from '../support/server.js';
+import { withServer } from '../support/server.js';
+
+let folder: string;
+let own: Pair;
+let authority: Pair;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'lango-grpc-tls-'));
+  [own, authority] = [await certificate('server'), await certificate('authority')];
+  await writePair(folder, 'ca', authority);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const Connection = makeGenericClientConstructor(A2AService, 'A2AService');
+
+interface Answer {
+  readonly error: ServiceError | null;
+  readonly text: string;
+}
+
+/** One message to the root agent, as any gRPC client would send it. */
+function say(server: TestServer, trust: ChannelCredentials): Promise<Answer> {
+  const { grpcPort, token, root } = server.address;
+  const client = new Connection(`127.0.0.1:${grpcPort}`, trust);
+  const { path: method, requestSerialize, responseDeserialize } = A2AService.sendMessage;
+  const metadata = new Metadata();
+  if (token) metadata.set('authorization', `Bearer ${token}`);
+  const message = { ...request('hello'), tenant: root };
+  const deadline = Date.now() + 15_000;
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(
+      method,
+      requestSerialize,
+      responseDeserialize,
+      message,
+      metadata,
+      { deadline },
+      (error, value) => {
+        client.close();
+        resolve({ error, text: JSON.stringify(value) ?? '' });
+      },
+    );
+  });
+}
+
+function trusting({ cert }: Pair, as?: Pair): ChannelCredentials {
+  return credentials.createSsl(Buffer.from(cert), as && Buffer.from(as.key), as && Buffer.from(as.cert));
+}
+
+type Settings = NonNullable<ServerOptions['settings']>;
+
+const withGrpc = (tls: object, more: Settings = {}): ServerOptions => ({
+  settings: { ...more, server: { port: 0, grpc: { enabled: true, port: 0 }, tls } },
+});
+
+/** A list of the authority that takes `revoked` back. */
+async function revocationList(revoked: Pair): Promise<string> {
+  const [crl, config] = [path.join(folder, 'crl.pem'), path.join(folder, 'ca.cnf')];
+  const { certFile } = await writePair(folder, 'revoked', revoked);
+  await writeFile(path.join(folder, 'index.txt'), '');
+  await writeFile(
+    config,
+    `[ca]\ndefault_ca = own\n[own]\ndatabase = ${folder}/index.txt\ndefault_md = sha256\ndefault_crl_days = 30\n`,
+  );
+  const ca = ['ca', '-config', config, '-keyfile', `${folder}/ca.key`, '-cert', `${folder}/ca.pem`];
+  execFileSync('openssl', [...ca, '-revoke', certFile], { stdio: 'pipe' });
+  execFileSync('openssl', [...ca, '-gencrl', '-out', crl], { stdio: 'pipe' });
+  return crl;
+}
+
+describe('X5 gRPC over TLS', () => {
+  it('has the certificate of HTTPS, also after it was renewed, and takes nothing in the clear', async () => {
+    const files = await writePair(folder, 'own', own);
+    await withServer(withGrpc(files), async (server) => {
+      expect((await say(server, trusting(own))).text).toContain('"task"');
+      expect((await say(server, credentials.createInsecure())).error?.code).toBe(status.UNAVAILABLE);
+      const next = await certificate('server');
+      await writePair(folder, 'own', next);
+      await server.reload();
+      expect((await say(server, trusting(next))).text).toContain('"task"');
+      expect((await say(server, trusting(own))).error?.code).toBe(status.UNAVAILABLE);
+    });
+  });
+
+  it('knows callers by their certificates in mode mtls, and refuses the others in the handshake', async () => {
+    const files = await writePair(folder, 'mtls', own);
+    const [alice, bob] = [await certificate('alice', authority), await certificate('bob', authority)];
+    const tls = {
+      ...files,
+      clientCaFile: path.join(folder, 'ca.pem'),
+      crlFile: await revocationList(bob),
+      minVersion: 'TLSv1.3',
+    };
+    await withServer(withGrpc(tls, { auth: { mode: 'mtls' } }), async (server) => {
+      expect(await say(server, trusting(own, alice))).toMatchObject({
+        error: null,
+        text: expect.stringContaining('"task"') as unknown,
+      });
+      const strangers = [undefined, await certificate('alice'), bob];
+      for (const stranger of strangers)
+        expect((await say(server, trusting(own, stranger))).error?.code).toBe(status.UNAVAILABLE);
+    });
+  });
+
+  it('asks nobody for a certificate in the other modes', async () => {
+    const files = await writePair(folder, 'token', own);
+    const tls = { ...files, clientCaFile: path.join(folder, 'ca.pem') };
+    await withServer(withGrpc(tls), async (server) =>
+      expect((await say(server, trusting(own))).error).toBeNull(),
+    );
+  });
+
+  it('speaks no older TLS than the setting says', async () => {
+    const files = await writePair(folder, 'new', own);
+    await withServer(withGrpc({ ...files, minVersion: 'TLSv1.3' }), async (server) => {
+      const shake = (maxVersion: SecureVersion) =>
+        new Promise<string | null>((resolve, reject) => {
+          const port = server.address.grpcPort!;
+          const socket = connectTls({
+            port,
+            host: '127.0.0.1',
+            ca: own.cert,
+            maxVersion,
+            ALPNProtocols: ['h2'],
+          });
+          socket.once('error', reject);
+          socket.once('secureConnect', () => {
+            resolve(socket.getProtocol());
+            socket.destroy();
+          });
+        });
+      expect(await shake('TLSv1.3')).toBe('TLSv1.3');
+      await expect(shake('TLSv1.2')).rejects.toThrow(/protocol version/);
+    });
+  });
+});
