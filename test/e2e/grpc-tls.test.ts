@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
-import type { ServiceError } from '@grpc/grpc-js';
+import type { ServiceError ,
+  ChannelCredentials} from '@grpc/grpc-js';
 import {
-  ChannelCredentials,
   Metadata,
   credentials,
   makeGenericClientConstructor,
