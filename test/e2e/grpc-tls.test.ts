@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
-import type { ServiceError ,
-  ChannelCredentials} from '@grpc/grpc-js';
-import {
-  Metadata,
-  credentials,
-  makeGenericClientConstructor,
-  status,
-} from '@grpc/grpc-js';
+import type { ServiceError, ChannelCredentials } from '@grpc/grpc-js';
+import { Metadata, credentials, makeGenericClientConstructor, status } from '@grpc/grpc-js';
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
