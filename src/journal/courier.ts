@@ -133,7 +133,9 @@ class JournalCourier implements Courier {
     if (this.#stopping.signal.aborted) return;
     const wait = at - Date.now();
     if (wait <= 0) this.#queue.add(entry);
-    else {
+    else if (!isHeld || !this.#queue.isReady(entry)) {
+      // News that came meanwhile end the wait for more text, but not that after a failure.
+      this.#queue.remove(entry);
       const timer = setTimeout(() => {
         this.#timers.delete(entry);
         this.#queue.add(entry);

@@ -25,6 +25,10 @@ export class PushQueue {
     else this.#ready.add(entry);
   }
 
+  isReady(entry: PushEntry): boolean {
+    return this.#ready.has(entry);
+  }
+
   remove(entry: PushEntry): void {
     this.#ready.delete(entry);
     this.#again.delete(entry);

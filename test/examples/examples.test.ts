@@ -22,4 +22,10 @@ describe('the examples', () => {
   it('own-tool-and-model: the flat agent uses both', async () => {
     expect(await example('own-tool-and-model')).toBe('lango-agent: In Oslo the sun shines, 21 degrees.\n');
   });
+
+  it('push-receiver: takes what the server sends, and nothing else', async () => {
+    expect(await example('push-receiver')).toMatch(
+      /^[1-9]\d* notifications, the last: TASK_STATE_COMPLETED\nforged: 403\n$/,
+    );
+  });
 });

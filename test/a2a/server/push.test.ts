@@ -178,6 +178,27 @@ describe('push notifications that fail', () => {
     });
   });
 
+  it('wait their time also when news came while they were made', async () => {
+    await using receiver = await PushReceiver.open();
+    const ended = Promise.withResolvers<void>();
+    const at: number[] = [];
+    receiver.answer = async (_received, number) => {
+      if (number === 1) await ended.promise;
+      at.push(Date.now());
+      return number === 1 ? 503 : 200;
+    };
+    await withPushServer({ push: { retrySeconds: 1, maxRetrySeconds: 1 } }, async (server) => {
+      const taskId = await server.send('chunks 3', { push: { url: receiver.url } });
+      await eventually(async () => {
+        const { result } = await server.rpc('GetTask', { id: taskId });
+        expect(result['status']!['state']).toBe('TASK_STATE_COMPLETED');
+      });
+      ended.resolve();
+      await receiver.untilEnd();
+      expect(at[1]! - at[0]!).toBeGreaterThanOrEqual(990);
+    });
+  });
+
   it('follow no redirect, and take it for an answer', async () => {
     await using other = await PushReceiver.open();
     await using receiver = await PushReceiver.open();
