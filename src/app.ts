@@ -115,8 +115,9 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   opening.catch(() => undefined);
 
   const model = options.model ?? (await createModel(config, secrets, logger));
-  const memory = await openMemory({ config, secrets, storage, model: options.model, logger });
-  const families = [...(await opening), memory.family];
+  const { retrieval } = await library;
+  const memory = await openMemory({ config, secrets, storage, retrieval, model: options.model, logger });
+  const families = [...(await opening), ...memory.families];
   onStop(() => closeAll(families));
   const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];
   // It is made of agents that are made here: it is asked only once a task runs.

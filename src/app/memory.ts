@@ -1,38 +1,69 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import type { Distiller } from '../core/distiller.js';
+import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { Remembering } from '../core/memory.js';
+import type { Recollection, Remembering } from '../core/memory.js';
 import type { ModelProvider } from '../core/model.js';
+import type { Retrieval } from '../core/retrieval.js';
+import type { Run } from '../core/run.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createDistiller } from '../models/distiller.js';
+import { createFactTools, recallFacts } from '../tools/facts/index.js';
 import { createObservationalMemory } from '../tools/memory/index.js';
+import { off } from './family-states.js';
 import { createModel } from './model.js';
 
 export interface MemoryContext {
   readonly config: Config;
   readonly secrets: Secrets;
   readonly storage: Storage;
+  readonly retrieval: Retrieval;
   /** What a program brought in the place of the configured model. */
   readonly model: ModelProvider | undefined;
   readonly logger: Logger;
 }
 
 export interface Memory {
+  readonly families: readonly ToolFamily[];
+  /** Undefined when all of it is switched off. */
+  readonly remembering: Remembering | undefined;
+}
+
+/** One of the ways to remember. */
+interface Part {
   readonly family: ToolFamily;
-  /** Undefined when it is switched off. */
   readonly remembering?: Remembering;
 }
 
-/** Requirement B3: observations and reflections by their switch. */
+/** Requirement B3: facts, and observations with reflections, each by its switch. */
 export async function openMemory(context: MemoryContext): Promise<Memory> {
+  const parts = [openFacts(context), await openObservations(context)];
+  const ways = parts.flatMap(({ remembering }) => remembering ?? []);
+  return {
+    families: parts.map(({ family }) => family),
+    remembering: ways.length === 0 ? undefined : together(ways),
+  };
+}
+
+function openFacts({ config, storage, retrieval }: MemoryContext): Part {
+  const { enabled, promptTokens } = config.tools.memory;
+  if (!enabled) return { family: off('memory') };
+  const tools = createFactTools({ store: storage.knowledge, retrieval });
+  return {
+    family: { name: 'memory', state: 'on', tools },
+    remembering: {
+      recall: (run) => recallFacts(run, { retrieval, promptTokens }),
+      runEnded: () => undefined,
+    },
+  };
+}
+
+async function openObservations(context: MemoryContext): Promise<Part> {
   const { observationalMemory } = context.config;
   const name = 'observational memory';
-  if (!observationalMemory.enabled) {
-    const hint = 'Set observationalMemory.enabled.';
-    return { family: { name, state: 'off', tools: [], note: 'switched off', hint } };
-  }
+  if (!observationalMemory.enabled) return { family: off(name, 'observationalMemory.enabled') };
   const { storage, logger } = context;
   const distiller = await distillerOf(context);
   const options = { ...observationalMemory, memory: storage.memory, tasks: storage.tasks, distiller, logger };
@@ -42,6 +73,32 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     family: { name, state: 'on', tools: own.tools, note, close: () => own.close() },
     remembering: own.remembering,
   };
+}
+
+/** What one of them cannot tell is missing; the others are told all the same. */
+function together(ways: readonly Remembering[]): Remembering {
+  return {
+    async recall(run) {
+      const told = await Promise.all(ways.map((way) => recallOrNothing(way, run)));
+      const texts = told.flatMap(({ text }) => text ?? []);
+      return {
+        text: texts.length === 0 ? undefined : texts.join('\n'),
+        upTo: told.find(({ upTo }) => upTo !== undefined)?.upTo,
+      };
+    },
+    runEnded(task) {
+      for (const way of ways) way.runEnded(task);
+    },
+  };
+}
+
+async function recallOrNothing(way: Remembering, run: Run): Promise<Recollection> {
+  try {
+    return await way.recall(run);
+  } catch (error) {
+    run.logger.warn('nothing was remembered', { error: errorText(error) });
+    return { text: undefined, upTo: undefined };
+  }
 }
 
 /** The offline model cannot sum up: then plain rules do. */

@@ -3,6 +3,7 @@ import { skillsTools } from './skills-keys.js';
 import { browserTools } from './browser-keys.js';
 import { knowledgeTools, searchTools } from './knowledge-keys.js';
 import { HOME_MARK, count, path, seconds, text, toolName, variableName } from './fields.js';
+import { memoryTools } from './memory-keys.js';
 import { cryptoTools, secretsTools } from './vault-tool-keys.js';
 
 const KIB = 1024;
@@ -84,6 +85,7 @@ export const tools = z
     knowledge: knowledgeTools,
     search: searchTools,
     skills: skillsTools,
+    memory: memoryTools,
   })
   .prefault({})
   .describe('The tool families.');

@@ -20,3 +20,13 @@ export const observationalMemory = z
   })
   .prefault({})
   .describe('Memory that works by itself: dated observations of conversations, and what they come to.');
+
+export const memoryTools = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Offer the tools that keep facts, and tell runs of them.'),
+    promptTokens: count()
+      .default(500)
+      .describe('What of the facts that match a message goes into its prompt, in tokens (estimated).'),
+  })
+  .prefault({})
+  .describe('Facts that a person wants remembered.');

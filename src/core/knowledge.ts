@@ -1,8 +1,11 @@
 import type { NewPassage, Provenance } from './library.js';
 import type { Scope } from './task.js';
 
-/** What an agent keeps: a fact under a key, or what it learned from something that went wrong. */
-export type EntryKind = 'knowledge' | 'learning';
+/**
+ * What an agent keeps: knowledge under a key, what it learned from something that went wrong, or a single fact that a
+ * person wants remembered; the fact's own words are its key.
+ */
+export type EntryKind = 'knowledge' | 'learning' | 'fact';
 
 export interface NewEntry {
   readonly kind: EntryKind;
@@ -41,8 +44,8 @@ export interface EntryQuery {
 }
 
 /**
- * An owner's knowledge and learnings, every version of them. The newest version of each is found by searches of the
- * library, in the collections `knowledge` and `learnings`. Keys are the same when they differ only in case or white
+ * An owner's knowledge, learnings and facts, every version of them. The newest version of each is found by searches of
+ * the library, in the collections `knowledge`, `learnings` and `memory`. Keys are the same when they differ only in case or white
  * space. Writes are atomic and resolve after commit; failures reject with code `storage`.
  */
 export interface KnowledgeStore {

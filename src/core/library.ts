@@ -146,4 +146,10 @@ export interface LibraryStore {
 /** The collections of what agents keep; documents cannot be ingested into them. */
 export const KNOWLEDGE_COLLECTION = 'knowledge';
 export const LEARNINGS_COLLECTION = 'learnings';
+export const MEMORY_COLLECTION = 'memory';
+export const KEPT_BY_AGENTS: readonly string[] = [
+  KNOWLEDGE_COLLECTION,
+  LEARNINGS_COLLECTION,
+  MEMORY_COLLECTION,
+];
 export const DEFAULT_COLLECTION = 'documents';

@@ -1,4 +1,4 @@
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION } from '../core/library.js';
+import { KEPT_BY_AGENTS, MEMORY_COLLECTION } from '../core/library.js';
 import type { Hit } from '../core/library.js';
 import type { SearchAnswer } from '../core/retrieval.js';
 
@@ -24,21 +24,26 @@ export function cite({ name, lines, heading }: Pick<Hit, 'name' | 'lines' | 'hea
 }
 
 function describe(hit: Hit): string {
-  const isEntry = [KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION].includes(hit.collection);
-  const title = isEntry ? hit.name : cite(hit);
   const text = hit.text.length > LONGEST_TEXT ? `${hit.text.slice(0, LONGEST_TEXT)} […]` : hit.text;
   const quoted = text.split('\n').map((line) => `   > ${line}`);
-  return [`${title} [${facts(hit, isEntry).join('; ')}]`, ...quoted].join('\n');
+  return [`${titleOf(hit)} [${facts(hit).join('; ')}]`, ...quoted].join('\n');
 }
 
-function facts({ collection, facts: known, savedAt }: Hit, isEntry: boolean): readonly string[] {
-  const { category, tags = [], version, source, fromOutside } = known;
+/** A fact's own words are its key: they are quoted like any text. */
+function titleOf(hit: Hit): string {
+  if (hit.collection === MEMORY_COLLECTION) return 'fact';
+  return KEPT_BY_AGENTS.includes(hit.collection) ? hit.name : cite(hit);
+}
+
+function facts({ collection, facts: known, savedAt }: Hit): readonly string[] {
+  const { tags = [], source, fromOutside } = known;
+  const { category, version } = collection === MEMORY_COLLECTION ? {} : known;
   const day = new Date(savedAt).toISOString().slice(0, 10);
   return [
     collection,
     ...(category === undefined ? [] : [`category ${category}`]),
     ...(tags.length === 0 ? [] : [`tags ${tags.join(', ')}`]),
-    ...(isEntry && version !== undefined ? [`version ${version}`] : []),
+    ...(version !== undefined ? [`version ${version}`] : []),
     `saved ${day}`,
     ...(source === undefined ? [] : [`source ${source.slice(0, LONGEST_SOURCE)}`]),
     ...(fromOutside ? ['from outside'] : []),

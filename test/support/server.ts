@@ -32,6 +32,7 @@ const BARE: Settings = {
     knowledge: { enabled: false },
     search: { enabled: false },
     skills: { enabled: false },
+    memory: { enabled: false },
   },
   graph: { enabled: false },
 };

@@ -9,7 +9,7 @@ import type {
 } from '../../core/knowledge.js';
 import { entryKey } from '../../core/knowledge.js';
 import type { NewDocument, Provenance } from '../../core/library.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION } from '../../core/library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../../core/library.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
@@ -19,6 +19,7 @@ import { Prepared } from './prepared.js';
 const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
   knowledge: KNOWLEDGE_COLLECTION,
   learning: LEARNINGS_COLLECTION,
+  fact: MEMORY_COLLECTION,
 };
 
 const OWNED = 'tenant = ? AND owner = ? AND kind = ?';

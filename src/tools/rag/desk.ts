@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { LangoError } from '../../core/errors.js';
 import type { LibraryStore } from '../../core/library.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION } from '../../core/library.js';
+import { KEPT_BY_AGENTS } from '../../core/library.js';
 import type { Accepted, DocumentDesk, Submission } from '../../core/retrieval.js';
 import type { Scope } from '../../core/task.js';
 import { readDocument } from './document-text.js';
@@ -15,7 +15,6 @@ export interface DeskOptions {
 }
 
 const COLLECTION = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-const KEPT_BY_AGENTS = [KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION];
 const LONGEST_NAME = 4_096;
 /** How long one call makes vectors. */
 const EMBED_MS = 3_000;
@@ -71,6 +70,6 @@ async function submit(library: LibraryStore, scope: Scope, file: Submission): Pr
 function assertCollection(name: string): void {
   if (COLLECTION.test(name) && !KEPT_BY_AGENTS.includes(name)) return;
   throw new LangoError('invalid-input', `"${name.slice(0, 100)}" cannot be a collection of documents.`, {
-    hint: `Use lower-case letters, digits, "-" and "_", and neither ${KEPT_BY_AGENTS.join(' nor ')}.`,
+    hint: `Use lower-case letters, digits, "-" and "_", and none of ${KEPT_BY_AGENTS.join(', ')}.`,
   });
 }

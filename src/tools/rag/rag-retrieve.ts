@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MEMORY_COLLECTION } from '../../core/library.js';
 import type { Retrieval } from '../../core/retrieval.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
@@ -38,7 +39,8 @@ export function ragRetrieveTool(retrieval: Retrieval): Tool {
       { text: 'find passages about {query}' },
     ],
     async execute({ query, limit = DEFAULT_LIMIT, collections }, { tenant, owner, signal }) {
-      const request = { query, limit, ...(collections ? { only: collections } : {}) };
+      const except = [MEMORY_COLLECTION];
+      const request = { query, limit, except, ...(collections ? { only: collections } : {}) };
       return { content: describeFindings(query, await retrieval.search({ tenant, owner }, request, signal)) };
     },
   });

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { MEMORY_COLLECTION } from '../../core/library.js';
+import type { KnowledgeStore } from '../../core/knowledge.js';
+import type { Retrieval, SearchRequest } from '../../core/retrieval.js';
+
+export interface FactOptions {
+  readonly store: KnowledgeStore;
+  readonly retrieval: Retrieval;
+}
+
+export const FACT_TIME_MS = 30_000;
+const LONGEST_FACT = 1_000;
+const LONGEST_QUERY = 1_000;
+
+/** One line, in whatever script. */
+export function factField(description: string) {
+  return z.string().trim().min(1).max(LONGEST_FACT).describe(description);
+}
+
+export function queryField(description: string) {
+  return z.string().trim().min(1).max(LONGEST_QUERY).describe(description);
+}
+
+/** What names a fact: its words, without what ends a sentence. */
+export function factKey(fact: string): string {
+  return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/\s+/gu, ' ').trim();
+}
+
+export function amongFacts(query: string, limit: number): SearchRequest {
+  return { query, limit, only: [MEMORY_COLLECTION] };
+}

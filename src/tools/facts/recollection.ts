@@ -1,0 +1,52 @@
+import type { Recollection } from '../../core/memory.js';
+import { textOf } from '../../core/message.js';
+import type { Retrieval } from '../../core/retrieval.js';
+import type { Run } from '../../core/run.js';
+import { estimateTokens } from '../../core/text.js';
+import { amongFacts } from './fact.js';
+
+export interface FactRecollectionOptions {
+  readonly retrieval: Retrieval;
+  /** What of them goes into one prompt, in (estimated) tokens. */
+  readonly promptTokens: number;
+}
+
+const MOST_FACTS = 20;
+const LONGEST_QUERY = 1_000;
+/** An answer does not wait longer for what may help it. */
+const SEARCH_MS = 2_000;
+
+/**
+ * The facts that match what the person wrote last, the best first, as many as fit. A delegated run gets none: its
+ * request says what it needs. Rejects when the search takes too long.
+ */
+export async function recallFacts(run: Run, options: FactRecollectionOptions): Promise<Recollection> {
+  const query = textOf(run.inputs.at(-1)?.message.parts ?? [])
+    .slice(0, LONGEST_QUERY)
+    .trim();
+  if (run.grant.chain.length > 0 || query === '') return { text: undefined, upTo: undefined };
+  const signal = AbortSignal.any([run.signal, AbortSignal.timeout(SEARCH_MS)]);
+  const search = options.retrieval.search(run.task, amongFacts(query, MOST_FACTS), signal);
+  const { hits } = await Promise.race([search, rejectionOf(signal)]);
+  const lines: string[] = [];
+  let left = options.promptTokens;
+  for (const { text, facts, savedAt } of hits) {
+    const day = new Date(savedAt).toISOString().slice(0, 10);
+    const line = `- ${day}: ${text}${facts.fromOutside ? ' [from outside]' : ''}`;
+    const tokens = estimateTokens(line);
+    if (tokens > left) continue;
+    left -= tokens;
+    lines.push(line);
+  }
+  const text = lines.length === 0 ? undefined : ['Remembered facts:', ...lines].join('\n');
+  return { text, upTo: undefined };
+}
+
+/** Whoever searches may not listen to the signal. */
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const giveUp = (): void => reject(signal.reason as Error);
+    if (signal.aborted) giveUp();
+    else signal.addEventListener('abort', giveUp, { once: true });
+  });
+}
