@@ -9,7 +9,7 @@ import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, explain, overridesOf } from './connection.js';
 
-export interface SecretToSet extends SecretPermission {
+interface SecretToSet extends SecretPermission {
   readonly name: string;
   readonly value: string;
   readonly replace: boolean;

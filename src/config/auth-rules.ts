@@ -4,7 +4,7 @@ import type { Path } from './problem.js';
 import type { Settings } from './schema.js';
 
 /** Whether only programs of this machine can reach the address. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return (
     host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
   );

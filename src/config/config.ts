@@ -42,7 +42,7 @@ interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provi
   readonly provider: 'offline' | 'anthropic' | 'openai';
 }
 
-export type EmbeddingConfig = Readonly<Omit<Settings['embedding'], 'apiKey'>>;
+type EmbeddingConfig = Readonly<Omit<Settings['embedding'], 'apiKey'>>;
 
 interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
   readonly remoteAgents: readonly RemoteAgentConfig[];

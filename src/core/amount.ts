@@ -42,7 +42,7 @@ export function parseUnits(text: string): bigint | undefined {
 }
 
 /** "0.50", "12.345678": as money is written, with two decimal places at least. */
-export function formatAmount(units: bigint, decimals = DECIMALS): string {
+function formatAmount(units: bigint, decimals = DECIMALS): string {
   const digits = units.toString().padStart(decimals + 1, '0');
   const whole = digits.slice(0, -decimals);
   const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0');

@@ -1,7 +1,7 @@
 import type { Scope } from './task.js';
 
 /** One statement about the world: SUBJECT stands in the relation PREDICATE to OBJECT. Names, not addresses. */
-export interface Triple {
+interface Triple {
   readonly subject: string;
   readonly predicate: string;
   readonly object: string;

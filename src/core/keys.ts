@@ -1,4 +1,4 @@
-export interface PublicJwk {
+interface PublicJwk {
   readonly kty: 'OKP';
   readonly crv: 'Ed25519';
   readonly x: string;

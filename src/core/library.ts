@@ -79,7 +79,7 @@ export interface CollectionRecord {
 }
 
 /** What vectors were made by: those of different ones cannot be compared. */
-export interface Embedding {
+interface Embedding {
   readonly model: string;
   readonly dimension: number;
 }

@@ -7,7 +7,7 @@ import type { Scope } from './task.js';
  * its nonce is free again. Only `failed` says for certain that no money moved; between `signed` and
  * `confirmed` the outcome is open, and the stored signed form is all that is ever sent for it.
  */
-export const PAYMENT_STATES = ['reserved', 'signed', 'sent', 'refused', 'confirmed', 'failed'] as const;
+const PAYMENT_STATES = ['reserved', 'signed', 'sent', 'refused', 'confirmed', 'failed'] as const;
 
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 

@@ -1,7 +1,7 @@
 import type { Scope, TaskEvent } from './task.js';
 
 /** Where news of a task are to be sent (A2A 1.0 section 4.3). */
-export interface PushTarget {
+interface PushTarget {
   /** Unique within its task. */
   readonly id: string;
   readonly url: string;

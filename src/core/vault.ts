@@ -24,8 +24,7 @@ export interface Vault {
  * `secret`: what a person stored, for tools to use by reference. `key`: a named cryptographic key. `wallet`: a key
  * that signs payments. Names of different kinds have nothing to do with each other.
  */
-export const VAULT_KINDS = ['secret', 'key', 'wallet'] as const;
-export type VaultKind = (typeof VAULT_KINDS)[number];
+export type VaultKind = 'secret' | 'key' | 'wallet';
 
 /** `[A-Za-z][A-Za-z0-9_.-]{0,63}` */
 export const VAULT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;

@@ -11,7 +11,7 @@ import type { PushEntry } from './push-queue.js';
 import { PushQueue } from './push-queue.js';
 
 /** What bounds deliveries; times in milliseconds. */
-export interface PushRules {
+interface PushRules {
   /** Attempts of one delivery; after the last the config is given up. */
   readonly tries: number;
   /** The pause after the first failed attempt; each later one is twice as long, up to `maxRetryMs`. */

@@ -18,7 +18,7 @@ export function describeFindings(query: string, { hits, note }: SearchAnswer): s
 }
 
 /** `docs/guide.md:12-30 (Setup > Proxy)`, or the key of an entry. */
-export function cite({ name, lines, heading }: Pick<Hit, 'name' | 'lines' | 'heading'>): string {
+function cite({ name, lines, heading }: Pick<Hit, 'name' | 'lines' | 'heading'>): string {
   const place = lines === undefined ? '' : `:${lines[0]}${lines[1] === lines[0] ? '' : `-${lines[1]}`}`;
   return `${name}${place}${heading.length === 0 ? '' : ` (${heading.join(' > ')})`}`;
 }

@@ -12,7 +12,7 @@ import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
 
 /** What a caller says besides the parameters, the same on every transport. */
-export interface Saying {
+interface Saying {
   /** Null says nothing of who calls. */
   readonly token?: string | null;
   readonly after?: number;
@@ -27,7 +27,7 @@ export interface Way {
   options(saying?: Saying): RequestOptions;
 }
 
-export const OWNER = 'default';
+const OWNER = 'default';
 
 /** The four ways to one agent of a node that serves gRPC too. */
 export async function waysTo(node: A2aNode, agent: string): Promise<readonly Way[]> {

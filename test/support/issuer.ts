@@ -15,7 +15,7 @@ export interface Issuer {
   close(): Promise<void>;
 }
 
-export interface TokenChanges {
+interface TokenChanges {
   readonly issuer?: string;
   readonly audience?: string;
   readonly expires?: string | number | null;

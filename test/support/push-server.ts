@@ -17,13 +17,13 @@ export interface PushServer extends TestServer {
   send(text: string, more?: SendExtras): Promise<string>;
 }
 
-export interface SendExtras {
+interface SendExtras {
   readonly push?: object;
   readonly taskId?: string;
   readonly messageId?: string;
 }
 
-export interface Answer {
+interface Answer {
   readonly [member: string]: Answer & string & readonly Answer[];
 }
 

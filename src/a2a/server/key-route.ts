@@ -4,7 +4,7 @@ import { answerDocument } from './discovery.js';
 import { Shelf } from './shelf.js';
 
 /** Where receivers of push notifications and readers of cards find this node's public keys. */
-export const KEYS_PATH = '/.well-known/jwks.json';
+const KEYS_PATH = '/.well-known/jwks.json';
 
 const TYPE = 'application/jwk-set+json';
 

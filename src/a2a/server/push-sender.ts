@@ -19,7 +19,7 @@ export interface PushSenderOptions {
   readonly userAgent: string;
 }
 
-export const PUSH_TYPE = 'application/a2a+json';
+const PUSH_TYPE = 'application/a2a+json';
 const LEGACY_TYPE = 'application/json';
 const SIGNATURE_SECONDS = 300;
 /** The receiver says that it is not there any more, and will not be. */

@@ -13,7 +13,7 @@ export interface TraversalOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Step {
+interface Step {
   /** 1 for the triples at the start. */
   readonly depth: number;
   readonly triple: KnownTriple;

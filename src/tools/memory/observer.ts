@@ -4,7 +4,7 @@ import type { Chapter } from './transcript.js';
 import { day } from './transcript.js';
 
 /** Who makes observations where no model does. */
-export const RULES = 'rules';
+const RULES = 'rules';
 
 const SENTENCE_MAX_LENGTH = 200;
 

@@ -15,7 +15,7 @@ export interface ConnectionOptions {
   readonly requestMs: number;
 }
 
-export const TOKEN_ABI = [
+const TOKEN_ABI = [
   'function balanceOf(address) view returns (uint256)',
   'function decimals() view returns (uint8)',
   'function name() view returns (string)',

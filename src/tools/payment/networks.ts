@@ -1,5 +1,5 @@
-export const NETWORK_NAMES = ['base-sepolia', 'base'] as const;
-export type NetworkName = (typeof NETWORK_NAMES)[number];
+const NETWORK_NAMES = ['base-sepolia', 'base'] as const;
+type NetworkName = (typeof NETWORK_NAMES)[number];
 
 /** A chain that USDC is sent on. */
 export interface Network {

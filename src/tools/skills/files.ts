@@ -10,8 +10,8 @@ export interface SkillFile {
   readonly isExecutable: boolean;
 }
 
-export const FILES_MAX = 500;
-export const FILE_MAX_BYTES = 5 * 1024 * 1024;
+const FILES_MAX = 500;
+const FILE_MAX_BYTES = 5 * 1024 * 1024;
 export const SKILL_MAX_BYTES = 20 * 1024 * 1024;
 const DEPTH_MAX = 10;
 const EXECUTABLE = 0o111;

@@ -25,7 +25,7 @@ const schema = z.strictObject({
 });
 
 /** "deploy-site" is `skill_deploy_site`. */
-export function skillToolName(name: string): string {
+function skillToolName(name: string): string {
   return `skill_${name.replaceAll('-', '_')}`;
 }
 

@@ -34,7 +34,7 @@ export interface GrpcMethod {
   encodeEvent(event: StreamResponse): Buffer;
 }
 
-export interface GrpcRequest {
+interface GrpcRequest {
   /** The agent it is for; empty when it says none, undefined when it cannot say one. */
   readonly tenant: string | undefined;
   readonly params: unknown;
