@@ -7,9 +7,8 @@ import type { Scope } from './task.js';
  * its nonce is free again. Only `failed` says for certain that no money moved; between `signed` and
  * `confirmed` the outcome is open, and the stored signed form is all that is ever sent for it.
  */
-const PAYMENT_STATES = ['reserved', 'signed', 'sent', 'refused', 'confirmed', 'failed'] as const;
 
-export type PaymentState = (typeof PAYMENT_STATES)[number];
+export type PaymentState = 'reserved' | 'signed' | 'sent' | 'refused' | 'confirmed' | 'failed';
 
 /** Signed, and the outcome is not known yet. */
 export function isOpen(state: PaymentState): boolean {

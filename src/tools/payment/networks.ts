@@ -1,5 +1,4 @@
-const NETWORK_NAMES = ['base-sepolia', 'base'] as const;
-type NetworkName = (typeof NETWORK_NAMES)[number];
+type NetworkName = 'base-sepolia' | 'base';
 
 /** A chain that USDC is sent on. */
 export interface Network {
