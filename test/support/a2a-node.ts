@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import type { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
-import { buildCard, grpcAddress } from '../../src/a2a/server/card.js';
+import type { CardParts } from '../../src/a2a/server/card.js';
+import { buildCard, buildExtendedCard, grpcAddress } from '../../src/a2a/server/card.js';
 import { createGrant } from '../../src/a2a/server/grant.js';
 import { createGrpcServer } from '../../src/a2a/server/grpc/server.js';
 import { createAgentHandler } from '../../src/a2a/server/handler.js';
+import { PushConfigs } from '../../src/a2a/server/push-configs.js';
 import { createA2aRoutes } from '../../src/a2a/server/routes.js';
 import type { StreamLimits } from '../../src/a2a/server/sse.js';
 import { StreamPlaces } from '../../src/a2a/server/stream-places.js';
@@ -15,6 +18,8 @@ import { createHost } from '../../src/http/host.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
+import { createTargetCheck } from '../../src/http/target-check.js';
+import { createSealer } from '../../src/storage/sealer.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 export const TOKEN = 'a-token-for-tests';
@@ -57,6 +62,8 @@ export interface A2aNodeOptions {
   readonly baseUrl?: string;
   readonly auth?: 'token' | 'none';
   readonly grpc?: boolean;
+  /** Keeps push configs; nothing is delivered. */
+  readonly push?: boolean;
 }
 
 /** A node over loopback with real HTTP, journal and database; only the agents are scripted. */
@@ -74,10 +81,11 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
   });
   const root = agents[0]!.profile.name;
   let grpcPort: number | undefined;
+  const push = options.push === true ? keptPushes(storage) : undefined;
   const published = new Map(
     agents.map((agent) => [
       agent.profile.name,
-      publish(agent, { ...options, journal, auth, root, grpcPortOf: () => grpcPort }),
+      publish(agent, { ...options, push, journal, auth, root, grpcPortOf: () => grpcPort }),
     ]),
   );
   const streams = { ...STREAM_LIMITS, ...options.streams };
@@ -135,7 +143,10 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
   };
 }
 
-interface Publishing extends Omit<A2aNodeOptions, 'grpc'> {
+const HERE = 'http://localhost';
+
+interface Publishing extends Omit<A2aNodeOptions, 'grpc' | 'push'> {
+  readonly push: PushConfigs | undefined;
   readonly journal: RunningJournal;
   readonly auth: 'token' | 'none';
   readonly root: string;
@@ -144,10 +155,10 @@ interface Publishing extends Omit<A2aNodeOptions, 'grpc'> {
 
 function publish(agent: Agent, options: Publishing) {
   const { profile } = agent;
-  const card = (baseUrl = 'http://localhost'): AgentCard => {
+  const partsFor = (baseUrl: string): CardParts => {
     const port = options.grpcPortOf();
     const grpc = port === undefined ? undefined : grpcAddress(baseUrl, port);
-    return buildCard({
+    return {
       file: undefined,
       profile,
       version: '1.2.3',
@@ -155,14 +166,29 @@ function publish(agent: Agent, options: Publishing) {
       grpc,
       isRoot: profile.name === options.root,
       auth: options.auth,
-    });
+      push: options.push !== undefined,
+    };
   };
+  const card = (baseUrl = HERE): AgentCard => buildCard(partsFor(baseUrl));
+  const extendedCard = async (): Promise<AgentCard> => buildExtendedCard(partsFor(HERE));
   const handler = createAgentHandler({
     agent: profile,
     journal: options.journal,
+    push: options.push,
     card,
+    extendedCard: options.auth === 'none' ? undefined : extendedCard,
     rootAgentName: options.rootAgentName ?? options.root,
     grant: createGrant({ limits: { depth: 5, tokens: 1_000 }, self: `${profile.name}@here` }),
   });
   return { handler, card };
+}
+
+function keptPushes({ pushes }: Storage): PushConfigs {
+  return new PushConfigs({
+    store: pushes,
+    caps: { perTask: 4, perOwner: 1_000 },
+    sealer: createSealer(randomBytes(32)),
+    assertTarget: createTargetCheck([]),
+    wake: () => {},
+  });
 }

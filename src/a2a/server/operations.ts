@@ -17,6 +17,7 @@ import {
   parseGetTask,
   parseListPush,
   parseListTasks,
+  parseOldGetPush,
   parseSendMessage,
   parseSubscribe,
 } from './requests.js';
@@ -67,11 +68,12 @@ const TABLE = {
       await handler.createTaskPushNotificationConfig(parseCreatePush(params), context),
     ),
   ),
-  GetTaskPushNotificationConfig: unary(async ({ handler, params, context }) =>
-    TaskPushNotificationConfig.toJSON(
-      await handler.getTaskPushNotificationConfig(parseGetPush(params), context),
-    ),
-  ),
+  GetTaskPushNotificationConfig: unary(async ({ handler, params, context }) => {
+    const parse = context.requestedVersion === '0.3' ? parseOldGetPush : parseGetPush;
+    return TaskPushNotificationConfig.toJSON(
+      await handler.getTaskPushNotificationConfig(parse(params), context),
+    );
+  }),
   ListTaskPushNotificationConfigs: unary(async ({ handler, params, context }) => {
     const page = await handler.listTaskPushNotificationConfigs(parseListPush(params), context);
     return { configs: [], ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object) };

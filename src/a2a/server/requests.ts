@@ -83,6 +83,7 @@ const pushTarget = {
 const ownPush = protoObject({ ...pushTarget, taskId: id.optional() });
 const createPush = protoObject({ ...pushTarget, taskId: requiredId });
 const onePush = protoObject({ tenant, taskId: requiredId, id: requiredId });
+const onlyPush = protoObject({ tenant, taskId: requiredId, id: id.optional() });
 const listPush = protoObject({
   tenant,
   taskId: requiredId,
@@ -157,6 +158,11 @@ export const parseCreatePush: Parser<TaskPushNotificationConfig> = parser(
 export const parseGetPush: Parser<GetTaskPushNotificationConfigRequest> = parser(
   GetTaskPushNotificationConfigRequest,
   onePush,
+);
+/** 0.3 lets its clients leave the id out. */
+export const parseOldGetPush: Parser<GetTaskPushNotificationConfigRequest> = parser(
+  GetTaskPushNotificationConfigRequest,
+  onlyPush,
 );
 export const parseListPush: Parser<ListTaskPushNotificationConfigsRequest> = parser(
   ListTaskPushNotificationConfigsRequest,

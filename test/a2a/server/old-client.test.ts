@@ -24,6 +24,7 @@ beforeAll(async () => {
   node = await startA2aNode({
     agents: [scriptedAgent('lango-orchestrator'), scriptedAgent('operator')],
     grpc: true,
+    push: true,
   });
 });
 
@@ -149,6 +150,24 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     expect((await rest).at(-1)).toMatchObject({ final: true, status: { state: 'canceled' } });
   });
 
+  it('X5 makes, reads, lists and deletes push configs', async () => {
+    const { id } = await send('ask');
+    const config = (name: string) => ({ id: name, url: 'https://receiver.example/hook' });
+    const set = (name: string) =>
+      client.setTaskPushNotificationConfig({ taskId: id, pushNotificationConfig: config(name) }, OPTIONS);
+    expect(await set('a')).toMatchObject({ taskId: id, pushNotificationConfig: config('a') });
+    await set('b');
+    const one = { id, pushNotificationConfigId: 'b' };
+    expect(await client.getTaskPushNotificationConfig(one, OPTIONS)).toMatchObject({
+      pushNotificationConfig: config('b'),
+    });
+    const listed = () => client.listTaskPushNotificationConfig({ id }, OPTIONS);
+    expect((await listed()).map((each) => each.pushNotificationConfig.id)).toEqual(['a', 'b']);
+    await client.deleteTaskPushNotificationConfig(one, OPTIONS);
+    expect((await listed()).map((each) => each.pushNotificationConfig.id)).toEqual(['a']);
+    await expect(client.getTaskPushNotificationConfig(one, OPTIONS)).rejects.toBeInstanceOf(missing);
+  });
+
   // Over gRPC this client knows statuses only, not which error of A2A they stand for.
   const [missing, ended] =
     transport === 'GRPC' ? [Error, Error] : [TaskNotFoundError, TaskNotCancelableError];
@@ -169,7 +188,7 @@ describe('a client of A2A 0.3', () => {
         `${node.origin}/agents/operator/.well-known/agent-card.json`,
         '',
       );
-      expect((await client.getAgentCard()).name).toBe('operator');
+      expect((await client.getAgentCard(OPTIONS)).name).toBe('operator');
       expect(answerOf((await client.sendMessage(message('say hello'), OPTIONS)) as Task)).toBe('hello');
     }
   });

@@ -2,21 +2,33 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fromWireError } from '../../../src/a2a/translate/errors.js';
 import type { OperationCase } from '../../suites/a2a-operations.js';
 import { BINDING_CASES, OPERATION_CASES } from '../../suites/a2a-operations.js';
+import { PUSH_BINDING_CASES, PUSH_CASES } from '../../suites/a2a-push-operations.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { startA2aNode } from '../../support/a2a-node.js';
 import type { Way } from '../../support/a2a-transports.js';
 import { waysTo } from '../../support/a2a-transports.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
-let node: A2aNode;
-let ways: readonly Way[];
+/** A node and the ways to one of its agents. */
+interface Place {
+  readonly node: A2aNode;
+  readonly ways: readonly Way[];
+}
+
+let plain: Place;
+let pushing: Place;
 
 beforeAll(async () => {
-  node = await startA2aNode({ agents: [scriptedAgent('root'), scriptedAgent('operator')], grpc: true });
-  ways = await waysTo(node, 'operator');
+  [plain, pushing] = [await open(false), await open(true)];
 });
 
-afterAll(() => node.stop());
+afterAll(() => Promise.all([plain.node.stop(), pushing.node.stop()]));
+
+async function open(push: boolean): Promise<Place> {
+  const agents = [scriptedAgent('root'), scriptedAgent('operator')];
+  const node = await startA2aNode({ agents, grpc: true, push });
+  return { node, ways: await waysTo(node, 'operator') };
+}
 
 /** What is different each time by its nature becomes a name: the first id is id1 wherever it stands. */
 function withoutChance(value: unknown): unknown {
@@ -31,7 +43,7 @@ function withoutChance(value: unknown): unknown {
   return JSON.parse(plain === 'undefined' ? 'null' : plain) as unknown;
 }
 
-async function outcome(one: OperationCase, way: Way): Promise<unknown> {
+async function outcome(one: OperationCase, way: Way, node: A2aNode): Promise<unknown> {
   try {
     return { result: withoutChance(await one.ask(way, node)) };
   } catch (error) {
@@ -40,28 +52,33 @@ async function outcome(one: OperationCase, way: Way): Promise<unknown> {
   }
 }
 
-async function compare(one: OperationCase, among: readonly Way[]): Promise<void> {
-  const [first, ...others] = among;
-  const expected = await outcome(one, first!);
+async function compare(one: OperationCase, { ways, node }: Place): Promise<void> {
+  const [first, ...others] = ways.filter(({ name }) => name !== one.except);
+  const expected = await outcome(one, first!, node);
   if (one.error === undefined) expect(expected).toHaveProperty('result');
   else expect(expected).toMatchObject({ error: one.error });
   if (one.expected !== undefined) expect(expected).toMatchObject({ result: one.expected });
   for (const way of others)
-    expect({ way: way.name, ...((await outcome(one, way)) as object) }).toEqual({
+    expect({ way: way.name, ...((await outcome(one, way, node)) as object) }).toEqual({
       way: way.name,
       ...(expected as object),
     });
 }
 
+function titled(cases: readonly OperationCase[]) {
+  return cases.map((one) => [one.title, one] as const);
+}
+
+function remote({ node, ways }: Place): Place {
+  return { node, ways: ways.filter(({ name }) => name !== 'in-process') };
+}
+
 describe('X5 the same over JSON-RPC, HTTP+JSON, gRPC and inside the process', () => {
-  it.each(OPERATION_CASES.map((one) => [one.title, one] as const))('%s', (_title, one) => compare(one, ways));
+  it.each(titled(OPERATION_CASES))('%s', (_title, one) => compare(one, plain));
+  it.each(titled(PUSH_CASES))('%s', (_title, one) => compare(one, pushing));
 });
 
 describe('X5 refused alike by JSON-RPC, HTTP+JSON and gRPC', () => {
-  it.each(BINDING_CASES.map((one) => [one.title, one] as const))('%s', (_title, one) =>
-    compare(
-      one,
-      ways.filter(({ name }) => name !== 'in-process'),
-    ),
-  );
+  it.each(titled(BINDING_CASES))('%s', (_title, one) => compare(one, remote(plain)));
+  it.each(titled(PUSH_BINDING_CASES))('%s', (_title, one) => compare(one, remote(pushing)));
 });

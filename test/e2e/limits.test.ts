@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals';
+import { newId } from '../../src/core/ids.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import type { TestServer } from '../support/server.js';
+import { withServer } from '../support/server.js';
+
+/** What is bounded for each caller, and which pages may call, as clients see it. */
+
+function withLimits(limits: object, use: (server: TestServer) => Promise<void>): Promise<void> {
+  const settings = { server: { port: 0, limits, allowedOrigins: ['https://app.example'] } };
+  return withServer({ agents: [scriptedAgent('worker')], settings }, use);
+}
+
+interface Fault {
+  readonly error: { readonly code: number; readonly status?: string; readonly message: string };
+}
+
+const rpc = (method: string, params: object) => ({
+  method: 'POST',
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+});
+
+async function untilRefused(ask: () => Promise<Response>): Promise<Response> {
+  for (;;) {
+    const response = await ask();
+    if (!response.ok) return response;
+  }
+}
+
+describe('a caller over the rate', () => {
+  it('is told so in the shape of each binding, with the time to wait', async () => {
+    await withLimits({ requestsPerSecond: 1, requestBurst: 2 }, async (server) => {
+      const rest = await untilRefused(() => server.fetch('/agents/worker/tasks'));
+      const json = await untilRefused(() => server.fetch('/agents/worker', rpc('ListTasks', {})));
+      for (const { status, headers } of [rest, json]) {
+        expect(status).toBe(429);
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(headers.get('ratelimit')).toMatch(/r=0;t=\d+/);
+        expect(headers.get('ratelimit-policy')).toMatch(/q=2;w=2/);
+      }
+      expect(((await rest.json()) as Fault).error).toMatchObject({ code: 429, status: 'RESOURCE_EXHAUSTED' });
+      const fault = (await json.json()) as Fault & { readonly jsonrpc: string; readonly id: unknown };
+      expect(fault.jsonrpc).toBe('2.0');
+      expect(fault.error.message).toContain('Too many requests');
+    });
+  });
+});
+
+describe('streams of one caller', () => {
+  it('are counted over all bindings; one that ends makes room', async () => {
+    await withLimits({ streamsPerCaller: 1 }, async (server) => {
+      const message = () => ({ messageId: newId(), role: 'ROLE_USER', parts: [{ text: 'wait' }] });
+      const stop = new AbortController();
+      const open = () => server.fetch('/agents/worker', rpc('SendStreamingMessage', { message: message() }));
+      const first = await server.fetch('/agents/worker/message:stream', {
+        method: 'POST',
+        body: JSON.stringify({ message: message() }),
+        signal: stop.signal,
+      });
+      expect(first.headers.get('content-type')).toBe('text/event-stream');
+      const refused = await open();
+      expect(refused.status).toBe(429);
+      expect(((await refused.json()) as Fault).error.message).toMatch(/stream/);
+      stop.abort();
+      let next = await open();
+      while (next.status === 429) next = await open();
+      expect(next.headers.get('content-type')).toBe('text/event-stream');
+      await next.body?.cancel();
+    });
+  });
+});
+
+describe('the preflight of a page', () => {
+  it('is answered for an allowed origin and refused for a foreign one', async () => {
+    await withLimits({}, async ({ address }) => {
+      const ask = (origin: string) =>
+        fetch(`${address.origin}/agents/worker/message:send`, {
+          method: 'OPTIONS',
+          headers: { origin, 'access-control-request-method': 'POST' },
+        });
+      const allowed = await ask('https://app.example');
+      expect(allowed.status).toBe(204);
+      expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
+      expect(allowed.headers.get('access-control-allow-methods')).toContain('POST');
+      const foreign = await ask('https://evil.example');
+      expect(foreign.status).toBe(403);
+      expect(foreign.headers.get('access-control-allow-origin')).toBeNull();
+    });
+  });
+});
