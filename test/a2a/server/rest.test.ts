@@ -68,7 +68,6 @@ describe('X5 errors over HTTP+JSON', () => {
     ['GET /tasks?pageSize=ten', [400, 'INVALID_ARGUMENT', 'INVALID_PARAMS']],
     ['GET /tasks?includeArtifacts=perhaps', [400, 'INVALID_ARGUMENT', 'INVALID_PARAMS']],
     ['GET /tasks?pageToken=forged', [400, 'INVALID_ARGUMENT', 'INVALID_PARAMS']],
-    ['GET /extendedAgentCard', [400, 'FAILED_PRECONDITION', 'UNSUPPORTED_OPERATION']],
   ] as const)('%s: %j', async (call, [code, status, reason]) => {
     const [method, path] = call.split(' ') as [string, string];
     for (const base of ['', '/agents/operator']) {
@@ -138,4 +137,15 @@ describe('X5 errors over HTTP+JSON', () => {
     expect(rest.json.error.message).toBe(jsonRpc.json.error.message);
     expect(rest.json.error.details).toEqual(jsonRpc.json.error.data);
   });
+});
+
+it('X5 a node that knows no callers has no extended card', async () => {
+  const open = await startA2aNode({ agents: [scriptedAgent('root')], auth: 'none' });
+  try {
+    const reply = await ask(open, '/extendedAgentCard');
+    expect(reply.status).toBe(400);
+    expect(reply.json.error.details[0]).toMatchObject({ reason: 'UNSUPPORTED_OPERATION' });
+  } finally {
+    await open.stop();
+  }
 });
