@@ -20,6 +20,7 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 /** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
 
 const KILLS = 100;
+const LONGER_LIFE_MS = 700;
 const TOKEN = 'kill-test';
 const SENDERS = 8;
 const ORCHESTRATOR = 'lango-orchestrator';
@@ -52,7 +53,8 @@ beforeAll(async () => {
     for (let n = 0; !stop; n += 1) await sendOne(client, `${sender}x${n}`);
   });
   while (kills < KILLS) {
-    await sleep(Math.random() * 500);
+    // A slow machine gets longer lives, or the senders would see nothing but restarts.
+    await sleep(Math.random() * 500 + (sent.length < (3 * kills) / 4 ? LONGER_LIFE_MS : 0));
     await kill();
     await start();
   }
