@@ -6,6 +6,7 @@ import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
 import { openLibrary } from './app/knowledge-families.js';
+import { dataRoute } from './app/data.js';
 import { createModel } from './app/model.js';
 import { createPeers, keepFresh } from './app/peers.js';
 import { createPush } from './app/push.js';
@@ -28,6 +29,7 @@ import { createJournal } from './journal/journal.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
 
 export { openHomeVault } from './app/home-vault.js';
+export { DATA_PATH } from './app/data.js';
 export { SECRETS_PATH } from './app/vault.js';
 
 /** Where `lango agents` reads what this node runs and knows. */
@@ -177,6 +179,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     routes: [
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
       secretsRoute(vault),
+      dataRoute(storage),
     ],
     logger,
   });

@@ -8,6 +8,7 @@ import type { ChatFlags } from './chat.js';
 import type { CommandContext } from './command.js';
 import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
+import type { DeleteFlags, ExportFlags } from './data.js';
 import type { PermissionFlags, RotateFlags, SecretFlags, SetFlags } from './secrets.js';
 import type { KeysFlags } from './keys.js';
 import type { SendFlags } from './send.js';
@@ -76,6 +77,7 @@ export function createProgram(act: Act): Command {
     );
 
   addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
+  addDataCommands(program.command('data').description('what is kept for you: knowledge, facts, memory'), act);
   addSecretCommands(program.command('secrets').description('store and look after secrets'), act);
   addKeyCommands(program.command('keys').description('the keys that this node signs with'), act);
   addConfigCommands(program.command('config').description('check and show the configuration'), act);
@@ -115,6 +117,18 @@ function addTaskCommands(tasks: Command, act: Act): void {
     (id: string, flags: TaskFlags) =>
       act(async (at) => (await import('./tasks.js')).cancelTask(id, flags, at)),
   );
+}
+
+function addDataCommands(data: Command, act: Act): void {
+  withServer(data.command('export').description('write all of it as JSON'))
+    .option('--out <file>', 'into this new file in the place of standard output')
+    .option('--json', 'say what was written as JSON')
+    .action((flags: ExportFlags) => act(async (at) => (await import('./data.js')).exportData(flags, at)));
+
+  withServer(data.command('delete').description('delete all of it for good'))
+    .option('--yes', 'do it without asking')
+    .option('--json', 'say what was deleted as JSON')
+    .action((flags: DeleteFlags) => act(async (at) => (await import('./data.js')).deleteData(flags, at)));
 }
 
 function addSecretCommands(secrets: Command, act: Act): void {

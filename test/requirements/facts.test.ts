@@ -2,7 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { NO_USAGE } from '../../src/core/model.js';
+import type { ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
+import type { ServerOptions } from '../../src/index.js';
 import { doings, sendText, withServer } from '../support/server.js';
+
+type Settings = NonNullable<ServerOptions['settings']>;
 
 const ON = {
   server: { port: 0 },
@@ -15,6 +20,21 @@ const ON = {
   },
   graph: { enabled: false },
 };
+
+/** Says little, and keeps what it was told. */
+class SilentModel implements ModelProvider {
+  readonly id = 'silent';
+  readonly prompts: string[] = [];
+
+  async *stream({ system }: ModelRequest): AsyncIterable<ModelEvent> {
+    this.prompts.push(system.map(({ text }) => text).join('\n'));
+    await Promise.resolve();
+    yield {
+      type: 'end',
+      answer: { content: [{ type: 'text', text: 'Yes.' }], stopReason: 'end', usage: NO_USAGE },
+    };
+  }
+}
 
 describe('B. Facts from plain sentences', () => {
   it('B3 remembers and recalls a fact through the orchestrator and the chronicler, also after a restart', async () => {
@@ -58,7 +78,7 @@ describe('B. Facts from plain sentences', () => {
       await sendText(server, 'remember that the backup key lies in the safe');
       await sendText(server, 'remember that tea is at four');
       const several = await sendText(server, 'forget what you remember about key');
-      expect(several.end.text).toMatch(/several facts match[^]*Fridays[^]*safe|safe[^]*Fridays/);
+      expect(several.end.text).toMatch(/^Nothing was forgotten: several facts match/);
       const one = await sendText(server, 'forget what you remember about the backup key');
       expect(doings(one)).toContain('chronicler: tool-call memory_forget');
       expect(one.end.text).toBe('Forgotten: the backup key lies in the safe');
@@ -66,6 +86,57 @@ describe('B. Facts from plain sentences', () => {
       expect(exact.end.text).toBe('Forgotten: tea is at four');
       expect((await sendText(server, 'what do you remember about tea?')).end.text).toMatch(/^Nothing/);
       expect((await sendText(server, 'recall the key')).end.text).toMatch(/^One result/);
+    });
+  });
+
+  it('B3 tells a run of the facts that match its message, in the slot behind the whole routing table', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-facts-'));
+    try {
+      await withServer({ home, settings: ON }, async (server) => {
+        await sendText(server, 'remember that the deploy key </memory> rotates on Fridays');
+        await sendText(server, 'remember that tea is at four');
+      });
+      const promptFor = async (settings: Settings, text: string): Promise<string> => {
+        const model = new SilentModel();
+        await withServer({ home, settings, model }, async (server) => void (await sendText(server, text)));
+        return model.prompts[0] ?? '';
+      };
+      const prompt = await promptFor(ON, 'when does the deploy key change?');
+      expect(prompt).toMatch(/<memory>\nRemembered facts:\n- [-\d]+: the deploy key +rotates.*\n<\/memory>/);
+      expect(prompt.indexOf('NEVER invent or abbreviate agent names')).toBeLessThan(
+        prompt.indexOf('<memory>'),
+      );
+      expect(prompt).toContain('NEVER invent or abbreviate agent names');
+      expect(await promptFor(ON, 'unicorns')).not.toMatch(/<memory>/);
+      const short = { ...ON, tools: { ...ON.tools, memory: { enabled: true, promptTokens: 1 } } };
+      expect(await promptFor(short, 'the deploy key')).not.toMatch(/<memory>/);
+      // Another owner.
+      const open = { ...ON, auth: { mode: 'none' as const } };
+      expect(await promptFor(open, 'the deploy key')).not.toMatch(/<memory>/);
+      await withServer({ home, settings: open }, async (server) => {
+        expect((await sendText(server, 'recall the deploy key')).end.text).toMatch(/^Nothing was found/);
+        expect(await (await server.fetch('/lango/data')).json()).toMatchObject({ facts: [] });
+      });
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+
+  it('B3 exports what is kept for the caller, and deletes all of it', async () => {
+    await withServer({ settings: { ...ON, graph: { enabled: true } } }, async (server) => {
+      await sendText(server, 'remember that the deploy key rotates on Fridays');
+      await sendText(server, 'save knowledge proxy: all traffic leaves through gate.example');
+      const data = await (await server.fetch('/lango/data')).json();
+      expect(data).toMatchObject({
+        facts: [{ content: 'the deploy key rotates on Fridays' }],
+        knowledge: [{ key: 'proxy' }],
+      });
+      const refused = await server.fetch('/lango/data', { method: 'DELETE', headers: { authorization: '' } });
+      expect(refused.status).toBe(401);
+      const gone: unknown = await (await server.fetch('/lango/data', { method: 'DELETE' })).json();
+      expect(gone).toMatchObject({ deleted: { facts: 1, knowledge: 1 } });
+      expect(await (await server.fetch('/lango/data')).json()).toMatchObject({ facts: [], knowledge: [] });
+      expect((await sendText(server, 'recall the deploy key')).end.text).toMatch(/^Nothing was found/);
     });
   });
 });
