@@ -178,8 +178,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     keys: keys.read,
     routes: [
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
-      secretsRoute(vault),
-      dataRoute(storage),
+      ...[secretsRoute(vault), dataRoute(storage)],
     ],
     logger,
   });
