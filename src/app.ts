@@ -5,6 +5,7 @@ import { openLocks } from './app/locks.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
+import { documentsRoute } from './app/documents.js';
 import { openLibrary } from './app/knowledge-families.js';
 import { dataRoute } from './app/data.js';
 import { createModel } from './app/model.js';
@@ -28,6 +29,7 @@ import type { Tool, ToolFamily } from './core/tool.js';
 import { createJournal } from './journal/journal.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
 
+export { DOCUMENTS_PATH, openHomeDesk } from './app/documents.js';
 export { openHomeVault } from './app/home-vault.js';
 export { DATA_PATH } from './app/data.js';
 export { SECRETS_PATH } from './app/vault.js';
@@ -178,7 +180,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     keys: keys.read,
     routes: [
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
-      ...[secretsRoute(vault), dataRoute(storage)],
+      ...[secretsRoute(vault), dataRoute(storage), documentsRoute((await library).desk)],
     ],
     logger,
   });

@@ -1,11 +1,8 @@
 import type { LoadedConfig } from '../config/load.js';
-import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretKeeper } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
-import { primaryCode } from '../storage/sqlite/failure.js';
-import { openSqliteStorage } from '../storage/sqlite/storage.js';
-import { prepareFolders } from './folders.js';
+import { openHomeStorage } from './home-storage.js';
 import { openVaultAccess } from './vault.js';
 
 /** The vault of a data folder, opened by a command while no server has it. */
@@ -23,10 +20,9 @@ export interface HomeVault {
 /** Undefined when a server has it open. Rejects, with nothing changed, when it cannot be opened. */
 export async function openHomeVault(loaded: LoadedConfig, logger: Logger): Promise<HomeVault | undefined> {
   const { config, secrets } = loaded;
-  if (config.storage.sqlite.file === ':memory:') return undefined;
-  await prepareFolders(config);
-  const storage = openUnlessInUse(loaded, logger);
-  if (!storage) return undefined;
+  const home = await openHomeStorage(loaded, logger);
+  if (!home) return undefined;
+  const { storage, scope } = home;
   const close = (): Promise<void> => storage.close();
   const access = await openVaultAccess({ config, secrets, storage, logger });
   if (access.problem) {
@@ -36,20 +32,11 @@ export async function openHomeVault(loaded: LoadedConfig, logger: Logger): Promi
   const { vault } = access;
   return {
     secrets: access.secrets,
-    scope: { tenant: '', owner: config.auth.mode === 'none' ? 'local' : 'default' },
+    scope,
     get source() {
       return vault.source;
     },
     rotate: (passphrase) => vault.rotate(passphrase),
     close,
   };
-}
-
-function openUnlessInUse({ config }: LoadedConfig, logger: Logger) {
-  try {
-    return openSqliteStorage({ ...config.storage.sqlite, logger });
-  } catch (error) {
-    if (isLangoError(error, 'storage') && primaryCode(error.cause) === 'SQLITE_BUSY') return undefined;
-    throw error;
-  }
 }

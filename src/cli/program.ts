@@ -10,6 +10,7 @@ import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
 import type { DeleteFlags, ExportFlags } from './data.js';
 import type { PermissionFlags, RotateFlags, SecretFlags, SetFlags } from './secrets.js';
+import type { IngestFlags, RemoveFlags } from './ingest.js';
 import type { KeysFlags } from './keys.js';
 import type { SendFlags } from './send.js';
 import type { ServeFlags } from './serve.js';
@@ -78,6 +79,7 @@ export function createProgram(act: Act): Command {
 
   addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
   addDataCommands(program.command('data').description('what is kept for you: knowledge, facts, memory'), act);
+  addIngestCommands(program.command('ingest'), act);
   addSecretCommands(program.command('secrets').description('store and look after secrets'), act);
   addKeyCommands(program.command('keys').description('the keys that this node signs with'), act);
   addConfigCommands(program.command('config').description('check and show the configuration'), act);
@@ -129,6 +131,38 @@ function addDataCommands(data: Command, act: Act): void {
     .option('--yes', 'do it without asking')
     .option('--json', 'say what was deleted as JSON')
     .action((flags: DeleteFlags) => act(async (at) => (await import('./data.js')).deleteData(flags, at)));
+}
+
+function addIngestCommands(ingest: Command, act: Act): void {
+  const withCollection = (command: Command): Command =>
+    withServer(command)
+      .option('--collection <name>', 'the collection of documents; default: documents')
+      .option('--json', 'one JSON object');
+
+  withCollection(ingest.argument('[path...]', 'files, folders, and patterns such as "docs/**/*.md"'))
+    .description('take in documents, so that agents find them; only what changed is done again')
+    .option('--reembed', 'make all vectors anew, after a change of the embedding model')
+    .action((paths: string[], flags: IngestFlags) =>
+      act(async (at) => (await import('./ingest.js')).ingest(paths, flags, at)),
+    );
+
+  // `ingest` has the same options and takes them wherever they stand: what counts are all of them together.
+  withCollection(
+    ingest.command('list').description('the documents there are; default: of all collections'),
+  ).action((_flags: IngestFlags, command: Command) =>
+    act(async (at) =>
+      (await import('./ingest.js')).listDocuments(command.optsWithGlobals<IngestFlags>(), at),
+    ),
+  );
+
+  withCollection(ingest.command('remove').argument('[path...]', 'files or folders that were taken in'))
+    .description('forget documents')
+    .option('--all', 'every document of the collection')
+    .action((paths: string[], _flags: RemoveFlags, command: Command) =>
+      act(async (at) =>
+        (await import('./ingest.js')).removeDocuments(paths, command.optsWithGlobals<RemoveFlags>(), at),
+      ),
+    );
 }
 
 function addSecretCommands(secrets: Command, act: Act): void {

@@ -7,7 +7,8 @@ import type { SecretItem, SecretPermission } from '../core/secrets.js';
 import { SECRET_PLACES } from '../core/secret-reference.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
-import { connect, explain, overridesOf } from './connection.js';
+import { connect, overridesOf } from './connection.js';
+import { requestJson } from './server-request.js';
 
 interface SecretToSet extends SecretPermission {
   readonly name: string;
@@ -68,8 +69,6 @@ const answerSchema = z.object({
   secrets: z.array(itemSchema).optional(),
 });
 
-const errorSchema = z.object({ error: z.object({ message: z.string() }) });
-
 function overHttp(connection: Connection): SecretsWay {
   const ask = (method: string, name?: string, body?: unknown) => request(connection, { method, name, body });
   return {
@@ -95,27 +94,8 @@ interface Asked {
 }
 
 async function request(connection: Connection, { method, name, body }: Asked) {
-  try {
-    const path = name === undefined ? SECRETS_PATH : `${SECRETS_PATH}/${encodeURIComponent(name)}`;
-    const response = await connection.fetch(new URL(path, connection.url), {
-      method,
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    });
-    const answer: unknown = await response.json().catch(() => undefined);
-    if (!response.ok) throw refusal(response.status, errorSchema.safeParse(answer).data?.error.message);
-    return answerSchema.parse(answer);
-  } catch (error) {
-    throw await explain(error, connection);
-  }
-}
-
-function refusal(status: number, message = `The server answered with status ${status}.`): LangoError {
-  if (status === 401) return new LangoError('unauthenticated', message);
-  if (status === 404) return new LangoError('not-found', message);
-  if (status === 409) return new LangoError('conflict', message);
-  return new LangoError(status < 500 ? 'invalid-input' : 'unavailable', message);
+  const path = name === undefined ? SECRETS_PATH : `${SECRETS_PATH}/${encodeURIComponent(name)}`;
+  return answerSchema.parse(await requestJson(connection, { method, path, body }));
 }
 
 function requireItem(item: z.infer<typeof itemSchema> | undefined): SecretItem {

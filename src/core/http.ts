@@ -28,6 +28,8 @@ export interface HttpExchange {
   anyone(): void;
   /** The whole body as JSON. Throws `too-large` or `invalid-input` (syntax, depth, keys, encoding). */
   readJson(): Promise<Json>;
+  /** The whole body as it is, of at most `limit` bytes. Throws `too-large` or `content-type-not-supported`. */
+  readBytes(limit: number): Promise<Buffer>;
 }
 
 /**

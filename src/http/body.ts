@@ -30,6 +30,12 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
   return parse(bytes.toString('utf8'));
 }
 
+/** The body as it is. Errors as promised by `HttpExchange.readBytes`. */
+export async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  assertPlainBody(request);
+  return readBody(request, limits);
+}
+
 function parse(text: string): Json {
   try {
     return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text) as Json;
@@ -38,11 +44,15 @@ function parse(text: string): Json {
   }
 }
 
-function assertJsonBody(request: IncomingMessage): void {
+function assertPlainBody(request: IncomingMessage): void {
   const coding = request.headers['content-encoding']?.trim().toLowerCase();
   if (coding !== undefined && coding !== '' && coding !== 'identity') {
     throw unsupported('Compressed bodies are not accepted.');
   }
+}
+
+function assertJsonBody(request: IncomingMessage): void {
+  assertPlainBody(request);
   const given = request.headers['content-type'] ?? '';
   if (given === USUAL_TYPE) return;
   const [type = '', ...parameters] = given.toLowerCase().split(';');

@@ -6,7 +6,7 @@ import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { BodyLimits } from './body.js';
-import { readJson } from './body.js';
+import { readBytes, readJson } from './body.js';
 import { certificateOf } from './connection-facts.js';
 
 export interface ExchangeFacts {
@@ -89,6 +89,10 @@ export class Exchange implements HttpExchange {
 
   readJson(): Promise<Json> {
     return (this.#json ??= readJson(this.request, this.#facts.limits));
+  }
+
+  readBytes(limit: number): Promise<Buffer> {
+    return readBytes(this.request, { ...this.#facts.limits, bodyBytes: limit });
   }
 
   async #identify(): Promise<Caller> {

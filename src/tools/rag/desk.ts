@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { LangoError } from '../../core/errors.js';
+import { LangoError, isLangoError } from '../../core/errors.js';
 import type { LibraryStore } from '../../core/library.js';
 import { KEPT_BY_AGENTS } from '../../core/library.js';
-import type { Accepted, DocumentDesk, Submission } from '../../core/retrieval.js';
+import type { Accepted, DocumentDesk, EmbeddingProgress, Submission } from '../../core/retrieval.js';
 import type { Scope } from '../../core/task.js';
 import { readDocument } from './document-text.js';
 import type { VectorMaker } from './vector-maker.js';
@@ -32,7 +32,7 @@ export function createDesk({ library, maker, maxBytes }: DeskOptions): DocumentD
       return library.remove(scope, collection, origins);
     },
     async embed(scope, signal) {
-      if (maker) return maker.some(scope, Date.now() + EMBED_MS, signal);
+      if (maker) return embedSome(maker, scope, signal);
       const note = 'No embedding provider is configured (embedding.provider): documents are found by words.';
       return { done: 0, more: false, note };
     },
@@ -43,6 +43,16 @@ export function createDesk({ library, maker, maxBytes }: DeskOptions): DocumentD
       });
     },
   };
+}
+
+/** The documents are kept already: a provider that fails is something to tell, and to try again later. */
+async function embedSome(maker: VectorMaker, scope: Scope, signal: AbortSignal): Promise<EmbeddingProgress> {
+  try {
+    return await maker.some(scope, Date.now() + EMBED_MS, signal);
+  } catch (error) {
+    if (signal.aborted || !isLangoError(error)) throw error;
+    return { done: 0, more: false, note: `Not all vectors could be made: ${error.message}` };
+  }
 }
 
 async function submit(library: LibraryStore, scope: Scope, file: Submission): Promise<Accepted> {

@@ -1,0 +1,139 @@
+import { glob, lstat, readFile, readdir, realpath, stat } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import path from 'node:path';
+import { LangoError, errorText } from '../core/errors.js';
+import { usageError } from './exit.js';
+import type { IgnoreRule } from './ignore-file.js';
+import { readIgnoreRules } from './ignore-file.js';
+
+export interface FoundFile {
+  readonly file: string;
+  /** How it is cited: its folder and what lies below. */
+  readonly name: string;
+}
+
+export interface Skipped {
+  readonly file: string;
+  /** In a sentence part. */
+  readonly reason: string;
+}
+
+/** What the paths of a command stand for. All addresses are absolute and without links. */
+export interface Found {
+  readonly files: readonly FoundFile[];
+  readonly skipped: readonly Skipped[];
+  /** What is not among the files, and lies here, is gone. */
+  readonly folders: readonly string[];
+  /** Nobody can say what is in there now. */
+  readonly unreadable: readonly string[];
+}
+
+const MOST_FILES = 100_000;
+const PATTERN = /[*?[\]{}]/;
+
+export async function findFiles(paths: readonly string[]): Promise<Found> {
+  const walk = new Walk();
+  for (const given of paths) await findOne(given, walk);
+  return { ...walk, files: [...walk.files.values()] };
+}
+
+async function findOne(given: string, walk: Walk): Promise<void> {
+  const facts = await stat(given).catch(() => undefined);
+  if (!facts) return findPattern(given, walk);
+  const place = await realpath(given);
+  if (facts.isFile())
+    return walk.add(place, path.join(path.basename(path.dirname(place)), path.basename(place)));
+  if (!facts.isDirectory()) throw usageError(`${given} is neither a file nor a folder.`);
+  walk.folders.push(place);
+  await walk.folder(place, { root: place, rules: [] });
+}
+
+async function findPattern(given: string, walk: Walk): Promise<void> {
+  const before = walk.files.size;
+  if (PATTERN.test(given)) {
+    for await (const match of glob(given)) {
+      if (isHidden(given, match) || !(await lstat(match)).isFile()) continue;
+      const place = await realpath(match);
+      walk.add(place, path.join(path.basename(path.dirname(place)), path.basename(place)));
+    }
+  }
+  if (walk.files.size > before) return;
+  throw usageError(
+    PATTERN.test(given) ? `No file fits ${given}.` : `There is no ${given}.`,
+    `To forget what was taken in from there: lango ingest remove ${given}`,
+  );
+}
+
+/** Hidden files and packages are meant only by a pattern that names them. */
+function isHidden(pattern: string, match: string): boolean {
+  const named = new Set(pattern.split(/[\\/]/));
+  return match.split(/[\\/]/).some((part) => isLeftOut(part) && !named.has(part));
+}
+
+function isLeftOut(name: string): boolean {
+  return name.startsWith('.') || name === 'node_modules';
+}
+
+interface Place {
+  readonly root: string;
+  readonly rules: readonly { readonly folder: string; readonly rule: IgnoreRule }[];
+}
+
+class Walk {
+  readonly files = new Map<string, FoundFile>();
+  readonly skipped: Skipped[] = [];
+  readonly folders: string[] = [];
+  readonly unreadable: string[] = [];
+
+  add(file: string, name: string): void {
+    if (this.files.size >= MOST_FILES) {
+      throw new LangoError('too-large', `There are more than ${MOST_FILES} files.`, {
+        hint: 'Take in a part of the folder at a time.',
+      });
+    }
+    if (!this.files.has(file)) this.files.set(file, { file, name: name.split(path.sep).join('/') });
+  }
+
+  /** What is hidden or ignored is passed over without a word; links are never followed. */
+  async folder(folder: string, place: Place): Promise<void> {
+    const entries = await this.#read(folder);
+    const here = entries.some(({ name }) => name === '.gitignore') ? await rulesOf(folder) : [];
+    const rules = [...here, ...place.rules];
+    for (const entry of entries) {
+      const file = path.join(folder, entry.name);
+      if (isLeftOut(entry.name) || isIgnored(file, { rules, isFolder: entry.isDirectory() })) continue;
+      if (entry.isDirectory()) await this.folder(file, { ...place, rules });
+      else if (entry.isFile())
+        this.add(file, path.join(path.basename(place.root), path.relative(place.root, file)));
+      else this.skipped.push({ file, reason: entry.isSymbolicLink() ? 'it is a link' : 'it is no file' });
+    }
+  }
+
+  async #read(folder: string): Promise<readonly Dirent[]> {
+    try {
+      const entries = await readdir(folder, { withFileTypes: true });
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } catch (error) {
+      this.unreadable.push(folder);
+      this.skipped.push({ file: folder, reason: `it cannot be read: ${errorText(error)}` });
+      return [];
+    }
+  }
+}
+
+async function rulesOf(folder: string): Promise<Place['rules']> {
+  const text = await readFile(path.join(folder, '.gitignore'), 'utf8').catch(() => '');
+  return [{ folder, rule: readIgnoreRules(text) }];
+}
+
+/** The innermost `.gitignore` that says something decides. */
+function isIgnored(
+  file: string,
+  { rules, isFolder }: { readonly rules: Place['rules']; readonly isFolder: boolean },
+): boolean {
+  for (const { folder, rule } of rules) {
+    const answer = rule(path.relative(folder, file).split(path.sep).join('/'), isFolder);
+    if (answer !== undefined) return answer;
+  }
+  return false;
+}

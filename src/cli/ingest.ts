@@ -1,0 +1,231 @@
+import { constants } from 'node:fs';
+import { open, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { errorText } from '../core/errors.js';
+import { DEFAULT_COLLECTION } from '../core/library.js';
+import type { Submission } from '../core/retrieval.js';
+import type { CommandContext } from './command.js';
+import type { ConnectionFlags } from './connection.js';
+import type { DocumentsWay } from './documents-way.js';
+import { withDocuments } from './documents-way.js';
+import { EXIT, usageError } from './exit.js';
+import type { Found, FoundFile, Skipped } from './ingest-files.js';
+import { findFiles } from './ingest-files.js';
+import { jsonLine, safeLine } from './safe-text.js';
+import type { Terminal } from './terminal.js';
+
+export interface DocumentFlags extends ConnectionFlags {
+  readonly collection?: string;
+  readonly json?: boolean;
+}
+
+export interface IngestFlags extends DocumentFlags {
+  readonly reembed?: boolean;
+}
+
+export interface RemoveFlags extends DocumentFlags {
+  readonly all?: boolean;
+}
+
+interface Tally {
+  added: number;
+  changed: number;
+  unchanged: number;
+  removed: number;
+  embedded: number;
+  note: string | undefined;
+  readonly skipped: Skipped[];
+}
+
+const SHOWN_SKIPPED = 20;
+const BINARY_SAMPLE = 8_000;
+
+/** `lango ingest PATH…` and `lango ingest --reembed`. */
+export async function ingest(
+  paths: readonly string[],
+  flags: IngestFlags,
+  context: CommandContext,
+): Promise<number> {
+  if (paths.length === 0 && !flags.reembed) {
+    throw usageError('Say what to take in: lango ingest PATH…', 'See: lango ingest --help');
+  }
+  const { terminal } = context;
+  const found = await findFiles(paths);
+  const collection = flags.collection ?? DEFAULT_COLLECTION;
+  const tally: Tally = {
+    ...{ added: 0, changed: 0, unchanged: 0, removed: 0, embedded: 0, note: undefined },
+    skipped: [...found.skipped],
+  };
+  terminal.progress.start('looking for files');
+  try {
+    await withDocuments(flags, context, async (way) => {
+      if (paths.length > 0) await takeIn(found, { way, collection, tally, terminal });
+      if (flags.reembed) await way.dropVectors(flags.collection);
+      await embed({ way, tally, terminal });
+    });
+  } finally {
+    terminal.progress.stop();
+  }
+  tell(tally, { collection, isJson: flags.json ?? false, terminal });
+  return EXIT.ok;
+}
+
+interface Work {
+  readonly way: DocumentsWay;
+  readonly collection: string;
+  readonly tally: Tally;
+  readonly terminal: Terminal;
+}
+
+async function takeIn(found: Found, work: Work): Promise<void> {
+  const { way, collection, tally, terminal } = work;
+  const maxBytes = await way.maxBytes();
+  const kept = new Set<string>();
+  for (const [index, file] of found.files.entries()) {
+    terminal.progress.label(`${index + 1} of ${found.files.length}  ${file.name}`);
+    if (await takeInFile(file, { ...work, maxBytes })) kept.add(originOf(file.file));
+  }
+  const named = new Set(found.files.map(({ file }) => originOf(file)));
+  const gone = (await way.list(collection))
+    .map(({ origin }) => origin)
+    .filter((origin) => !kept.has(origin) && !liesIn(origin, found.unreadable))
+    .filter((origin) => named.has(origin) || liesIn(origin, found.folders));
+  if (gone.length > 0) tally.removed += await way.remove(collection, gone);
+}
+
+/** False when nothing of the file is to be kept. One that cannot be read now is left as it is. */
+async function takeInFile(
+  { file, name }: FoundFile,
+  { way, collection, tally, maxBytes }: Work & { readonly maxBytes: number },
+): Promise<boolean> {
+  const read = await readWhole(file, maxBytes).catch((error: unknown) => ({
+    unreadable: `it cannot be read: ${errorText(error)}`,
+  }));
+  if ('unreadable' in read) {
+    tally.skipped.push({ file, reason: read.unreadable });
+    return true;
+  }
+  if ('reason' in read) {
+    tally.skipped.push({ file, reason: read.reason });
+    return false;
+  }
+  const accepted = await way.submit({ collection, origin: originOf(file), name, ...read });
+  if (accepted.outcome !== 'skipped') {
+    tally[accepted.outcome] += 1;
+    return true;
+  }
+  tally.skipped.push({ file, reason: accepted.reason });
+  return false;
+}
+
+/** Of the file that was found, and of nothing that was put into its place as a link since. */
+async function readWhole(
+  file: string,
+  maxBytes: number,
+): Promise<Pick<Submission, 'content' | 'modifiedAt'> | { readonly reason: string }> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const facts = await handle.stat();
+    if (!facts.isFile()) return { reason: 'it is no file' };
+    if (facts.size > maxBytes) {
+      return { reason: `it has ${facts.size} bytes; ${maxBytes} are taken (ingest.maxFileBytes)` };
+    }
+    const content = await handle.readFile();
+    if (content.subarray(0, BINARY_SAMPLE).includes(0) && !/\.pdf$/i.test(file)) {
+      return { reason: 'it is binary' };
+    }
+    return { content, modifiedAt: Math.max(0, Math.floor(facts.mtimeMs)) };
+  } finally {
+    await handle.close();
+  }
+}
+
+async function embed({ way, tally, terminal }: Omit<Work, 'collection'>): Promise<void> {
+  let isMore = true;
+  while (isMore) {
+    terminal.progress.label(`making vectors: ${tally.embedded} passages`);
+    const { done, more, note } = await way.embed();
+    tally.embedded += done;
+    tally.note = note;
+    isMore = more;
+  }
+}
+
+/** `lango ingest list` */
+export async function listDocuments(flags: DocumentFlags, context: CommandContext): Promise<number> {
+  const { terminal } = context;
+  const documents = await withDocuments(flags, context, (way) => way.list(flags.collection));
+  if (flags.json) {
+    const shown = documents.map(({ collection, name, origin, bytes, modifiedAt, passages }) => ({
+      ...{ collection, name, origin, bytes, modifiedAt, passages },
+    }));
+    terminal.print(jsonLine({ documents: shown }));
+  } else if (documents.length === 0) {
+    terminal.print('There are no documents. To take some in: lango ingest PATH…');
+  } else {
+    for (const { collection, name, origin, passages } of documents) {
+      terminal.print(safeLine(`${collection}  ${name}  ${count(passages, 'passage')}  ${origin}`));
+    }
+  }
+  return EXIT.ok;
+}
+
+/** `lango ingest remove PATH…` and `lango ingest remove --all`. */
+export async function removeDocuments(
+  paths: readonly string[],
+  flags: RemoveFlags,
+  context: CommandContext,
+): Promise<number> {
+  const { all = false, collection = DEFAULT_COLLECTION } = flags;
+  if (all === paths.length > 0) throw usageError('Say what to forget: paths, or --all.');
+  const places = await Promise.all(paths.map((given) => realpath(given).catch(() => path.resolve(given))));
+  const removed = await withDocuments(flags, context, async (way) => {
+    if (all) return way.remove(collection);
+    const origins = (await way.list(collection))
+      .map(({ origin }) => origin)
+      .filter((origin) => liesIn(origin, places));
+    return origins.length === 0 ? 0 : way.remove(collection, origins);
+  });
+  const { terminal } = context;
+  if (flags.json) terminal.print(jsonLine({ collection, removed }));
+  else terminal.print(`Removed ${count(removed, 'document')} from ${safeLine(collection)}.`);
+  return EXIT.ok;
+}
+
+function originOf(file: string): string {
+  return pathToFileURL(file).href;
+}
+
+function liesIn(origin: string, places: readonly string[]): boolean {
+  return places.some((place) => origin === originOf(place) || origin.startsWith(`${originOf(place)}/`));
+}
+
+interface Telling {
+  readonly collection: string;
+  readonly isJson: boolean;
+  readonly terminal: Terminal;
+}
+
+function tell(tally: Tally, { collection, isJson, terminal }: Telling): void {
+  const { added, changed, unchanged, removed, embedded, note, skipped } = tally;
+  if (isJson) {
+    const counts = { added, changed, unchanged, removed, embedded };
+    terminal.print(jsonLine({ collection, ...counts, skipped, note: note ?? null }));
+    return;
+  }
+  for (const { file, reason } of skipped.slice(0, SHOWN_SKIPPED)) {
+    terminal.note(safeLine(`Skipped ${file}: ${reason}.`));
+  }
+  if (skipped.length > SHOWN_SKIPPED) terminal.note(`Skipped ${skipped.length - SHOWN_SKIPPED} more.`);
+  terminal.print(
+    safeLine(
+      `${collection}: ${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed, ${skipped.length} skipped; ${count(embedded, 'vector')} made.`,
+    ),
+  );
+  if (note !== undefined) terminal.note(safeLine(note));
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}
