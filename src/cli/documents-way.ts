@@ -21,7 +21,7 @@ const documentSchema = z.object({
   passages: z.number(),
 });
 
-export type ListedDocument = z.infer<typeof documentSchema>;
+type ListedDocument = z.infer<typeof documentSchema>;
 
 /** A person's own documents, whoever has the data folder open. */
 export interface DocumentsWay {
