@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page, Request, Response } from 'playwright-core';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Session } from './session.js';
 
 /** After the page is there, its images and scripts may take so much longer. */
 const REST_MS = 5_000;
-const TRIES_MAX = 3;
+const TRIES_MAX = 5;
+const PAUSE_MS = 50;
 const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
 
 /** The address as a person writes it: without a scheme it is https. Throws `invalid-input`. */
@@ -53,14 +55,19 @@ export async function goTo(session: Session, url: URL, seconds: number): Promise
   }
 }
 
-/** After a failure the browser shows a page of its own, which may come so late that it ends the next navigation. */
+/**
+ * After a failure the browser shows a page of its own, which may come so late that it ends the next navigation; and what
+ * is left of that one may end its repetition.
+ */
 async function start(page: Page, url: URL, timeout: number): Promise<Response | null> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await page.goto(url.href, { timeout, waitUntil: 'commit' });
     } catch (error) {
-      const isLate = /interrupted by another navigation to "chrome-error:/.test(errorText(error));
+      const end = /interrupted by another navigation to "([^"]*)"/.exec(errorText(error))?.[1];
+      const isLate = end !== undefined && (end.startsWith('chrome-error:') || end === url.href);
       if (!isLate || tries === TRIES_MAX) throw error;
+      await sleep(PAUSE_MS * tries);
     }
   }
 }
