@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
@@ -69,7 +70,7 @@ function describePage(
   const text = bytes.toString('utf8');
   const notes = [
     ...(isCut ? [`line ${offset} is longer than a page and is cut here`] : []),
-    ...(text.includes('\uFFFD') ? ['not all of it is UTF-8 text: what is not is shown as \uFFFD'] : []),
+    ...(!isUtf8(bytes) ? ['not all of it is UTF-8 text: what is not is shown as \uFFFD'] : []),
     ...(hasMore ? [`lines ${offset}-${offset + lines - 1}; continue with offset ${offset + lines}`] : []),
   ];
   return notes.length === 0 ? text : `${text.replace(/\n$/, '')}\n[${notes.join('; ')}]`;
