@@ -60,6 +60,7 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
       'holds), select an option, check, uncheck, or press a key. Tells the page that is shown afterwards.',
     schema,
     effect: 'unsafe',
+    bringsOutside: true,
     secretPlace: 'browser',
     danger: () => 'moderate',
     timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,

@@ -55,6 +55,7 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
       'it. A long page comes in parts.',
     schema,
     effect: 'pure',
+    bringsOutside: true,
     danger: () => 'safe',
     timeoutMs: () => TIME_MS,
     examples: [

@@ -22,6 +22,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
       'the beginning of its text. Read more with browser_extract, act with browser_observe and browser_act.',
     schema,
     effect: 'pure',
+    bringsOutside: true,
     danger: () => 'moderate',
     timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,
     examples: [

@@ -37,6 +37,7 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
       'The refs hold until another page is shown. Frames are listed with their addresses; open one to act in it.',
     schema,
     effect: 'pure',
+    bringsOutside: true,
     danger: () => 'safe',
     timeoutMs: () => TIME_MS,
     examples: [

@@ -34,6 +34,7 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
       'Takes a picture of the open page. It becomes a file of the task, and you see it if you can see images.',
     schema,
     effect: 'pure',
+    bringsOutside: true,
     danger: () => 'safe',
     timeoutMs: () => TIME_MS,
     examples: [

@@ -30,6 +30,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
       'Looks for something with the configured search page and gives the results: titles with addresses.',
     schema,
     effect: 'pure',
+    bringsOutside: true,
     danger: () => 'moderate',
     timeoutMs: () => 1_000 * limits.navigationSeconds + OVERHEAD_MS,
     examples: [

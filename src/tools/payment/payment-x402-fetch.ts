@@ -41,6 +41,7 @@ export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules
       'gives the answer.',
     schema,
     effect: 'keyed',
+    bringsOutside: true,
     danger: ({ payTo }) => (payTo === undefined ? 'moderate' : 'dangerous'),
     describe: ({ url, maxAmount, payTo, method = 'GET', body }) => {
       const what = `${method} ${url}${body === undefined ? '' : ` with the body ${quoted(body)}`}`;
