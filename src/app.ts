@@ -147,7 +147,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     secrets: guardOf(vault),
     peers: directory,
     concurrentRuns: config.server.limits.concurrentRuns,
-    runSeconds: agentLimits(config.agent).seconds,
+    runSeconds: agentLimits(config).seconds,
   });
 
   const access = createAccess(config.auth, { agents, tools });

@@ -6,14 +6,14 @@ import type { Message } from '../core/message.js';
 import { textPart } from '../core/message.js';
 import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
-import { findAnswer } from '../core/questions.js';
-import type { Run } from '../core/run.js';
+import { answerPart, findAnswer } from '../core/questions.js';
+import type { AskedQuestion, Run } from '../core/run.js';
 import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
 import { cutText } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
-import { questionHash } from './asking.js';
+import { questionHash, withinAnswerTime } from './asking.js';
 import { PeerRelay } from './peer-relay.js';
 import { carriedUserMessage } from './user-words.js';
 
@@ -58,7 +58,7 @@ export async function consult(
     progress.used = addUsage(progress.used, end.usage);
     if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(consultation, end) };
     const word = nextWord(call.run, end.questions ?? [], told);
-    if (!word) return { state: end.state, outcome: waiting(end) };
+    if (!word) return { state: end.state, outcome: waiting(consultation, end) };
     told.add(word.id);
     const message: Message = { id: hashJson([call.key, word.id]), role: 'user', parts: word.parts };
     exchange = { step: `${call.step}.x${number}`, message, isAnswer: true };
@@ -159,27 +159,49 @@ function requestMessage({ call, request }: Consultation): Message {
   return { ...carried, id: call.key, role: 'user', parts: [textPart(request), ...carried.parts] };
 }
 
-/** The first message that answers one of the peer's questions and was not handed on yet. */
-function nextWord(run: Run, questions: readonly Question[], told: ReadonlySet<string>): Message | undefined {
-  const untold = run.inputs.filter(({ message }) => !told.has(message.id));
-  return untold.find((input) =>
-    questions.some(({ hash }) => {
-      const asked = run.questions.get(hash);
-      return asked !== undefined && findAnswer(asked, [input]) !== undefined;
-    }),
-  )?.message;
+/** What the peer is told: a person's words, or that nobody said any. */
+type Word = Pick<Message, 'id' | 'parts'>;
+
+/** The first message that answers one of the peer's questions, or that one of them ran out, if not handed on yet. */
+function nextWord(run: Run, questions: readonly Question[], told: ReadonlySet<string>): Word | undefined {
+  const asked = questions.flatMap(({ hash }) => run.questions.get(hash) ?? []);
+  const answers = run.inputs.filter((input) => asked.some((one) => findAnswer(one, [input])));
+  const words = [...answers.map(({ message }) => message), ...asked.filter(hasRunOut).map(noAnswer)];
+  return words.find(({ id }) => !told.has(id));
+}
+
+function hasRunOut({ expiredAt }: AskedQuestion): boolean {
+  return expiredAt !== undefined;
+}
+
+/** The peer may have its own clock: it learns that here nobody is asked any more. */
+function noAnswer({ question: { hash } }: AskedQuestion): Word {
+  const text = 'nobody answered in time';
+  return { id: `expiry:${hash}`, parts: [answerPart({ hash, decision: 'deny', text })] };
 }
 
 /** The peer's own questions; one that only says in words what it waits for is asked in its name. */
-function questionsOf({ call, agent }: Consultation, step: string, end: PeerEnd): readonly Question[] {
-  if (end.questions.length > 0) return end.questions;
+function questionsOf(consultation: Consultation, step: string, end: PeerEnd): readonly Question[] {
+  const { call, agent, limits } = consultation;
+  if (end.questions.length > 0) {
+    return end.questions.map((one) => (one.kind === 'input' ? one : withinAnswerTime(one, limits)));
+  }
   const text = end.text || `${agent} needs something from you to go on.`;
   return [{ hash: questionHash(call.key, step), kind: 'input', text, author: end.author }];
 }
 
-function waiting(end: DelegationEnd): CallOutcome {
-  const state = end.state === 'auth-required' ? 'auth-required' : 'input-required';
-  return { type: 'waiting', state, questions: end.questions ?? [] };
+/** What it still waits for. When nobody is asked any more, that was it: the peer's task is called off with this one. */
+function waiting({ call, agent }: Consultation, { state, questions = [] }: DelegationEnd): CallOutcome {
+  const open = questions.filter(({ hash }) => call.run.questions.get(hash)?.expiredAt === undefined);
+  if (open.length > 0) {
+    return {
+      type: 'waiting',
+      state: state === 'auth-required' ? state : 'input-required',
+      questions: open,
+    };
+  }
+  const content = `${agent} waits for an answer that nobody gave in time. Do not ask it again.`;
+  return { type: 'result', result: resultOf(call, content, true) };
 }
 
 function outcomeOf({ final }: Consultation, end: DelegationEnd): CallOutcome {

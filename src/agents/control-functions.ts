@@ -3,7 +3,7 @@ import type { Question } from '../core/task.js';
 import type { AgentFunction } from './agent-function.js';
 import { refuse, reply } from './agent-function.js';
 import { argumentReader } from './arguments.js';
-import { answerTo, waitFor } from './asking.js';
+import { askPerson } from './asking.js';
 
 const LONGEST_TEXT = 4_000;
 
@@ -53,10 +53,17 @@ export const askUser: AgentFunction = {
       text: parsed.input.question,
       author: call.run.task.agent,
     };
-    const answer = answerTo(question, call.run, call.step);
-    if (!answer) return waitFor(question);
-    const denied = answer.decision === 'deny';
-    return reply(call, answer.text ?? (denied ? 'The user does not answer this.' : 'Yes.'), denied);
+    const verdict = askPerson(question, call.run, call.step);
+    switch (verdict.decision) {
+      case 'open':
+        return verdict.outcome;
+      case 'approve':
+        return reply(call, verdict.text ?? 'Yes.', false);
+      case 'deny':
+        return reply(call, verdict.text ?? 'The user does not answer this.', true);
+      case 'expired':
+        return reply(call, 'The user did not answer this in time.', true);
+    }
   },
 };
 

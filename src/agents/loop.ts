@@ -74,7 +74,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if (!answered) {
       if (last) return last.end;
       const done = await performCalls({ run, step, calls, functions, offered, ledger });
-      if ('state' in done) return done;
+      if ('state' in done) return words.areBesideTheQuestion ? insisting(done) : done;
       conversation.push({ role: 'results', results: done.results });
       answered = done.answered;
     }
@@ -210,6 +210,12 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   if (called) return called.call(call);
   const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';
   return refuse(call, `there is no function "${name}". Valid names: ${names}`);
+}
+
+/** The same end, when words came in the place of a yes or no. */
+function insisting(end: RunEnd): RunEnd {
+  if (!end.questions?.some(({ kind }) => kind !== 'input')) return end;
+  return { ...end, text: `${end.text ?? ''}\nWords alone decide nothing here: approve or deny it.` };
 }
 
 /** How the run ends when a person has to speak first. */

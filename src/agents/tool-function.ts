@@ -13,12 +13,12 @@ import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { intentOf, refuse, resultOf } from './agent-function.js';
 import { argumentReader } from './arguments.js';
-import { answerTo, questionHash, waitFor } from './asking.js';
+import { askPerson, questionHash, withinAnswerTime } from './asking.js';
 import { withinTime } from './time-limit.js';
 
 export interface ToolRules {
   readonly approval: ApprovalPolicy;
-  readonly limits: Pick<AgentLimits, 'toolOutputBytes'>;
+  readonly limits: Pick<AgentLimits, 'toolOutputBytes' | 'approvalSeconds'>;
   /** Default: there are no secrets to use. */
   readonly secrets?: SecretGuard;
 }
@@ -72,10 +72,17 @@ async function heldBack(work: Work): Promise<CallOutcome | undefined> {
     kind: 'approval',
     text: `May ${call.run.task.agent} ${words ?? `run ${tool.name} with these arguments`}?`,
   });
-  const answer = answerTo(question, call.run, call.step);
-  if (!answer) return waitFor(question);
-  if (answer.decision === 'approve') return undefined;
-  return refuse(call, `a person refused this call${because(answer.text)}; do not try it again`);
+  const verdict = askPerson(question, call.run, call.step);
+  switch (verdict.decision) {
+    case 'open':
+      return verdict.outcome;
+    case 'approve':
+      return undefined;
+    case 'deny':
+      return refuse(call, `a person refused this call${because(verdict.text)}; do not try it again`);
+    case 'expired':
+      return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
+  }
 }
 
 /** A call that began in an earlier run. Its effect class says what may happen when the outcome is not known. */
@@ -95,16 +102,27 @@ async function takeUp(work: Work, last: Attempt): Promise<CallOutcome> {
         kind: 'outcome-unknown',
         text: `${tool.name} was interrupted and may or may not have taken effect. Run it again?`,
       });
-      const answer = answerTo(question, call.run, step);
-      if (!answer) return waitFor(question);
-      if (answer.decision === 'approve') return perform(work, last.next);
-      const said = because(answer.text);
-      return finish(work, step, {
-        content: `the call was interrupted; its outcome is unknown and a person does not want it repeated${said}`,
-        isError: true,
-      });
+      const verdict = askPerson(question, call.run, step);
+      switch (verdict.decision) {
+        case 'open':
+          return verdict.outcome;
+        case 'approve':
+          return perform(work, last.next);
+        case 'deny':
+          return finish(
+            work,
+            step,
+            unknownOutcome(`a person does not want it repeated${because(verdict.text)}`),
+          );
+        case 'expired':
+          return finish(work, step, unknownOutcome('nobody said in time whether to repeat it'));
+      }
     }
   }
+}
+
+function unknownOutcome(why: string): ToolOutput {
+  return { content: `the call was interrupted; its outcome is unknown and ${why}`, isError: true };
 }
 
 /** Intent, effect, result. */
@@ -190,8 +208,9 @@ function needsApproval({ tool, input, rules: { approval } }: Work): boolean {
   }
 }
 
-function questionOf({ call }: Work, about: Pick<Question, 'hash' | 'kind' | 'text'>): Question {
-  return { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
+function questionOf({ call, rules }: Work, about: Pick<Question, 'hash' | 'kind' | 'text'>): Question {
+  const question = { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
+  return withinAnswerTime(question, rules.limits);
 }
 
 function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContext {

@@ -24,7 +24,7 @@ function isAnswer(part: Part): boolean {
 /**
  * What the user says to one task, each message handed to the model once: the request first, what came
  * later when it is asked for. Words that answered a question are left out: they reach the model as
- * that call's result.
+ * that call's result. So are words said in the place of a yes or no: they have no effect.
  */
 export class UserWords {
   readonly #run: Run;
@@ -50,10 +50,38 @@ export class UserWords {
     });
   }
 
+  /** The person said something since they were asked for a yes or no, and none of it was one. */
+  get areBesideTheQuestion(): boolean {
+    const newest = this.#run.inputs.at(-1)!;
+    return this.#besideQuestions().has(newest.message.id);
+  }
+
+  /** The messages whose words reach no model: they were the answer to a question for input, or none to another. */
   #spent(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const asked = [...questions.values()].filter(({ question }) => question.kind === 'input');
-    return new Set(asked.flatMap((one) => findAnswer(one, inputs)?.message.id ?? []));
+    const replies = asked.flatMap((one) => findAnswer(one, inputs)?.message.id ?? []);
+    return new Set([...this.#besideQuestions(), ...replies]);
+  }
+
+  /**
+   * Messages without an answer that came while a question waited for a yes or no. The reply to them was that question
+   * again; what they meant ("go on") is no request of its own.
+   */
+  #besideQuestions(): ReadonlySet<string> {
+    const { inputs, questions } = this.#run;
+    const asked = [...questions.values()];
+    const answers = new Set(asked.flatMap((one) => findAnswer(one, inputs)?.seq ?? []));
+    const waits = asked
+      .filter(({ question }) => question.kind !== 'input')
+      .map((one) => ({
+        from: one.shownAt ?? Infinity,
+        to: findAnswer(one, inputs)?.seq ?? one.expiredAt ?? Infinity,
+      }));
+    const beside = inputs.filter(
+      ({ seq }) => !answers.has(seq) && waits.some(({ from, to }) => from < seq && seq < to),
+    );
+    return new Set(beside.map(({ message }) => message.id));
   }
 }
 

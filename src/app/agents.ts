@@ -43,7 +43,7 @@ export function createAgents(options: AgentsOptions): Agents {
     ...parts,
     multiAgent: config.agent.multiAgent,
     roster: typeof roster === 'string' ? agentSpecs[roster] : roster,
-    limits: agentLimits(config.agent),
+    limits: agentLimits(config),
     approval: config.approval.policy,
     ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
     ...(additions ? { additions } : {}),

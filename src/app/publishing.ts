@@ -46,7 +46,7 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
   };
   const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));
   const version = packageVersion();
-  const limits = agentLimits(config.agent);
+  const limits = agentLimits(config);
   const published = [...agents].map(([name, { profile }]): [string, PublishedAgent] => {
     const partsFor = (baseUrl = config.a2a.baseUrl ?? originOf()): CardParts => ({
       file: files.get(name),

@@ -171,9 +171,10 @@ class EventRenderer implements Renderer {
 /** A question with all there is to know before it is answered. */
 export function questionText(question: Question, color: boolean): string {
   const paint = createPaint(color);
-  const { author, text, tool, arguments: given } = question;
+  const { author, text, tool, arguments: given, expiresAt } = question;
   const lines = [`${paint.yellow('?')} ${paint.author(safeLine(author))} asks: ${safeText(text)}`];
   if (tool !== undefined) lines.push(`${paint.yellow(safeLine(tool))} ${exactJson(given ?? {})}`);
+  if (expiresAt !== undefined) lines.push(paint.dim(`asked until ${new Date(expiresAt).toISOString()}`));
   return lines.join('\n').replaceAll('\n', '\n  ');
 }
 

@@ -1,5 +1,5 @@
 import { DEFAULT_ANTHROPIC_MODEL } from './agent-keys.js';
-import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
+import type { AgentLimits } from '../core/limits.js';
 import { DEFAULT_LIMITS } from '../core/limits.js';
 import type { Roster } from '../core/roster.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
@@ -27,14 +27,14 @@ export interface Config {
   readonly embedding: EmbeddingConfig;
   readonly ingest: Readonly<Settings['ingest']>;
   readonly webSearch: Readonly<Omit<Settings['webSearch'], 'apiKey'>>;
-  readonly approval: { readonly policy: ApprovalPolicy };
+  readonly approval: Readonly<Settings['approval']>;
   readonly egress: { readonly allowPrivate: readonly string[] };
   readonly logging: Readonly<Settings['logging']>;
 }
 
 export interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
-  readonly limits: Omit<AgentLimits, 'delegationRounds'>;
+  readonly limits: Omit<AgentLimits, 'delegationRounds' | 'approvalSeconds'>;
 }
 
 interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
@@ -58,8 +58,9 @@ interface RemoteAgentConfig {
 }
 
 /** The limits of a run as the agents take them. */
-export function agentLimits({ maxDelegationRounds, limits }: AgentConfig): AgentLimits {
-  return { ...limits, delegationRounds: maxDelegationRounds };
+export function agentLimits({ agent, approval }: Pick<Config, 'agent' | 'approval'>): AgentLimits {
+  const { limits, maxDelegationRounds: delegationRounds } = agent;
+  return { ...limits, delegationRounds, approvalSeconds: approval.expirySeconds };
 }
 
 /** What checked settings mean: the choices made, the secrets left out. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DEFAULT_LIMITS } from '../core/limits.js';
 import { skillsTools } from './skills-keys.js';
 import { browserTools } from './browser-keys.js';
 import { knowledgeTools, searchTools } from './knowledge-keys.js';
@@ -97,6 +98,11 @@ export const approval = z
       .default('dangerous')
       .describe(
         'Tool calls that wait for a person: the dangerous ones, all, none, or those of the tools named in a list.',
+      ),
+    expirySeconds: seconds()
+      .default(DEFAULT_LIMITS.approvalSeconds)
+      .describe(
+        'How long a call waits for a person, in seconds. Without a word by then it is not made, and the model is told so.',
       ),
   })
   .prefault({})

@@ -13,6 +13,8 @@ export interface AgentLimits {
   readonly tokens: number;
   /** Wall-clock time of one task, questions to a person not counted. */
   readonly seconds: number;
+  /** How long a call waits for a person to allow it. */
+  readonly approvalSeconds: number;
   /** The same tool with equal arguments more often than this is refused. */
   readonly repeats: number;
   /** Tool output handed to a model, in bytes. */
@@ -31,6 +33,7 @@ export const DEFAULT_LIMITS: AgentLimits = {
   toolCalls: 100,
   tokens: 1_000_000,
   seconds: 900,
+  approvalSeconds: 24 * 60 * 60,
   repeats: 3,
   toolOutputBytes: 64 * 1024,
   answerTokens: 8_192,

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from './json.js';
 import type { Message, Part } from './message.js';
 import { textOf } from './message.js';
 import type { AskedQuestion, RunInput } from './run.js';
-import type { Answer, Question } from './task.js';
+import type { Answer, Question, TaskEvent } from './task.js';
 
 /** How a question stands in a message: a data part `{ "question": { … } }` (the approval extension). */
 export function questionPart(question: Question): Part {
@@ -28,22 +28,61 @@ export function questionsIn(parts: readonly Part[]): readonly Question[] {
 }
 
 /**
- * The first word on a question that came after it was asked, or undefined. Only a data part that names
- * its hash counts; a question for input also takes the first later message that has text and no answer part.
+ * The first word on a question that came after it was asked and in its time, or undefined. Only a data part that
+ * names its hash counts; a question for input also takes the first later message that has text and no answer part.
  */
 export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): GivenAnswer | undefined {
+  const { seq, expiredAt = Infinity } = asked;
   for (const input of inputs) {
-    if (input.seq <= asked.seq) continue;
+    if (input.seq <= seq || input.seq >= expiredAt) continue;
     const answer = answerIn(input.message, asked.question);
-    if (answer) return { answer, message: input.message };
+    if (answer) return { answer, ...input };
   }
   return undefined;
 }
 
-export interface GivenAnswer {
+/** An answer, and the message that holds it. */
+export interface GivenAnswer extends RunInput {
   readonly answer: Answer;
-  /** The message that holds it. */
-  readonly message: Message;
+}
+
+/**
+ * What a task's log says of its questions, entry by entry: which were asked, when they were put to the person, and
+ * which ran out.
+ */
+export class AskedQuestions {
+  readonly #asked = new Map<string, AskedQuestion>();
+
+  get byHash(): ReadonlyMap<string, AskedQuestion> {
+    return this.#asked;
+  }
+
+  /** Entries come in order, each once. */
+  add({ seq, at, body }: Pick<TaskEvent, 'seq' | 'at' | 'body'>): void {
+    switch (body.type) {
+      case 'question': {
+        const { question } = body;
+        if (!this.#asked.has(question.hash)) this.#asked.set(question.hash, { seq, question });
+        break;
+      }
+      case 'run-end':
+        for (const { hash } of body.questions ?? []) this.#change(hash, { shownAt: seq });
+        break;
+      case 'question-expiry':
+        for (const { question } of this.#asked.values()) {
+          if ((question.expiresAt ?? Infinity) <= at) this.#change(question.hash, { expiredAt: seq });
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** The first time counts. */
+  #change(hash: string, fields: Pick<AskedQuestion, 'shownAt' | 'expiredAt'>): void {
+    const asked = this.#asked.get(hash);
+    if (asked) this.#asked.set(hash, { ...fields, ...asked });
+  }
 }
 
 function answerIn(message: Message, question: Question): Answer | undefined {
@@ -75,12 +114,17 @@ function member(part: Part, name: string): Record<string, Json | undefined> | un
 
 const QUESTION_KINDS: readonly unknown[] = ['approval', 'outcome-unknown', 'input'];
 
+function isTime(value: Json): boolean {
+  return Number.isSafeInteger(value) && !Number.isNaN(new Date(value as number).getTime());
+}
+
 function isQuestion(value: Record<string, Json | undefined>): boolean {
   return (
     typeof value['hash'] === 'string' &&
     typeof value['text'] === 'string' &&
     typeof value['author'] === 'string' &&
     QUESTION_KINDS.includes(value['kind']) &&
+    (value['expiresAt'] === undefined || isTime(value['expiresAt'])) &&
     (value['tool'] === undefined || typeof value['tool'] === 'string') &&
     (value['arguments'] === undefined || isJsonObject(value['arguments']))
   );

@@ -57,6 +57,10 @@ export interface RunInput {
 export interface AskedQuestion {
   readonly seq: number;
   readonly question: Question;
+  /** The `seq` of the entry that put it to the person; undefined while the run that asked goes on. */
+  readonly shownAt?: number;
+  /** The `seq` of the entry that ended its time; what came before it still counts. */
+  readonly expiredAt?: number;
 }
 
 export interface RecordedStep {

@@ -52,6 +52,7 @@ function scrubAny(body: EventBody, scrubber: Scrubber): EventBody {
     case 'run-start':
     case 'turn-start':
     case 'delegation-task':
+    case 'question-expiry':
     case 'cancel-request':
       return body;
   }

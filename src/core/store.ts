@@ -53,7 +53,8 @@ export interface TaskStore {
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   /**
    * Takes unfinished tasks of these agents whose lease ran out or never was, and raises their epoch: the oldest, up to
-   * `free(level)` with so many delegations above them.
+   * `free(level)` with so many delegations above them. Before that, each of their tasks that waits with a question whose
+   * `expiresAt` has come by the store's clock gets a `question-expiry`, and so is unfinished again.
    */
   claim(
     worker: string,

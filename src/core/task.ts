@@ -90,6 +90,8 @@ export interface Question {
   readonly tool?: string;
   /** The exact arguments, in full. */
   readonly arguments?: JsonObject;
+  /** Milliseconds since the epoch: without a word by then the answer is no. Absent: it is asked for as long as it takes. */
+  readonly expiresAt?: number;
 }
 
 /** A person's word on one question. The first that names its hash counts; later ones have no effect. */
@@ -170,6 +172,8 @@ export type EventBody =
   /** What somebody below does; the event's author is that agent. */
   | { readonly type: 'activity'; readonly activity: Activity }
   | { readonly type: 'question'; readonly step: string; readonly question: Question }
+  /** The time of the task's questions whose `expiresAt` has come is over: an answer that comes later is none. */
+  | { readonly type: 'question-expiry' }
   | { readonly type: 'cancel-request' }
   /** Closes a run. Exactly one of these with a terminal state stands at the end of an ended task. */
   | {
@@ -206,12 +210,21 @@ export const SESSION_EVENT_TYPES: ReadonlySet<EventType> = new Set([
   'delegation-end',
 ]);
 
-/** The state after `body` was appended; undefined when it does not change. A message to a task under work waits in it. */
+/**
+ * The state after `body` was appended; undefined when it does not change. A message to a task under work waits in it;
+ * questions run out while it waits for a person, and then there is work again.
+ */
 export function stateAfter(body: EventBody, before: TaskState): TaskState | undefined {
   if (body.type === 'run-end') return body.state;
   if (body.type === 'run-start') return 'working';
-  if (body.type === 'message' && before !== 'working') return 'submitted';
-  return undefined;
+  const isWork = body.type === 'message' || body.type === 'question-expiry';
+  return isWork && before !== 'working' ? 'submitted' : undefined;
+}
+
+/** When the first of these questions runs out; undefined when none does. */
+export function earliestExpiry(questions: readonly Question[]): number | undefined {
+  const times = questions.flatMap(({ expiresAt }) => expiresAt ?? []);
+  return times.length === 0 ? undefined : Math.min(...times);
 }
 
 /** The part of a parent's grant that a child may be given; asked-for limits can only make it smaller. */

@@ -1,5 +1,6 @@
 import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
+import { AskedQuestions } from '../core/questions.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
 import type { TaskEvent } from '../core/task.js';
 import { OpenDelegations } from './open-delegations.js';
@@ -7,7 +8,7 @@ import { OpenDelegations } from './open-delegations.js';
 /** What a run knows of the past of its task: the log, folded once when the run starts. */
 export class Replay {
   readonly inputs: RunInput[] = [];
-  readonly questions = new Map<string, AskedQuestion>();
+  readonly #questions = new AskedQuestions();
   readonly #steps = new Map<string, Mutable<RecordedStep>>();
   readonly delegations = new OpenDelegations();
   usage: Usage = NO_USAGE;
@@ -22,6 +23,7 @@ export class Replay {
     const { body, seq } = event;
     this.head = seq;
     this.delegations.add(body);
+    this.#questions.add(event);
     this.fruitlessAttempts = body.type === 'run-start' ? this.fruitlessAttempts + 1 : 0;
     switch (body.type) {
       case 'message':
@@ -46,20 +48,21 @@ export class Replay {
         this.#require(body.step).result = body;
         this.usage = addUsage(this.usage, body.usage);
         break;
-      case 'question':
-        if (!this.questions.has(body.question.hash)) {
-          this.questions.set(body.question.hash, { seq, question: body.question });
-        }
-        break;
       case 'cancel-request':
         this.cancelRequested = true;
         break;
       case 'text-delta':
       case 'artifact':
       case 'activity':
+      case 'question':
+      case 'question-expiry':
       case 'run-end':
         break;
     }
+  }
+
+  get questions(): ReadonlyMap<string, AskedQuestion> {
+    return this.#questions.byHash;
   }
 
   step(step: string): RecordedStep | undefined {

@@ -9,7 +9,7 @@ import type {
   TaskRecord,
   TaskState,
 } from '../core/task.js';
-import { isTerminal, stateAfter } from '../core/task.js';
+import { earliestExpiry, isTerminal, stateAfter } from '../core/task.js';
 
 /** The largest event body a store takes, in bytes of its JSON text. */
 export const MAX_EVENT_BYTES = 256 * 1024;
@@ -41,6 +41,8 @@ export interface TaskRow {
   readonly lease_by: string | null;
   readonly lease_until: number;
   readonly attempts: number;
+  /** When the first question it waits with runs out. */
+  readonly expires_at: number | null;
   /** 1 while the run under way has a `cancel-request`. */
   readonly cancel_requested: 0 | 1;
 }
@@ -69,6 +71,8 @@ export interface TaskChange {
   readonly runStarts: number;
   /** The run is over, so nobody works on the task: its lease is given back. */
   readonly endsRun: boolean;
+  /** When a question that it waits with now runs out. */
+  readonly expiresAt: number | undefined;
 }
 
 export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
@@ -120,6 +124,7 @@ export function encodeEvent(event: NewEvent): EncodedEvent {
 export function changeOf(events: readonly NewEvent[]): TaskChange {
   let state: TaskState | undefined;
   let message: Message | undefined;
+  let expiresAt: number | undefined;
   let runStarts = 0;
   let endsRun = false;
   for (const { body } of events) {
@@ -131,10 +136,11 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     state = next;
     endsRun = body.type === 'run-end';
     message = body.type === 'run-end' ? body.message : undefined;
+    expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;
     if (body.type === 'run-start') runStarts += 1;
   }
   const statusMessage = message === undefined ? null : JSON.stringify(message);
-  return { state, statusMessage, runStarts, endsRun };
+  return { state, statusMessage, runStarts, endsRun, expiresAt };
 }
 
 /**

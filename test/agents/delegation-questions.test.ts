@@ -55,8 +55,25 @@ describe('questions of those below', () => {
     const { root, peers } = team(scripts, { tools: dangerous });
     const run = MemoryRun.of(ROOT, 'clean up');
     const asked = await run.perform(root);
-    expect(await run.followedBy('approved').perform(root)).toEqual(asked);
+    const again = await run.followedBy('approved').perform(root);
+    expect(again).toMatchObject({ state: 'input-required', questions: asked.questions });
+    expect(again.text).toContain('Words alone decide nothing here');
     expect(peers.requests).toHaveLength(2);
+  });
+
+  it('that nobody answers in time are refused below, and the one above goes on', async () => {
+    const { root, peers, model } = team(scripts, { tools: dangerous });
+    const run = MemoryRun.of(ROOT, 'clean up');
+    const { questions } = await run.perform(root);
+    const asked = peers.taskOf('operator')!.bodies('question')[0]!.question;
+    expect(questions![0]!.expiresAt).toBe(asked.expiresAt);
+    const after = run.afterExpiry();
+    expect(await after.perform(root)).toEqual({ state: 'completed' });
+    expect(peers.requests.filter(({ request }) => request.isAnswer)).toHaveLength(2);
+    expect(resultsIn(model.asked('operator').at(-1))[0]).toMatch(
+      /refused this call \("nobody answered in time"\)/,
+    );
+    expect(resultsIn(model.asked('orchestrator').at(-1))).toEqual(['removed', 'dropped']);
   });
 
   it("ask_user of a sub-agent gets the person's words, and its final answer streams", async () => {
@@ -108,6 +125,22 @@ describe('questions of those below', () => {
       [textPart('there'), true, 'w1'],
       [textPart('in Rome'), true, 'w1'],
     ]);
+  });
+
+  it('a peer that goes on asking when nobody is asked any more is left', async () => {
+    const question: Question = { hash: 'h', kind: 'approval', text: 'May I?', author: 'weather' };
+    const waits = {
+      ...ending('weather', 'May I?'),
+      state: 'input-required',
+      questions: [question],
+    } as PeerEvent;
+    const model = new ScriptedModel({ orchestrator: [call(ask('weather')), say('It could not be done.')] });
+    const { root } = tree({ model, peers: fakePeer('weather', [waits]) });
+    const run = MemoryRun.of(ROOT, 'weather?');
+    expect((await run.perform(root!)).questions![0]!.expiresAt).toBeGreaterThan(Date.now());
+    const after = run.afterExpiry();
+    expect(await after.perform(root!)).toEqual({ state: 'completed' });
+    expect(resultsIn(model.asked('orchestrator').at(-1))[0]).toMatch(/an answer that nobody gave in time/);
   });
 
   it('auth-required passes through', async () => {

@@ -210,19 +210,52 @@ describe('approval', () => {
   it('takes no prose and no other hash for an answer, and asks the same again', async () => {
     const { agent, log, run, model } = setUp(dangerous);
     const asked = await run.perform(agent);
+    const again = { ...asked, text: `${asked.text}\nWords alone decide nothing here: approve or deny it.` };
     const prose = run.followedBy('approved, go ahead');
-    expect(await prose.perform(agent)).toEqual(asked);
+    expect(await prose.perform(agent)).toEqual(again);
     const other = prose.followedBy(answering({ hash: 'f'.repeat(64), decision: 'approve' }));
-    expect(await other.perform(agent)).toEqual(asked);
+    expect(await other.perform(agent)).toEqual(again);
     expect(log).toEqual([]);
+    expect(model.requests).toHaveLength(1);
 
     const { hash } = asked.questions![0]!;
-    await other.followedBy(answering({ hash, decision: 'approve' })).perform(agent);
+    const parts = [answerPart({ hash, decision: 'approve' }), textPart('and count them')];
+    const approved = other.followedBy({ id: 'yes', role: 'user', parts });
+    expect(await approved.perform(agent)).toEqual({ state: 'completed' });
     expect(log).toHaveLength(1);
-    expect(model.requests.at(-1)!.messages.at(-1)).toEqual({
-      role: 'user',
-      parts: [textPart('approved, go ahead')],
+    // What was said in the place of an answer is no request; what came with the answer is.
+    const { messages } = model.requests.at(-1)!;
+    expect(JSON.stringify(messages)).not.toContain('go ahead');
+    expect(messages.at(-1)).toEqual({ role: 'user', parts: [textPart('and count them')] });
+  });
+
+  it('hears what was said before the person had the question in front of them', async () => {
+    const tools = [toolNamed('fs_rm', dangerous)];
+    const { agent, model } = flat([call(rm('a')), say('done')], { tools });
+    const run = MemoryRun.of('lango-agent', 'remove a');
+    const stop = run.onEvent(({ body }) => {
+      if (body.type !== 'question') return;
+      stop();
+      // Another call of the same answer may take long, and the person says something meanwhile.
+      run.emit({ type: 'message', message: { id: 'm', role: 'user', parts: [textPart('and count')] } });
     });
+    const { hash } = (await run.perform(agent)).questions![0]!;
+    await run.followedBy(answering({ hash, decision: 'approve' })).perform(agent);
+    expect(model.requests.at(-1)!.messages.at(-1)).toEqual({ role: 'user', parts: [textPart('and count')] });
+  });
+
+  it('takes no answer after its time, and tells the model that none came', async () => {
+    const { agent, log, run, model } = setUp(dangerous);
+    const before = Date.now();
+    const { hash, expiresAt } = (await run.perform(agent)).questions![0]!;
+    expect(expiresAt).toBeGreaterThanOrEqual(before + 86_400_000);
+    const late = run.afterExpiry().followedBy(answering({ hash, decision: 'approve' }));
+    expect(await late.perform(agent)).toEqual({ state: 'completed' });
+    expect(log).toEqual([]);
+    expect(resultsIn(model.requests.at(-1))[0]).toMatch(/nobody allowed this call in time/);
+    const inTime = run.followedBy(answering({ hash, decision: 'approve' })).afterExpiry();
+    await inTime.perform(agent);
+    expect(log).toHaveLength(1);
   });
 
   it('takes no answer that came before the question', async () => {

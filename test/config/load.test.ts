@@ -21,7 +21,7 @@ describe('loadConfig', () => {
       storage: { sqlite: { file: join(home, 'lango.db') } },
       workspace: [join(home, 'workspace')],
     });
-    expect(agentLimits(config.agent)).toEqual(DEFAULT_LIMITS);
+    expect(agentLimits(config)).toEqual(DEFAULT_LIMITS);
     expect(secrets).toEqual({ token: undefined, modelApiKey: undefined, remoteTokens: new Map() });
   });
 
@@ -78,7 +78,7 @@ describe('loadConfig', () => {
     const home = newFolder();
     write(home, 'config.yaml', 'agent:\n  maxDelegationRounds: 0\nserver:\nmodel:\n  name:\n');
     const { config } = await loadConfig({ env: readEnv({ LANGO_HOME: home }) });
-    expect(agentLimits(config.agent).delegationRounds).toBe(5);
+    expect(agentLimits(config).delegationRounds).toBe(5);
     expect(config.server.port).toBe(4100);
   });
 });

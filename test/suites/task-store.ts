@@ -3,6 +3,7 @@ import { acceptCases } from './task-store-accept.js';
 import { appendCases } from './task-store-append.js';
 import { cancelCases } from './task-store-cancel.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
+import { expiryCases } from './task-store-expiry.js';
 import { leaseCases } from './task-store-lease.js';
 import { listCases } from './task-store-list.js';
 import { readCases } from './task-store-read.js';
@@ -23,6 +24,7 @@ export function taskStoreSuite(name: string, open: OpenStore): void {
     appendCases(get);
     leaseCases(get);
     cancelCases(get);
+    expiryCases(get);
     listCases(get);
     readCases(get);
   });

@@ -7,6 +7,7 @@ import type { Message, Part } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import type { Usage } from '../../src/core/model.js';
 import { NO_USAGE, addUsage } from '../../src/core/model.js';
+import { AskedQuestions } from '../../src/core/questions.js';
 import type { AskedQuestion, RecordedStep, Run, RunEnd, RunInput } from '../../src/core/run.js';
 import type { Scrubber } from '../../src/core/secrets.js';
 import { noScrubber } from '../../src/core/secrets.js';
@@ -90,6 +91,13 @@ export class MemoryRun implements Run {
     return next.resumed();
   }
 
+  /** The task after the time of all its questions was over. */
+  afterExpiry(): MemoryRun {
+    const next = this.resumed();
+    next.#push({ type: 'question-expiry' }, 'user', Number.MAX_SAFE_INTEGER);
+    return next.resumed();
+  }
+
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -168,8 +176,8 @@ export class MemoryRun implements Run {
     );
   }
 
-  #push(body: EventBody, author: string): void {
-    const event: TaskEvent = { taskId: this.#about.id, seq: this.events.length + 1, at: 0, author, body };
+  #push(body: EventBody, author: string, at = 0): void {
+    const event: TaskEvent = { taskId: this.#about.id, seq: this.events.length + 1, at, author, body };
     this.events.push(JSON.parse(JSON.stringify(event)) as TaskEvent);
     for (const listener of this.#listeners) listener(event);
   }
@@ -196,12 +204,9 @@ function count(events: readonly TaskEvent[], type: EventBody['type']): number {
 }
 
 function questionsOf(events: readonly TaskEvent[]): ReadonlyMap<string, AskedQuestion> {
-  const questions = new Map<string, AskedQuestion>();
-  for (const { seq, body } of events) {
-    if (body.type !== 'question' || questions.has(body.question.hash)) continue;
-    questions.set(body.question.hash, { seq, question: body.question });
-  }
-  return questions;
+  const questions = new AskedQuestions();
+  for (const event of events) questions.add(event);
+  return questions.byHash;
 }
 
 function stepsOf(events: readonly TaskEvent[]): ReadonlyMap<string, RecordedStep> {

@@ -1,8 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { AgentClient, AppAddress, ClientEvent, ServerOptions } from '../../src/index.js';
-import { connect, createServer, textPart } from '../../src/index.js';
+import type {
+  AgentClient,
+  Answer,
+  AppAddress,
+  ClientEvent,
+  SendRequest,
+  ServerOptions,
+} from '../../src/index.js';
+import { answerPart, connect, createServer, textPart } from '../../src/index.js';
 import { RecordingLogger } from './recording-logger.js';
 
 /** A whole server, as `createServer` makes it, on a free port and in a folder of its own. */
@@ -85,17 +92,31 @@ export interface Outcome {
 export interface Sending {
   readonly agent?: string;
   readonly contextId?: string;
+  readonly taskId?: string;
 }
 
 /** Sends a text over HTTP and gathers what comes until the end. */
 export async function sendText(server: TestServer, text: string, sending: Sending = {}): Promise<Outcome> {
+  return send(server, { parts: [textPart(text)], ...sending });
+}
+
+/** Says yes or no to the first question of a task that waits. */
+export async function decide(
+  server: TestServer,
+  asked: Outcome,
+  word: Omit<Answer, 'hash'>,
+): Promise<Outcome> {
+  const { hash } = asked.end.questions[0]!;
+  return send(server, { parts: [answerPart({ hash, ...word })], taskId: asked.taskId });
+}
+
+async function send(server: TestServer, request: SendRequest): Promise<Outcome> {
   const events: ClientEvent[] = [];
-  const request = { parts: [textPart(text)], ...sending };
   for await (const event of server.client.send(request, AbortSignal.timeout(20_000))) events.push(event);
   const end = events.at(-1);
   const task = events.find((event) => event.type === 'task');
   if (end?.type !== 'end') throw new Error('the stream had no end');
-  return { events, end, taskId: task?.taskId ?? '' };
+  return { events, end, taskId: task?.taskId ?? request.taskId ?? '' };
 }
 
 /** Everything an agent was seen to do, as "author: type detail". */

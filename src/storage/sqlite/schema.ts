@@ -73,6 +73,11 @@ export const MIGRATIONS: readonly string[] = [
   MEMORY_SCHEMA,
   PUSH_SCHEMA,
   LIBRARY_SCHEMA,
+  `
+  ALTER TABLE tasks ADD COLUMN expires_at INTEGER;
+  -- Tasks that wait for a person with a question that runs out.
+  CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
+  `,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

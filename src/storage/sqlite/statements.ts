@@ -38,6 +38,7 @@ export interface Statements {
       state: TaskState,
       statusMessage: string | null,
       at: number,
+      expiresAt: number | null,
       runStarts: number,
       leaseUntil: number,
       endsRun: 0 | 1,
@@ -61,6 +62,7 @@ export interface Statements {
     ],
     EventRow & { readonly task: string }
   >;
+  readonly expired: Database.Statement<[now: number, agents: string], TaskRow>;
   readonly level: Database.Statement<[above: number], number>;
   readonly claim: Database.Statement<
     [worker: string, leaseUntil: number, now: number, level: number, agents: string, limit: number],
@@ -94,10 +96,11 @@ const TASK_COLUMNS = [
   'lease_by',
   'lease_until',
   'attempts',
+  'expires_at',
   'cancel_requested',
 ] as const satisfies readonly (keyof TaskRow)[];
 
-/** Those that another message or a cancellation changes. */
+/** Those that another message, the end of a question's time or a cancellation changes. */
 const CHANGED_COLUMNS = [
   'state',
   'status_message',
@@ -106,6 +109,7 @@ const CHANGED_COLUMNS = [
   'epoch',
   'lease_by',
   'lease_until',
+  'expires_at',
   'cancel_requested',
 ] as const satisfies readonly (keyof TaskRow)[];
 
@@ -131,8 +135,8 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
   /** For events that leave the state alone: touches no index. */
   advance: 'UPDATE tasks SET head = ?, lease_until = ? WHERE key = ?',
   /** The same with a new state. */
-  advanceTo: `UPDATE tasks SET head = ?, state = ?, status_message = ?, status_at = ?, attempts = attempts + ?,
-        lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
+  advanceTo: `UPDATE tasks SET head = ?, state = ?, status_message = ?, status_at = ?, expires_at = ?,
+        attempts = attempts + ?, lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
       WHERE key = ?`,
   insertEvent: 'INSERT INTO events (task, seq, at, author, type, body) VALUES (?, ?, ?, ?, ?, ?)',
   /**
@@ -148,6 +152,9 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
         AND tasks.key < (SELECT key FROM tasks WHERE id = ?)
         AND tasks.key > coalesce((SELECT key FROM tasks WHERE id = ?), 0) AND type IN (${SESSION_TYPES})
       ORDER BY tasks.key DESC, seq DESC LIMIT ?`,
+  /** Tasks that wait with a question whose time is over. */
+  expired: `SELECT * FROM tasks INDEXED BY tasks_by_expiry
+      WHERE expires_at <= ? AND agent IN (SELECT value FROM json_each(?)) ORDER BY expires_at`,
   /** The next level of delegation that has unfinished tasks. */
   level: `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
   claim: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?

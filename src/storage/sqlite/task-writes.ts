@@ -2,7 +2,7 @@ import { LangoError } from '../../core/errors.js';
 import { NO_USAGE } from '../../core/model.js';
 import type { AcceptOutcome, Fence, NewInput, NewTask } from '../../core/store.js';
 import { LEASE_MS } from '../../core/store.js';
-import type { EventBody, Scope, TaskRecord } from '../../core/task.js';
+import type { EventBody, NewEvent, Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from '../rows.js';
 import { CALLER_AUTHOR, encodeEvent, toTaskRecord } from '../rows.js';
@@ -49,6 +49,7 @@ export function acceptTask(context: WriteContext, entry: NewTask, event: Encoded
     lease_by: entry.lease ?? null,
     lease_until: entry.lease === undefined ? 0 : now + LEASE_MS,
     attempts: 0,
+    expires_at: null,
     cancel_requested: 0,
   } as const;
   const key = Number(statements.insertTask.run(...taskValues(row)).lastInsertRowid);
@@ -73,7 +74,7 @@ export function addInput(
   const leased = entry.lease !== undefined && idle;
   const row: TaskRow = {
     ...task,
-    ...(idle ? ({ state: 'submitted', status_message: null, status_at: context.now } as const) : {}),
+    ...(idle ? backToWork(context) : {}),
     head: task.head + 1,
     ...(leased ? { epoch: task.epoch + 1, lease_by: entry.lease, lease_until: context.now + LEASE_MS } : {}),
   };
@@ -98,9 +99,12 @@ export function appendEvents(
   if (change.state === undefined) {
     statements.advance.run(head, leaseUntil, task.key);
   } else {
-    const { state, statusMessage, runStarts } = change;
+    const { state, statusMessage, runStarts, expiresAt = null } = change;
     const ends = change.endsRun ? 1 : 0;
-    statements.advanceTo.run(head, state, statusMessage, now, runStarts, leaseUntil, ends, ends, task.key);
+    statements.advanceTo.run(
+      ...([head, state, statusMessage, now, expiresAt, runStarts, leaseUntil] as const),
+      ...([ends, ends, task.key] as const),
+    );
   }
   insertEvents(context, { id: fence.taskId, key: task.key, head }, events);
   return head;
@@ -123,16 +127,26 @@ interface Claim {
   readonly free: (level: number) => number;
 }
 
-/** Oldest first, level by level. */
-export function claimTasks({ statements, now }: WriteContext, claim: Claim): readonly TaskRecord[] {
+/** Oldest first, level by level; a task that waits with a question whose time is over has work again. */
+export function claimTasks(context: WriteContext, claim: Claim): readonly TaskRecord[] {
+  const { statements, now } = context;
   const { worker, agents, free } = claim;
   const names = JSON.stringify(agents);
+  for (const task of statements.expired.all(now, names)) {
+    const row = { ...task, ...backToWork(context), head: task.head + 1 };
+    saveWithEvent(context, row, { author: task.agent, body: { type: 'question-expiry' } });
+  }
   const claimed: TaskRecord[] = [];
   for (let level = statements.level.get(-1); level !== undefined; level = statements.level.get(level)) {
     const rows = statements.claim.all(worker, now + LEASE_MS, now, level, names, free(level));
     claimed.push(...rows.map(toTaskRecord).sort((a, b) => (a.id < b.id ? -1 : 1)));
   }
   return claimed;
+}
+
+/** What a task that nobody worked on gets with an entry that makes work of it. */
+function backToWork({ now }: WriteContext) {
+  return { state: 'submitted', status_message: null, status_at: now, expires_at: null } as const;
 }
 
 /** The epoch rises, so that a worker whose lease ran out learns of it. */
@@ -142,6 +156,7 @@ function endCanceled(context: WriteContext, task: TaskRow): TaskRecord {
     state: 'canceled',
     status_message: null,
     status_at: context.now,
+    expires_at: null,
     head: task.head + 1,
     epoch: task.epoch + 1,
     lease_by: null,
@@ -151,11 +166,7 @@ function endCanceled(context: WriteContext, task: TaskRow): TaskRecord {
   return saveWithEvent(context, row, { author: task.agent, body });
 }
 
-function saveWithEvent(
-  context: WriteContext,
-  row: TaskRow,
-  event: { readonly author: string; readonly body: EventBody },
-): TaskRecord {
+function saveWithEvent(context: WriteContext, row: TaskRow, event: NewEvent): TaskRecord {
   context.statements.saveTask.run(...changedValues(row));
   insertEvents(context, row, [encodeEvent(event)]);
   return toTaskRecord(row);

@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTerminal } from '../../src/core/task.js';
+import type { ServerOptions } from '../../src/index.js';
+import type { TestServer } from '../support/server.js';
+import { decide, doings, sendText, startServer, withServer } from '../support/server.js';
+
+/** Approvals over A2A: the offline model, the real tools, a real server. */
+
+const REQUEST = 'delete the folder old with everything in it';
+
+function options(approval: object = {}, home?: string): ServerOptions {
+  const settings = { server: { port: 0 }, tools: { fs: { enabled: true } }, approval };
+  return { settings, ...(home === undefined ? {} : { home }) };
+}
+
+/** The folder that the request names. */
+async function fill(server: TestServer): Promise<string> {
+  const folder = path.join(server.home, 'workspace', 'old');
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, 'a.txt'), 'a');
+  return folder;
+}
+
+async function ended(server: TestServer, taskId: string) {
+  for (let round = 0; round < 150; round += 1) {
+    const task = await server.client.get({ taskId });
+    if (isTerminal(task.state)) return task;
+    await sleep(100);
+  }
+  throw new Error(`task ${taskId} did not end`);
+}
+
+describe('A call that waits for a person', () => {
+  it('is made once they say yes to its hash, and for nothing else they say', async () => {
+    await withServer(options(), async (server) => {
+      const folder = await fill(server);
+      const asked = await sendText(server, REQUEST);
+      expect(asked.end).toMatchObject({
+        state: 'input-required',
+        questions: [{ kind: 'approval', author: 'operator', tool: 'fs_delete', arguments: { path: 'old' } }],
+      });
+      for (const words of ['approved, go on', 'yes', 'list the files']) {
+        const prose = await sendText(server, words, { taskId: asked.taskId });
+        expect(prose.end).toMatchObject({ state: 'input-required', questions: asked.end.questions });
+        expect(prose.end.text).toContain('Words alone decide nothing here');
+        expect(doings(prose)).toEqual([]);
+      }
+      expect(existsSync(folder)).toBe(true);
+
+      const done = await decide(server, asked, { decision: 'approve' });
+      expect(done.end.state).toBe('completed');
+      expect(doings(done)).toEqual([
+        'lango-orchestrator: delegation-start operator',
+        'operator: tool-call fs_delete',
+        'operator: tool-result fs_delete',
+        'lango-orchestrator: delegation-end operator',
+      ]);
+      expect(done.end.text).toContain('deleted old with 1 thing in it');
+      expect(existsSync(folder)).toBe(false);
+      await fill(server);
+      expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('failed');
+      expect(existsSync(folder)).toBe(true);
+    });
+  });
+
+  it('is not made after a no, and the model is told why', async () => {
+    await withServer(options(), async (server) => {
+      const folder = await fill(server);
+      const asked = await sendText(server, REQUEST);
+      const denied = await decide(server, asked, { decision: 'deny', text: 'there are letters in it' });
+      expect(denied.end.state).toBe('completed');
+      expect(denied.end.text).toContain('a person refused this call ("there are letters in it")');
+      expect(existsSync(folder)).toBe(true);
+    });
+  });
+
+  it('is not made when nobody answers in time, and the task goes on', async () => {
+    await withServer(options({ expirySeconds: 0.5 }), async (server) => {
+      const folder = await fill(server);
+      const asked = await sendText(server, REQUEST);
+      expect(asked.end.state).toBe('input-required');
+      const task = await ended(server, asked.taskId);
+      expect(task.state).toBe('completed');
+      expect(JSON.stringify(task.artifacts)).toMatch(
+        /nobody allowed this call in time|nobody answered in time/,
+      );
+      expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('failed');
+      expect(existsSync(folder)).toBe(true);
+    });
+  });
+
+  it('is given up in time after a restart too: the time stands in the journal', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-test-'));
+    try {
+      const first = await startServer(options({ expirySeconds: 1 }, home));
+      const folder = await fill(first);
+      const asked = await sendText(first, REQUEST);
+      await first.stop();
+      await sleep(1_100);
+      // What is configured now is for questions that are asked from now on.
+      const second = await startServer(options({}, home));
+      try {
+        const task = await ended(second, asked.taskId);
+        expect(task.state).toBe('completed');
+        expect(JSON.stringify(task.artifacts)).toMatch(/in time/);
+        expect(existsSync(folder)).toBe(true);
+      } finally {
+        await second.stop();
+      }
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('approval.policy', () => {
+  it.each([
+    ['none', 'list the files', 'completed'],
+    ['none', REQUEST, 'completed'],
+    ['all', 'list the files', 'input-required'],
+    [['fs_list'], 'list the files', 'input-required'],
+    [['fs_list'], REQUEST, 'completed'],
+  ] as const)('%j: "%s" ends as %s', async (policy, request, state) => {
+    await withServer(options({ policy }), async (server) => {
+      await fill(server);
+      expect((await sendText(server, request)).end.state).toBe(state);
+    });
+  });
+});
