@@ -31,8 +31,6 @@ const OLDEST_SQLITE = '3.51.3';
 /** How long a statement waits for a lock that another program holds, in milliseconds; the event loop waits with it. */
 const BUSY_TIMEOUT_MS = 2_000;
 const CACHE_KIB = 8_192;
-/** The log is folded into the database when it has so many pages (32 MB): that flushes the disk, and everybody waits. */
-const CHECKPOINT_PAGES = 8_000;
 /** What a write-ahead log that grew in a burst is cut back to, in bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
@@ -98,7 +96,7 @@ function configure(database: Database.Database, synchronous: ConnectionOptions['
   database.pragma('journal_mode = WAL');
   database.pragma(`synchronous = ${synchronous.toUpperCase()}`);
   database.pragma(`cache_size = -${CACHE_KIB}`);
-  database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  database.pragma('wal_autocheckpoint = 0'); // checkpoints.ts does it
   database.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
 }
 

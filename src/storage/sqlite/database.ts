@@ -56,7 +56,7 @@ export class SqliteDatabase {
   /** Commits what was asked for before, then refuses everything. Doing it again does nothing. */
   close(): void {
     if (!this.#isOpen) return;
-    this.#commits.flush();
+    this.#commits.close();
     this.#isOpen = false;
     this.#disconnect();
   }

@@ -3,6 +3,7 @@ import type { LangoError } from '../../core/errors.js';
 import { errorText, isLangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { EventRow } from '../rows.js';
+import { Checkpoints } from './checkpoints.js';
 import { storageError } from './failure.js';
 
 /**
@@ -31,10 +32,12 @@ export class GroupCommit {
   readonly #transact: (group: readonly Pending[], touched: Touched) => readonly (() => void)[];
   readonly #listeners = new Set<Touch>();
   readonly #logger: Logger;
+  readonly #checkpoints: Checkpoints;
   #pending: Pending[] = [];
 
   constructor(database: Database.Database, logger: Logger) {
     this.#logger = logger;
+    this.#checkpoints = new Checkpoints(database, logger);
     const transaction = database.transaction((group: readonly Pending[], touched: Touched) => {
       const touch: Touch = (taskId, events) => addTouched(touched, taskId, events);
       return group.map((pending) => attempt(pending, touch));
@@ -57,6 +60,13 @@ export class GroupCommit {
     const touched: Touched = new Map();
     for (const settle of this.#commit(group, touched)) settle();
     for (const [taskId, events] of touched) this.#announce(taskId, events);
+    this.#checkpoints.look();
+  }
+
+  /** Commits what waits, and is not used again. */
+  close(): void {
+    this.flush();
+    this.#checkpoints.close();
   }
 
   /** Called after commit, once per task that got events. Returns the way to stop. */

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../../src/core/logger.js';
+import { silentLogger } from '../../../src/core/logger.js';
+import type { Storage } from '../../../src/core/store.js';
+import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
+import { AGENT, fenceOf, newTask, taskOf } from '../../suites/task-store-fixtures.js';
+
+const MB = 1024 * 1024;
+const TEXT = 'x'.repeat(200 * 1024);
+
+let folder: string;
+let file: string;
+let storage: Storage;
+let warnings: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lango-checkpoints-'));
+  file = join(folder, 'lango.db');
+  warnings = [];
+  const logger: Logger = { ...silentLogger, warn: (text) => void warnings.push(text) };
+  storage = openSqliteStorage({ file, synchronous: 'normal', logger });
+});
+
+afterEach(async () => {
+  await storage.close();
+  rmSync(folder, { recursive: true });
+});
+
+function size(of = file): number {
+  return statSync(of).size;
+}
+
+/** Writes so many texts of 200 KiB into one task and gives its id. */
+async function write(count: number): Promise<string> {
+  const task = taskOf(await storage.tasks.accept(newTask()));
+  const body = { type: 'text-delta', artifactId: 'answer', text: TEXT, replace: false } as const;
+  for (let n = 0; n < count; n += 1) await storage.tasks.append(fenceOf(task), [{ author: AGENT, body }]);
+  return task.id;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let n = 0; n < 200 && !isSo(); n += 1) await delay(50);
+  expect(isSo()).toBe(true);
+}
+
+describe('the log of a database that is written to', () => {
+  it('is folded into the file while the server runs', async () => {
+    const id = await write(200);
+    await until(() => size() > 25 * MB);
+    expect(await storage.tasks.read(id, 0, 300)).toHaveLength(201);
+    expect(warnings).toEqual([]);
+  });
+
+  it('does not outgrow its limit where writes never rest', async () => {
+    await write(900);
+    expect(size(`${file}-wal`)).toBeLessThan(165 * MB);
+  });
+
+  it('is kept when it cannot be folded: a warning, and the work goes on', async () => {
+    rmSync(file);
+    const id = await write(200);
+    await until(() => warnings.length === 1);
+    expect(warnings).toEqual(['the log of the database could not be folded in']);
+    expect(await storage.tasks.read(id, 0, 300)).toHaveLength(201);
+  });
+});
