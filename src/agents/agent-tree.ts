@@ -3,12 +3,14 @@ import { errorText, LangoError } from '../core/errors.js';
 import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
 import type { Logger } from '../core/logger.js';
 import type { Recollection, Remembering } from '../core/memory.js';
+import { NOTHING_RECALLED } from '../core/memory.js';
 import type { ModelProvider, SystemBlock } from '../core/model.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, rootAgentName } from '../core/roster.js';
 import type { AgentSpec, Roster } from '../core/roster.js';
 import { scrubData } from '../core/scrubber.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Run } from '../core/run.js';
+import { isFromOutside } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import { turnAway } from './admission.js';
 import { capabilityDescription, toolSkills } from './capabilities.js';
@@ -179,7 +181,9 @@ function makeAgent(options: AgentTreeOptions, { open, ...parts }: AgentParts): A
       const refusal = turnAway(run, nodeId, limits);
       if (refusal) return refusal;
       const recalled = await recall(run, remembering);
-      const past = adapter.toMessages(await run.history(HISTORY_EVENTS, recalled.upTo));
+      const events = await run.history(HISTORY_EVENTS, recalled.upTo);
+      const past = adapter.toMessages(events);
+      const fromOutside = recalled.fromOutside || events.some(({ body }) => isFromOutside(body));
       // A value that was told before it became a secret is not told again.
       const history = scrubData(past, run.scrubber);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
@@ -189,7 +193,7 @@ function makeAgent(options: AgentTreeOptions, { open, ...parts }: AgentParts): A
         const { system, functions } = equipTurn();
         return { system: [...system, ...added], functions };
       };
-      const end = await runLoop({ run, model, limits, history, equip });
+      const end = await runLoop({ run, model, limits, history, fromOutside, equip });
       remembering?.runEnded(run.task);
       return end;
     },
@@ -198,11 +202,10 @@ function makeAgent(options: AgentTreeOptions, { open, ...parts }: AgentParts): A
 
 /** A memory that fails is a memory that says nothing: the newest messages are there all the same. */
 async function recall(run: Run, remembering: Remembering | undefined): Promise<Recollection> {
-  const nothing = { text: undefined, upTo: undefined };
-  if (!remembering) return nothing;
+  if (!remembering) return NOTHING_RECALLED;
   return remembering.recall(run).catch((error: unknown) => {
     run.logger.warn('nothing was recalled', { error: errorText(error) });
-    return nothing;
+    return NOTHING_RECALLED;
   });
 }
 

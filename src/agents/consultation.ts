@@ -98,6 +98,7 @@ async function converse(
     result: resultOf(call, toldToModel(consultation, end, relay), end.state !== 'completed'),
     usage: subtractUsage(end.usage, progress.used),
     ...(questions.length === 0 ? {} : { questions }),
+    ...(end.fromOutside ? { fromOutside: true } : {}),
   };
   await run.append(body);
   return body;
@@ -151,6 +152,7 @@ function childGrant(
     chain: [...run.grant.chain, `${run.task.agent}@${nodeId}`],
     depth: run.grant.depth - 1,
     tokens: Math.max(0, Math.floor(left / sharedBy)),
+    fromOutside: run.hasReadOutside(),
   });
 }
 
@@ -227,7 +229,7 @@ function toldToModel({ agent, limits }: Consultation, end: PeerEnd, relay: PeerR
 }
 
 function failed(author: string, text: string): PeerEnd {
-  return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE };
+  return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE, fromOutside: false };
 }
 
 /** A peer counts all of its task; the journal wants each token once. */

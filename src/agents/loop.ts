@@ -30,6 +30,8 @@ export interface LoopOptions {
   readonly limits: AgentLimits;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
+  /** Whether some of what the run begins with is text from outside. */
+  readonly fromOutside: boolean;
   /** Asked at each turn: peers come and go. */
   readonly equip: () => Equipment;
 }
@@ -58,6 +60,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       run,
       step,
       model: options.model,
+      fromOutside: options.fromOutside || run.hasReadOutside(),
       request: {
         system: last ? [...system, note(last.note)] : system,
         messages: [...conversation],

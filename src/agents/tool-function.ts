@@ -33,9 +33,6 @@ interface Work {
   readonly rules: ToolRules;
 }
 
-/** Runs that have read text from outside. A run that is resumed comes by the same results again. */
-const readOutside = new WeakSet<Run>();
-
 /** Makes a tool callable by a model: grant, validation, approval, time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const reader = argumentReader(tool.schema);
@@ -55,9 +52,7 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
       const held = await heldBack(work);
       if (held) return held;
       const last = lastAttempt(call.run, call.step);
-      const outcome = await (last ? takeUp(work, last) : perform(work, call.step));
-      if (tool.bringsOutside && outcome.type === 'result') readOutside.add(call.run);
-      return outcome;
+      return last ? takeUp(work, last) : perform(work, call.step);
     },
   };
 }
@@ -156,7 +151,7 @@ async function execute(
   return finish(work, step, output);
 }
 
-async function finish({ call, rules }: Work, step: string, given: ToolOutput): Promise<CallOutcome> {
+async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<CallOutcome> {
   // Before anything is cut: half of a value would not be found.
   const output = scrubData(given, call.run.scrubber);
   const files = output.files ?? [];
@@ -173,7 +168,8 @@ async function finish({ call, rules }: Work, step: string, given: ToolOutput): P
     ...resultOf(call, content, output.isError ?? false),
     ...(images.length === 0 ? {} : { images }),
   };
-  await call.run.append({ type: 'tool-result', step, result });
+  const mark = tool.bringsOutside || output.fromOutside ? { fromOutside: true } : {};
+  await call.run.append({ type: 'tool-result', step, result, ...mark });
   return { type: 'result', result };
 }
 
@@ -219,7 +215,7 @@ function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContex
   const { secrets = noSecrets } = rules;
   return {
     ...{ signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId },
-    hasReadOutside: readOutside.has(run),
+    hasReadOutside: run.hasReadOutside(),
     async resolveSecrets(text, host) {
       if (referencedSecrets(text).length === 0) return text;
       const place = tool.secretPlace;

@@ -14,6 +14,8 @@ export interface TurnOptions {
   readonly step: string;
   readonly model: ModelProvider;
   readonly request: Omit<ModelRequest, 'signal'>;
+  /** Whether the request holds text from outside: so may the answer. */
+  readonly fromOutside: boolean;
 }
 
 /** One model answer: the recorded one when there is one, else asked for and streamed as it comes. */
@@ -34,7 +36,11 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
         break;
       case 'end': {
         // What is called now and what a resumed run finds recorded are the same.
-        const turnEnd = scrubEvent<TurnEnd>({ type: 'turn-end', step, ...event.answer }, run.scrubber);
+        const mark = options.fromOutside ? { fromOutside: true } : {};
+        const turnEnd = scrubEvent<TurnEnd>(
+          { type: 'turn-end', step, ...event.answer, ...mark },
+          run.scrubber,
+        );
         run.emit(turnEnd);
         return turnEnd;
       }

@@ -4,6 +4,7 @@ import type { Distiller } from '../core/distiller.js';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { Recollection, Remembering } from '../core/memory.js';
+import { NOTHING_RECALLED } from '../core/memory.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Retrieval } from '../core/retrieval.js';
 import type { Run } from '../core/run.js';
@@ -84,6 +85,7 @@ function together(ways: readonly Remembering[]): Remembering {
       return {
         text: texts.length === 0 ? undefined : texts.join('\n'),
         upTo: told.find(({ upTo }) => upTo !== undefined)?.upTo,
+        fromOutside: told.some(({ fromOutside }) => fromOutside),
       };
     },
     runEnded(task) {
@@ -97,7 +99,7 @@ async function recallOrNothing(way: Remembering, run: Run): Promise<Recollection
     return await way.recall(run);
   } catch (error) {
     run.logger.warn('nothing was remembered', { error: errorText(error) });
-    return { text: undefined, upTo: undefined };
+    return NOTHING_RECALLED;
   }
 }
 

@@ -82,6 +82,8 @@ export type PeerEvent =
       readonly author: string;
       readonly questions: readonly Question[];
       readonly usage: Usage;
+      /** Whether what it says may stem from text of outside. True of every agent of another server. */
+      readonly fromOutside: boolean;
     };
 
 /** The peers there are right now. Agents ask for the list at each turn, so peers may come and go. */

@@ -14,6 +14,8 @@ export interface Observation {
   readonly tasks: readonly [first: string, last: string];
   /** Who made it: a model's id, `rules`, or the agent that recorded it. */
   readonly by: string;
+  /** Whether it may stem from text of outside. */
+  readonly fromOutside: boolean;
 }
 
 export type NewObservation = Omit<Observation, 'id' | 'agent' | 'contextId'>;
@@ -26,6 +28,8 @@ export interface Reflection {
   readonly from: number;
   readonly to: number;
   readonly by: string;
+  /** Whether one of them may stem from text of outside. */
+  readonly fromOutside: boolean;
 }
 
 export interface ObservationBatch {
@@ -80,7 +84,11 @@ export interface Recollection {
   readonly text: string | undefined;
   /** The last task of this session that `text` stands for: its messages and older ones need not be read again. */
   readonly upTo: string | undefined;
+  /** Whether some of `text` may stem from text of outside. */
+  readonly fromOutside: boolean;
 }
+
+export const NOTHING_RECALLED: Recollection = { text: undefined, upTo: undefined, fromOutside: false };
 
 /** The memory that works by itself, round the runs that answer a person. */
 export interface Remembering {

@@ -47,6 +47,8 @@ export interface Run {
   emit(body: EventBody, author?: string): void;
   /** What this task and those below it used so far, over all attempts. */
   usage(): Usage;
+  /** Whether an entry of this task is from outside, over all attempts, or its grant is. */
+  hasReadOutside(): boolean;
 }
 
 export interface RunInput {

@@ -51,6 +51,8 @@ export interface Grant {
   readonly tokens?: number;
   /** The only tools that may run, by name; absent means all that the agent has. */
   readonly tools?: readonly string[];
+  /** What is asked for may stem from text of outside: nothing that is kept for it may go without that mark. */
+  readonly fromOutside?: boolean;
 }
 
 /** One row of the tasks table: what a list needs, without reading the log. */
@@ -113,7 +115,8 @@ export type Activity =
 
 /**
  * One entry of a task's journal. Steps (`turn`, `tool`, `delegation`) come in pairs of intent and
- * result under one `step` id; a `step` id means the same work on every attempt.
+ * result under one `step` id; a `step` id means the same work on every attempt. `fromOutside` marks what holds text of
+ * outside, or was said after such text was read: of a page, a document, an agent of another server.
  */
 export type EventBody =
   /** What the caller sent: the first event of each task, and each follow-up. */
@@ -134,6 +137,7 @@ export type EventBody =
       readonly content: readonly AnswerBlock[];
       readonly stopReason: StopReason;
       readonly usage: Usage;
+      readonly fromOutside?: boolean;
     }
   | {
       readonly type: 'tool-call';
@@ -144,7 +148,12 @@ export type EventBody =
       readonly effect: EffectClass;
       readonly key: string;
     }
-  | { readonly type: 'tool-result'; readonly step: string; readonly result: FunctionResult }
+  | {
+      readonly type: 'tool-result';
+      readonly step: string;
+      readonly result: FunctionResult;
+      readonly fromOutside?: boolean;
+    }
   | {
       readonly type: 'delegation-start';
       readonly step: string;
@@ -168,6 +177,7 @@ export type EventBody =
       readonly usage: Usage;
       /** What the peer waits for, when the state is an interrupted one. */
       readonly questions?: readonly Question[];
+      readonly fromOutside?: boolean;
     }
   /** What somebody below does; the event's author is that agent. */
   | { readonly type: 'activity'; readonly activity: Activity }
@@ -184,6 +194,7 @@ export type EventBody =
       readonly message?: Message;
       readonly questions?: readonly Question[];
       readonly usage: Usage;
+      readonly fromOutside?: boolean;
     };
 
 export type EventType = EventBody['type'];
@@ -209,6 +220,11 @@ export const SESSION_EVENT_TYPES: ReadonlySet<EventType> = new Set([
   'tool-result',
   'delegation-end',
 ]);
+
+/** Whether who reads this entry has read text from outside. */
+export function isFromOutside(body: EventBody): boolean {
+  return 'fromOutside' in body && body.fromOutside === true;
+}
 
 /**
  * The state after `body` was appended; undefined when it does not change. A message to a task under work waits in it;
@@ -241,6 +257,7 @@ export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
     ...(deadline === undefined ? {} : { deadline }),
     ...(tokens === undefined ? {} : { tokens }),
     ...(tools === undefined ? {} : { tools }),
+    ...(parent.fromOutside || by.fromOutside ? { fromOutside: true } : {}),
   };
 }
 

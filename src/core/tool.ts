@@ -37,7 +37,7 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
    * owner has to allow the place for each secret.
    */
   readonly secretPlace?: SecretPlace;
-  /** Its output may hold text from outside: of a page, a document, another agent. */
+  /** All of its output is text from outside: of a page, a document, another agent. */
   readonly bringsOutside?: boolean;
   /** Published as skill examples on the agent card; they drive the offline model. */
   readonly examples: readonly Example[];
@@ -61,7 +61,7 @@ export interface ToolContext {
    * and never put into a result. `host` is where it would be sent. Rejects with `not-found` or `forbidden`.
    */
   resolveSecrets(text: string, host?: string): Promise<string>;
-  /** Whether this task has read text from outside before; what it keeps now may stem from it. */
+  /** Whether this task, or what it goes on from, has read text from outside; what it keeps now may stem from it. */
   readonly hasReadOutside: boolean;
 }
 
@@ -70,6 +70,8 @@ export interface ToolOutput {
   readonly content: Json;
   /** True for a failure the model should know of and may work around. */
   readonly isError?: boolean;
+  /** True when this output holds text from outside, for tools that tell it apart. */
+  readonly fromOutside?: boolean;
   /** Files for the person (screenshots, documents): each becomes an artifact of the task. */
   readonly files?: readonly Part[];
 }

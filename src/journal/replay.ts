@@ -3,6 +3,7 @@ import { NO_USAGE, addUsage } from '../core/model.js';
 import { AskedQuestions } from '../core/questions.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
 import type { TaskEvent } from '../core/task.js';
+import { isFromOutside } from '../core/task.js';
 import { OpenDelegations } from './open-delegations.js';
 
 /** What a run knows of the past of its task: the log, folded once when the run starts. */
@@ -15,6 +16,7 @@ export class Replay {
   head = 0;
   attempts = 0;
   cancelRequested = false;
+  hasReadOutside = false;
   /** Runs in a row that began and recorded nothing: the sign of a task that kills its process. */
   fruitlessAttempts = 0;
 
@@ -24,6 +26,7 @@ export class Replay {
     this.head = seq;
     this.delegations.add(body);
     this.#questions.add(event);
+    this.hasReadOutside ||= isFromOutside(body);
     this.fruitlessAttempts = body.type === 'run-start' ? this.fruitlessAttempts + 1 : 0;
     switch (body.type) {
       case 'message':

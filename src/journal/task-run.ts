@@ -6,6 +6,7 @@ import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js'
 import type { Scrubber } from '../core/secrets.js';
 import type { TaskStore } from '../core/store.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import { isFromOutside } from '../core/task.js';
 import { CleanEvents } from './clean-events.js';
 import type { OpenDelegation } from './open-delegations.js';
 import type { AppendReport } from './outbound.js';
@@ -27,6 +28,7 @@ export class TaskRun implements Run {
   readonly #author: string;
   /** Usage of this pass; what earlier ones used is in the replay. */
   #used: Usage | undefined;
+  #hasReadOutside: boolean;
   /** The newest entry that was written by us or looked at. */
   #seen: number;
   #looking = false;
@@ -43,6 +45,7 @@ export class TaskRun implements Run {
     this.#replay = replay;
     this.#author = task.agent;
     this.#seen = replay.head;
+    this.#hasReadOutside = replay.hasReadOutside || task.grant.fromOutside === true;
     this.#outbound = new Outbound({
       store,
       fence: { taskId: task.id, epoch: task.epoch },
@@ -90,6 +93,10 @@ export class TaskRun implements Run {
     return this.#used ? addUsage(this.#replay.usage, this.#used) : this.#replay.usage;
   }
 
+  hasReadOutside(): boolean {
+    return this.#hasReadOutside;
+  }
+
   /** The tasks of peers that are still open. */
   get openDelegations(): readonly OpenDelegation[] {
     return this.#replay.delegations.list();
@@ -133,6 +140,7 @@ export class TaskRun implements Run {
 
   #note(body: EventBody): void {
     this.#replay.delegations.add(body);
+    this.#hasReadOutside ||= isFromOutside(body);
     if (body.type !== 'turn-end' && body.type !== 'delegation-end') return;
     this.#used = this.#used ? addUsage(this.#used, body.usage) : body.usage;
   }

@@ -315,6 +315,7 @@ function runEnd(run: TaskRun, end: Closing): EventBody {
     ...(message ? { message } : {}),
     ...(end.questions ? { questions: end.questions } : {}),
     usage: run.usage(),
+    ...(run.hasReadOutside() ? { fromOutside: true } : {}),
   };
 }
 

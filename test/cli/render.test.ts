@@ -171,6 +171,7 @@ function end(fields: Partial<Extract<ClientEvent, { type: 'end' }>>): ClientEven
     author: 'a',
     questions: [],
     usage: NO_USAGE,
+    fromOutside: true,
     ...fields,
   };
 }

@@ -6,7 +6,7 @@ import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 const AGENT = 'lango-orchestrator';
 
 function noted(text: string, at = 1): NewObservation {
-  return { text, at, tasks: ['t1', 't2'], by: 'rules' };
+  return { text, at, tasks: ['t1', 't2'], by: 'rules', fromOutside: false };
 }
 
 function batch(upTo: string, observations: readonly NewObservation[], after?: string) {
@@ -41,6 +41,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<Storage>): vo
         at: 3,
         tasks: ['t1', 't2'],
         by: 'rules',
+        fromOutside: false,
       });
     });
 
@@ -62,7 +63,7 @@ export function memoryStoreSuite(name: string, open: () => Promise<Storage>): vo
     it('condenses observations once', async () => {
       await memory.observe(ALICE, batch('t2', [noted('one', 1), noted('two', 2), noted('three', 3)]));
       const [three, two, one] = await ids();
-      const reflection = { text: 'both', from: 1, to: 2, by: 'rules' };
+      const reflection = { text: 'both', from: 1, to: 2, by: 'rules', fromOutside: true };
       expect(await memory.reflect(ALICE, reflection, [one!, two!])).toBe(true);
       expect(await texts({ open: true, limit: 9 })).toEqual(['three']);
       expect(await texts({ limit: 9 })).toHaveLength(3);
@@ -74,7 +75,11 @@ export function memoryStoreSuite(name: string, open: () => Promise<Storage>): vo
     it('forgets a context with everything that stems from it, and opens again what stands beside', async () => {
       await memory.observe(ALICE, batch('t2', [noted('here')]));
       await memory.observe(ALICE, { ...batch('t2', [noted('there', 2)]), contextId: 'c2' });
-      await memory.reflect(ALICE, { text: 'here and there', from: 1, to: 2, by: 'rules' }, await ids());
+      await memory.reflect(
+        ALICE,
+        { text: 'here and there', from: 1, to: 2, by: 'rules', fromOutside: false },
+        await ids(),
+      );
       expect(await texts({ open: true, limit: 9 })).toEqual([]);
       expect(await memory.forgetContext(ALICE, 'c1')).toBe(2);
       expect(await memory.reflections(ALICE, 9)).toEqual([]);
@@ -85,15 +90,23 @@ export function memoryStoreSuite(name: string, open: () => Promise<Storage>): vo
 
     it("is each owner's own", async () => {
       await memory.observe(ALICE, batch('t2', [noted('mine')]));
-      await memory.reflect(ALICE, { text: 'mine too', from: 1, to: 1, by: 'rules' }, await ids());
+      await memory.reflect(
+        ALICE,
+        { text: 'mine too', from: 1, to: 1, by: 'rules', fromOutside: false },
+        await ids(),
+      );
       for (const other of [BOB, ALICE_ELSEWHERE]) {
         expect(await texts({ limit: 9 }, other)).toEqual([]);
         expect(await texts({ contextId: 'c1', limit: 9 }, other)).toEqual([]);
         expect(await memory.reflections(other, 9)).toEqual([]);
         expect(await memory.observedUpTo(other, AGENT, 'c1')).toBeUndefined();
-        expect(await memory.reflect(other, { text: 'x', from: 1, to: 1, by: 'rules' }, await ids())).toBe(
-          false,
-        );
+        expect(
+          await memory.reflect(
+            other,
+            { text: 'x', from: 1, to: 1, by: 'rules', fromOutside: false },
+            await ids(),
+          ),
+        ).toBe(false);
         expect(await memory.forgetContext(other, 'c1')).toBe(0);
         expect(await memory.forgetAll(other)).toBe(0);
       }

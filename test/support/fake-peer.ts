@@ -25,5 +25,5 @@ export function ending(
   text: string,
   state: 'completed' | 'failed' | 'canceled' = 'completed',
 ): PeerEvent {
-  return { type: 'end', state, text, author, questions: [], usage: NO_USAGE };
+  return { type: 'end', state, text, author, questions: [], usage: NO_USAGE, fromOutside: false };
 }

@@ -141,5 +141,6 @@ function endOf(body: Extract<EventBody, { type: 'run-end' }>, run: MemoryRun, au
     author,
     questions: body.questions ?? [],
     usage: body.usage,
+    fromOutside: run.hasReadOutside(),
   };
 }

@@ -12,6 +12,7 @@ import type { AskedQuestion, RecordedStep, Run, RunEnd, RunInput } from '../../s
 import type { Scrubber } from '../../src/core/secrets.js';
 import { noScrubber } from '../../src/core/secrets.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../../src/core/task.js';
+import { isFromOutside } from '../../src/core/task.js';
 
 export interface MemoryTask {
   readonly id: string;
@@ -135,6 +136,10 @@ export class MemoryRun implements Run {
       .reduce(addUsage, NO_USAGE);
   }
 
+  hasReadOutside(): boolean {
+    return this.grant.fromOutside === true || this.events.some(({ body }) => isFromOutside(body));
+  }
+
   /** Runs `agent` and closes the run as the journal does. */
   async perform(agent: Agent): Promise<RunEnd> {
     this.#push({ type: 'run-start', attempt: this.attempt }, this.task.agent);
@@ -148,6 +153,7 @@ export class MemoryRun implements Run {
         ...(parts.length === 0 ? {} : { message: { id: newId(), role: 'agent', parts } }),
         ...(end.questions === undefined ? {} : { questions: end.questions }),
         usage: this.usage(),
+        fromOutside: this.hasReadOutside(),
       },
       this.task.agent,
     );

@@ -124,7 +124,13 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     const retry = { ...DEFAULT_RETRY, ...options.retry };
     return {
       source,
-      peer: createPeer({ profile, link, retry, rename: renamer(source, card, profile) }),
+      peer: createPeer({
+        profile,
+        link,
+        retry,
+        rename: renamer(source, card, profile),
+        isRemote: source.kind === 'remote',
+      }),
       fingerprint: fingerprint(source, profile, card),
     };
   } catch (error) {

@@ -13,10 +13,12 @@ export interface PeerFacts {
   readonly link: Link;
   readonly retry: RetryRules;
   readonly rename: (author: string) => string;
+  /** Whether it is an agent of another server. */
+  readonly isRemote: boolean;
 }
 
 /** The agent behind `link`, in core's words. */
-export function createPeer({ profile, link, retry, rename }: PeerFacts): Peer {
+export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts): Peer {
   return {
     ...profile,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
@@ -28,6 +30,7 @@ export function createPeer({ profile, link, retry, rename }: PeerFacts): Peer {
         contextId: request.contextId,
         isAnswer: request.isAnswer ?? false,
         rename,
+        isRemote,
       });
       const { scope } = request;
       const mayBeLate = request.isAnswer ?? false;

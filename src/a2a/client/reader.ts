@@ -31,6 +31,8 @@ export interface ReaderOptions {
   readonly contextId?: string | undefined;
   /** A question of the task was just answered: its first snapshot may still show the question. */
   readonly isAnswer?: boolean;
+  /** Whether the agent is one of another server: all it says is text from outside. */
+  readonly isRemote?: boolean;
   /** How an author that the sender names is called here; as it says when left out. */
   readonly rename?: (author: string) => string;
 }
@@ -46,6 +48,7 @@ const MAX_QUESTIONS = 16;
 export class TaskReader {
   readonly #agent: string;
   readonly #rename: (author: string) => string;
+  readonly #isRemote: boolean;
   readonly #artifacts = new Map<string, SeenArtifact>();
   readonly #seenMessages = new Set<string>();
   #taskId: string | undefined;
@@ -66,6 +69,7 @@ export class TaskReader {
     this.#contextId = options.contextId;
     this.#awaitsNews = options.isAnswer ?? false;
     this.#rename = options.rename ?? ((author) => author);
+    this.#isRemote = options.isRemote ?? true;
   }
 
   get taskId(): string | undefined {
@@ -111,7 +115,8 @@ export class TaskReader {
   /** The end of a task that is not watched any further, as far as it was read. */
   giveUp(state: EndEvent['state'], text: string): EndEvent {
     this.#hasEnded = true;
-    return { type: 'end', state, text, author: this.#agent, questions: [], usage: this.#usage };
+    const rest = { author: this.#agent, questions: [], usage: this.#usage, fromOutside: this.#isRemote };
+    return { type: 'end', state, text, ...rest };
   }
 
   #identify(payload: NonNullable<StreamResponse['payload']>): readonly ClientEvent[] {
@@ -235,6 +240,8 @@ export class TaskReader {
       author,
       questions: isInterrupted(state) ? this.#questions(state, parts, author) : [],
       usage: this.#usage,
+      // One of ours says whether; who says nothing is not taken at its word.
+      fromOutside: this.#isRemote || (authorIn(metadata)?.fromOutside ?? true),
     };
   }
 

@@ -2,7 +2,7 @@ import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } f
 import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message } from '../../core/message.js';
 import { textPart } from '../../core/message.js';
-import type { Activity, TaskEvent, TaskState } from '../../core/task.js';
+import type { Activity, EventBody, TaskEvent, TaskState } from '../../core/task.js';
 import type { MessagePlace } from './content.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
@@ -29,7 +29,7 @@ export function toStreamResponse(
       return status(event, place, {
         state: body.state,
         message: body.message && signed(body.message, author),
-        metadata: { ...authorMetadata({ author }), ...usageMetadata(body.usage) },
+        metadata: closingMetadata(body, author),
       });
     case 'text-delta':
       return artifact(event, place, {
@@ -43,6 +43,14 @@ export function toStreamResponse(
       return activity && working(event, place, { author, activity });
     }
   }
+}
+
+/** What the end of a run says beside its state. */
+export function closingMetadata(
+  { usage, fromOutside = false }: Extract<EventBody, { type: 'run-end' }>,
+  author: string,
+): JsonObject {
+  return { ...authorMetadata({ author, fromOutside }), ...usageMetadata(usage) };
 }
 
 /** What an entry tells of an agent's doings, for whoever watches. */

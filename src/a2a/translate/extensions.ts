@@ -11,7 +11,7 @@ import { TASK_STATES } from '../../core/task.js';
  * `metadata` (and one data part for questions), under these URIs. See docs/extensions.md and the pages it lists.
  */
 export const EXTENSIONS = {
-  /** Who wrote an event, message or artifact, and what they do: `{ author, activity? }`. */
+  /** Who wrote an event, message or artifact, what they do, and whether it rests on text of outside. */
   author: 'urn:lango:a2a:author:v1',
   /** `{ seq }` on each event; a subscription with the header `Last-Event-ID: seq` replays from there. */
   cursor: 'urn:lango:a2a:cursor:v1',
@@ -28,6 +28,8 @@ const MAX_ID_LENGTH = 256;
 export interface AuthorMark {
   readonly author: string;
   readonly activity?: Activity;
+  /** At the end of a run: whether what it said may stem from text of outside. */
+  readonly fromOutside?: boolean;
 }
 
 export function authorMetadata(mark: AuthorMark): JsonObject {
@@ -39,7 +41,12 @@ export function authorIn(metadata: unknown): AuthorMark | undefined {
   const mark = extensionIn(metadata, EXTENSIONS.author);
   if (typeof mark?.['author'] !== 'string' || mark['author'] === '') return undefined;
   const activity = parseActivity(mark['activity']);
-  return { author: mark['author'], ...(activity ? { activity } : {}) };
+  const { fromOutside } = mark;
+  return {
+    author: mark['author'],
+    ...(activity ? { activity } : {}),
+    ...(typeof fromOutside === 'boolean' ? { fromOutside } : {}),
+  };
 }
 
 export function cursorMetadata(seq: number): JsonObject {
@@ -79,10 +86,10 @@ export function chainIn(metadata: unknown): ChainMark {
       })),
     });
   }
-  const { parentTaskId, chain, depth, deadline, tokens, tools } = mark as Partial<Grant> & {
+  const { parentTaskId, chain, depth, deadline, tokens, tools, fromOutside } = mark as Partial<Grant> & {
     readonly parentTaskId?: string;
   };
-  const grant = { chain, depth, deadline, tokens, tools };
+  const grant = { chain, depth, deadline, tokens, tools, fromOutside };
   const said = Object.entries(grant).filter(([, value]) => value !== undefined);
   return { parentTaskId, grant: Object.fromEntries(said) };
 }
@@ -95,6 +102,7 @@ const CHAIN_MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
   deadline: isWhole,
   tokens: isWhole,
   tools: isTexts,
+  fromOutside: (value) => typeof value === 'boolean',
 };
 
 export function usageMetadata(usage: Usage): JsonObject {

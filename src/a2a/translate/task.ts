@@ -1,10 +1,11 @@
 import type { Task } from '@a2a-js/sdk';
+import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { isPlainText, textPart } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
-import { signed, spoken, textArtifact } from './events.js';
+import { closingMetadata, signed, spoken, textArtifact } from './events.js';
 import { cursorMetadata } from './extensions.js';
 
 export interface TaskView {
@@ -20,6 +21,8 @@ export interface TaskView {
 export class TaskFold {
   readonly #messages: Message[] = [];
   readonly #artifacts = new Map<string, OpenArtifact>();
+  /** Of the newest run, once it has ended. */
+  #closing: JsonObject = {};
 
   /** `author` is the resolved one (requirements A1 and A2). Events come in order, each once. */
   add(event: TaskEvent, author: string): void {
@@ -42,7 +45,11 @@ export class TaskFold {
       case 'artifact':
         this.#open(signed(body.artifact, author), !body.append).add(body.artifact.parts);
         break;
+      case 'run-start':
+        this.#closing = {};
+        break;
       case 'run-end':
+        this.#closing = closingMetadata(body, author);
         if (body.message) this.#messages.push(signed(body.message, author));
         break;
       default:
@@ -63,7 +70,7 @@ export class TaskFold {
       },
       artifacts: view.includeArtifacts ? artifacts : [],
       history: newest(this.#messages, view.historyLength).map((message) => toWireMessage(message, place)),
-      metadata: cursorMetadata(record.head),
+      metadata: { ...cursorMetadata(record.head), ...this.#closing },
     };
   }
 

@@ -39,3 +39,8 @@ export const MEMORY_SCHEMA = `
 
   CREATE INDEX reflections_by_owner ON reflections (tenant, owner, last_at, id);
 `;
+
+export const MEMORY_OUTSIDE_SCHEMA = `
+  ALTER TABLE observations ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE reflections ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
+`;

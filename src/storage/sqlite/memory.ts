@@ -19,6 +19,7 @@ interface ObservationRow {
   readonly first_task: string;
   readonly last_task: string;
   readonly made_by: string;
+  readonly outside: 0 | 1;
 }
 
 interface ReflectionRow {
@@ -27,18 +28,20 @@ interface ReflectionRow {
   readonly first_at: number;
   readonly last_at: number;
   readonly made_by: string;
+  readonly outside: 0 | 1;
 }
 
 const MARK = 'SELECT up_to FROM observed WHERE tenant = ? AND owner = ? AND agent = ? AND context = ?';
 const SET_MARK = `INSERT INTO observed (tenant, owner, agent, context, up_to) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT DO UPDATE SET up_to = excluded.up_to`;
 const ADD = `INSERT OR IGNORE INTO observations
-  (id, tenant, owner, agent, context, text, at, first_task, last_task, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  (id, tenant, owner, agent, context, text, at, first_task, last_task, made_by, outside)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const CONDENSE =
   'UPDATE observations SET reflection = ? WHERE id = ? AND tenant = ? AND owner = ? AND reflection IS NULL';
-const ADD_REFLECTION = `INSERT INTO reflections (id, tenant, owner, text, first_at, last_at, made_by)
-  VALUES (?, ?, ?, ?, ?, ?, ?)`;
-const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by FROM reflections
+const ADD_REFLECTION = `INSERT INTO reflections (id, tenant, owner, text, first_at, last_at, made_by, outside)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by, outside FROM reflections
   WHERE tenant = ? AND owner = ? ORDER BY last_at DESC, id DESC LIMIT ?`;
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
   WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL`;
@@ -80,7 +83,8 @@ export class SqliteMemoryStore implements MemoryStore {
     const conditions = ['tenant = ?', 'owner = ?'];
     if (contextId !== undefined) conditions.push('context = ?');
     if (open) conditions.push('reflection IS NULL');
-    const sql = `SELECT id, agent, context, text, at, first_task, last_task, made_by FROM observations
+    const sql = `SELECT id, agent, context, text, at, first_task, last_task, made_by, outside
+      FROM observations
       WHERE ${conditions.join(' AND ')} ORDER BY at DESC, id DESC LIMIT ?`;
     const values = [scope.tenant, scope.owner, ...(contextId === undefined ? [] : [contextId]), limit];
     return this.#database.read(() => (this.#all(sql, ...values) as ObservationRow[]).map(toObservation));
@@ -88,15 +92,16 @@ export class SqliteMemoryStore implements MemoryStore {
 
   async reflect(
     scope: Scope,
-    { text, from, to, by }: Omit<Reflection, 'id'>,
+    { text, from, to, by, fromOutside }: Omit<Reflection, 'id'>,
     observationIds: readonly string[],
   ): Promise<boolean> {
     return this.#database.write(() => {
       const open = observationIds.filter((id) => this.#isOpen(scope, id));
       if (open.length < observationIds.length) return false;
       const reflection = newId();
-      this.#run(ADD_REFLECTION, reflection, scope.tenant, scope.owner, text, from, to, by);
-      for (const id of observationIds) this.#run(CONDENSE, reflection, id, scope.tenant, scope.owner);
+      const { tenant, owner } = scope;
+      this.#run(ADD_REFLECTION, reflection, tenant, owner, text, from, to, by, Number(fromOutside));
+      for (const id of observationIds) this.#run(CONDENSE, reflection, id, tenant, owner);
       return true;
     });
   }
@@ -144,8 +149,8 @@ export class SqliteMemoryStore implements MemoryStore {
   }
 
   #add({ tenant, owner }: Scope, observation: Observation): void {
-    const { id, agent, contextId, text, at, tasks, by } = observation;
-    this.#run(ADD, id, tenant, owner, agent, contextId, text, at, ...tasks, by);
+    const { id, agent, contextId, text, at, tasks, by, fromOutside } = observation;
+    this.#run(ADD, id, tenant, owner, agent, contextId, text, at, ...tasks, by, Number(fromOutside));
   }
 
   #run(sql: string, ...values: readonly (string | number)[]): number {
@@ -165,10 +170,11 @@ export class SqliteMemoryStore implements MemoryStore {
 }
 
 function toObservation(row: ObservationRow): Observation {
-  const { id, agent, context: contextId, text, at, first_task, last_task, made_by: by } = row;
-  return { id, agent, contextId, text, at, tasks: [first_task, last_task], by };
+  const { id, agent, context: contextId, text, at, first_task, last_task, made_by: by, outside } = row;
+  return { id, agent, contextId, text, at, tasks: [first_task, last_task], by, fromOutside: outside === 1 };
 }
 
-function toReflection({ id, text, first_at: from, last_at: to, made_by: by }: ReflectionRow): Reflection {
-  return { id, text, from, to, by };
+function toReflection(row: ReflectionRow): Reflection {
+  const { id, text, first_at: from, last_at: to, made_by: by, outside } = row;
+  return { id, text, from, to, by, fromOutside: outside === 1 };
 }

@@ -1,7 +1,7 @@
 import { PAYMENTS_SCHEMA } from './payments-schema.js';
 import { GRAPH_SCHEMA } from './graph-schema.js';
 import { VAULT_SCHEMA } from './vault-schema.js';
-import { MEMORY_SCHEMA } from './memory-schema.js';
+import { MEMORY_OUTSIDE_SCHEMA, MEMORY_SCHEMA } from './memory-schema.js';
 import { PUSH_SCHEMA } from './push-schema.js';
 import { LIBRARY_SCHEMA } from './library-schema.js';
 
@@ -78,6 +78,7 @@ export const MIGRATIONS: readonly string[] = [
   -- Tasks that wait for a person with a question that runs out.
   CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
   `,
+  MEMORY_OUTSIDE_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

@@ -28,6 +28,7 @@ export function execOutputTool(background: Background, { limits }: ExecOptions):
     schema,
     effect: 'pure',
     danger: () => 'safe',
+    bringsOutside: true,
     timeoutMs: () => ANSWER_TIME_MS,
     examples: [{ text: 'show the output of process {id}' }],
     async execute({ id, stream = 'stdout', offset = 0, limit }, context) {

@@ -30,6 +30,7 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
     schema,
     effect: 'unsafe',
     danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
+    bringsOutside: true,
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
     secretPlace: 'exec',
     examples: [

@@ -17,7 +17,6 @@ export function memoryRecallTool({ retrieval }: FactOptions): Tool {
     }),
     effect: 'pure',
     danger: () => 'safe',
-    bringsOutside: true,
     timeoutMs: () => FACT_TIME_MS,
     examples: [
       { text: 'what do you remember about {query}' },
@@ -27,7 +26,7 @@ export function memoryRecallTool({ retrieval }: FactOptions): Tool {
     ],
     async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
       const found = await retrieval.search({ tenant, owner }, amongFacts(query, limit), signal);
-      return { content: describeFindings(query, found) };
+      return describeFindings(query, found);
     },
   });
 }

@@ -1,4 +1,5 @@
 import type { Recollection } from '../../core/memory.js';
+import { NOTHING_RECALLED } from '../../core/memory.js';
 import { textOf } from '../../core/message.js';
 import type { Retrieval } from '../../core/retrieval.js';
 import type { Run } from '../../core/run.js';
@@ -24,22 +25,24 @@ export async function recallFacts(run: Run, options: FactRecollectionOptions): P
   const query = textOf(run.inputs.at(-1)?.message.parts ?? [])
     .slice(0, LONGEST_QUERY)
     .trim();
-  if (run.grant.chain.length > 0 || query === '') return { text: undefined, upTo: undefined };
+  if (run.grant.chain.length > 0 || query === '') return NOTHING_RECALLED;
   const signal = AbortSignal.any([run.signal, AbortSignal.timeout(SEARCH_MS)]);
   const search = options.retrieval.search(run.task, amongFacts(query, MOST_FACTS), signal);
   const { hits } = await Promise.race([search, rejectionOf(signal)]);
   const lines: string[] = [];
   let left = options.promptTokens;
+  let fromOutside = false;
   for (const { text, facts, savedAt } of hits) {
     const day = new Date(savedAt).toISOString().slice(0, 10);
     const line = `- ${day}: ${text}${facts.fromOutside ? ' [from outside]' : ''}`;
     const tokens = estimateTokens(line);
     if (tokens > left) continue;
     left -= tokens;
+    fromOutside ||= facts.fromOutside;
     lines.push(line);
   }
   const text = lines.length === 0 ? undefined : ['Remembered facts:', ...lines].join('\n');
-  return { text, upTo: undefined };
+  return { text, upTo: undefined, fromOutside };
 }
 
 /** Whoever searches may not listen to the signal. */

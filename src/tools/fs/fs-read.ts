@@ -31,6 +31,7 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
     schema,
     effect: 'pure',
     danger: () => 'safe',
+    bringsOutside: true,
     timeoutMs: () => READ_TIME_MS,
     examples: [{ text: 'read {path}' }, { text: 'show the file {path}' }, { text: 'what is in {path}' }],
     execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal }) =>

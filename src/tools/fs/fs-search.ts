@@ -40,6 +40,7 @@ export function searchTool(workspace: Workspace): Tool {
     schema,
     effect: 'pure',
     danger: () => 'safe',
+    bringsOutside: true,
     timeoutMs: () => SEARCH_TIME_MS,
     examples: [
       { text: 'search for {pattern}' },

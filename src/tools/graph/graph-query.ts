@@ -33,7 +33,10 @@ export function queryTool(graph: GraphStore): Tool {
       const found = await graph.find(scope, pattern, limit + 1);
       if (found.length === 0) return { content: 'The graph holds no such triple.' };
       const more = found.length > limit ? [`[there are more than ${limit}; name more, or raise limit]`] : [];
-      return { content: [...found.slice(0, limit).map(tripleLine), ...more].join('\n') };
+      return {
+        content: [...found.slice(0, limit).map(tripleLine), ...more].join('\n'),
+        fromOutside: found.some(({ fromOutside }) => fromOutside),
+      };
     },
   });
 }

@@ -60,7 +60,10 @@ export function traverseTool(graph: GraphStore): Tool {
         ? [`[stopped at ${limit} triples; follow fewer relations, or raise limit]`]
         : [];
       const lines = found.steps.map(({ depth, triple }) => `${depth}: ${tripleLine(triple)}`);
-      return { content: [...lines, ...more].join('\n') };
+      return {
+        content: [...lines, ...more].join('\n'),
+        fromOutside: found.steps.some(({ triple }) => triple.fromOutside),
+      };
     },
   });
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { MemoryStore } from '../../core/memory.js';
 import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
-import { day } from './transcript.js';
+import { day, outsideMark } from './transcript.js';
 
 export const MEMORY_TIME_MS = 30_000;
 const LIMIT_DEFAULT = 50;
@@ -31,11 +31,11 @@ export function listObservationsTool(memory: MemoryStore): Tool {
       const query = { limit, ...(thisConversation ? { contextId } : {}) };
       const found = await memory.observations({ tenant, owner }, query);
       if (found.length === 0) return { content: 'Nothing was observed yet.' };
-      const lines = found.map(({ at, text, by, tasks: [first, last] }) => {
+      const lines = found.map(({ at, text, by, fromOutside, tasks: [first, last] }) => {
         const range = first === last ? `task ${first}` : `tasks ${first} to ${last}`;
-        return `${day(at)}: ${text}  [by ${by}, ${range}]`;
+        return `${day(at)}: ${text}  [by ${by}, ${range}]${outsideMark(fromOutside)}`;
       });
-      return { content: lines.join('\n') };
+      return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
     },
   });
 }
@@ -53,8 +53,11 @@ export function listReflectionsTool(memory: MemoryStore): Tool {
     async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
       const found = await memory.reflections({ tenant, owner }, limit);
       if (found.length === 0) return { content: 'There are no reflections yet.' };
-      const lines = found.map(({ from, to, text, by }) => `${day(from)} to ${day(to)}: ${text}  [by ${by}]`);
-      return { content: lines.join('\n') };
+      const lines = found.map(
+        ({ from, to, text, by, fromOutside }) =>
+          `${day(from)} to ${day(to)}: ${text}  [by ${by}]${outsideMark(fromOutside)}`,
+      );
+      return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
     },
   });
 }

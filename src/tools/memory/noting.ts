@@ -4,6 +4,7 @@ import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import type { Keeper } from './keeper.js';
 import { MEMORY_TIME_MS } from './lists.js';
+import { outsideMark } from './transcript.js';
 
 const TEXT_MAX = 2_000;
 const REFLECT_TIME_MS = 150_000;
@@ -23,7 +24,7 @@ export function recordTool(memory: MemoryStore): Tool {
       { text: 'record the observation that {observation}' },
       { text: 'note the observation: {observation}' },
     ],
-    async execute({ observation }, { key, tenant, owner, taskId, contextId }) {
+    async execute({ observation }, { key, tenant, owner, taskId, contextId, hasReadOutside }) {
       await memory.record(
         { tenant, owner },
         {
@@ -34,6 +35,7 @@ export function recordTool(memory: MemoryStore): Tool {
           at: Date.now(),
           tasks: [taskId, taskId],
           by: 'chronicler',
+          fromOutside: hasReadOutside,
         },
       );
       return { content: `Noted: ${observation}` };
@@ -55,7 +57,8 @@ export function summarizeTool(keeper: Keeper): Tool {
     async execute(_, { tenant, owner, signal }) {
       const reflection = await keeper.reflectNow({ tenant, owner }, signal);
       if (!reflection) return { content: 'There is nothing to condense: no observation is open.' };
-      return { content: `${reflection.text}\n[by ${reflection.by}]` };
+      const { text, by, fromOutside } = reflection;
+      return { content: `${text}\n[by ${by}]${outsideMark(fromOutside)}`, fromOutside };
     },
   });
 }

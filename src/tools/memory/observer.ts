@@ -28,12 +28,14 @@ export async function observe(
       at: chapter.at,
       tasks: [chapter.taskId, chapter.taskId] as const,
       by: RULES,
+      fromOutside: chapter.fromOutside,
     }));
   }
   const text = chapters.map((chapter) => chapter.text).join('\n\n');
   const lines = await distiller.distill({ instruction: OBSERVE, text, signal });
   const { at } = chapters.at(-1)!;
-  return lines.map((line) => ({ text: line, at, tasks, by: distiller.by }));
+  const fromOutside = chapters.some((chapter) => chapter.fromOutside);
+  return lines.map((line) => ({ text: line, at, tasks, by: distiller.by, fromOutside }));
 }
 
 /** What these observations, oldest first, come to. */
@@ -42,7 +44,11 @@ export async function reflect(
   distiller: Distiller | undefined,
   signal: AbortSignal,
 ): Promise<Omit<Reflection, 'id'>> {
-  const range = { from: observations[0]!.at, to: observations.at(-1)!.at };
+  const range = {
+    from: observations[0]!.at,
+    to: observations.at(-1)!.at,
+    fromOutside: observations.some(({ fromOutside }) => fromOutside),
+  };
   const dated = observations.map(({ at, text }) => `${day(at)}: ${text}`);
   if (!distiller) return { ...range, text: dated.map(shortest).join('\n'), by: RULES };
   const lines = await distiller.distill({ instruction: REFLECT, text: dated.join('\n'), signal });

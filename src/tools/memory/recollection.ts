@@ -1,7 +1,8 @@
-import type { MemoryStore, Recollection } from '../../core/memory.js';
+import type { MemoryStore, Observation, Recollection } from '../../core/memory.js';
+import { NOTHING_RECALLED } from '../../core/memory.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
-import { day } from './transcript.js';
+import { day, outsideMark } from './transcript.js';
 
 export interface RecollectionOptions {
   readonly memory: MemoryStore;
@@ -10,7 +11,6 @@ export interface RecollectionOptions {
 }
 
 const ENTRIES_MAX = 500;
-const NOTHING: Recollection = { text: undefined, upTo: undefined };
 
 /**
  * What a person's own run begins with: the newest observations that fit, those of this conversation first, then the
@@ -18,23 +18,32 @@ const NOTHING: Recollection = { text: undefined, upTo: undefined };
  */
 export async function recall(run: Run, { memory, promptTokens }: RecollectionOptions): Promise<Recollection> {
   const { task } = run;
-  if (run.grant.chain.length > 0) return NOTHING;
+  if (run.grant.chain.length > 0) return NOTHING_RECALLED;
   const upTo = await memory.observedUpTo(task, task.agent, task.contextId);
   const open = await memory.observations(task, { open: true, limit: ENTRIES_MAX });
   const reflections = await memory.reflections(task, ENTRIES_MAX);
   const isHere = ({ contextId }: { readonly contextId: string }) => contextId === task.contextId;
   const budget = new Budget(promptTokens);
-  const here = budget.take(open.filter(isHere).map(({ at, text }) => `- ${day(at)}: ${text}`));
-  const elsewhere = budget.take(
-    open.filter((one) => !isHere(one)).map(({ at, text }) => `- ${day(at)}: ${text}`),
-  );
-  const older = budget.take(reflections.map(({ to, text }) => `- until ${day(to)}: ${text}`));
+  const noted = ({ at, ...one }: Observation) => line(day(at), one);
+  const here = budget.take(open.filter(isHere).map(noted));
+  const elsewhere = budget.take(open.filter((one) => !isHere(one)).map(noted));
+  const older = budget.take(reflections.map(({ to, ...one }) => line(`until ${day(to)}`, one)));
   const text = [
     ...section('Earlier times, condensed', older),
     ...section('Other conversations with this user', elsewhere),
     ...section('Earlier in this conversation', here),
   ].join('\n');
-  return { text: text === '' ? undefined : text, upTo };
+  const fromOutside = [...here, ...elsewhere, ...older].some((told) => told.fromOutside);
+  return { text: text === '' ? undefined : text, upTo, fromOutside };
+}
+
+interface Line {
+  readonly text: string;
+  readonly fromOutside: boolean;
+}
+
+function line(date: string, { text, fromOutside }: Line): Line {
+  return { text: `- ${date}: ${text}${outsideMark(fromOutside)}`, fromOutside };
 }
 
 /** Lines, the newest first, as long as they fit; given back oldest first. */
@@ -45,10 +54,10 @@ class Budget {
     this.#left = tokens;
   }
 
-  take(newestFirst: readonly string[]): readonly string[] {
-    const taken: string[] = [];
+  take(newestFirst: readonly Line[]): readonly Line[] {
+    const taken: Line[] = [];
     for (const line of newestFirst) {
-      const tokens = estimateTokens(line);
+      const tokens = estimateTokens(line.text);
       if (tokens > this.#left) break;
       this.#left -= tokens;
       taken.push(line);
@@ -57,6 +66,6 @@ class Budget {
   }
 }
 
-function section(title: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [] : [`${title}:`, ...lines];
+function section(title: string, lines: readonly Line[]): readonly string[] {
+  return lines.length === 0 ? [] : [`${title}:`, ...lines.map(({ text }) => text)];
 }

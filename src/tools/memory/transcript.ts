@@ -1,6 +1,7 @@
 import { textOf } from '../../core/message.js';
 import { answerText, functionCalls } from '../../core/model.js';
 import type { TaskEvent } from '../../core/task.js';
+import { isFromOutside } from '../../core/task.js';
 import { cutText, estimateTokens } from '../../core/text.js';
 
 /** The whole conversation of one task: its messages, answers, calls and results together. */
@@ -13,6 +14,7 @@ export interface Chapter {
   /** A line for each entry, with who spoke. */
   readonly text: string;
   readonly tokens: number;
+  readonly fromOutside: boolean;
 }
 
 const ENTRY_MAX_BYTES = 2_000;
@@ -31,6 +33,7 @@ export function toChapters(events: readonly TaskEvent[]): readonly Chapter[] {
       answered: entries.map(answerOf).findLast((each) => each !== '') ?? '',
       text,
       tokens: estimateTokens(text),
+      fromOutside: entries.some(({ body }) => isFromOutside(body)),
     };
   });
 }
@@ -38,6 +41,11 @@ export function toChapters(events: readonly TaskEvent[]): readonly Chapter[] {
 /** "2026-11-22 10:03" in UTC. */
 export function day(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** Behind the text of a note. */
+export function outsideMark(fromOutside: boolean): string {
+  return fromOutside ? ' [from outside]' : '';
 }
 
 function linesOf({ author, body }: TaskEvent): readonly string[] {

@@ -29,7 +29,6 @@ export function ragRetrieveTool(retrieval: Retrieval): Tool {
     schema,
     effect: 'pure',
     danger: () => 'safe',
-    bringsOutside: true,
     timeoutMs: () => RETRIEVE_TIME_MS,
     examples: [
       { text: 'retrieve {query}' },
@@ -41,7 +40,7 @@ export function ragRetrieveTool(retrieval: Retrieval): Tool {
     async execute({ query, limit = DEFAULT_LIMIT, collections }, { tenant, owner, signal }) {
       const except = [MEMORY_COLLECTION];
       const request = { query, limit, except, ...(collections ? { only: collections } : {}) };
-      return { content: describeFindings(query, await retrieval.search({ tenant, owner }, request, signal)) };
+      return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));
     },
   });
 }

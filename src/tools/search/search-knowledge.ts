@@ -12,7 +12,6 @@ export function searchKnowledgeTool(retrieval: Retrieval): Tool {
     schema: querySchema,
     effect: 'pure',
     danger: () => 'safe',
-    bringsOutside: true,
     timeoutMs: () => SEARCH_TIME_MS,
     examples: [
       { text: 'what do you know about {query}' },
@@ -26,10 +25,10 @@ export function searchKnowledgeTool(retrieval: Retrieval): Tool {
     async execute({ query, limit = DEFAULT_LIMIT }, { tenant, owner, signal }) {
       const request = { query, limit, except: [LEARNINGS_COLLECTION, MEMORY_COLLECTION] };
       const found = await retrieval.search({ tenant, owner }, request, signal);
-      if (found.hits.length > 0) return { content: describeFindings(query, found) };
+      if (found.hits.length > 0) return describeFindings(query, found);
       // Who asks what is known does not mind that it was kept as a fact.
       const facts = { query, limit, only: [MEMORY_COLLECTION] };
-      return { content: describeFindings(query, await retrieval.search({ tenant, owner }, facts, signal)) };
+      return describeFindings(query, await retrieval.search({ tenant, owner }, facts, signal));
     },
   });
 }

@@ -12,7 +12,6 @@ export function searchLearningsTool(retrieval: Retrieval): Tool {
     schema: querySchema,
     effect: 'pure',
     danger: () => 'safe',
-    bringsOutside: true,
     timeoutMs: () => SEARCH_TIME_MS,
     examples: [
       { text: 'what did you learn about {query}' },
@@ -22,7 +21,7 @@ export function searchLearningsTool(retrieval: Retrieval): Tool {
     ],
     async execute({ query, limit = DEFAULT_LIMIT }, { tenant, owner, signal }) {
       const request = { query, limit, only: [LEARNINGS_COLLECTION] };
-      return { content: describeFindings(query, await retrieval.search({ tenant, owner }, request, signal)) };
+      return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));
     },
   });
 }

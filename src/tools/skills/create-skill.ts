@@ -56,9 +56,10 @@ export function createSkillTool(shelf: SkillShelf): Tool {
       { text: 'create a skill named {name}: {instructions}' },
       { text: 'create the skill {name} that says {instructions}' },
     ],
-    async execute({ name, description, instructions, files = {}, replace = false }, { tenant, owner }) {
+    async execute({ name, description, instructions, files = {}, replace = false }, context) {
+      const { tenant, owner, hasReadOutside: fromOutside } = context;
       const head = description ?? firstLine(instructions);
-      const text = toSkillText({ name, description: head, instructions });
+      const text = toSkillText({ name, description: head, instructions, fromOutside });
       const others = Object.entries(files).map(([path, content]) => ({
         path: checkedPath(path),
         content: Buffer.from(content),

@@ -25,8 +25,12 @@ export function listSkillsTool(shelf: SkillShelf): Tool {
       if (skills.length === 0) return { content: 'There are no skills yet.' };
       return {
         content: skills
-          .map(({ name, description, origin }) => `- ${name}: ${description} [${origin}]`)
+          .map(({ name, description, origin, fromOutside }) => {
+            const mark = fromOutside ? ', from outside' : '';
+            return `- ${name}: ${description} [${origin}${mark}]`;
+          })
           .join('\n'),
+        fromOutside: skills.some(({ fromOutside }) => fromOutside),
       };
     },
   });

@@ -90,7 +90,7 @@ export class SkillShelf {
   async keep(scope: Scope, files: readonly SkillFile[], replace: boolean): Promise<KeptSkill> {
     const main = files.find(({ path }) => path === SKILL_FILE);
     if (!main) throw new LangoError('invalid-input', `there is no ${SKILL_FILE} in it`);
-    const { name, description } = await parseSkillText(main.content.toString('utf8'));
+    const { name, description, fromOutside } = await parseSkillText(main.content.toString('utf8'));
     const known = this.list(scope).find((skill) => skill.name === name);
     if (known && !replace && !(await holds(known.folder, files))) throw taken(known);
     const shelf = this.ownerFolder(scope);
@@ -98,7 +98,7 @@ export class SkillShelf {
     const folder = join(await realpath(shelf), name);
     await swapIn(folder, files);
     await this.refresh(scope);
-    return { name, description, folder, origin: 'owner' };
+    return { name, description, fromOutside, folder, origin: 'owner' };
   }
 
   async #look({ folder, within, origin }: Place): Promise<readonly KeptSkill[]> {
@@ -119,8 +119,8 @@ export class SkillShelf {
   async #read(folder: string, origin: KeptSkill['origin']): Promise<KeptSkill | undefined> {
     try {
       const { content } = await readInside(folder, SKILL_FILE, SKILL_FILE_MAX_BYTES);
-      const { name, description } = await parseSkillText(content.toString('utf8'));
-      return { name, description, folder, origin };
+      const { name, description, fromOutside } = await parseSkillText(content.toString('utf8'));
+      return { name, description, fromOutside, folder, origin };
     } catch (error) {
       if (!this.#warned.has(folder)) {
         this.#options.logger.warn('a skill was left out', { folder, error: errorText(error) });

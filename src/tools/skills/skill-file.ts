@@ -5,6 +5,8 @@ export interface SkillText {
   readonly name: string;
   readonly description: string;
   readonly instructions: string;
+  /** Whether it may stem from text of outside. */
+  readonly fromOutside: boolean;
 }
 
 export const SKILL_FILE = 'SKILL.md';
@@ -13,6 +15,9 @@ export const DESCRIPTION_MAX_LENGTH = 1_024;
 /** Lower-case words joined by single dashes. */
 export const NAME_PATTERN = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
+/** In the head's `metadata`, which the format leaves to whoever writes it. */
+const OUTSIDE_KEY = 'from-outside';
+
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 
 /** Throws `invalid-input` that says what is wrong with it. */
@@ -20,7 +25,7 @@ export async function parseSkillText(text: string): Promise<SkillText> {
   const front = FRONT.exec(text);
   if (!front) throw wrong('it does not begin with a block of YAML between two lines "---"');
   const head = await parseHead(front[1]!);
-  const { name, description } = head as Readonly<Record<string, unknown>>;
+  const { name, description, metadata } = head as Readonly<Record<string, unknown>>;
   if (typeof name !== 'string' || name.length > NAME_MAX_LENGTH || !NAME_PATTERN.test(name)) {
     throw wrong(
       `name must be lower-case letters and digits in words joined by "-", ${NAME_MAX_LENGTH} at most`,
@@ -33,11 +38,19 @@ export async function parseSkillText(text: string): Promise<SkillText> {
   ) {
     throw wrong(`description must be a text of at most ${DESCRIPTION_MAX_LENGTH} characters`);
   }
-  return { name, description: description.trim(), instructions: text.slice(front[0].length).trim() };
+  return {
+    name,
+    description: description.trim(),
+    instructions: text.slice(front[0].length).trim(),
+    fromOutside:
+      String((metadata as Readonly<Record<string, unknown>> | undefined)?.[OUTSIDE_KEY]) === 'true',
+  };
 }
 
-export function toSkillText({ name, description, instructions }: SkillText): string {
-  return `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${instructions.trim()}\n`;
+export function toSkillText({ name, description, instructions, fromOutside }: SkillText): string {
+  const mark = fromOutside ? `metadata:\n  ${OUTSIDE_KEY}: "true"\n` : '';
+  const head = `name: ${name}\ndescription: ${JSON.stringify(description)}\n${mark}`;
+  return `---\n${head}---\n\n${instructions.trim()}\n`;
 }
 
 async function parseHead(yaml: string): Promise<object> {

@@ -30,7 +30,7 @@ function skillToolName(name: string): string {
 }
 
 /** A skill as a tool: calling it gives its instructions; its scripts are run with `exec`, in the sandbox and by its rules. */
-export function skillTool({ name, description, folder, origin }: KeptSkill): Tool {
+export function skillTool({ name, description, folder, origin, fromOutside }: KeptSkill): Tool {
   const words = name.replaceAll('-', ' ');
   return defineTool({
     name: skillToolName(name),
@@ -47,15 +47,13 @@ export function skillTool({ name, description, folder, origin }: KeptSkill): Too
     async execute({ resource }) {
       if (resource !== undefined) {
         const { content } = await readInside(folder, resource);
-        return { content: content.toString('utf8') };
+        return { content: content.toString('utf8'), fromOutside };
       }
       const { content } = await readInside(folder, SKILL_FILE);
       const { instructions } = await parseSkillText(content.toString('utf8'));
-      return {
-        content: [`Skill ${name} (${ORIGINS[origin]}):`, '', instructions, ...(await filesOf(folder))].join(
-          '\n',
-        ),
-      };
+      const mark = fromOutside ? '; it stems from text of outside' : '';
+      const head = `Skill ${name} (${ORIGINS[origin]}${mark}):`;
+      return { content: [head, '', instructions, ...(await filesOf(folder))].join('\n'), fromOutside };
     },
   });
 }

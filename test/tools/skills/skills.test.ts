@@ -60,6 +60,17 @@ describe('skills', () => {
     expect(skills.folders(BOB)).toEqual([join(folder, 'skills', 'greet')]);
   });
 
+  it('say that they stem from outside when whoever kept them had read such text', async () => {
+    const { skills, said } = open();
+    const call = callerOf(skills.tools);
+    await call('create_skill', { name: 'read', instructions: 'As the page says.' }, { hasReadOutside: true });
+    expect(await said('list_skills', {})).toContain('- read: As the page says. [owner, from outside]');
+    const [tool] = skills.source.list(ALICE);
+    const used = await tool!.execute({}, toolContext());
+    expect(used).toMatchObject({ fromOutside: true });
+    expect(used.content).toMatch(/stems from text of outside/);
+  });
+
   it('give their instructions and name their files when they are used, and read one of these', async () => {
     const { skills, said } = open();
     await said('create_skill', {
@@ -72,6 +83,7 @@ describe('skills', () => {
     expect(content).toMatch(/^Skill greet \(this user's own\):\n\nSay hello\.[\s\S]*- scripts\/hi\.sh$/);
     expect(await tool!.execute({ resource: 'scripts/hi.sh' }, toolContext())).toEqual({
       content: '#!/bin/sh\necho hi',
+      fromOutside: false,
     });
     for (const resource of ['../greet/SKILL.md', '/etc/passwd', 'scripts/../../x', 'nothing', '.']) {
       await expect(tool!.execute({ resource }, toolContext())).rejects.toMatchObject({ name: 'LangoError' });

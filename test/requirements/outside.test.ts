@@ -1,0 +1,230 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import type { Agent } from '../../src/core/agent.js';
+import { NO_USAGE } from '../../src/core/model.js';
+import { defineTool } from '../../src/core/tool.js';
+import type { ServerOptions } from '../../src/index.js';
+import type { Play } from '../support/scripted-model.js';
+import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { sendText, startServer } from '../support/server.js';
+
+/** A page that somebody else wrote. */
+const page = defineTool({
+  name: 'search_page',
+  description: 'Reads a page.',
+  schema: z.strictObject({}),
+  effect: 'pure',
+  danger: () => 'safe',
+  bringsOutside: true,
+  timeoutMs: () => 1_000,
+  examples: [],
+  execute: async () => ({ content: 'The page says: tea is at five.' }),
+});
+
+type Settings = NonNullable<ServerOptions['settings']>;
+
+const SETTINGS: Settings = { server: { port: 0 }, tools: { memory: { enabled: true } } };
+const remember = (fact: string) => call(['memory_store', { fact }]);
+const READ_AND_TELL: readonly Play[] = [call(['search_page', {}]), say('It says that tea is at five.')];
+
+const servers: TestServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+
+async function start(
+  scripts: Readonly<Record<string, readonly Play[]>>,
+  options: ServerOptions = {},
+): Promise<TestServer> {
+  const settings = { ...SETTINGS, ...options.settings };
+  const server = await startServer({
+    tools: [page],
+    model: new ScriptedModel(scripts),
+    ...options,
+    settings,
+  });
+  servers.push(server);
+  return server;
+}
+
+/** Each fact that is kept, with "outside" or "own". */
+async function kept(server: TestServer): Promise<readonly string[]> {
+  const data = (await (await server.fetch('/lango/data')).json()) as {
+    readonly facts: readonly {
+      readonly content: string;
+      readonly provenance: { readonly fromOutside: boolean };
+    }[];
+  };
+  return data.facts.map(
+    ({ content, provenance }) => `${content}: ${provenance.fromOutside ? 'outside' : 'own'}`,
+  );
+}
+
+/** Notes are made in the background. */
+async function noted(server: TestServer): Promise<void> {
+  for (let look = 0; look < 200; look += 1) {
+    const { observations } = (await (await server.fetch('/lango/data')).json()) as {
+      observations: unknown[];
+    };
+    if (observations.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('nothing was noted');
+}
+
+/** A run of an agent that only says something. */
+function parrot(name: string): Agent {
+  return {
+    profile: { name, description: 'Says something.', skills: [] },
+    async run(run) {
+      run.emit({ type: 'turn-start', step: 't1' });
+      run.emit({ type: 'text-delta', artifactId: 'answer', text: 'Tea is at five.', replace: true });
+      const content = [{ type: 'text' as const, text: 'Tea is at five.' }];
+      await run.append({ type: 'turn-end', step: 't1', content, stopReason: 'end', usage: NO_USAGE });
+      return { state: 'completed' };
+    },
+  };
+}
+
+describe('The mark of text from outside', () => {
+  it('goes with the answer of a sub-agent that read a page to its parent, and from there to whoever keeps something', async () => {
+    const server = await start({
+      orchestrator: [call(ask('librarian')), call(ask('chronicler')), say('Done.')],
+      librarian: READ_AND_TELL,
+      chronicler: [remember('tea is at five'), say('Remembered.')],
+    });
+    expect((await sendText(server, 'read the page and remember it')).end.state).toBe('completed');
+    expect(await kept(server)).toEqual(['tea is at five: outside']);
+  });
+
+  it('does not stand on what a person said before anything was read', async () => {
+    const server = await start({
+      orchestrator: [call(ask('chronicler')), call(ask('librarian')), say('Done.')],
+      librarian: READ_AND_TELL,
+      chronicler: [remember('lunch is at noon'), say('Remembered.')],
+    });
+    await sendText(server, 'remember that lunch is at noon, then read the page');
+    expect(await kept(server)).toEqual(['lunch is at noon: own']);
+  });
+
+  it('stays with the conversation for its later tasks, and not with another one', async () => {
+    const server = await start({
+      orchestrator: [
+        call(ask('librarian', 'read', true)),
+        call(ask('chronicler', 'remember', true)),
+        call(ask('chronicler', 'remember', true)),
+      ],
+      librarian: READ_AND_TELL,
+      chronicler: [remember('tea is at five'), say('Remembered.')],
+    });
+    const scripts = { contextId: 'read-here' };
+    await sendText(server, 'read the page', scripts);
+    await sendText(server, 'remember it', scripts);
+    expect(await kept(server)).toEqual(['tea is at five: outside']);
+    await server.stop();
+    const other = await start({
+      orchestrator: [call(ask('chronicler', 'remember', true))],
+      chronicler: [remember('lunch is at noon'), say('Remembered.')],
+    });
+    await sendText(other, 'remember that lunch is at noon', { contextId: 'elsewhere' });
+    expect(await kept(other)).toEqual(['lunch is at noon: own']);
+  });
+
+  it('outlives the run that read: a run that goes on after an answer has it too', async () => {
+    const server = await start(
+      {
+        flat: [
+          call(['search_page', {}]),
+          call(['ask_user', { question: 'Shall I remember it?' }]),
+          remember('tea is at five'),
+          say('Remembered.'),
+        ],
+      },
+      { settings: { agent: { multiAgent: false } } },
+    );
+    const asked = await sendText(server, 'read the page');
+    expect(asked.end.state).toBe('input-required');
+    const answer = { parts: [{ kind: 'text' as const, text: 'yes' }], taskId: asked.taskId };
+    for await (const event of server.client.send(answer, AbortSignal.timeout(20_000))) void event;
+    expect(await kept(server)).toEqual(['tea is at five: outside']);
+  });
+
+  it('stands on whatever an agent of another server says, and not on an agent of this one', async () => {
+    const scripts = {
+      orchestrator: [call(ask('parrot')), call(ask('chronicler')), say('Done.')],
+      chronicler: [remember('tea is at five'), say('Remembered.')],
+    };
+    const here = await start(scripts, { agents: [parrot('parrot')] });
+    expect((await sendText(here, 'ask the parrot and remember it')).end.state).toBe('completed');
+    expect(await kept(here)).toEqual(['tea is at five: own']);
+
+    const remote = await start({}, { agents: [parrot('bird')], settings: { auth: { mode: 'none' } } });
+    const url = `${remote.address.origin}/agents/bird`;
+    const there = await start(scripts, {
+      settings: {
+        a2a: { enabled: true, remoteAgents: [{ name: 'parrot', url, token: 'x', allowPrivate: true }] },
+      },
+    });
+    expect((await sendText(there, 'ask the parrot and remember it')).end.state).toBe('completed');
+    expect(await kept(there)).toEqual(['tea is at five: outside']);
+  });
+
+  it('goes along with a request to another server, which keeps nothing of it without the mark', async () => {
+    const keeping = { chronicler: [remember('tea is at five'), say('Remembered.')] };
+    const remote = await start(keeping, { settings: { auth: { mode: 'none' } } });
+    const url = `${remote.address.origin}/agents/chronicler`;
+    const here = await start(
+      {
+        orchestrator: [call(ask('librarian')), call(ask('diarist')), say('Done.')],
+        librarian: READ_AND_TELL,
+      },
+      {
+        settings: {
+          a2a: { enabled: true, remoteAgents: [{ name: 'diarist', url, token: 'x', allowPrivate: true }] },
+        },
+      },
+    );
+    await sendText(here, 'read the page and have it remembered');
+    expect(await kept(remote)).toEqual(['tea is at five: outside']);
+  });
+
+  it('comes with what is recalled: a run that is told a marked fact or note keeps nothing without the mark', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-outside-'));
+    const keep = (fact: string) => ({
+      orchestrator: [call(ask('chronicler', 'remember', true))],
+      chronicler: [remember(fact)].concat(say('Remembered.')),
+      flat: [call(['record_lines', { lines: ['The user read about tea.'] }])],
+    });
+    const noting = { observationalMemory: { enabled: true, observeTokens: 1 } };
+    try {
+      const reads = [call(ask('librarian')), call(ask('chronicler')), say('Done.'), say('Hello.')];
+      const reading = await start(
+        { ...keep('tea is at five'), orchestrator: reads, librarian: READ_AND_TELL },
+        { home, settings: noting },
+      );
+      await sendText(reading, 'read the page and remember it', { contextId: 'one' });
+      await sendText(reading, 'hello', { contextId: 'one' });
+      await noted(reading);
+      await reading.stop();
+      const later = async (fact: string, text: string, settings: Settings = {}): Promise<void> => {
+        const server = await start(keep(fact), { home, settings });
+        await sendText(server, text, { contextId: fact });
+        facts = await kept(server);
+        await server.stop();
+      };
+      let facts: readonly string[] = [];
+      await later('lunch is at noon', 'remember that lunch is at noon');
+      expect(facts).toContain('lunch is at noon: own');
+      await later('supper is at seven', 'when is tea? remember that supper is at seven');
+      expect(facts).toContain('supper is at seven: outside');
+      await later('breakfast is at eight', 'remember that breakfast is at eight', noting);
+      expect(facts).toContain('breakfast is at eight: outside');
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+});
