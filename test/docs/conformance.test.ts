@@ -1,21 +1,28 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
-/** What the last column of the tables names: a file below test/, and a piece of a title in it or nothing. */
-const named = readFileSync('docs/a2a-conformance.md', 'utf8')
+const rows = readFileSync('docs/a2a-conformance.md', 'utf8')
   .split('\n')
   .filter((line) => /^\| \d+ \|/.test(line))
-  .flatMap((line) => {
-    let file = '';
-    const column = line.split('|').at(-2)!;
-    return [...column.matchAll(/`([^`]+\.test\.ts)`|"([^"]+)"/g)].map(([, path, title]) => {
-      file = path ?? file;
-      return [file, title ?? ''] as const;
-    });
+  .map((line) => line.split('|').map((column) => column.trim()));
+
+/** What the last column of the tables names: a file below test/, and a piece of a title in it or nothing. */
+const named = rows.flatMap((columns) => {
+  let file = '';
+  return [...columns.at(-2)!.matchAll(/`([^`]+\.test\.ts)`|"([^"]+)"/g)].map(([, path, title]) => {
+    file = path ?? file;
+    return [file, title ?? ''] as const;
   });
+});
 
 describe('the tests that docs/a2a-conformance.md names', () => {
-  it('are many', () => expect(named.length).toBeGreaterThan(30));
+  it('are many', () => expect(named.length).toBeGreaterThan(60));
+
+  it.each(rows)('%s%s %s: it says what Lango does, and names a test', (...columns) => {
+    const [what, test] = columns.slice(3);
+    expect(what).toMatch(/^[A-Z0-9-].{20}/);
+    expect(test).toMatch(/\.test\.ts`/);
+  });
 
   it.each(named)('%s %s', (file, title) => {
     expect(existsSync(`test/${file}`)).toBe(true);

@@ -81,7 +81,7 @@ export interface Ask {
   readonly token?: string | null;
 }
 
-export async function ask(node: A2aNode, path: string, options: Ask = {}): Promise<Reply> {
+export async function ask(node: Pick<A2aNode, 'origin'>, path: string, options: Ask = {}): Promise<Reply> {
   const { token = TOKEN, body, raw } = options;
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   const response = await fetch(node.origin + path, {

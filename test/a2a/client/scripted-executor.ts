@@ -102,7 +102,8 @@ export class ScriptedExecutor implements AgentExecutor {
   }
 }
 
-class Script {
+/** What an executor says of one run. */
+export class Script {
   readonly #context: RequestContext;
   readonly #bus: ExecutionEventBus;
   #count = 0;
@@ -113,14 +114,15 @@ class Script {
   }
 
   /** Stock agents show the task first, on a follow-up with its question still in it. */
-  open(): void {
+  open(state = TaskState.TASK_STATE_SUBMITTED, text?: string): void {
     const { taskId, contextId, task, userMessage } = this.#context;
+    const message = text === undefined ? undefined : this.message(text);
     this.#bus.publish(
       AgentEvent.task(
         task ?? {
           id: taskId,
           contextId,
-          status: { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: undefined },
+          status: { state, message, timestamp: undefined },
           artifacts: [],
           history: [userMessage],
           metadata: undefined,

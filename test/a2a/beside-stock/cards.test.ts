@@ -1,0 +1,49 @@
+import { CARD_PATH } from '../../../src/a2a/server/discovery.js';
+import type { JsonObject } from '../../../src/core/json.js';
+import { besideStock } from './compare.js';
+import type { Side } from './sides.js';
+
+/** Lines 1 to 4 of table 3.1: the card, as it is served and signed. */
+
+async function cardOf(side: Side): Promise<JsonObject> {
+  return JSON.parse((await side.http(CARD_PATH)).text) as JsonObject;
+}
+
+besideStock('the card', [
+  {
+    line: '3.1 #1 says its security in the members of the protocol',
+    ask: async (side) => Object.values((await cardOf(side))['securitySchemes']!).flatMap(Object.keys),
+    ours: ['httpAuthSecurityScheme'],
+    stock: ['scheme'],
+  },
+  {
+    line: '3.1 #2 does not verify without its security',
+    async ask(side) {
+      const card = await cardOf(side);
+      const { securitySchemes: _, securityRequirements: __, ...stripped } = card;
+      return { whole: await side.cards.verifies(card), stripped: await side.cards.verifies(stripped) };
+    },
+    ours: { whole: true, stripped: false },
+    stock: { whole: true, stripped: true },
+  },
+  {
+    line: '3.1 #3 is signed with its required members, also when they are empty',
+    async ask({ cards }) {
+      const signed = JSON.parse(
+        cards.canonical({ name: 'a', description: '', version: '1', skills: [] }),
+      ) as object;
+      return { description: 'description' in signed, skills: 'skills' in signed };
+    },
+    ours: { description: true, skills: true },
+    stock: { description: false, skills: false },
+  },
+  {
+    line: '3.1 #4 is the same at each request, for who has it already',
+    async ask(side) {
+      const etag = (await side.http(CARD_PATH)).headers.get('etag')!;
+      return (await side.http(CARD_PATH, { headers: { 'If-None-Match': etag } })).status;
+    },
+    ours: 304,
+    stock: 200,
+  },
+]);

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Play } from './puppet.js';
+import type { Side, SideOptions } from './sides.js';
+import { openOurs, openStock } from './sides.js';
+
+/** A line of docs/a2a-conformance.md, put to our server and to a stock one that runs the same executor. */
+export interface Row {
+  /** Its number, and what is tried: the title of the test. */
+  readonly line: string;
+  /** What the executor of both does; nothing unless said. */
+  readonly agent?: Play;
+  readonly ask: (side: Side) => Promise<unknown>;
+  /** What is right: ours says it. */
+  readonly ours: unknown;
+  /** What stock 1.3.0 says. A test that goes red here tells that the SDK has changed. */
+  readonly stock: unknown;
+}
+
+export function besideStock(title: string, rows: readonly Row[], options: SideOptions = {}): void {
+  describe(title, () => {
+    let ours: Side;
+    let stock: Side;
+
+    beforeAll(async () => {
+      // The SDK tells its troubles to the console.
+      for (const level of ['log', 'info', 'warn', 'error'] as const)
+        jest.spyOn(console, level).mockImplementation(() => {});
+      [ours, stock] = await Promise.all([openOurs(options), openStock(options)]);
+    });
+
+    afterAll(async () => {
+      await Promise.all([ours.close(), stock.close()]);
+      jest.restoreAllMocks();
+    });
+
+    it.each(rows.map((row) => [row.line, row] as const))('%s', async (_line, row) => {
+      for (const { puppet } of [ours, stock]) puppet.rehearse(row.agent ?? (() => {}));
+      const [right, wrong] = await Promise.all([row.ask(ours), row.ask(stock)]);
+      expect({ ours: right, stock: wrong }).toEqual({ ours: row.ours, stock: row.stock });
+      expect(right).not.toEqual(wrong);
+    });
+  });
+}

@@ -1,0 +1,123 @@
+import { TaskState } from '@a2a-js/sdk';
+import { expect, it } from '@jest/globals';
+import { besideStock } from './compare.js';
+import { ENDED, begin, get, message, openOurs, orSilence, untilIn } from './sides.js';
+
+/** Table 3.2: what work costs, what survives, and what is bounded. */
+
+const { TASK_STATE_WORKING, TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED } = TaskState;
+const SILENCE_MS = 1_500;
+const KB = 1_024;
+
+besideStock(
+  'a server that is asked for much',
+  [
+    {
+      line: '3.2 #1 what is written for a task grows with its length, not with its square',
+      agent({ asked, say }) {
+        say.open();
+        for (let n = 0; n < Number(asked); n += 1) say.text(`chunk ${n} `, n > 0);
+        say.status(TASK_STATE_COMPLETED);
+      },
+      async ask(side) {
+        const written = async (chunks: number) => {
+          const { id } = await begin(side, String(chunks));
+          const { artifacts } = await untilIn(side, id, ...ENDED);
+          return { size: await side.written(id), parts: artifacts[0]!.parts.length };
+        };
+        const [short, long] = [await written(100), await written(400)];
+        return { isLinear: long.size < 6 * short.size, parts: long.parts };
+      },
+      ours: { isLinear: true, parts: 1 },
+      stock: { isLinear: false, parts: 400 },
+    },
+    {
+      line: '3.2 #3 a task goes on when its process is replaced by another',
+      async agent({ say, told, count }) {
+        if (count === 1) {
+          say.open();
+          say.status(TASK_STATE_WORKING);
+          return told;
+        }
+        say.status(TASK_STATE_COMPLETED);
+      },
+      async ask(side) {
+        const { id } = await begin(side);
+        await untilIn(side, id, 'WORKING');
+        await side.restart();
+        await orSilence(untilIn(side, id, ...ENDED), SILENCE_MS);
+        return (await get(side, id)).status.state;
+      },
+      ours: 'TASK_STATE_COMPLETED',
+      stock: 'TASK_STATE_WORKING',
+    },
+    {
+      line: '3.2 #4 push configs of a task are so many at most',
+      agent: ({ say }) => say.open(TASK_STATE_INPUT_REQUIRED),
+      async ask(side) {
+        const { id: taskId } = await begin(side);
+        let taken = 0;
+        for (let n = 0; n < 10; n += 1) {
+          const config = { taskId, id: `config-${n}`, url: 'https://hooks.example/x' };
+          const { json } = await side.rpc('CreateTaskPushNotificationConfig', config);
+          if (!json.error) taken += 1;
+        }
+        return taken;
+      },
+      ours: 4,
+      stock: 10,
+    },
+    {
+      line: '3.2 #5 a stream on which nothing happens says that it lives',
+      async agent({ say, released }) {
+        say.open();
+        await released;
+        say.status(TASK_STATE_COMPLETED);
+      },
+      async ask(side) {
+        const stream = side.rpc('SendStreamingMessage', message('x'));
+        await orSilence(stream, SILENCE_MS);
+        side.puppet.release();
+        return /^:/m.test((await stream).text);
+      },
+      ours: true,
+      stock: false,
+    },
+    {
+      line: '3.2 #6 a body of more than the 100 kB of express, which is within our limit, is taken',
+      agent: ({ say }) => say.open(TASK_STATE_COMPLETED),
+      ask: async (side) => (await side.rpc('SendMessage', message('x'.repeat(200 * KB)))).status,
+      ours: 200,
+      stock: 413,
+    },
+    {
+      line: '3.2 #6 a body over the limit is refused in JSON',
+      async ask(side) {
+        const { status, headers } = await side.rpc('SendMessage', message('x'.repeat(2_000 * KB)));
+        return { status, type: headers.get('content-type')?.split(';')[0] };
+      },
+      ours: { status: 413, type: 'application/json' },
+      stock: { status: 413, type: 'text/html' },
+    },
+    {
+      line: '3.2 #6 a path that is none is refused in JSON',
+      async ask(side) {
+        const { status, headers } = await side.http('/nowhere');
+        return { status, type: headers.get('content-type')?.split(';')[0] };
+      },
+      ours: { status: 404, type: 'application/json' },
+      stock: { status: 404, type: 'text/html' },
+    },
+  ],
+  { heartbeatSeconds: 0.05 },
+);
+
+it('3.2 #2 a context id is kept as the client wrote it, also when it is longer than a UUID', async () => {
+  const side = await openOurs({});
+  side.puppet.rehearse(({ say }) => say.open(TASK_STATE_COMPLETED));
+  const contextId = 'ç'.repeat(100);
+  await side.rpc('SendMessage', message('x', { contextId }));
+  const { tasks } = (await side.rpc('ListTasks', { contextId })).json.result;
+  await side.close();
+  expect(tasks.map((task) => task.contextId)).toEqual([contextId]);
+});

@@ -1,0 +1,165 @@
+import { setTimeout } from 'node:timers/promises';
+import { TaskState } from '@a2a-js/sdk';
+import { AgentEvent } from '@a2a-js/sdk/server';
+import { sseEvents } from '../../support/a2a-requests.js';
+import { besideStock } from './compare.js';
+import { AT_ONCE, ENDED, begin, get, message, orSilence, textOf, untilIn } from './sides.js';
+
+/** Lines 5 to 10, 19 and 20 of table 3.1: executors that say odd things, and what becomes of their tasks. */
+
+const { TASK_STATE_WORKING, TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED } = TaskState;
+/** How long a call that never answers is waited for, once there is nothing more to wait for. */
+const SILENCE_MS = 1_500;
+/** An agent that does not stop is left behind after five seconds. */
+const LEFT_BEHIND_MS = 8_000;
+
+besideStock('what an executor says', [
+  {
+    line: '3.1 #5 a question said as a task ends a blocking call',
+    agent: ({ say }) => say.open(TASK_STATE_INPUT_REQUIRED, 'which one?'),
+    async ask(side) {
+      const contextId = crypto.randomUUID();
+      const sent = side.rpc('SendMessage', message('x', { contextId }));
+      for (;;) {
+        const [task] = (await side.rpc('ListTasks', { contextId })).json.result.tasks;
+        if (task?.status.state === 'TASK_STATE_INPUT_REQUIRED') break;
+      }
+      const reply = await orSilence(sent, SILENCE_MS);
+      return reply === 'silence' ? reply : reply.json.result.task.status.state;
+    },
+    ours: 'TASK_STATE_INPUT_REQUIRED',
+    stock: 'silence',
+  },
+  {
+    line: '3.1 #6 a piece of text is stored once while two calls are at the task',
+    agent: async ({ asked, say, released }) => {
+      if (asked === 'begin') {
+        say.open();
+        say.status(TASK_STATE_WORKING);
+      }
+      await released;
+      if (asked === 'begin') say.text('once.', true);
+      say.status(TASK_STATE_COMPLETED);
+    },
+    async ask(side) {
+      const { id } = await begin(side);
+      await untilIn(side, id, 'WORKING');
+      const more = side.rpc('SendMessage', message('more', { taskId: id }));
+      while ((await get(side, id)).history.length < 2);
+      side.puppet.release();
+      await more;
+      return textOf(await untilIn(side, id, ...ENDED));
+    },
+    ours: 'once.',
+    stock: 'once.once.',
+  },
+  {
+    line: '3.1 #7 of two messages to a task at once, through two processes where there are two, none is lost',
+    agent: ({ asked, say }) => {
+      if (asked === 'begin') say.open();
+      say.status(TASK_STATE_INPUT_REQUIRED);
+    },
+    async ask(side) {
+      const { id } = await begin(side);
+      await untilIn(side, id, 'INPUT_REQUIRED');
+      side.letTwoMeet();
+      await Promise.all([
+        side.rpc('SendMessage', message('red', { taskId: id }, AT_ONCE)),
+        side.elsewhere.rpc('SendMessage', message('blue', { taskId: id }, AT_ONCE)),
+      ]);
+      const { history } = await untilIn(side, id, 'INPUT_REQUIRED');
+      const said = history.filter(({ role }) => role === 'ROLE_USER').flatMap(({ parts }) => parts);
+      return said.filter(({ text }) => text !== 'begin').length;
+    },
+    ours: 2,
+    stock: 1,
+  },
+  {
+    line: '3.1 #8 nothing is added to a task that has ended',
+    agent: ({ say }) => {
+      say.open(TASK_STATE_COMPLETED);
+      say.text('too late');
+    },
+    async ask(side) {
+      const { id } = await begin(side);
+      await untilIn(side, id, ...ENDED);
+      await setTimeout(50);
+      return textOf(await get(side, id));
+    },
+    ours: '',
+    stock: 'too late',
+  },
+  {
+    line: '3.1 #9 a cancel reaches the executor, through whichever process it comes',
+    agent: async ({ say, released }) => {
+      say.open();
+      say.status(TASK_STATE_WORKING);
+      await released;
+      say.status(TASK_STATE_COMPLETED);
+    },
+    async ask(side) {
+      const { id } = await begin(side);
+      await untilIn(side, id, 'WORKING');
+      const canceling = side.elsewhere.rpc('CancelTask', { id });
+      await orSilence(canceling, 50);
+      side.puppet.release();
+      const { state } = (await canceling).json.result.status;
+      return { state, told: side.puppet.canceled.length };
+    },
+    ours: { state: 'TASK_STATE_CANCELED', told: 1 },
+    stock: { state: 'TASK_STATE_CANCELED', told: 0 },
+  },
+  {
+    line: '3.1 #10 a cancel has an end, whatever the executor does',
+    agent: async ({ say }) => {
+      say.open();
+      say.status(TASK_STATE_WORKING);
+      await new Promise(() => {});
+    },
+    async ask(side) {
+      const { id } = await begin(side);
+      await untilIn(side, id, 'WORKING');
+      const reply = await orSilence(side.rpc('CancelTask', { id }), LEFT_BEHIND_MS);
+      return reply === 'silence' ? reply : reply.json.result.status.state;
+    },
+    ours: 'TASK_STATE_CANCELED',
+    stock: 'silence',
+  },
+  {
+    line: '3.1 #19 an answer that shows no history takes none from the executor',
+    agent: async ({ say, context, bus, released }) => {
+      const status = { state: TASK_STATE_WORKING, message: undefined, timestamp: undefined };
+      const { taskId: id, contextId, userMessage } = context;
+      const task = {
+        id,
+        contextId,
+        status,
+        artifacts: [],
+        history: [userMessage, userMessage],
+        metadata: undefined,
+      };
+      bus.publish(AgentEvent.task(task));
+      await released;
+      say.text(`${task.history.length} messages`);
+      say.status(TASK_STATE_COMPLETED);
+    },
+    async ask(side) {
+      const sent = await side.rpc('SendMessage', message('x', {}, { ...AT_ONCE, historyLength: 0 }));
+      side.puppet.release();
+      return textOf(await untilIn(side, sent.json.result.task.id, ...ENDED));
+    },
+    ours: '2 messages',
+    stock: '0 messages',
+  },
+  {
+    line: '3.1 #20 a stream says something before it ends',
+    async ask(side) {
+      const { text } = await side.rpc('SendStreamingMessage', message('x'));
+      const events = sseEvents(text).map(({ data: { result } }) => result);
+      const end = events.at(-1)?.statusUpdate?.status.state;
+      return { begins: events[0] && Object.keys(events[0])[0], ends: end };
+    },
+    ours: { begins: 'task', ends: 'TASK_STATE_FAILED' },
+    stock: { begins: undefined, ends: undefined },
+  },
+]);

@@ -1,0 +1,57 @@
+import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
+import { Script } from '../client/scripted-executor.js';
+
+/** One run of a puppet: what it was asked, what it says, and the wait for `release`. */
+export interface Act {
+  readonly asked: string;
+  readonly say: Script;
+  readonly bus: ExecutionEventBus;
+  readonly context: RequestContext;
+  readonly released: Promise<void>;
+  /** Resolves when it is told to cancel. */
+  readonly told: Promise<void>;
+  /** Which of its runs this is, from 1 on. */
+  readonly count: number;
+}
+
+export type Play = (act: Act) => Promise<void> | void;
+
+/** An executor as anybody writes one for the stock SDK, which does what the test at hand says. Both servers run it. */
+export class Puppet implements AgentExecutor {
+  /** The tasks that it was told to cancel. */
+  readonly canceled: string[] = [];
+  #play: Play = () => {};
+  #count = 0;
+  #release = Promise.withResolvers<void>();
+  #tell = Promise.withResolvers<void>();
+
+  rehearse(play: Play): void {
+    this.#play = play;
+    this.#count = 0;
+    this.canceled.length = 0;
+    this.#release = Promise.withResolvers();
+    this.#tell = Promise.withResolvers();
+  }
+
+  /** Lets those go on that wait. */
+  release(): void {
+    this.#release.resolve();
+  }
+
+  execute = async (context: RequestContext, bus: ExecutionEventBus): Promise<void> => {
+    const asked = context.userMessage.parts.map(({ content }) => String(content?.value)).join('');
+    const say = new Script(context, bus);
+    this.#count += 1;
+    await this.#play({
+      ...{ asked, say, bus, context },
+      released: this.#release.promise,
+      told: this.#tell.promise,
+      count: this.#count,
+    });
+  };
+
+  cancelTask = async (taskId: string): Promise<void> => {
+    this.canceled.push(taskId);
+    this.#tell.resolve();
+  };
+}

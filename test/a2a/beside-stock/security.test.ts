@@ -1,0 +1,102 @@
+import { TaskState } from '@a2a-js/sdk';
+import { expect, it, jest } from '@jest/globals';
+import { besideStock } from './compare.js';
+import { begin, message, openOurs, openStock } from './sides.js';
+
+/** Table 3.3: who may ask, what is told to whom, and where it is said. */
+
+const NOBODY = { token: null };
+const WRONG = { token: 'stolen' };
+
+besideStock('who asks, and what is told', [
+  {
+    line: '3.3 #1 a caller that says nothing of itself is not served',
+    ask: async (side) => (await side.rpc('ListTasks', {}, NOBODY)).status,
+    ours: 401,
+    stock: 200,
+  },
+  {
+    line: '3.3 #2 a tenant that no interface names is refused',
+    agent: ({ say }) => say.open(TaskState.TASK_STATE_COMPLETED),
+    ask: async (side) => {
+      const { json } = await side.rpc('SendMessage', { ...message('x'), tenant: 'nobody' });
+      return json.error?.code;
+    },
+    ours: -32602,
+    stock: undefined,
+  },
+  {
+    line: '3.3 #3 a wrong token over JSON-RPC',
+    async ask(side) {
+      const { status, headers } = await side.rpc('ListTasks', {}, WRONG);
+      return { status, challenge: headers.get('www-authenticate')?.split(' ')[0] };
+    },
+    ours: { status: 401, challenge: 'Bearer' },
+    stock: { status: 500, challenge: undefined },
+  },
+  {
+    line: '3.3 #3 a wrong token over HTTP+JSON',
+    async ask(side) {
+      const { status, headers } = await side.http('/tasks', WRONG);
+      return { status, challenge: headers.get('www-authenticate')?.split(' ')[0] };
+    },
+    ours: { status: 401, challenge: 'Bearer' },
+    stock: { status: 500, challenge: undefined },
+  },
+  {
+    line: '3.3 #4 the extended card, for a caller that says nothing of itself',
+    ask: async (side) => (await side.http('/extendedAgentCard', NOBODY)).status,
+    ours: 401,
+    stock: 200,
+  },
+  {
+    line: '3.3 #5 what an executor throws is not told',
+    agent: () => Promise.reject(new Error('connect to postgres://user:hunter2@db failed')),
+    ask: async (side) => (await side.rpc('SendMessage', message('x'))).text.includes('hunter2'),
+    ours: false,
+    stock: true,
+  },
+  {
+    line: '3.3 #6 a webhook at a private address is refused',
+    agent: ({ say }) => say.open(TaskState.TASK_STATE_INPUT_REQUIRED),
+    async ask(side) {
+      const { id: taskId } = await begin(side);
+      const config = { taskId, url: 'https://169.254.169.254/latest/meta-data' };
+      return (await side.rpc('CreateTaskPushNotificationConfig', config)).json.error?.code;
+    },
+    ours: -32602,
+    stock: undefined,
+  },
+  {
+    line: '3.3 #6 the secrets of a webhook are not told again',
+    agent: ({ say }) => say.open(TaskState.TASK_STATE_INPUT_REQUIRED),
+    async ask(side) {
+      const { id: taskId } = await begin(side);
+      const authentication = { scheme: 'Bearer', credentials: 'hunter2' };
+      const config = { taskId, id: 'mine', url: 'https://hooks.example/x', token: 'hunter3', authentication };
+      await side.rpc('CreateTaskPushNotificationConfig', config);
+      const { text } = await side.rpc('ListTaskPushNotificationConfigs', { taskId });
+      return text.match(/hunter\d/g);
+    },
+    ours: null,
+    stock: ['hunter3', 'hunter2'],
+  },
+]);
+
+it('3.3 #7 the console is not written to, whatever goes wrong', async () => {
+  const levels = ['log', 'info', 'warn', 'error', 'debug'] as const;
+  const spies = levels.map((level) => jest.spyOn(console, level).mockImplementation(() => {}));
+  const lines: Record<string, boolean> = {};
+  for (const [name, open] of Object.entries({ ours: openOurs, stock: openStock })) {
+    for (const spy of spies) spy.mockClear();
+    const side = await open({});
+    side.puppet.rehearse(() => Promise.reject(new Error('out of order')));
+    await side.rpc('SendMessage', message('x'));
+    await side.rpc('SubscribeToTask', { id: 'none' });
+    await side.rpc('ListTasks', {}, WRONG);
+    await side.close();
+    lines[name] = spies.some(({ mock }) => mock.calls.length > 0);
+  }
+  for (const spy of spies) spy.mockRestore();
+  expect(lines).toEqual({ ours: false, stock: true });
+});
