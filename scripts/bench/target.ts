@@ -72,7 +72,7 @@ export async function startTarget(kind: Kind, home: string): Promise<Target> {
 
 function argumentsFor(kind: Kind): readonly string[] {
   if (kind !== 'lango-serve') return [fileURLToPath(new URL('./main.js', import.meta.url)), 'serve', kind];
-  return [fileURLToPath(new URL('../../src/cli/main.js', import.meta.url)), 'serve', '--port', '0'];
+  return [fileURLToPath(new URL('../../cli/main.js', import.meta.url)), 'serve', '--port', '0'];
 }
 
 async function readyPort(child: ChildProcess): Promise<number> {

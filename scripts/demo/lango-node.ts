@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.js');
+const CLI = path.resolve(import.meta.dirname, '../../cli/main.js');
 const START_MS = 30_000;
 const STOP_MS = 20_000;
 

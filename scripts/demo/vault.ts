@@ -5,7 +5,7 @@ import type { Demo, Outcome } from './conversation.js';
 import { ask, check, delegations } from './conversation.js';
 import { formsOf, searchFolder } from './secret-search.js';
 
-const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.js');
+const CLI = path.resolve(import.meta.dirname, '../../cli/main.js');
 const HELLO_SHA256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 
 export interface VaultDemo extends Demo {

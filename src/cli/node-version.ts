@@ -1,21 +1,20 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { packageRoot } from '../config/package-root.js';
+import { isAtLeast } from '../core/version.js';
 
 /** Older ones lack what the program is built on, and crash in its native parts. */
 export const OLDEST_NODE = '22.19';
 
-/** A clone brings its own Node as a package; this file is three folders below the root of it. */
-const OWN_NODE = new URL('../../../node_modules/node/bin/node', import.meta.url);
-
 export function isSupportedNode(version: string): boolean {
-  return version.localeCompare(OLDEST_NODE, 'en', { numeric: true }) >= 0;
+  return isAtLeast(version, OLDEST_NODE);
 }
 
-/** Runs the same command line with the clone's own Node; resolves with its exit code, or undefined when there is none. */
+/** Runs the same command line with the Node that a clone brings as a package; resolves with its exit code, or undefined when there is none. */
 export async function runWithOwnNode(): Promise<number | undefined> {
-  const program = fileURLToPath(OWN_NODE);
+  const program = join(packageRoot(), 'node_modules/node/bin/node');
   if (!existsSync(program)) return undefined;
   const child = spawn(program, process.argv.slice(1), { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-export const MAIN = path.resolve('dist/src/cli/main.js');
+export const MAIN = path.resolve('dist/cli/main.js');
 
 export interface Result {
   readonly code: number | null;

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { MAIN, cleanEnv } from './lango-process.js';
 
 /**
@@ -37,6 +38,7 @@ const HOOK = `
   process.on('exit', () => writeFileSync(process.env.LOADED, loaded.join('\\n')));
 `;
 
+/** The modules that are in the loaded files of the bundle, as its source maps say, and those outside of it. */
 async function modulesOfStart(): Promise<readonly string[]> {
   const list = path.join(folder, 'loaded.txt');
   const env = cleanEnv({ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'warn', LOADED: list });
@@ -47,7 +49,16 @@ async function modulesOfStart(): Promise<readonly string[]> {
   child.stdout.resume();
   child.kill('SIGTERM');
   await gone;
-  return (await readFile(list, 'utf8')).split('\n');
+  const loaded = (await readFile(list, 'utf8')).split('\n');
+  return (await Promise.all(loaded.map(modulesIn))).flat();
+}
+
+async function modulesIn(url: string): Promise<readonly string[]> {
+  if (!url.includes('/dist/cli/')) return [url];
+  const { sources } = JSON.parse(await readFile(fileURLToPath(`${url}.map`), 'utf8')) as {
+    sources: string[];
+  };
+  return sources.map((source) => new URL(source, url).href);
 }
 
 describe('the start of the server', () => {
@@ -56,7 +67,7 @@ describe('the start of the server', () => {
     const packages = loaded.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
     const heavy = new Set(packages.filter((name) => name !== undefined && !ALLOWED.has(name)));
     expect([...heavy]).toEqual([]);
-    expect(loaded.some((url) => url.endsWith('/cli/serve.js'))).toBe(true);
+    expect(loaded.some((url) => url.endsWith('/src/cli/serve.ts'))).toBe(true);
     expect(loaded.filter((url) => /\/models\/(anthropic|openai)\//.test(url))).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFileSync, spawn } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { OLDEST_NODE, isSupportedNode } from '../../src/cli/node-version.js';
@@ -37,11 +37,8 @@ describe('the Node version', () => {
 
   itWithOldNode('says what to do where there is no other Node (skipped without an old Node)', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-old-node-'));
-    const target = path.join(folder, 'dist/src/cli');
-    await mkdir(target, { recursive: true });
-    for (const file of ['main.js', 'node-version.js']) {
-      await cp(path.join(path.dirname(MAIN), file), path.join(target, file));
-    }
+    const target = path.join(folder, 'dist/cli');
+    await cp(path.dirname(MAIN), target, { recursive: true });
     await cp('package.json', path.join(folder, 'package.json'));
     const result = await ended(
       spawn(OLD_NODE!, [path.join(target, 'main.js'), 'serve'], { env: cleanEnv() }),

@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
+import { isAtLeast } from '../../core/version.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import { primaryCode, storageError } from './failure.js';
@@ -57,7 +58,7 @@ export function openConnection(options: ConnectionOptions): Connection {
 
 /** Throws `LangoError` `storage` when the bundled SQLite is older than what the log can be trusted to. */
 export function assertSqliteVersion(version: string): void {
-  if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) >= 0) return;
+  if (isAtLeast(version, OLDEST_SQLITE)) return;
   throw new LangoError('storage', `SQLite ${version} is too old: ${OLDEST_SQLITE} is needed.`, {
     hint: 'Install the version of better-sqlite3 that package.json names.',
   });

@@ -1,0 +1,82 @@
+import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Metafile } from 'esbuild';
+import { build } from 'esbuild';
+import { packageRoot } from '../src/config/package-root.js';
+
+/**
+ * Builds the program that users start, dist/cli/: everything a command needs in a few files, since finding and
+ * reading some 440 modules was most of a start. What is imported lazily stays a file of its own. The library
+ * (dist/src/) is not bundled: a program that uses it shares zod and the SDK with it.
+ */
+const root = packageRoot();
+const OUT = 'dist/cli';
+const { peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+  peerDependencies: Record<string, string>;
+};
+
+const { metafile, outputFiles } = await build({
+  absWorkingDir: root,
+  entryPoints: { main: 'src/cli/main.ts' },
+  outdir: OUT,
+  chunkNames: 'chunks/[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node22.19',
+  // The one has a native part, the others are there or not. winston and readability are found by path.
+  external: ['better-sqlite3', ...Object.keys(peerDependencies)],
+  // CommonJS packages ask for the modules of Node with it.
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+  },
+  legalComments: 'eof',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  metafile: true,
+  write: false,
+  logLevel: 'warning',
+  plugins: [
+    {
+      name: 'zod in one language',
+      setup(builder) {
+        builder.onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer, resolveDir, path }) =>
+          importer.includes('/node_modules/zod/') ? { path: join(resolveDir, path, '../en.js') } : undefined,
+        );
+      },
+    },
+  ],
+});
+
+await mkdir(join(root, OUT, 'chunks'), { recursive: true });
+await Promise.all(outputFiles.map(({ path, contents }) => replace(path, contents)));
+await replace(join(root, OUT, 'licenses.txt'), Buffer.from(await licenses(metafile)));
+await removeStale(metafile);
+
+/** The license of every package of which something is in the bundle. */
+async function licenses({ inputs }: Metafile): Promise<string> {
+  const folders = Object.keys(inputs).map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]);
+  const texts = [...new Set(folders)].sort().map(async (folder) => {
+    if (folder === undefined) return [];
+    const files = (await readdir(join(root, folder))).filter((name) => /^(licen[cs]e|notice)/i.test(name));
+    const parts = files.map((name) => readFile(join(root, folder, name), 'utf8'));
+    return [`=== ${folder.replace(/^.*node_modules\//, '')} ===\n`, ...(await Promise.all(parts))];
+  });
+  return (await Promise.all(texts)).flat().join('\n');
+}
+
+/** A server that runs from this clone may be about to read the file: it is there, whole, at every moment. */
+async function replace(file: string, contents: Uint8Array): Promise<void> {
+  const old = await readFile(file).catch(() => undefined);
+  if (old?.equals(contents)) return;
+  await writeFile(`${file}.new`, contents, { mode: file.endsWith('/main.js') ? 0o755 : 0o644 });
+  await rename(`${file}.new`, file);
+}
+
+/** Files of an earlier build. */
+async function removeStale({ outputs }: Metafile): Promise<void> {
+  const files = await readdir(join(root, OUT, 'chunks'));
+  const stale = files.filter((file) => !(`${OUT}/chunks/${file}` in outputs));
+  await Promise.all(stale.map((file) => rm(join(root, OUT, 'chunks', file))));
+}
