@@ -3,6 +3,11 @@ import { isAtLeast } from '../../src/core/version.js';
 
 it('compares versions number by number', () => {
   const versions = ['3.9.0', '3.50.9', '3.51', '3.51.0', '3.51.10', '4', ''];
-  expect(versions.filter((version) => isAtLeast(version, '3.51'))).toEqual(['3.51', '3.51.0', '3.51.10', '4']);
+  expect(versions.filter((version) => isAtLeast(version, '3.51'))).toEqual([
+    '3.51',
+    '3.51.0',
+    '3.51.10',
+    '4',
+  ]);
   expect(isAtLeast('3.51', '3.51.1')).toBe(false);
 });
