@@ -2,17 +2,16 @@
 export interface SearchTerms {
   /** In the order of the text, repeats included. */
   readonly words: readonly string[];
-  /** Of each name such as `parseConfigFile`: its stretches of three characters, in order. */
-  readonly fragments: readonly (readonly string[])[];
+  /** Names such as `parseConfigFile` as one word each: they are found by any stretch of them too. */
+  readonly names: readonly string[];
 }
 
 /** One word of a question, and the terms that it may be found by. */
 export interface QueryWord {
   /** Any of them. */
   readonly terms: readonly string[];
-  /** Further ways when none of them is known: as the beginning of a term, as a part of a name. */
-  readonly beginning: string | undefined;
-  readonly fragments: readonly string[];
+  /** When none of them is known: it may be the beginning of a term, or a stretch of a name. */
+  readonly part: string | undefined;
 }
 
 /** Scripts that write words without spaces between them, and Korean, which glues its particles to them. */
@@ -25,6 +24,9 @@ const RUN = /[\p{L}\p{N}\p{M}_$]+(?:[.-][\p{L}\p{N}\p{M}_$]+)*/gu;
 /** Where a name such as `parseHTTPHeader2` or `snake_case` falls into parts. */
 const PART = /\p{Lu}+(?!\p{Ll})\p{M}*|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{Lt}\p{M}]+|\p{Lu}|\p{N}+/gu;
 const MARKS = /(?<=[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]\p{M}*)\p{M}/gu;
+/** Most words of most texts: they need none of the rest. */
+const PLAIN_WORD = /^[A-Za-z][a-z]*$/;
+const NOT_ASCII = /[^\p{ASCII}]/u;
 /** Letters that Unicode does not take apart. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
@@ -43,7 +45,9 @@ const SPECIAL_LETTERS = /[ßæœøđðłþı]/g;
 const LONGEST_RUN = 200;
 const LONGEST_TERM = 64;
 const MOST_PARTS = 8;
-const FRAGMENT = 3;
+/** Of one question. */
+const MOST_TERMS = 48;
+const STRETCH = 3;
 
 const STOP_WORDS = new Set(
   (
@@ -57,6 +61,7 @@ const STOP_WORDS = new Set(
 
 /** A name without what only typography tells apart: `Café` is `cafe`, full-width letters are plain ones. */
 function fold(text: string): string {
+  if (!NOT_ASCII.test(text)) return text.toLowerCase();
   return text
     .normalize('NFKC')
     .toLowerCase()
@@ -69,18 +74,22 @@ function fold(text: string): string {
 /** The terms of a text that is kept. */
 export function textTerms(text: string): SearchTerms {
   const words: string[] = [];
-  const fragments: (readonly string[])[] = [];
+  const names: string[] = [];
   for (const run of runsOf(text)) {
+    if (PLAIN_WORD.test(run)) {
+      words.push(stem(fold(run).slice(0, LONGEST_TERM)));
+      continue;
+    }
     for (const piece of run.match(UNSPACED_RUN) ?? []) {
       if (IS_UNSPACED.test(piece)) words.push(...bigrams(fold(piece)));
       else {
-        const name = toName(piece);
-        words.push(...name.terms);
-        if (name.isCompound) fragments.push(trigrams(name.whole));
+        const { terms, whole, isCompound } = toName(piece);
+        words.push(...terms);
+        if (isCompound) names.push(whole);
       }
     }
   }
-  return { words, fragments };
+  return { words, names };
 }
 
 /** The words of a question without those that tell nothing, unless there are no others; each once. */
@@ -92,29 +101,26 @@ export function queryWords(text: string): readonly QueryWord[] {
   );
   const telling = all.filter(({ terms }) => !STOP_WORDS.has(terms[0]!));
   const chosen = telling.length > 0 ? telling : all;
-  return [...new Map(chosen.map((word) => [word.terms.join(' '), word])).values()].slice(0, MOST_WORDS);
+  const words = [...new Map(chosen.map((word) => [word.terms.join(' '), word])).values()];
+  let terms = 0;
+  return words.filter((word) => (terms += word.terms.length) <= MOST_TERMS);
 }
 
-const MOST_WORDS = 32;
-
 function unspacedWord(piece: string): readonly QueryWord[] {
-  const terms = bigrams(fold(piece));
-  return terms.map((term) => ({
+  return bigrams(fold(piece)).map((term) => ({
     terms: [term],
-    beginning: [...term].length === 1 ? term : undefined,
-    fragments: [],
+    part: [...term].length === 1 ? term : undefined,
   }));
 }
 
 function spacedWord(piece: string): readonly QueryWord[] {
   const { whole, terms } = toName(piece);
   if (terms.length === 0) return [];
-  const isLong = whole.length >= FRAGMENT;
-  return [{ terms, beginning: isLong ? whole : undefined, fragments: isLong ? trigrams(whole) : [] }];
+  return [{ terms, part: whole.length >= STRETCH ? whole : undefined }];
 }
 
 function runsOf(text: string): readonly string[] {
-  return Array.from(text.matchAll(RUN), ([run]) => run.slice(0, LONGEST_RUN));
+  return (text.match(RUN) ?? []).map((run) => run.slice(0, LONGEST_RUN));
 }
 
 /**
@@ -141,9 +147,10 @@ function bigrams(text: string): readonly string[] {
   return characters.slice(1).map((character, index) => characters[index]! + character);
 }
 
-function trigrams(text: string): readonly string[] {
-  const characters = [...text];
-  return characters.slice(FRAGMENT - 1).map((_, index) => characters.slice(index, index + FRAGMENT).join(''));
+/** Of a name or a part of one: each three characters that follow each other. */
+export function stretchesOf(name: string): readonly string[] {
+  const characters = [...name];
+  return characters.slice(STRETCH - 1).map((_, index) => characters.slice(index, index + STRETCH).join(''));
 }
 
 /** Without the commonest English endings. Crude on purpose: both sides of a comparison go through it. */

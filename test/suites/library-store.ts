@@ -88,6 +88,28 @@ export function libraryStoreSuite(name: string, open: () => Promise<Storage>): v
       expect(await find('how do I rotate a key?')).toEqual(['more']);
     });
 
+    it('weighs a word by how rare it is among what its owner keeps, whatever others keep', async () => {
+      for (let index = 0; index < 20; index += 1) await put(`of alice ${index}`, 'alpha only');
+      for (const [file, text] of [
+        ['both', 'alpha alpha alpha alpha'],
+        ['rare', 'omega among some other words of alice'],
+      ] as const) {
+        await put(file, text);
+      }
+      for (let index = 0; index < 20; index += 1) {
+        await library.put(BOB, documentOf(`of bob ${index}`, 'omega omega omega'));
+      }
+      expect((await find('alpha omega'))[0]).toBe('rare');
+    });
+
+    it('finds what has only some of the words, after what has all of them', async () => {
+      await put('one', 'the turbine is loud');
+      await put('two', 'the generator is loud');
+      await put('three', 'the turbine drives the generator');
+      expect(await find('turbine generator')).toEqual(['three', expect.any(String), expect.any(String)]);
+      expect(await find('turbine zeppelin')).toHaveLength(2);
+    });
+
     it('finds questions of words that are everywhere by all of them, else the newest', async () => {
       await put('one', 'what is this');
       await put('two', 'this is what it was');

@@ -1,5 +1,6 @@
 import type { NewDocument, NewPassage } from '../../core/library.js';
-import { textTerms } from '../search-terms.js';
+import { passageTerms } from '../relevance.js';
+import { writtenTerms } from './index-terms.js';
 import type { Prepared } from './prepared.js';
 import type { Shelf } from './shelves.js';
 
@@ -15,7 +16,7 @@ const ADD_DOCUMENT = `INSERT INTO documents (shelf, origin, name, hash, modified
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const ADD_PASSAGE = `INSERT INTO passages (document, shelf, start, end, first_line, last_line, heading, text)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
-const ADD_WORDS = 'INSERT INTO passage_words (rowid, title, body, fragments) VALUES (?, ?, ?, ?)';
+const ADD_TERMS = 'INSERT INTO passage_words (rowid, terms) VALUES (?, ?)';
 const ORIGINS = 'SELECT origin FROM documents WHERE shelf = ?';
 const DROP_DOCUMENT = 'DELETE FROM documents WHERE id = ?';
 const DROP_PASSAGES = 'DELETE FROM passages WHERE document = ? RETURNING id';
@@ -83,28 +84,6 @@ function addPassage(prepared: Prepared, { shelf, document, passage, id }: Placed
     ADD_PASSAGE,
     ...[id, shelf.id, start, end, first, last, JSON.stringify(heading), text],
   );
-  const { name, facts } = document;
-  const title = textTerms([name, ...heading, facts.category ?? '', ...(facts.tags ?? [])].join('\n'));
-  const body = textTerms(text);
-  const fragments = [...title.fragments, ...body.fragments].flatMap((name) => [...name.map(fragmentOf), GAP]);
-  prepared.run(
-    ADD_WORDS,
-    ...[lastInsertRowid, inShelf(shelf, title.words), inShelf(shelf, body.words), inShelf(shelf, fragments)],
-  );
-}
-
-/** Between two names, so that nothing is found that spans them. */
-const GAP = '~';
-
-export function fragmentOf(fragment: string): string {
-  return `~${fragment}`;
-}
-
-/** How a term is written in the index. */
-export function termOnShelf(shelfId: number, term: string): string {
-  return `${shelfId}~${term}`;
-}
-
-function inShelf({ id }: Shelf, terms: readonly string[]): string {
-  return terms.map((term) => termOnShelf(id, term)).join(' ');
+  const terms = passageTerms({ ...document, ...passage });
+  prepared.run(ADD_TERMS, lastInsertRowid, writtenTerms(shelf.id, terms));
 }

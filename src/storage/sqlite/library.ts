@@ -25,12 +25,11 @@ import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
 
 const LIST = `SELECT d.*, s.collection FROM documents d JOIN shelves s ON s.id = d.shelf
   WHERE d.shelf IN (SELECT value FROM json_each(?)) AND d.id > ? ORDER BY d.id LIMIT ?`;
-const CONTENTS = 'SELECT count(*) AS documents, total(passages) AS passages FROM documents WHERE shelf = ?';
-const EMBEDDED = 'SELECT count(*) AS embedded FROM vectors WHERE shelf = ?';
 const UNEMBEDDED = `SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
   WHERE p.shelf IN (SELECT value FROM json_each(?)) AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
 const SHELF_OF = 'SELECT shelf FROM passages WHERE id = ?';
-const ADD_VECTOR = 'INSERT OR REPLACE INTO vectors (passage, shelf, vector) VALUES (?, ?, ?)';
+const ADD_VECTOR = `INSERT INTO vectors (passage, shelf, vector) VALUES (?, ?, ?)
+  ON CONFLICT DO UPDATE SET vector = excluded.vector`;
 const MARK_EMBEDDED = 'UPDATE passages SET embedded = 1 WHERE id = ?';
 const SET_EMBEDDING = 'UPDATE shelves SET model = ?, dimension = ? WHERE id = ?';
 const DROP_VECTORS = 'DELETE FROM vectors WHERE shelf = ?';
@@ -98,26 +97,18 @@ export class SqliteLibraryStore implements LibraryStore {
 
   async collections(scope: Scope): Promise<readonly CollectionRecord[]> {
     return this.#database.read(() =>
-      findShelves(this.#prepared, scope, {}).map(({ id, collection, model, dimension }) => {
-        const contents = this.#prepared.first<Pick<CollectionRecord, 'documents' | 'passages'>>(
-          CONTENTS,
-          id,
-        )!;
-        const { embedded } = this.#prepared.first<Pick<CollectionRecord, 'embedded'>>(EMBEDDED, id)!;
-        return {
-          name: collection,
-          ...contents,
-          embedded,
-          embedding: embedded > 0 ? { model, dimension } : undefined,
-        };
-      }),
+      findShelves(this.#prepared, scope, {}).map(({ id: _id, collection, model, dimension, ...counts }) => ({
+        ...counts,
+        name: collection,
+        embedding: counts.embedded > 0 ? { model, dimension } : undefined,
+      })),
     );
   }
 
   async findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]> {
     return this.#database.read(() => {
       const shelves = findShelves(this.#prepared, scope, query);
-      return readHits(this.#prepared, searchText(this.#prepared, shelves, query));
+      return searchText(this.#prepared, shelves, query);
     });
   }
 

@@ -17,6 +17,13 @@ export class Prepared {
     return this.#get(sql).get(...values) as Row | undefined;
   }
 
+  /** The only column of each row. A text that is asked for so is always asked for so. */
+  column<Value>(sql: string, ...values: readonly unknown[]): readonly Value[] {
+    return this.#get(sql)
+      .pluck()
+      .all(...values) as Value[];
+  }
+
   /** Row by row: nothing may be written before the last. */
   each<Row>(sql: string, ...values: readonly unknown[]): IterableIterator<Row> {
     return this.#get(sql).iterate(...values) as IterableIterator<Row>;

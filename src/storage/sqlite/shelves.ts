@@ -11,13 +11,17 @@ export interface Shelf {
   /** Empty while it has no vectors. */
   readonly model: string;
   readonly dimension: number;
+  readonly documents: number;
+  readonly passages: number;
+  /** Passages that have a vector. */
+  readonly embedded: number;
 }
 
 /** Each is asked for by every search that names no collections. */
 const MOST_SHELVES = 100;
 
-const SHELVES =
-  'SELECT id, collection, model, dimension FROM shelves WHERE tenant = ? AND owner = ? ORDER BY id';
+const SHELVES = `SELECT id, collection, model, dimension, documents, passages, embedded FROM shelves
+  WHERE tenant = ? AND owner = ? ORDER BY id`;
 const ADD_SHELF = 'INSERT INTO shelves (tenant, owner, collection) VALUES (?, ?, ?)';
 
 /** The owner's shelves that are meant. */
@@ -43,5 +47,6 @@ export function requireShelf(prepared: Prepared, scope: Scope, collection: strin
   }
   assertKeys({ tenant: scope.tenant, owner: scope.owner, collection });
   const { lastInsertRowid } = prepared.run(ADD_SHELF, scope.tenant, scope.owner, collection);
-  return { id: Number(lastInsertRowid), collection, model: '', dimension: 0 };
+  const empty = { model: '', dimension: 0, documents: 0, passages: 0, embedded: 0 };
+  return { id: Number(lastInsertRowid), collection, ...empty };
 }

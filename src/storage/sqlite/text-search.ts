@@ -1,87 +1,157 @@
-import type { TextQuery } from '../../core/library.js';
+import type { Hit, TextQuery } from '../../core/library.js';
+import type { Wanted } from '../relevance.js';
+import { passageTerms, rarity, relevance } from '../relevance.js';
 import type { QueryWord } from '../search-terms.js';
-import { queryWords } from '../search-terms.js';
-import { fragmentOf, termOnShelf } from './library-writes.js';
+import { queryWords, stretchesOf } from '../search-terms.js';
+import { Nearest } from '../vector-table.js';
+import { written } from './index-terms.js';
+import { readHits } from './library-rows.js';
 import type { Prepared } from './prepared.js';
 import type { Shelf } from './shelves.js';
 
-/** How many passages a search weighs at most: each costs about a microsecond. */
-const MOST_WEIGHED = 15_000;
-/** What a word costs that is looked for by its beginning or a part, and how common it may be. */
-const GUESSED_COST = 2_000;
+/** What one search reads of the index at most, in passages: a thousand take a tenth of a millisecond. */
+const MOST_WALKED = 30_000;
+/** So many of the likeliest are read and weighed exactly, each in about a twentieth of a millisecond. */
+const WEIGHED = 100;
+/** A term that is only guessed is counted up to here. */
+const MOST_COUNTED = 2_000;
+/** Words that are looked for together. */
+const MOST_TOGETHER = 4;
 
 const COUNT = 'SELECT doc FROM passage_terms WHERE term = ?';
-/** A word in the name, a heading or a tag says more than one in the text. */
-const BEST = `SELECT rowid AS id, -bm25(passage_words, 4.0, 1.0, 0.5) AS score FROM passage_words
-  WHERE passage_words MATCH ? ORDER BY score DESC, rowid DESC LIMIT ?`;
-const NEWEST = `SELECT rowid AS id, 0.0 AS score FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?`;
+const COUNT_GUESSED = `SELECT count(*) AS doc FROM (
+  SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT ${MOST_COUNTED})`;
+const NEWEST = 'SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?';
 
-interface Wanted {
-  /** In the language of FTS5: any of these. */
+/** What a question asks for, with where the index has it, in the language of FTS5. */
+interface Indexed extends Wanted {
+  /** The passages that have it. */
   readonly expression: string;
+  /** Those that have it often, or in what they stand under. */
+  readonly often: string | undefined;
   /** How many passages have it. */
   readonly count: number;
 }
 
-/** Ids with their scores, the best first. */
-export function searchText(
+/**
+ * The best first. Finding is cheap and rough: each term says which passages have it, the rarest term and the newest
+ * passages first, until enough was read. Then the likeliest are weighed by all that they say.
+ */
+export function searchText(prepared: Prepared, shelves: readonly Shelf[], query: TextQuery): readonly Hit[] {
+  const words = lookUp(prepared, shelves, queryWords(query.text));
+  const wanted = [...new Map(words.flat().map((term) => [term.expression, term])).values()];
+  const likeliest = gather(prepared, listsOf(words, wanted), Math.max(WEIGHED, query.limit));
+  return readHits(prepared, likeliest)
+    .map((hit) => ({ ...hit, score: relevance(wanted, passageTerms(hit)) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || b.id - a.id)
+    .slice(0, query.limit);
+}
+
+/** Passages of the index, and how much it tells to be one of them. */
+interface List {
+  readonly expression: string;
+  readonly weight: number;
+}
+
+/** What has the rarest words all together comes first: common ones are not read to their end. */
+function listsOf(words: readonly (readonly Indexed[])[], wanted: readonly Indexed[]): readonly List[] {
+  const together = words.toSorted((a, b) => countOf(a) - countOf(b)).slice(0, MOST_TOGETHER);
+  const all = {
+    expression: together.map((terms) => `(${anyOf(terms.map((term) => term.expression))})`).join(' AND '),
+    weight: together.flat().reduce((sum, { weight }) => sum + weight, 0),
+  };
+  const separate = wanted
+    .toSorted((a, b) => a.count - b.count)
+    .flatMap(({ often, expression, weight }) =>
+      [often, expression].flatMap((each) => (each === undefined ? [] : [{ expression: each, weight }])),
+    );
+  return together.length > 1 ? [all, ...separate] : separate;
+}
+
+function gather(prepared: Prepared, lists: readonly List[], limit: number): ReadonlyMap<number, number> {
+  const scores = new Map<number, number>();
+  let left = MOST_WALKED;
+  for (const [index, { expression, weight }] of lists.entries()) {
+    const share = Math.floor(left / (lists.length - index));
+    const ids = prepared.column<number>(NEWEST, expression, share);
+    for (const id of ids) scores.set(id, (scores.get(id) ?? 0) + weight);
+    left -= ids.length;
+  }
+  const best = new Nearest(limit);
+  for (const [id, score] of scores) best.offer(id, score);
+  return new Map(best.list().map(({ id, score }) => [id, score]));
+}
+
+/** The terms of each word that the index knows: a common part of a name does not hide the rare whole. */
+function lookUp(
   prepared: Prepared,
   shelves: readonly Shelf[],
-  { text, limit }: TextQuery,
-): ReadonlyMap<number, number> {
-  const wanted = queryWords(text)
-    .flatMap((word) => lookUp(prepared, shelves, word))
-    .sort((a, b) => a.count - b.count);
-  const rare = rarest(wanted);
-  const [sql, expression] =
-    rare.length > 0
-      ? [BEST, anyOf(rare)]
-      : // Words that are everywhere tell little: only passages with all of them are weighed.
-        [wanted.length > 1 ? BEST : NEWEST, wanted.map((each) => `(${each.expression})`).join(' AND ')];
-  if (expression === '') return new Map();
-  const rows = prepared.all<{ readonly id: number; readonly score: number }>(sql, expression, limit);
-  return new Map(rows.map(({ id, score }) => [id, score]));
-}
-
-/** As many as can be weighed in time, rare ones first: they tell the most. */
-function rarest(wanted: readonly Wanted[]): readonly Wanted[] {
-  let weighed = 0;
-  return wanted.filter(({ count }) => (weighed += count) <= MOST_WEIGHED);
-}
-
-/** One for each term of the word, so that a common part of a name does not hide the rare whole. */
-function lookUp(prepared: Prepared, shelves: readonly Shelf[], word: QueryWord): readonly Wanted[] {
-  const known = word.terms.flatMap((term) => {
-    const places = shelves.flatMap(({ id }) => {
-      const onShelf = termOnShelf(id, term);
-      const count = prepared.first<{ readonly doc: number }>(COUNT, onShelf)?.doc ?? 0;
-      return count > 0 ? [{ expression: quoted(onShelf), count }] : [];
-    });
-    return places.length === 0
-      ? []
-      : [{ expression: anyOf(places), count: sum(places.map(({ count }) => count)) }];
+  words: readonly QueryWord[],
+): readonly (readonly Indexed[])[] {
+  const total = shelves.reduce((sum, { passages }) => sum + passages, 0);
+  return words.flatMap(({ terms, part }) => {
+    const known = terms.flatMap((term) => knownTerm(prepared, shelves, { term, total }) ?? []);
+    const guessed = known.length === 0 && part !== undefined;
+    const found = guessed ? guess(prepared, shelves, { part, total }) : known;
+    return found.length === 0 ? [] : [found];
   });
-  if (known.length > 0) return known;
-  const guesses = shelves.flatMap(({ id }) => [
-    ...(word.beginning === undefined ? [] : [`${quoted(termOnShelf(id, word.beginning))} *`]),
-    ...(word.fragments.length === 0 ? [] : [fragmentPhrase(id, word.fragments)]),
-  ]);
-  return guesses.length === 0 ? [] : [{ expression: guesses.join(' OR '), count: GUESSED_COST }];
 }
 
-function fragmentPhrase(shelfId: number, fragments: readonly string[]): string {
-  return quoted(fragments.map((fragment) => termOnShelf(shelfId, fragmentOf(fragment))).join(' '));
+function countOf(terms: readonly Indexed[]): number {
+  return terms.reduce((sum, { count }) => sum + count, 0);
 }
 
-function anyOf(wanted: readonly Wanted[]): string {
-  return wanted.map(({ expression }) => expression).join(' OR ');
+function knownTerm(
+  prepared: Prepared,
+  shelves: readonly Shelf[],
+  { term, total }: { readonly term: string; readonly total: number },
+): Indexed | undefined {
+  const places = shelves.flatMap(({ id }) => {
+    const count = prepared.first<{ readonly doc: number }>(COUNT, written.word(id, term))?.doc ?? 0;
+    return count > 0 ? [{ id, count }] : [];
+  });
+  if (places.length === 0) return undefined;
+  const count = places.reduce((sum, place) => sum + place.count, 0);
+  return {
+    expression: anyOf(places.map(({ id }) => quoted(written.word(id, term)))),
+    often: anyOf(places.map(({ id }) => quoted(written.often(id, term)))),
+    count,
+    weight: rarity(count, total),
+    countIn: ({ counts }) => counts.get(term) ?? 0,
+  };
 }
 
-/** A string of FTS5: nothing in it is syntax. Terms hold letters, digits and "~" only. */
-function quoted(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`;
+/** What no term is: the beginning of one, or a stretch of a name. */
+function guess(
+  prepared: Prepared,
+  shelves: readonly Shelf[],
+  { part, total }: { readonly part: string; readonly total: number },
+): readonly Indexed[] {
+  const stretches = stretchesOf(part);
+  const expression = anyOf(
+    shelves.flatMap(({ id }) => [
+      `${quoted(written.word(id, part))} *`,
+      ...(stretches.length === 0
+        ? []
+        : [`(${stretches.map((each) => quoted(written.stretch(id, each))).join(' AND ')})`]),
+    ]),
+  );
+  if (expression === '') return [];
+  const count = prepared.first<{ readonly doc: number }>(COUNT_GUESSED, expression)?.doc ?? 0;
+  const countIn: Wanted['countIn'] = ({ counts, names }) =>
+    Number(
+      [...counts.keys()].some((term) => term.startsWith(part)) ||
+        [...names].some((name) => name.includes(part)),
+    );
+  return [{ expression, often: undefined, count, weight: rarity(count, total), countIn }];
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+function anyOf(expressions: readonly string[]): string {
+  return expressions.join(' OR ');
+}
+
+/** A string of FTS5: nothing in it is syntax. */
+function quoted(term: string): string {
+  return `"${term.replaceAll('"', '""')}"`;
 }
