@@ -67,6 +67,10 @@ async function heldBack(work: Work): Promise<CallOutcome | undefined> {
     kind: 'approval',
     text: `May ${call.run.task.agent} ${words ?? `run ${tool.name} with these arguments`}?`,
   });
+  if (!call.run.questions.has(question.hash)) {
+    const obstacle = await obstacleTo(work);
+    if (obstacle !== undefined) return refuse(call, obstacle);
+  }
   const verdict = askPerson(question, call.run, call.step);
   switch (verdict.decision) {
     case 'open':
@@ -77,6 +81,17 @@ async function heldBack(work: Work): Promise<CallOutcome | undefined> {
       return refuse(call, `a person refused this call${because(verdict.text)}; do not try it again`);
     case 'expired':
       return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
+  }
+}
+
+/** Why the call cannot be made whatever a person says; undefined when nothing is known to stand against it. */
+async function obstacleTo(work: Work): Promise<string | undefined> {
+  const { tool, input } = work;
+  try {
+    await inItsTime(work, async (context) => tool.check?.(input, context));
+    return undefined;
+  } catch (error) {
+    return failureText(work, error);
   }
 }
 
@@ -131,24 +146,34 @@ async function execute(
   step: string,
   settle?: (input: Input, context: ToolContext) => Promise<ToolOutput | undefined>,
 ): Promise<CallOutcome> {
-  const { call, tool, input } = work;
+  const { tool, input } = work;
   let output: ToolOutput;
   try {
-    output = await withinTime(
-      async (signal) => {
-        const context = contextOf(work, signal);
-        return (await settle?.(input, context)) ?? (await tool.execute(input, context));
-      },
-      { signal: call.run.signal, timeoutMs: tool.timeoutMs(input) },
+    output = await inItsTime(
+      work,
+      async (context) => (await settle?.(input, context)) ?? (await tool.execute(input, context)),
     );
   } catch (error) {
-    call.run.signal.throwIfAborted();
-    if (!(error instanceof LangoError)) {
-      call.run.logger.warn('a tool failed', { tool: tool.name, error: errorText(error) });
-    }
-    output = { content: `${tool.name} failed: ${advised(error)}`, isError: true };
+    output = { content: failureText(work, error), isError: true };
   }
   return finish(work, step, output);
+}
+
+function inItsTime<Result>(work: Work, use: (context: ToolContext) => Promise<Result>): Promise<Result> {
+  const { call, tool, input } = work;
+  return withinTime((signal) => use(contextOf(work, signal)), {
+    signal: call.run.signal,
+    timeoutMs: tool.timeoutMs(input),
+  });
+}
+
+/** What a model reads of a failure; throws when the run itself was aborted. */
+function failureText({ call: { run }, tool }: Work, error: unknown): string {
+  run.signal.throwIfAborted();
+  if (!(error instanceof LangoError)) {
+    run.logger.warn('a tool failed', { tool: tool.name, error: errorText(error) });
+  }
+  return `${tool.name} failed: ${advised(error)}`;
 }
 
 async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<CallOutcome> {

@@ -43,6 +43,11 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   readonly examples: readonly Example[];
   /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */
   execute(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput>;
+  /**
+   * Rejects when the call cannot be made as things stand. Asked before a person is, so that nobody allows what cannot be
+   * done; has no effect itself, and `execute` looks again.
+   */
+  check?(input: z.infer<Schema>, context: ToolContext): Promise<void>;
   /** For `queryable` only: what became of the call with this key; undefined when it never happened. */
   settle?(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput | undefined>;
 }

@@ -185,6 +185,25 @@ describe('approval', () => {
     expect(log).toEqual([]);
   });
 
+  it('asks nobody about a call that cannot be made', async () => {
+    const check = async () =>
+      Promise.reject(new LangoError('limit-reached', 'path: too long', { hint: 'cut it' }));
+    const { agent, log, run, model } = setUp({ ...dangerous, check });
+    expect(await run.perform(agent)).toEqual({ state: 'completed' });
+    expect(run.bodies('question')).toEqual([]);
+    expect(log).toEqual([]);
+    expect(resultsIn(model.requests.at(-1))).toEqual(['fs_rm failed: path: too long (cut it)']);
+  });
+
+  it('looks at a call before it asks, and not again once it was allowed', async () => {
+    let looks = 0;
+    const check = async () => void (looks += 1);
+    const { agent, log, run } = setUp({ ...dangerous, check });
+    const { hash } = (await run.perform(agent)).questions![0]!;
+    await run.followedBy(answering({ hash, decision: 'approve' })).perform(agent);
+    expect([looks, log.length]).toEqual([1, 1]);
+  });
+
   it('shows the tool and its exact arguments, and runs once the answer names the hash', async () => {
     const { agent, log, run } = setUp(dangerous);
     const end = await run.perform(agent);

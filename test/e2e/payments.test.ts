@@ -34,7 +34,7 @@ describeOnChain('payments through the server', () => {
     await proxy[Symbol.asyncDispose]();
   });
 
-  async function open(policy = 'dangerous'): Promise<string> {
+  async function open(policy = 'dangerous', more = ''): Promise<string> {
     home = await makeHome(`auth: { token: ${TOKEN} }
 model: { provider: offline }
 tools: { exec: { enabled: false } }
@@ -45,6 +45,7 @@ payment:
   tokenAddress: "${chain.token}"
   confirmations: 1
   requestSeconds: 3
+  ${more}
 `);
     await start();
     const { text } = await say('create a wallet');
@@ -101,7 +102,7 @@ payment:
     expect((await say('what are my payment limits')).text).toContain('0.50 USDC of it is spent or reserved');
   }, 60_000);
 
-  it('does not pay what a person refuses, nor what is over the limit', async () => {
+  it('does not pay what a person refuses', async () => {
     await open();
     const before = await chain.tokensOf(PAYEE);
     const asked = await say(TEA);
@@ -111,12 +112,38 @@ payment:
       taskId: asked.taskId,
     });
     expect(refused.text).toContain('no tea today');
-    const over = await say(`send 1.01 USDC to ${PAYEE} for tea`);
-    const answer = answerPart({ hash: over.end.questions[0]!.hash, decision: 'approve' });
-    expect((await follow({ parts: [answer], taskId: over.taskId })).text).toContain(
-      'the limit for one payment, 1.00 USDC',
-    );
     expect(await chain.tokensOf(PAYEE)).toBe(before);
+  }, 60_000);
+
+  it('asks nobody about what cannot be paid, and looks again when it was allowed', async () => {
+    const wallet = await open('dangerous', 'limits: { perTransaction: "5.00", daily: "5.00" }');
+    const before = await chain.tokensOf(PAYEE);
+    const impossible = [
+      [`send 5.01 USDC to ${PAYEE} for tea`, 'the limit for one payment, 5.00 USDC'],
+      [`send 3.01 USDC to ${PAYEE} for tea`, 'it holds 3.00 USDC and 3.01 USDC is needed'],
+      [`send 1.00 USDC to ${PAYEE.replace('C4', 'c4')} for tea`, 'has a typing error'],
+      [`send 1.00 USDC to ${wallet} for tea`, 'the address of this wallet itself'],
+    ] as const;
+    for (const [request, words] of impossible) {
+      const { end, text } = await say(request);
+      expect(end).toMatchObject({ state: 'completed', questions: [] });
+      expect(text).toContain(words);
+    }
+    // Each of them could be paid when it was asked about, and both cannot.
+    const asked = [
+      await say(`send 2.00 USDC to ${PAYEE} for a`),
+      await say(`send 2.00 USDC to ${PAYEE} for b`),
+    ];
+    const told = [];
+    for (const { end, taskId } of asked) {
+      const answer = answerPart({ hash: end.questions[0]!.hash, decision: 'approve' });
+      told.push((await follow({ parts: [answer], taskId })).text);
+    }
+    expect(told).toEqual([
+      expect.stringContaining('Paid 2.00 USDC'),
+      expect.stringContaining('it holds 1.00 USDC and 2.00 USDC is needed'),
+    ]);
+    expect((await chain.tokensOf(PAYEE)) - before).toBe(2_000_000n);
   }, 60_000);
 
   it('takes no words for an approval', async () => {

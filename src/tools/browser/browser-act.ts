@@ -73,10 +73,13 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
       { text: 'uncheck {ref}', arguments: { action: 'uncheck' } },
       { text: 'press {value} in {ref}', arguments: { action: 'press' } },
     ],
+    async check({ ref, action, value }, context) {
+      assertValue(action, value);
+      const session = await sessions.require(context);
+      await session.use(context.signal, () => resolveRef(session, ref));
+    },
     async execute({ ref, action, value }, context) {
-      if (NEEDS_VALUE.has(action) && value === undefined) {
-        throw new LangoError('invalid-input', `value: the action "${action}" needs one.`);
-      }
+      assertValue(action, value);
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
         const before = await session.pageNumber();
@@ -92,6 +95,11 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
       });
     },
   });
+}
+
+function assertValue(action: Action, value: string | undefined): void {
+  if (value !== undefined || !NEEDS_VALUE.has(action)) return;
+  throw new LangoError('invalid-input', `value: the action "${action}" needs one.`);
 }
 
 async function perform(target: Target, action: Action, value: string): Promise<void> {

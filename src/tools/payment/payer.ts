@@ -57,6 +57,24 @@ export class Payer {
     return ledger.await(launched, { ms: confirmMs, signal });
   }
 
+  /** Throws what stands against paying it now; reserves and signs nothing. */
+  async assertPayable(order: Omit<Order, 'key' | 'purpose'>): Promise<void> {
+    const { connection, store, wallets, transfers, limits } = this.#options;
+    const { address: from } = await wallets.require(order);
+    const to = await this.payee(order.to, from);
+    this.#assertPerTransaction(order.amount);
+    const { chainId } = connection.network;
+    const { spent } = await store.spending(order, chainId);
+    if (spent + order.amount > limits.daily) throw this.#overDaily(order.amount, spent);
+    await transfers.assertAffordable({ chainId, from, to, amount: order.amount });
+  }
+
+  /** Throws unless the owner has a wallet and may pay this payee. */
+  async assertPayee(scope: Scope, to: string): Promise<void> {
+    const { address } = await this.#options.wallets.require(scope);
+    await this.payee(to, address);
+  }
+
   /** What became of a payment that was signed in an earlier attempt. */
   async resume(payment: Payment, signal: AbortSignal): Promise<Payment> {
     const { connection, ledger, confirmMs } = this.#options;
@@ -91,15 +109,7 @@ export class Payer {
   /** Within both limits, or throws `limit-reached` with nothing reserved. A key that is known gives what became of it. */
   async reserve(order: Omit<NewPayment, 'chainId' | 'token'>): Promise<Payment> {
     const { connection, limits, store } = this.#options;
-    if (order.amount > limits.perTransaction) {
-      throw new LangoError(
-        'limit-reached',
-        `amount: ${usdc(order.amount)} is more than the limit for one payment, ${usdc(limits.perTransaction)}.`,
-        {
-          hint: 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.',
-        },
-      );
-    }
+    this.#assertPerTransaction(order.amount);
     const { chainId } = connection.network;
     const { tenant, owner, key, kind, from, to, amount, purpose } = order;
     const request = {
@@ -116,10 +126,25 @@ export class Payer {
     };
     const reservation = await store.reserve(request, limits.daily);
     if (reservation.kind !== 'over-limit') return reservation.payment;
-    const left = limits.daily - reservation.spent;
+    throw this.#overDaily(amount, reservation.spent);
+  }
+
+  #assertPerTransaction(amount: bigint): void {
+    const { perTransaction } = this.#options.limits;
+    if (amount <= perTransaction) return;
     throw new LangoError(
       'limit-reached',
-      `amount: ${usdc(amount)} is more than what is left of the limit of ${usdc(limits.daily)} in any 24 hours: ${usdc(left < 0n ? 0n : left)}.`,
+      `amount: ${usdc(amount)} is more than the limit for one payment, ${usdc(perTransaction)}.`,
+      { hint: 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.' },
+    );
+  }
+
+  #overDaily(amount: bigint, spent: bigint): LangoError {
+    const { daily } = this.#options.limits;
+    const left = spent < daily ? daily - spent : 0n;
+    return new LangoError(
+      'limit-reached',
+      `amount: ${usdc(amount)} is more than what is left of the limit of ${usdc(daily)} in any 24 hours: ${usdc(left)}.`,
       { hint: 'Wait, or let the operator raise payment.limits.daily. Nothing was sent.' },
     );
   }

@@ -36,6 +36,8 @@ export function sendTool({ payer, store, connection, callMs }: Desk): Tool {
       { text: 'pay {amount} USDC to {to} for {purpose}' },
       { text: 'transfer {amount} USDC to {to} for {purpose}' },
     ],
+    check: ({ to, amount }, { tenant, owner }) =>
+      payer.assertPayable({ tenant, owner, to, amount: parseAmount(amount) }),
     async execute({ to, amount, purpose }, { tenant, owner, key, signal }) {
       const order = { tenant, owner, key, to, amount: parseAmount(amount), purpose };
       return outcomeOf(await payer.pay(order, signal), network);

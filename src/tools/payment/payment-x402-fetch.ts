@@ -54,6 +54,10 @@ export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules
       { text: 'fetch {url} for at most {maxAmount} USDC' },
       { text: 'fetch {url} and pay up to {maxAmount} USDC to {payTo}' },
     ],
+    async check({ url, maxAmount, payTo }, { tenant, owner }) {
+      checkRules(new URL(url), parseAmount(maxAmount, 'maxAmount'), rules);
+      if (payTo !== undefined) await desk.payer.assertPayee({ tenant, owner }, payTo);
+    },
     async execute({ url, maxAmount: most, payTo, method = 'GET', body }, { tenant, owner, key, signal }) {
       const place = new URL(url);
       const maxAmount = parseAmount(most, 'maxAmount');

@@ -48,6 +48,12 @@ export class Transfers {
     });
   }
 
+  /** Throws unless the wallet can pay the amount and the gas as things stand. */
+  async assertAffordable(payment: Outlay): Promise<void> {
+    const data = await this.#options.connection.transferData(payment.to as Hex, payment.amount);
+    await this.#terms(payment, data);
+  }
+
   /** Sends what is signed, as it is stored. Doing it again is safe: it is the same transaction. */
   async deliver(payment: Payment): Promise<Payment> {
     const { connection, store } = this.#options;
@@ -106,7 +112,7 @@ export class Transfers {
   }
 
   /** Gas and fees, once it is clear that the wallet can pay the amount and them. */
-  async #terms({ from, amount, chainId }: Payment, data: Hex) {
+  async #terms({ from, amount, chainId }: Outlay, data: Hex) {
     const { connection, store, maxGasCost } = this.#options;
     const [{ tokens, gas: coins }, open, fees] = await Promise.all([
       connection.balances(from as Hex),
@@ -156,6 +162,8 @@ export class Transfers {
     }
   }
 }
+
+type Outlay = Pick<Payment, 'chainId' | 'from' | 'to' | 'amount'>;
 
 interface Signing {
   readonly data: Hex;

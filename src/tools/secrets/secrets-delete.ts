@@ -15,6 +15,9 @@ export function secretsDeleteTool(keeper: SecretKeeper): Tool {
     describe: ({ name }) => `delete the secret "${name}" for good`,
     timeoutMs: () => ANSWER_TIME_MS,
     examples: [{ text: 'delete the secret {name}' }, { text: 'forget the secret {name}' }],
+    async check({ name }, scope) {
+      if (!(await keeper.get(scope, name))) throw noSecret(name);
+    },
     async execute({ name }, scope) {
       if (!(await keeper.delete(scope, name))) throw noSecret(name);
       return { content: { deleted: name } };
