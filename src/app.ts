@@ -12,6 +12,7 @@ import { createModel } from './app/model.js';
 import { createPeers, keepFresh } from './app/peers.js';
 import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
+import { sweepOldTasks } from './app/retention.js';
 import { statusRoute } from './app/status.js';
 import { guardOf, openVaultAccess, secretsRoute } from './app/vault.js';
 import { agentLimits } from './config/config.js';
@@ -180,7 +181,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     keys: keys.read,
     routes: [
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
-      ...[secretsRoute(vault), dataRoute(storage), documentsRoute((await library).desk)],
+      ...[secretsRoute(vault), dataRoute({ config, storage, journal }), documentsRoute((await library).desk)],
     ],
     logger,
   });
@@ -201,6 +202,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
 async function openStores({ config, secrets, logger }: AppOptions, onStop: Hooks['onStop']) {
   const storage = openSqliteStorage({ ...config.storage.sqlite, logger });
   onStop(() => storage.close());
+  onStop(sweepOldTasks({ config, storage, logger }));
   const vault = await openVaultAccess({ config, secrets, storage, logger });
   const scrubbing = scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber);
   const library = openLibrary({ config, secrets, storage, logger: scrubbing });

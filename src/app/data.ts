@@ -1,10 +1,14 @@
+import type { Config } from '../config/config.js';
+import type { Journal } from '../core/journal.js';
 import type { EntryKind, Entry } from '../core/knowledge.js';
 import type { DocumentRecord } from '../core/library.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
 import type { HttpRoute } from '../core/http.js';
+import { rootAgentName } from '../core/roster.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';
 import { createDataRoute } from '../http/data-route.js';
+import { readTasks, removeTasks } from './owned-tasks.js';
 
 /** Where `lango data` reads and deletes what is kept for a caller. */
 export const DATA_PATH = '/lango/data';
@@ -14,12 +18,27 @@ const PAGE = 200;
 /** More than this of one kind is not read back at once. */
 const MOST = 100_000;
 
-/** Everything kept for the caller's owner besides tasks, secrets and payments. */
-export function dataRoute(storage: Storage): HttpRoute {
+export interface DataParts {
+  readonly config: Config;
+  readonly storage: Storage;
+  readonly journal: Journal;
+}
+
+/** Everything kept for the caller's owner besides secrets and payments. */
+export function dataRoute({ config, storage, journal }: DataParts): HttpRoute {
+  const owned = {
+    ...{ journal, retention: storage.retention },
+    rootAgentName: rootAgentName(config.agent.multiAgent),
+  };
   return createDataRoute({
     path: DATA_PATH,
     read: (scope) => readAll(storage, scope),
-    remove: (scope) => removeAll(storage, scope),
+    readTasks: (scope, after) => readTasks(owned, scope, after),
+    // The tasks first: one that still runs could keep something more.
+    remove: async (scope) => ({
+      tasks: await removeTasks(owned, scope),
+      ...(await removeAll(storage, scope)),
+    }),
   });
 }
 

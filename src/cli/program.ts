@@ -78,7 +78,7 @@ export function createProgram(act: Act): Command {
     );
 
   addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
-  addDataCommands(program.command('data').description('what is kept for you: knowledge, facts, memory'), act);
+  addDataCommands(program.command('data').description('what is kept for you: tasks, knowledge, memory'), act);
   addIngestCommands(program.command('ingest'), act);
   addSecretCommands(program.command('secrets').description('store and look after secrets'), act);
   addKeyCommands(program.command('keys').description('the keys that this node signs with'), act);

@@ -18,6 +18,7 @@ export interface Config {
   readonly auth: Readonly<Omit<Settings['auth'], 'token'>>;
   readonly a2a: A2aConfig;
   readonly storage: Readonly<Settings['storage']>;
+  readonly tasks: Readonly<Settings['tasks']>;
   readonly workspace: readonly string[];
   readonly vault: { readonly keyFile: string };
   readonly tools: Readonly<Settings['tools']>;
@@ -82,6 +83,7 @@ export function configOf(settings: Settings, places: Places): Config {
       remoteAgents: a2a.remoteAgents.map(({ token: _, ...peer }) => peer),
     },
     storage,
+    tasks: settings.tasks,
     workspace,
     vault: { keyFile: vault.keyFile },
     tools,

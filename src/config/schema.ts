@@ -5,6 +5,7 @@ import { observationalMemory } from './memory-keys.js';
 import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
 import { payment } from './payment-keys.js';
 import { embedding, ingest, webSearch } from './knowledge-keys.js';
+import { tasks } from './task-keys.js';
 import { vault } from './vault-keys.js';
 import { auth } from './auth-keys.js';
 import { a2a, server } from './server-keys.js';
@@ -17,6 +18,7 @@ export const settingsSchema = z.strictObject({
   auth,
   a2a,
   storage,
+  tasks,
   workspace,
   vault,
   tools,

@@ -6,6 +6,7 @@ import type { MemoryStore } from './memory.js';
 import type { Message } from './message.js';
 import type { PaymentStore } from './payment.js';
 import type { NewPush, PushStore } from './push.js';
+import type { RetentionStore } from './retention.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
 import type { VaultStore } from './vault.js';
 
@@ -14,6 +15,7 @@ export interface Storage {
   /** A name for it that stays the same over restarts. */
   readonly nodeId: string;
   readonly tasks: TaskStore;
+  readonly retention: RetentionStore;
   readonly payments: PaymentStore;
   readonly graph: GraphStore;
   readonly vault: VaultStore;

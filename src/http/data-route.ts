@@ -7,21 +7,31 @@ export interface DataRouteOptions {
   /** Answers `GET` and `DELETE` of this path. */
   readonly path: string;
   readonly read: (scope: Scope) => Promise<unknown>;
+  /** Of the tasks, which may be many: answers `GET` of `tasks` below the path, with `after` in the query. */
+  readonly readTasks: (scope: Scope, after: string) => Promise<unknown>;
   /** Resolves with what it did. */
   readonly remove: (scope: Scope) => Promise<unknown>;
 }
 
 /** What is kept for the caller's own owner, to take away or to delete. */
-export function createDataRoute({ path, read, remove }: DataRouteOptions): HttpRoute {
+export function createDataRoute({ path, read, readTasks, remove }: DataRouteOptions): HttpRoute {
   return async (exchange) => {
-    if (exchange.path !== path) return false;
+    const isTasks = exchange.path === `${path}/tasks`;
+    if (exchange.path !== path && !isTasks) return false;
     const { tenant, owner } = await exchange.caller();
-    const { method } = exchange.request;
-    if (method !== 'GET' && method !== 'DELETE') {
-      throw new LangoError('not-supported', 'Only GET or DELETE is answered here.');
-    }
     const scope = { tenant, owner };
-    sendJson(exchange.response, 200, method === 'GET' ? await read(scope) : { deleted: await remove(scope) });
-    return true;
+    switch (`${exchange.request.method} ${isTasks ? 'tasks' : 'all'}`) {
+      case 'GET all':
+        sendJson(exchange.response, 200, await read(scope));
+        return true;
+      case 'GET tasks':
+        sendJson(exchange.response, 200, await readTasks(scope, exchange.query.get('after') ?? ''));
+        return true;
+      case 'DELETE all':
+        sendJson(exchange.response, 200, { deleted: await remove(scope) });
+        return true;
+      default:
+        throw new LangoError('not-supported', 'That method is not answered here.');
+    }
   };
 }

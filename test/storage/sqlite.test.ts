@@ -8,6 +8,7 @@ import { knowledgeStoreSuite } from '../suites/knowledge-store.js';
 import { libraryStoreSuite } from '../suites/library-store.js';
 import { paymentStoreSuite } from '../suites/payment-store.js';
 import { pushStoreSuite } from '../suites/push-store.js';
+import { retentionStoreSuite } from '../suites/retention-store.js';
 import { taskStoreSuite } from '../suites/task-store.js';
 
 const FIRST_MS = Date.UTC(2026, 10, 21);
@@ -33,5 +34,7 @@ paymentStoreSuite('sqlite in memory', openInMemory);
 paymentStoreSuite('sqlite on a file', openOnFile);
 pushStoreSuite('sqlite in memory', openInMemory);
 pushStoreSuite('sqlite on a file', openOnFile);
+retentionStoreSuite('sqlite in memory', openInMemory);
+retentionStoreSuite('sqlite on a file', openOnFile);
 knowledgeStoreSuite('sqlite', async () => open(':memory:', async () => undefined).storage);
 libraryStoreSuite('sqlite', async () => open(':memory:', async () => undefined).storage);

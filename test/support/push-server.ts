@@ -36,7 +36,7 @@ interface RpcAnswer {
 
 type Push = NonNullable<NonNullable<ServerOptions['settings']>['a2a']>['push'];
 
-export interface PushServerOptions extends Omit<ServerOptions, 'settings'> {
+export interface PushServerOptions extends ServerOptions {
   readonly push?: Push;
   readonly allowPrivate?: readonly string[];
 }
@@ -45,11 +45,18 @@ export interface PushServerOptions extends Omit<ServerOptions, 'settings'> {
 const SOON = { retrySeconds: 0.05, maxRetrySeconds: 0.2, textSeconds: 0.01 };
 
 export async function startPushServer(options: PushServerOptions = {}): Promise<PushServer> {
-  const { push, allowPrivate = ['127.0.0.1'], agents = [scriptedAgent('worker')], ...others } = options;
+  const {
+    push,
+    allowPrivate = ['127.0.0.1'],
+    agents = [scriptedAgent('worker')],
+    settings,
+    ...others
+  } = options;
   const server = await startServer({
     ...others,
     agents,
     settings: {
+      ...settings,
       server: { port: 0 },
       egress: { allowPrivate: [...allowPrivate] },
       a2a: { push: { ...SOON, ...push } },

@@ -27,6 +27,13 @@ export class RecentEvents {
     }
   }
 
+  forget(taskIds: readonly string[]): void {
+    for (const taskId of taskIds) {
+      this.#count(this.#tasks.get(taskId) ?? [], -1);
+      this.#tasks.delete(taskId);
+    }
+  }
+
   /** Those with `seq > after` in order, at most `limit`; undefined when some of them may not be here. */
   read(taskId: string, after: number, limit: number): readonly EventRow[] | undefined {
     const events = this.#tasks.get(taskId);

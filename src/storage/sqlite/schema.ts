@@ -4,6 +4,7 @@ import { VAULT_SCHEMA } from './vault-schema.js';
 import { MEMORY_OUTSIDE_SCHEMA, MEMORY_SCHEMA } from './memory-schema.js';
 import { PUSH_SCHEMA } from './push-schema.js';
 import { LIBRARY_SCHEMA } from './library-schema.js';
+import { RETENTION_SCHEMA } from './retention-schema.js';
 
 /**
  * Each entry takes the database from the version of its index to the next one. Entries are never
@@ -16,9 +17,9 @@ export const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  -- The key stands for the id where rows are many, and rises with each new task.
+  -- The key stands for the id where rows are many. It rises with each new task; none gets that of a task that is gone.
   CREATE TABLE tasks (
-    key INTEGER PRIMARY KEY,
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -79,6 +80,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
   `,
   MEMORY_OUTSIDE_SCHEMA,
+  RETENTION_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

@@ -145,12 +145,15 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
    */
   events: `SELECT seq, at, author, body FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
-  /** Newest first: the tasks of the context are walked from the task backwards, and the events of each. */
+  /**
+   * Newest first: the tasks of the context are walked from the task backwards, and the events of each. The one to begin
+   * after may be gone; ids rise with time.
+   */
   sessionEvents: `SELECT tasks.id AS task, seq, at, author, body
       FROM tasks INDEXED BY tasks_by_context CROSS JOIN events ON events.task = tasks.key
       WHERE context = ? AND agent = ? AND owner = ? AND tenant = ?
         AND tasks.key < (SELECT key FROM tasks WHERE id = ?)
-        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id = ?), 0) AND type IN (${SESSION_TYPES})
+        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= ? ORDER BY id DESC LIMIT 1), 0) AND type IN (${SESSION_TYPES})
       ORDER BY tasks.key DESC, seq DESC LIMIT ?`,
   /** Tasks that wait with a question whose time is over. */
   expired: `SELECT * FROM tasks INDEXED BY tasks_by_expiry

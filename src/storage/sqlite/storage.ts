@@ -8,6 +8,8 @@ import { SqliteMemoryStore } from './memory.js';
 import { SqlitePushStore } from './push-store.js';
 import { SqliteKnowledgeStore } from './knowledge.js';
 import { SqliteLibraryStore } from './library.js';
+import { RecentEvents } from './recent-events.js';
+import { SqliteRetentionStore } from './retention.js';
 import { SqliteTaskStore } from './task-store.js';
 import { SqliteVaultStore } from './vault-store.js';
 
@@ -20,6 +22,7 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
   const database = new SqliteDatabase(options);
   try {
     const pushes = new SqlitePushStore(database);
+    const recent = new RecentEvents();
     const library = new SqliteLibraryStore(database);
     return {
       nodeId: database.nodeId,
@@ -27,7 +30,8 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
       graph: new SqliteGraphStore(database),
       vault: new SqliteVaultStore(database),
       memory: new SqliteMemoryStore(database),
-      tasks: new SqliteTaskStore(database, pushes),
+      tasks: new SqliteTaskStore(database, { pushes, recent }),
+      retention: new SqliteRetentionStore(database, recent),
       pushes,
       knowledge: new SqliteKnowledgeStore(database, library),
       library,

@@ -6,24 +6,31 @@ import type { EncodedEvent, EventRow } from '../rows.js';
 import { assertKeys, CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, toTaskRecord } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from './push-store.js';
-import { RecentEvents } from './recent-events.js';
+import type { RecentEvents } from './recent-events.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
 import { taskLister } from './task-list.js';
 import type { WriteContext } from './task-writes.js';
 import { acceptTask, addInput, appendEvents, cancelTask, claimTasks } from './task-writes.js';
 
+/** What other stores of the same database have to do with. */
+interface SharedParts {
+  readonly pushes: PushWrites;
+  readonly recent: RecentEvents;
+}
+
 /** The tasks of a database, for the journal. Leases of an earlier process are void. */
 export class SqliteTaskStore implements TaskStore {
   readonly #database: SqliteDatabase;
   readonly #pushes: PushWrites;
   readonly #statements: Statements;
-  readonly #recent = new RecentEvents();
+  readonly #recent: RecentEvents;
   readonly #list: (scope: Scope, query: TaskQuery) => TaskPage;
 
-  constructor(database: SqliteDatabase, pushes: PushWrites) {
+  constructor(database: SqliteDatabase, { pushes, recent }: SharedParts) {
     this.#database = database;
     this.#pushes = pushes;
+    this.#recent = recent;
     this.#statements = prepareStatements(database.handle);
     this.#list = taskLister(database.handle);
     this.#statements.releaseAll.run();

@@ -1,0 +1,164 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { RetentionStore } from '../../src/core/retention.js';
+import type { TaskRecord } from '../../src/core/task.js';
+import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
+import {
+  ALICE,
+  BOB,
+  RUN_START,
+  acceptOne,
+  delta,
+  fenceOf,
+  message,
+  newInput,
+  newTask,
+  readAll,
+  runEnd,
+  taskOf,
+} from './task-store-fixtures.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** What every store that tasks can leave keeps to. */
+export function retentionStoreSuite(name: string, open: OpenStore): void {
+  describe(`retention store: ${name}`, () => {
+    let under: StoreUnderTest;
+    let store: RetentionStore;
+    const end = (task: TaskRecord) => under.store.append(fenceOf(task), [RUN_START, runEnd('completed')]);
+    const ended = async (changes: Parameters<typeof acceptOne>[1] = {}): Promise<TaskRecord> => {
+      const task = await acceptOne(under.store, changes);
+      await end(task);
+      return task;
+    };
+
+    beforeEach(async () => {
+      under = await open();
+      store = under.storage.retention;
+    });
+    afterEach(async () => {
+      await under.storage.close();
+      await under.dispose();
+    });
+
+    it('lists what ended long enough ago, and nothing else', async () => {
+      const old = await ended();
+      const late = await acceptOne(under.store);
+      const waiting = await acceptOne(under.store);
+      await under.store.append(fenceOf(waiting), [RUN_START, runEnd('input-required')]);
+      await under.advance(2 * DAY_MS);
+      await end(late);
+      await ended();
+      expect(await store.listEnded(DAY_MS, '', 9)).toEqual({ items: [old.id], next: undefined });
+      expect((await store.listEnded(3 * DAY_MS, '', 9)).items).toEqual([]);
+      await under.advance(DAY_MS);
+      expect((await store.listEnded(DAY_MS, '', 9)).items).toHaveLength(3);
+    });
+
+    it('walks page by page, also over what has not ended', async () => {
+      const ids: string[] = [];
+      for (let i = 0; i < 5; i += 1) {
+        await acceptOne(under.store);
+        ids.push((await ended()).id);
+      }
+      await under.advance(DAY_MS);
+      const found: string[] = [];
+      for (let after: string | undefined = ''; after !== undefined;) {
+        const page = await store.listEnded(DAY_MS, after, 2);
+        found.push(...page.items);
+        after = page.next;
+      }
+      expect(found).toEqual(ids);
+    });
+
+    it('removes a task with all that belongs to it, and nothing of others', async () => {
+      const target = { id: 'hook', url: 'https://receiver.example/', scheme: undefined, sealed: undefined };
+      const push = { target: { ...target, version: '1.0' as const }, caps: { perTask: 3, perOwner: 3 } };
+      const [first, again] = [message('one', 'm-1'), message('two', 'm-2')];
+      const task = await acceptOne(under.store, { message: first, push });
+      await under.store.addInput(newInput(task, { message: again }));
+      await end(task);
+      const other = await ended({ message: message('one', 'm-3') });
+
+      expect(await store.remove([task.id])).toEqual([task.id]);
+      expect(await under.store.get(ALICE, task.id)).toBeUndefined();
+      expect(await readAll(under.store, task)).toEqual([]);
+      expect(await under.storage.pushes.listActiveOf(task.id)).toEqual([]);
+      for (const sent of [first, again]) {
+        expect(await under.store.accept(newTask({ message: sent }))).toMatchObject({ kind: 'accepted' });
+      }
+      expect(await readAll(under.store, other)).toHaveLength(3);
+      expect(await store.remove([task.id])).toEqual([]);
+    });
+
+    it('a new task never gets anything of one that is gone', async () => {
+      const task = await ended();
+      await store.remove([task.id]);
+      const next = await acceptOne(under.store);
+      expect(await readAll(under.store, next)).toHaveLength(1);
+    });
+
+    it('removes many events in more than one piece', async () => {
+      const task = await acceptOne(under.store);
+      for (let i = 0; i < 3; i += 1) {
+        await under.store.append(
+          fenceOf(task),
+          Array.from({ length: 400 }, () => delta('x')),
+        );
+      }
+      await end(task);
+      const small = await ended();
+      expect(await store.remove([task.id, small.id])).toHaveLength(2);
+      expect(await readAll(under.store, task)).toEqual([]);
+      expect(await readAll(under.store, small)).toEqual([]);
+    });
+
+    it('leaves what has not ended, and what was made for it', async () => {
+      const parent = await acceptOne(under.store);
+      const child = await ended({ parentTaskId: parent.id });
+      const stray = await ended({ parentTaskId: 'a task of another node' });
+      expect(await store.remove([parent.id, child.id, stray.id])).toEqual([stray.id]);
+      await end(parent);
+      expect(await store.remove([child.id, parent.id])).toEqual([child.id, parent.id]);
+    });
+
+    it('the conversation goes on behind a task that is gone', async () => {
+      const gone = await ended();
+      const between = await ended({ message: message('between') });
+      const last = await acceptOne(under.store);
+      await store.remove([gone.id]);
+      const tasks = async (after?: string) =>
+        (await under.store.readSession(last, 9, after)).map(({ taskId }) => taskId);
+      expect(await tasks()).toEqual([between.id]);
+      expect(await tasks(gone.id)).toEqual([between.id]);
+    });
+
+    it('a place behind a task that is gone stays behind the older ones', async () => {
+      const older = await ended();
+      const seen = await ended();
+      const last = await acceptOne(under.store);
+      await store.remove([seen.id]);
+      expect(await under.store.readSession(last, 9, seen.id)).toEqual([]);
+      expect(await under.store.readSession(last, 9)).toHaveLength(1);
+      expect(await readAll(under.store, older)).toHaveLength(3);
+    });
+
+    it("lists an owner's tasks of every agent, and nobody else's", async () => {
+      const mine = new Set<string>();
+      for (const agent of ['one', 'two', 'two', 'three']) {
+        mine.add(taskOf(await under.store.accept(newTask({ agent }))).id);
+        await acceptOne(under.store, { agent, scope: BOB });
+      }
+      const found: string[] = [];
+      for (let after: string | undefined = ''; after !== undefined;) {
+        const page = await store.listOwned(ALICE, after, 1);
+        found.push(...page.items.map(({ id }) => id));
+        after = page.next;
+      }
+      expect(found).toHaveLength(4);
+      expect(new Set(found)).toEqual(mine);
+      for (const after of ['x', '{}', 'a b c', "a 1' OR 1"]) {
+        await expect(store.listOwned(ALICE, after, 1)).rejects.toMatchObject({ code: 'invalid-input' });
+      }
+    });
+  });
+}
