@@ -184,7 +184,8 @@ describe('the tasks of a caller', () => {
 async function seed(file: string): Promise<{ readonly kept: number }> {
   await writeFile(file, '');
   const now = () => realNow() - 100 * DAY_MS;
-  const { tasks, close } = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger, now });
+  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger, now });
+  const { tasks } = storage;
   for (let n = 0; n < 63; n += 1) {
     const task = await acceptOne(tasks, { scope: { tenant: '', owner: 'default' } });
     if (n >= 60) {
@@ -197,7 +198,7 @@ async function seed(file: string): Promise<{ readonly kept: number }> {
     );
     await tasks.append(fenceOf(task), [runEnd('completed')]);
   }
-  await close();
+  await storage.close();
   return { kept: 3 };
 }
 
