@@ -4,10 +4,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isTerminal } from '../../src/core/task.js';
 import type { ServerOptions } from '../../src/index.js';
 import type { TestServer } from '../support/server.js';
-import { decide, doings, sendText, startServer, withServer } from '../support/server.js';
+import { decide, doings, sendText, startServer, untilEnded, withServer } from '../support/server.js';
 
 /** Approvals over A2A: the offline model, the real tools, a real server. */
 
@@ -24,15 +23,6 @@ async function fill(server: TestServer): Promise<string> {
   await mkdir(folder, { recursive: true });
   await writeFile(path.join(folder, 'a.txt'), 'a');
   return folder;
-}
-
-async function ended(server: TestServer, taskId: string) {
-  for (let round = 0; round < 150; round += 1) {
-    const task = await server.client.get({ taskId });
-    if (isTerminal(task.state)) return task;
-    await sleep(100);
-  }
-  throw new Error(`task ${taskId} did not end`);
 }
 
 describe('A call that waits for a person', () => {
@@ -84,7 +74,7 @@ describe('A call that waits for a person', () => {
       const folder = await fill(server);
       const asked = await sendText(server, REQUEST);
       expect(asked.end.state).toBe('input-required');
-      const task = await ended(server, asked.taskId);
+      const task = await untilEnded(server, asked.taskId);
       expect(task.state).toBe('completed');
       expect(JSON.stringify(task.artifacts)).toMatch(
         /nobody allowed this call in time|nobody answered in time/,
@@ -105,7 +95,7 @@ describe('A call that waits for a person', () => {
       // What is configured now is for questions that are asked from now on.
       const second = await startServer(options({}, home));
       try {
-        const task = await ended(second, asked.taskId);
+        const task = await untilEnded(second, asked.taskId);
         expect(task.state).toBe('completed');
         expect(JSON.stringify(task.artifacts)).toMatch(/in time/);
         expect(existsSync(folder)).toBe(true);

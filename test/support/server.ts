@@ -1,6 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TaskView } from '../../src/a2a/client/task-view.js';
+import { isTerminal } from '../../src/core/task.js';
 import type {
   AgentClient,
   Answer,
@@ -117,6 +120,16 @@ async function send(server: TestServer, request: SendRequest): Promise<Outcome> 
   const task = events.find((event) => event.type === 'task');
   if (end?.type !== 'end') throw new Error('the stream had no end');
   return { events, end, taskId: task?.taskId ?? request.taskId ?? '' };
+}
+
+/** A task once it has ended, however long nobody looked. */
+export async function untilEnded(server: TestServer, taskId: string): Promise<TaskView> {
+  for (let round = 0; round < 200; round += 1) {
+    const task = await server.client.get({ taskId });
+    if (isTerminal(task.state)) return task;
+    await sleep(100);
+  }
+  throw new Error(`task ${taskId} did not end`);
 }
 
 /** Everything an agent was seen to do, as "author: type detail". */
