@@ -55,6 +55,7 @@ async function askForDecision({ hash, kind }: Question): Promise<Answer | undefi
   const choice = await select({
     message: kind === 'approval' ? 'Allow this call?' : 'Run it again?',
     output,
+    initialValue: 'deny', // whoever presses Enter without looking, or typed ahead, has allowed nothing
     options: [
       { value: 'approve', label: 'Yes' },
       { value: 'deny', label: 'No' },

@@ -12,6 +12,9 @@ interface Typing {
   readonly keys: string;
 }
 
+/** From "No", where the choice begins, up to "Yes". */
+const SAY_YES = '\u001b[A\r';
+
 // Skipped without util-linux: its `script` gives the program a real terminal.
 describeOnTerminal('on a terminal', () => {
   let home: Home;
@@ -63,11 +66,20 @@ describeOnTerminal('on a terminal', () => {
   it('asks for approval, and goes on with the answer', async () => {
     const { code, stdout } = await onTerminal(
       ['send', 'run echo on-the-terminal'],
-      [{ after: 'Decide later', keys: '\r' }],
+      [{ after: 'Decide later', keys: SAY_YES }],
     );
     expect(code).toBe(0);
     expect(stdout).toContain('"command": "echo on-the-terminal"');
     expect(stdout).toContain('stdout: on-the-terminal');
+  });
+
+  it('takes nothing but a chosen yes for one', async () => {
+    const { stdout } = await onTerminal(
+      ['send', 'run echo on-the-terminal'],
+      [{ after: 'Decide later', keys: 'y\r' }],
+    );
+    expect(stdout).not.toContain('stdout: on-the-terminal');
+    expect(stdout).toContain('a person refused this call');
   });
 
   it('leaves the question open when the person decides later', async () => {
@@ -90,7 +102,7 @@ describeOnTerminal('on a terminal', () => {
       ['chat'],
       [
         { after: '› ', keys: 'run sleep 30\r' },
-        { after: 'Decide later', keys: '\r' },
+        { after: 'Decide later', keys: SAY_YES },
         { after: '▸', keys: '\u0003' },
         { after: '› ', keys: '\u0003' },
       ],
