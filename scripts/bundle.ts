@@ -74,9 +74,10 @@ async function replace(file: string, contents: Uint8Array): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-/** Files of an earlier build. */
+/** Files of an earlier build, and what was kept of them for later starts. */
 async function removeStale({ outputs }: Metafile): Promise<void> {
   const files = await readdir(join(root, OUT, 'chunks'));
   const stale = files.filter((file) => !(`${OUT}/chunks/${file}` in outputs));
   await Promise.all(stale.map((file) => rm(join(root, OUT, 'chunks', file))));
+  if (stale.length > 0) await rm(join(root, OUT, 'compiled'), { recursive: true, force: true });
 }

@@ -6,6 +6,7 @@ import { createClient } from './a2a/client/client.js';
 import type { AgentClient } from './a2a/client/client.js';
 import type { VerifyPush } from './a2a/client/push-verifier.js';
 import { createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
+import { assertDescribable } from './agents/arguments.js';
 import { createApp } from './app.js';
 import type { App, AppAddress } from './app.js';
 import { readEnv } from './config/env.js';
@@ -41,11 +42,13 @@ export interface ServerOptions {
 
 /**
  * The server that `lango serve` runs, in this program. Nothing is opened before `start`. Throws
- * `LangoError` `invalid-config` that lists everything that is wrong with the settings.
+ * `LangoError` `invalid-config` that lists everything that is wrong with the settings, or names a tool that no
+ * model could call.
  */
 export function createServer(options: ServerOptions = {}): App {
   const { home, settings = {}, logger = silentLogger, ...own } = options;
   const overrides = home === undefined ? {} : { home };
+  own.tools?.forEach(assertDescribable);
   return createApp({ ...resolveConfig({ env: readEnv(), overrides, settings }), ...own, logger });
 }
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
+import type { Tool } from '../core/tool.js';
 
 /** The arguments of a call: read by `parse`, shown to the model as `parameters`. One schema makes both. */
 export interface ArgumentReader<T> {
@@ -9,17 +11,38 @@ export interface ArgumentReader<T> {
 }
 
 export function argumentReader<Schema extends z.ZodObject>(schema: Schema): ArgumentReader<z.infer<Schema>> {
-  const strict = schema.strict();
-  const parameters: Record<string, unknown> = z.toJSONSchema(strict, { io: 'input' });
-  delete parameters['$schema'];
+  // Made at first use: a start needs neither, and there are a hundred tools.
+  let made: Schema | undefined;
+  let shown: JsonObject | undefined;
+  const strict = (): Schema => (made ??= schema.strict() as Schema);
   return {
-    parameters: parameters as JsonObject,
+    get parameters() {
+      return (shown ??= jsonSchemaOf(strict()));
+    },
     parse(value) {
-      const parsed = strict.safeParse(value);
-      if (parsed.success) return { input: parsed.data as z.infer<Schema> };
+      const parsed = strict().safeParse(value);
+      if (parsed.success) return { input: parsed.data };
       return { problem: problemText(parsed.error, Object.keys(schema.shape)) };
     },
   };
+}
+
+/** Throws `invalid-config` when a model cannot be told what arguments the tool takes. */
+export function assertDescribable({ name, schema }: Tool): void {
+  try {
+    jsonSchemaOf(schema);
+  } catch (error) {
+    throw new LangoError('invalid-config', `The arguments of the tool ${name} have no JSON Schema.`, {
+      hint: `Take other types for them: ${errorText(error)}.`,
+      cause: error,
+    });
+  }
+}
+
+function jsonSchemaOf(schema: z.ZodObject): JsonObject {
+  const parameters: Record<string, unknown> = z.toJSONSchema(schema, { io: 'input' });
+  delete parameters['$schema'];
+  return parameters as JsonObject;
 }
 
 /** Names each argument that is wrong, what is wrong with it, and what there is. */

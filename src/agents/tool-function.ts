@@ -39,7 +39,9 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const { name, description, examples } = tool;
   return {
     name,
-    spec: { name, description, parameters: reader.parameters, examples },
+    get spec() {
+      return { name, description, parameters: reader.parameters, examples };
+    },
     first: false,
     async call(call) {
       const allowed = call.run.grant.tools;

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
+import { keepCompiledCode } from './compile-cache.js';
 import { OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-version.js';
 
-// Nothing else may be loaded before the version is known: native parts crash on a Node that is too old.
+// Nothing more may be loaded before the version is known: native parts crash on a Node that is too old.
 if (isSupportedNode(process.versions.node)) {
   // The stack of an error then names the sources; reading the maps would cost every other start.
   if (process.argv.includes('--debug')) process.setSourceMapsEnabled(true);
+  keepCompiledCode();
   const { run } = await import('./run.js');
   process.exit(await run(process.argv.slice(2)));
 }

@@ -1,0 +1,23 @@
+import { expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { createServer, defineTool } from '../../src/index.js';
+
+it('a tool of a program whose arguments no model can be told is refused before anything starts', () => {
+  const remind = defineTool({
+    name: 'exec_remind',
+    description: 'Reminds.',
+    schema: z.strictObject({ when: z.date() }),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => 1_000,
+    examples: [],
+    execute: async () => ({ content: '' }),
+  });
+  expect(() => createServer({ tools: [remind] })).toThrow(
+    expect.objectContaining({
+      code: 'invalid-config',
+      message: 'The arguments of the tool exec_remind have no JSON Schema.',
+      hint: 'Take other types for them: Date cannot be represented in JSON Schema.',
+    }),
+  );
+});
