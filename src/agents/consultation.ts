@@ -213,13 +213,14 @@ function outcomeOf({ final }: Consultation, end: DelegationEnd): CallOutcome {
 
 function toldToModel({ agent, limits }: Consultation, end: PeerEnd, relay: PeerRelay): string {
   const text = cutText(end.text.trim(), limits.toolOutputBytes, 'ask for less at once').text;
+  const reason = text.replace(/\.$/, '') || 'no reason given';
   switch (end.state) {
     case 'completed':
       return [text || `${agent} finished without any text.`, ...relay.delivered()].join('\n');
     case 'rejected':
-      return `${agent} rejected the request: ${text || 'no reason given'}. Do not ask it again; ask another agent or answer from what you have.`;
+      return `${agent} rejected the request: ${reason}. Do not ask it again; ask another agent or answer from what you have.`;
     case 'failed':
-      return `${agent} failed: ${text || 'no reason given'}. Do not ask it the same again.`;
+      return `${agent} failed: ${reason}. Do not ask it the same again.`;
     case 'canceled':
       return `${agent} did not finish: its task was canceled.`;
     case 'input-required':
