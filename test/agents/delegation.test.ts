@@ -175,7 +175,9 @@ describe('delegation', () => {
     );
     const asked = model.asked('orchestrator');
     expect(run.bodies('delegation-end')[0]).toMatchObject({ agent: 'operator', state: 'rejected' });
-    expect(resultsIn(asked[1])[0]).toContain('operator rejected the request: I only keep files. Do not ask it again');
+    expect(resultsIn(asked[1])[0]).toContain(
+      'operator rejected the request: I only keep files. Do not ask it again',
+    );
     expect(JSON.stringify(asked[1]!.functions)).not.toContain('"operator"');
     expect(resultsIn(asked[2])[0]).toContain('is not asked again. Valid names: librarian, planner.');
     expect(resultsIn(asked[3])).toEqual(['found']);
