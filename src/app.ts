@@ -2,6 +2,7 @@ import { createDoors } from './app/doors.js';
 import { createAgents } from './app/agents.js';
 import { createAccess } from './app/access.js';
 import { openLocks } from './app/locks.js';
+import { openExtraction } from './app/extraction.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
@@ -199,13 +200,16 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
 }
 
 /** The database, the vault in it, and a log that no secret of the vault gets into. */
-async function openStores({ config, secrets, logger }: AppOptions, onStop: Hooks['onStop']) {
+async function openStores({ config, secrets, model, logger }: AppOptions, onStop: Hooks['onStop']) {
   const storage = openSqliteStorage({ ...config.storage.sqlite, logger });
   onStop(() => storage.close());
   onStop(sweepOldTasks({ config, storage, logger }));
   const vault = await openVaultAccess({ config, secrets, storage, logger });
   const scrubbing = scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber);
-  const library = openLibrary({ config, secrets, storage, logger: scrubbing });
+  const extractor = await openExtraction({ config, secrets, storage, model, logger: scrubbing });
+  onStop(() => extractor?.close());
+  const onAdded = () => extractor?.wake();
+  const library = openLibrary({ config, secrets, storage, onAdded, logger: scrubbing });
   return { storage, nodeId: storage.nodeId, vault, library, logger: scrubbing };
 }
 

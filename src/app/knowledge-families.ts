@@ -20,6 +20,8 @@ export interface LibraryContext {
   readonly secrets: Secrets;
   readonly storage: Storage;
   readonly logger: Logger;
+  /** Told whenever something was added. Must not throw. */
+  readonly onAdded?: () => void;
 }
 
 /** What keeps and finds knowledge and documents, for tools, routes and commands. */
@@ -31,11 +33,14 @@ export interface Library {
 
 /** Never rejects for want of the embedding provider: the family `rag` says what is missing. */
 export async function openLibrary(context: LibraryContext): Promise<Library> {
-  const { config, storage, logger } = context;
+  const { config, storage, logger, onAdded } = context;
   const opened = await openEmbeddings(context);
   const provider = 'provider' in opened ? opened.provider : undefined;
   const { maxFileBytes } = config.ingest;
-  const { retrieval, desk } = createRag({ library: storage.library, provider, maxFileBytes, logger });
+  const { retrieval, desk } = createRag({
+    ...{ library: storage.library, provider, maxFileBytes, logger },
+    ...(onAdded ? { onAdded } : {}),
+  });
   const rag: ToolFamily = provider
     ? { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: provider.id }
     : { name: 'rag', tools: [], ...('missing' in opened ? opened.missing : NO_EMBEDDINGS) };

@@ -1,29 +1,19 @@
-import type { Config } from '../config/config.js';
-import type { Secrets } from '../config/secrets.js';
-import type { Distiller } from '../core/distiller.js';
 import { errorText } from '../core/errors.js';
-import type { Logger } from '../core/logger.js';
 import type { Recollection, Remembering } from '../core/memory.js';
 import { NOTHING_RECALLED } from '../core/memory.js';
-import type { ModelProvider } from '../core/model.js';
 import type { Retrieval } from '../core/retrieval.js';
 import type { Run } from '../core/run.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
-import { createDistiller } from '../models/distiller.js';
 import { createFactTools, recallFacts } from '../tools/facts/index.js';
 import { createObservationalMemory } from '../tools/memory/index.js';
+import type { DistillerSources } from './distiller.js';
+import { openDistiller } from './distiller.js';
 import { off } from './family-states.js';
-import { createModel } from './model.js';
 
-export interface MemoryContext {
-  readonly config: Config;
-  readonly secrets: Secrets;
+export interface MemoryContext extends DistillerSources {
   readonly storage: Storage;
   readonly retrieval: Retrieval;
-  /** What a program brought in the place of the configured model. */
-  readonly model: ModelProvider | undefined;
-  readonly logger: Logger;
 }
 
 export interface Memory {
@@ -66,7 +56,7 @@ async function openObservations(context: MemoryContext): Promise<Part> {
   const name = 'observational memory';
   if (!observationalMemory.enabled) return { family: off(name, 'observationalMemory.enabled') };
   const { storage, logger } = context;
-  const distiller = await distillerOf(context);
+  const distiller = await openDistiller(context, observationalMemory.model);
   const options = { ...observationalMemory, memory: storage.memory, tasks: storage.tasks, distiller, logger };
   const own = createObservationalMemory(options);
   const note = `noted by ${distiller?.by ?? 'plain rules (offline model)'}`;
@@ -101,18 +91,4 @@ async function recallOrNothing(way: Remembering, run: Run): Promise<Recollection
     run.logger.warn('nothing was remembered', { error: errorText(error) });
     return NOTHING_RECALLED;
   }
-}
-
-/** The offline model cannot sum up: then plain rules do. */
-async function distillerOf({
-  config,
-  secrets,
-  model,
-  logger,
-}: MemoryContext): Promise<Distiller | undefined> {
-  if (model) return createDistiller(model);
-  if (config.model.provider === 'offline') return undefined;
-  const name = config.observationalMemory.model ?? config.model.name;
-  const own = { ...config.model, ...(name === undefined ? {} : { name }) };
-  return createDistiller(await createModel({ ...config, model: own }, secrets, logger));
 }

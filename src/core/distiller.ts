@@ -4,7 +4,8 @@ export interface Distiller {
   readonly by: string;
   /**
    * The lines that `instruction` asks for. The text is data, whatever stands in it. Rejects with code `model` when
-   * there is no usable answer, and with the signal's reason after an abort.
+   * there is no usable answer, with `unavailable` when the model cannot be asked, and with the signal's reason after an
+   * abort.
    */
   distill(request: DistillRequest): Promise<readonly string[]>;
 }

@@ -1,7 +1,7 @@
 import type { Scope } from './task.js';
 
 /** One statement about the world: SUBJECT stands in the relation PREDICATE to OBJECT. Names, not addresses. */
-interface Triple {
+export interface Triple {
   readonly subject: string;
   readonly predicate: string;
   readonly object: string;
@@ -12,6 +12,8 @@ export interface NewTriple extends Triple {
   readonly source: string;
   /** Whether it stems from text of outside: a page, a document, another agent. */
   readonly fromOutside: boolean;
+  /** The context that it was said in; absent for what was read in a document. */
+  readonly contextId?: string;
 }
 
 export interface KnownTriple extends Triple {
@@ -52,6 +54,8 @@ export interface GraphStore {
   remove(scope: Scope, pattern: TriplePattern): Promise<number>;
   /** Takes away what this source said; resolves with how many triples no other source states. */
   removeSource(scope: Scope, source: string): Promise<number>;
+  /** Takes away what was said in this context; resolves like `removeSource`. */
+  forgetContext(scope: Scope, contextId: string): Promise<number>;
   /** Up to `limit` triples that match, in an order that stays the same. */
   find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]>;
   /** The triples at one node, `limit` of each direction at most. */

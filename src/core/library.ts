@@ -143,6 +143,18 @@ export interface LibraryStore {
   dropVectors(scope: Scope, shelves: Shelves): Promise<number>;
 }
 
+/** What a triple that was read in a document names as its source: the document in this version. */
+export function sourceOf(
+  document: Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>,
+): string {
+  const { collection, origin, name, hash, facts } = document;
+  return facts.version === undefined
+    ? `${collection} ${origin} version ${hash.slice(0, HASH_SHOWN)}`
+    : `${collection} ${JSON.stringify(name)} version ${facts.version}`;
+}
+
+const HASH_SHOWN = 12;
+
 /** The collections of what agents keep; documents cannot be ingested into them. */
 export const KNOWLEDGE_COLLECTION = 'knowledge';
 export const LEARNINGS_COLLECTION = 'learnings';

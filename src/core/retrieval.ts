@@ -17,7 +17,7 @@ export interface SearchAnswer {
 export interface Retrieval {
   /** Never fails for want of the embedding provider: it searches by words then, and says so. */
   search(scope: Scope, request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
-  /** Something was added: makes the vectors it lacks, later and in the background. */
+  /** Something was added: what is made of it is made later, in the background: vectors, and triples. */
   catchUp(scope: Scope): void;
   close(): Promise<void>;
 }

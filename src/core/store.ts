@@ -1,3 +1,4 @@
+import type { ExtractionStore } from './extraction.js';
 import type { GraphStore } from './graph.js';
 import type { KnowledgeStore } from './knowledge.js';
 import type { LibraryStore } from './library.js';
@@ -18,6 +19,7 @@ export interface Storage {
   readonly retention: RetentionStore;
   readonly payments: PaymentStore;
   readonly graph: GraphStore;
+  readonly extraction: ExtractionStore;
   readonly vault: VaultStore;
   readonly memory: MemoryStore;
   readonly pushes: PushStore;

@@ -58,7 +58,7 @@ async function ask(
     if (event.type === 'end') return event.answer;
     if (event.type === 'error') {
       signal.throwIfAborted();
-      throw new LangoError('model', event.message, { retryable: event.retryable });
+      throw new LangoError('unavailable', event.message, { retryable: event.retryable });
     }
   }
   throw new LangoError('model', 'the model ended without an answer');

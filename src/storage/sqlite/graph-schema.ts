@@ -26,3 +26,13 @@ export const GRAPH_SCHEMA = `
   CREATE INDEX graph_by_predicate ON graph_triples (predicate, object, subject);
   CREATE INDEX graph_by_source ON graph_triples (source);
 `;
+
+/** What goes with a context or a document goes from the graph too; `context` is a name, 0 for none. */
+export const EXTRACTION_SCHEMA = `
+  ALTER TABLE graph_triples ADD COLUMN context INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX graph_by_context ON graph_triples (context) WHERE context > 0;
+
+  -- How often a document may still be read for the graph; 0 once it was.
+  ALTER TABLE documents ADD COLUMN reads_left INTEGER NOT NULL DEFAULT 3;
+  CREATE INDEX documents_unread ON documents (shelf, id) WHERE reads_left > 0;
+`;

@@ -8,7 +8,10 @@ const COLUMNS = ['subject', 'predicate', 'object'] as const;
 
 const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key = ?';
 const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?)';
-const INSERT_TRIPLE = 'INSERT OR IGNORE INTO graph_triples VALUES (?, ?, ?, ?, ?, ?)';
+const INSERT_TRIPLE = `INSERT OR IGNORE INTO graph_triples (subject, predicate, object, source, context, at, outside)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+/** Stands for no context. */
+const NONE = 0;
 /** Asked of each row, so that a limited look stops early. */
 const OWNED = 'EXISTS (SELECT 1 FROM graph_names WHERE id = subject AND tenant = ? AND owner = ?)';
 /** A name that nothing mentions any more goes too: forgotten means forgotten. */
@@ -17,7 +20,8 @@ const DELETE_UNUSED_NAME = `
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE subject = @id)
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE object = @id)
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE predicate = @id)
-    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE source = @id)`;
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE source = @id)
+    AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE context = @id AND context > 0)`;
 
 interface Condition {
   /** On the columns of `graph_triples`. */
@@ -35,7 +39,7 @@ interface TripleRow {
   readonly outside: 0 | 1;
 }
 
-type Ids = readonly [subject: number, predicate: number, object: number, source: number];
+type Ids = readonly [subject: number, predicate: number, object: number, source: number, context: number];
 
 /** Triples as four numbers each; whose they are is in the names. See `GRAPH_SCHEMA`. */
 export class SqliteGraphStore implements GraphStore {
@@ -47,16 +51,20 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   async add(scope: Scope, triples: readonly NewTriple[]): Promise<number> {
-    return this.#database.write(() => {
-      const now = this.#database.now();
-      const insert = this.#prepare(INSERT_TRIPLE);
-      let added = 0;
-      for (const { subject, predicate, object, source, fromOutside } of triples) {
-        const ids = [subject, predicate, object, source].map((name) => this.#intern(scope, name));
-        added += insert.run(...ids, now, fromOutside ? 1 : 0).changes;
-      }
-      return added;
-    });
+    return this.#database.write(() => this.addNow(scope, triples));
+  }
+
+  /** Inside a write. */
+  addNow(scope: Scope, triples: readonly NewTriple[]): number {
+    const now = this.#database.now();
+    const insert = this.#prepare(INSERT_TRIPLE);
+    let added = 0;
+    for (const { subject, predicate, object, source, fromOutside, contextId } of triples) {
+      const ids = [subject, predicate, object, source].map((name) => this.#intern(scope, name));
+      const context = contextId === undefined ? NONE : this.#intern(scope, contextName(contextId));
+      added += insert.run(...ids, context, now, fromOutside ? 1 : 0).changes;
+    }
+    return added;
   }
 
   async remove(scope: Scope, pattern: TriplePattern): Promise<number> {
@@ -64,9 +72,19 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   async removeSource(scope: Scope, source: string): Promise<number> {
+    return this.#database.write(() => this.removeSourceNow(scope, source));
+  }
+
+  /** Inside a write. */
+  removeSourceNow(scope: Scope, source: string): number {
+    const id = this.#idOf(scope, source);
+    return id === undefined ? 0 : this.#delete({ sql: 'source = ?', values: [id] });
+  }
+
+  async forgetContext(scope: Scope, contextId: string): Promise<number> {
     return this.#database.write(() => {
-      const id = this.#idOf(scope, source);
-      return id === undefined ? 0 : this.#delete({ sql: 'source = ?', values: [id] });
+      const id = this.#idOf(scope, contextName(contextId));
+      return id === undefined ? 0 : this.#delete({ sql: 'context = ? AND context > 0', values: [id] });
     });
   }
 
@@ -128,7 +146,7 @@ export class SqliteGraphStore implements GraphStore {
   /** How many triples are gone for good: those that no other source states. */
   #delete({ sql, values }: Condition): number {
     const gone = this.#prepare(
-      `DELETE FROM graph_triples WHERE ${sql} RETURNING subject, predicate, object, source`,
+      `DELETE FROM graph_triples WHERE ${sql} RETURNING subject, predicate, object, source, context`,
     )
       .raw()
       .all(...values) as unknown as Ids[];
@@ -166,4 +184,9 @@ export class SqliteGraphStore implements GraphStore {
     this.#prepared.set(sql, statement);
     return statement;
   }
+}
+
+/** A context's name among the names, which no source has. */
+function contextName(contextId: string): string {
+  return `context ${contextId}`;
 }

@@ -64,9 +64,9 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
       if (before) return { saved: toEntry(before), placed: undefined };
       const shelf = this.#library.shelfNow(scope, COLLECTIONS[entry.kind]);
       const saved = this.#add(scope, entry);
-      return { saved, placed: this.#library.putNow(shelf, documentOf(entry, saved)) };
+      return { saved, placed: this.#library.putNow(scope, shelf, documentOf(entry, saved)) };
     });
-    if (placed) this.#library.forgotten(placed.shelf.id, placed.removed);
+    if (placed) this.#library.forgotten(placed.shelf.id, placed.passages);
     return saved;
   }
 

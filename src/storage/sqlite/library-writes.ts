@@ -1,16 +1,19 @@
-import type { NewDocument, NewPassage } from '../../core/library.js';
+import type { DocumentFacts, NewDocument, NewPassage } from '../../core/library.js';
 import { passageTerms } from '../relevance.js';
 import { writtenTerms } from './index-terms.js';
 import type { Prepared } from './prepared.js';
 import type { Shelf } from './shelves.js';
 
-/** What a write changed of the vectors, for whoever keeps them in memory. */
+/** A document that was taken from its shelf, as much as others have to know of it. */
+export type Dropped = Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>;
+
+/** What a write took away: vectors may be in memory, and triples in the graph. */
 export interface Removed {
-  readonly documents: number;
+  readonly documents: readonly Dropped[];
   readonly passages: readonly number[];
 }
 
-const FIND = 'SELECT id, hash, facts FROM documents WHERE shelf = ? AND origin = ?';
+const FIND = 'SELECT id, origin, name, hash, facts FROM documents WHERE shelf = ? AND origin = ?';
 const REFRESH = 'UPDATE documents SET name = ?, modified_at = ?, facts = ? WHERE id = ?';
 const ADD_DOCUMENT = `INSERT INTO documents (shelf, origin, name, hash, modified_at, bytes, facts, saved_at, passages)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -25,6 +28,8 @@ const DROP_VECTOR = 'DELETE FROM vectors WHERE passage = ?';
 
 interface Found {
   readonly id: number;
+  readonly origin: string;
+  readonly name: string;
   readonly hash: string;
   readonly facts: string;
 }
@@ -34,14 +39,14 @@ export function putDocument(
   prepared: Prepared,
   shelf: Shelf,
   document: NewDocument & { readonly savedAt: number },
-): { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly removed: readonly number[] } {
+): { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly removed: Removed } {
   const found = prepared.first<Found>(FIND, shelf.id, document.origin);
   const facts = JSON.stringify(document.facts);
   if (found?.hash === document.hash) {
     prepared.run(REFRESH, document.name, document.modifiedAt, facts, found.id);
-    return { outcome: 'unchanged', removed: [] };
+    return { outcome: 'unchanged', removed: dropDocuments(prepared, shelf, []) };
   }
-  const removed = found ? dropDocument(prepared, found.id) : [];
+  const removed = dropDocuments(prepared, shelf, found ? [found] : []);
   const { origin, name, hash, modifiedAt, bytes, savedAt, passages } = document;
   const { lastInsertRowid } = prepared.run(
     ADD_DOCUMENT,
@@ -57,7 +62,17 @@ export function removeDocuments(prepared: Prepared, shelf: Shelf, origins?: read
   const meant =
     origins ?? prepared.all<{ readonly origin: string }>(ORIGINS, shelf.id).map(({ origin }) => origin);
   const found = meant.flatMap((origin) => prepared.first<Found>(FIND, shelf.id, origin) ?? []);
-  return { documents: found.length, passages: found.flatMap(({ id }) => dropDocument(prepared, id)) };
+  return dropDocuments(prepared, shelf, found);
+}
+
+function dropDocuments(prepared: Prepared, { collection }: Shelf, found: readonly Found[]): Removed {
+  return {
+    passages: found.flatMap(({ id }) => dropDocument(prepared, id)),
+    documents: found.map(({ origin, name, hash, facts }) => ({
+      ...{ collection, origin, name, hash },
+      facts: JSON.parse(facts) as DocumentFacts,
+    })),
+  };
 }
 
 function dropDocument(prepared: Prepared, id: number): readonly number[] {

@@ -10,10 +10,12 @@ import type {
   Unembedded,
   VectorQuery,
 } from '../../core/library.js';
+import { sourceOf } from '../../core/library.js';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
+import type { SqliteGraphStore } from './graph.js';
 import type { DocumentRow } from './library-rows.js';
 import { readHits, toDocumentRecord } from './library-rows.js';
 import { putDocument, removeDocuments } from './library-writes.js';
@@ -38,21 +40,23 @@ const MARK_UNEMBEDDED = 'UPDATE passages SET embedded = 0 WHERE shelf = ? AND em
 /** Documents, passages, their words in FTS5 and their vectors as blobs. */
 export class SqliteLibraryStore implements LibraryStore {
   readonly #database: SqliteDatabase;
+  readonly #graph: SqliteGraphStore;
   readonly #prepared: Prepared;
   readonly #vectors: VectorSearch;
 
-  constructor(database: SqliteDatabase) {
+  constructor(database: SqliteDatabase, graph: SqliteGraphStore) {
     this.#database = database;
+    this.#graph = graph;
     this.#prepared = new Prepared(database.handle);
     this.#vectors = new VectorSearch(database, this.#prepared);
   }
 
   async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
     assertKeys({ origin: document.origin, name: document.name });
-    const { shelf, outcome, removed } = await this.#database.write(() =>
-      this.putNow(this.shelfNow(scope, document.collection), document),
+    const { shelf, outcome, passages } = await this.#database.write(() =>
+      this.putNow(scope, this.shelfNow(scope, document.collection), document),
     );
-    this.#vectors.removed(shelf.id, removed);
+    this.#vectors.removed(shelf.id, passages);
     return outcome;
   }
 
@@ -62,15 +66,24 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   /** Inside a write of another store, which calls `forgotten` with what was removed after the commit. */
-  putNow(shelf: Shelf, document: NewDocument) {
-    return { shelf, ...putDocument(this.#prepared, shelf, { ...document, savedAt: this.#database.now() }) };
+  putNow(scope: Scope, shelf: Shelf, document: NewDocument) {
+    const placed = { ...document, savedAt: this.#database.now() };
+    const { outcome, removed } = putDocument(this.#prepared, shelf, placed);
+    for (const old of removed.documents) this.#graph.removeSourceNow(scope, sourceOf(old));
+    return { shelf, outcome, passages: removed.passages };
   }
 
   /** Like `putNow`. */
   removeNow(scope: Scope, collection: string, origins?: readonly string[]) {
     const [shelf] = findShelves(this.#prepared, scope, { only: [collection] });
     if (!shelf) return undefined;
-    return { shelf, ...removeDocuments(this.#prepared, shelf, origins) };
+    const { documents, passages } = removeDocuments(this.#prepared, shelf, origins);
+    for (const gone of documents) {
+      this.#graph.removeSourceNow(scope, sourceOf(gone));
+      // What somebody added by hand and said to be from it.
+      this.#graph.removeSourceNow(scope, `${collection} ${gone.name}`);
+    }
+    return { shelf, passages, count: documents.length };
   }
 
   forgotten(shelfId: number, passages: readonly number[]): void {
@@ -80,7 +93,7 @@ export class SqliteLibraryStore implements LibraryStore {
   async remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number> {
     const gone = await this.#database.write(() => this.removeNow(scope, collection, origins));
     if (gone) this.#vectors.removed(gone.shelf.id, gone.passages);
-    return gone?.documents ?? 0;
+    return gone?.count ?? 0;
   }
 
   async list(scope: Scope, { limit, after, ...shelves }: DocumentQuery): Promise<DocumentPage> {

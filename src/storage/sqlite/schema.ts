@@ -1,5 +1,5 @@
 import { PAYMENTS_SCHEMA } from './payments-schema.js';
-import { GRAPH_SCHEMA } from './graph-schema.js';
+import { EXTRACTION_SCHEMA, GRAPH_SCHEMA } from './graph-schema.js';
 import { VAULT_SCHEMA } from './vault-schema.js';
 import { MEMORY_OUTSIDE_SCHEMA, MEMORY_SCHEMA } from './memory-schema.js';
 import { PUSH_SCHEMA } from './push-schema.js';
@@ -81,6 +81,7 @@ export const MIGRATIONS: readonly string[] = [
   `,
   MEMORY_OUTSIDE_SCHEMA,
   RETENTION_SCHEMA,
+  EXTRACTION_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

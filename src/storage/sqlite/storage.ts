@@ -3,6 +3,7 @@ import type { DatabaseOptions } from './database.js';
 import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { SqlitePaymentStore } from './payments.js';
+import { SqliteExtractionStore } from './extraction.js';
 import { SqliteGraphStore } from './graph.js';
 import { SqliteMemoryStore } from './memory.js';
 import { SqlitePushStore } from './push-store.js';
@@ -23,11 +24,13 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
   try {
     const pushes = new SqlitePushStore(database);
     const recent = new RecentEvents();
-    const library = new SqliteLibraryStore(database);
+    const graph = new SqliteGraphStore(database);
+    const library = new SqliteLibraryStore(database, graph);
     return {
       nodeId: database.nodeId,
       payments: new SqlitePaymentStore(database),
-      graph: new SqliteGraphStore(database),
+      graph,
+      extraction: new SqliteExtractionStore(database, graph),
       vault: new SqliteVaultStore(database),
       memory: new SqliteMemoryStore(database),
       tasks: new SqliteTaskStore(database, { pushes, recent }),

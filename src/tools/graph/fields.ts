@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { KnownTriple } from '../../core/graph.js';
 
 export const GRAPH_TIME_MS = 30_000;
-const NAME_MAX = 500;
+export const NAME_MAX = 500;
 
 /** A name in the graph; what is empty after trimming is none. */
 export function nameField(description: string): z.ZodString {

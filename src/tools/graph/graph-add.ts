@@ -40,12 +40,17 @@ export function addTool(graph: GraphStore): Tool {
       { text: 'add to the graph that {subject} owns {object}', arguments: { predicate: 'owns' } },
       { text: 'add to the graph: {subject} | {predicate} | {object}' },
     ],
-    async execute(input, { tenant, owner, taskId, hasReadOutside }) {
+    async execute(input, { tenant, owner, taskId, contextId, hasReadOutside }) {
       const { source = `task ${taskId}`, fromOutside = false } = input;
       const triples = triplesOf(input);
       const added = await graph.add(
         { tenant, owner },
-        triples.map((one) => ({ ...one, source, fromOutside: fromOutside || hasReadOutside })),
+        triples.map((one) => ({
+          ...one,
+          source,
+          fromOutside: fromOutside || hasReadOutside,
+          contextId,
+        })),
       );
       const known = triples.length - added;
       const rest = known === 0 ? '' : `, ${known} known already`;

@@ -12,6 +12,7 @@ export interface DeskOptions {
   /** Undefined without an embedding provider. */
   readonly maker: VectorMaker | undefined;
   readonly maxBytes: number;
+  readonly onAdded: () => void;
 }
 
 const COLLECTION = /^[a-z0-9][a-z0-9_-]{0,63}$/;
@@ -21,10 +22,14 @@ const EMBED_MS = 3_000;
 /** Part of every hash: files are read again when the way they are read changes. */
 const READING = 'reading 1';
 
-export function createDesk({ library, maker, maxBytes }: DeskOptions): DocumentDesk {
+export function createDesk({ library, maker, maxBytes, onAdded }: DeskOptions): DocumentDesk {
   return {
     maxBytes,
-    submit: (scope, file) => submit(library, scope, file),
+    async submit(scope, file) {
+      const accepted = await submit(library, scope, file);
+      onAdded();
+      return accepted;
+    },
     list: (scope, query) => library.list(scope, query),
     collections: (scope) => library.collections(scope),
     async remove(scope, collection, origins) {

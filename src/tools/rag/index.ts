@@ -15,6 +15,8 @@ export interface RagOptions {
   /** Size of a file that is taken in. */
   readonly maxFileBytes: number;
   readonly logger: Logger;
+  /** Told whenever something was added. Must not throw. */
+  readonly onAdded?: () => void;
 }
 
 /** What finds things, and where documents are handed in. */
@@ -22,12 +24,12 @@ export function createRag(options: RagOptions): {
   readonly retrieval: Retrieval;
   readonly desk: DocumentDesk;
 } {
-  const { library, provider, logger, maxFileBytes } = options;
+  const { library, provider, logger, maxFileBytes, onAdded = () => undefined } = options;
   const maker = provider && new VectorMaker({ library, provider, logger });
   const embedding = provider && maker && { provider, maker };
   return {
-    retrieval: createRetrieval({ library, embedding, logger }),
-    desk: createDesk({ library, maker, maxBytes: maxFileBytes }),
+    retrieval: createRetrieval({ library, embedding, onAdded, logger }),
+    desk: createDesk({ library, maker, maxBytes: maxFileBytes, onAdded }),
   };
 }
 

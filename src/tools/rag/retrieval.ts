@@ -11,6 +11,7 @@ export interface RetrievalOptions {
   readonly library: LibraryStore;
   /** Both or none. */
   readonly embedding: { readonly provider: EmbeddingProvider; readonly maker: VectorMaker } | undefined;
+  readonly onAdded: () => void;
   readonly logger: Logger;
 }
 
@@ -18,7 +19,8 @@ export interface RetrievalOptions {
 const DEPTH = 4;
 const LEAST_DEPTH = 20;
 
-export function createRetrieval({ library, embedding, logger }: RetrievalOptions): Retrieval {
+export function createRetrieval(options: RetrievalOptions): Retrieval {
+  const { library, embedding, onAdded, logger } = options;
   return {
     async search(scope, request, signal) {
       const depth = Math.max(LEAST_DEPTH, request.limit * DEPTH);
@@ -30,7 +32,10 @@ export function createRetrieval({ library, embedding, logger }: RetrievalOptions
       if (meaning.note !== undefined) logger.warn('searched by words only', { reason: meaning.note });
       return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
     },
-    catchUp: (scope) => embedding?.maker.catchUp(scope),
+    catchUp(scope) {
+      embedding?.maker.catchUp(scope);
+      onAdded();
+    },
     async close() {
       await embedding?.maker.close();
       await embedding?.provider.close?.();

@@ -1,0 +1,76 @@
+import type { ExtractionStore, Unread } from '../../core/extraction.js';
+import type { Triple } from '../../core/graph.js';
+import type { DocumentFacts, Shelves } from '../../core/library.js';
+import { sourceOf } from '../../core/library.js';
+import type { SqliteDatabase } from './database.js';
+import type { SqliteGraphStore } from './graph.js';
+import { Prepared } from './prepared.js';
+
+const NEXT = `SELECT d.id, d.name, s.tenant, s.owner
+  FROM shelves s CROSS JOIN documents d INDEXED BY documents_unread ON d.shelf = s.id
+  WHERE d.reads_left > 0
+    AND (@only IS NULL OR s.collection IN (SELECT value FROM json_each(@only)))
+    AND (@except IS NULL OR s.collection NOT IN (SELECT value FROM json_each(@except)))
+  ORDER BY s.id, d.id LIMIT 1`;
+const PASSAGES = 'SELECT text FROM passages WHERE document = ? ORDER BY start';
+const FIND = `SELECT s.collection, d.origin, d.name, d.hash, d.facts FROM documents d JOIN shelves s ON s.id = d.shelf
+  WHERE d.id = ? AND s.tenant = ? AND s.owner = ? AND d.reads_left > 0`;
+const DONE = 'UPDATE documents SET reads_left = 0 WHERE id = ?';
+const FAILED = 'UPDATE documents SET reads_left = reads_left - 1 WHERE id = ? AND reads_left > 0';
+
+type NextRow = Omit<Unread, 'text'>;
+
+interface DocumentRow {
+  readonly collection: string;
+  readonly origin: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly facts: string;
+}
+
+/** What is still to be read is marked at the documents themselves. */
+export class SqliteExtractionStore implements ExtractionStore {
+  readonly #database: SqliteDatabase;
+  readonly #graph: SqliteGraphStore;
+  readonly #prepared: Prepared;
+
+  constructor(database: SqliteDatabase, graph: SqliteGraphStore) {
+    this.#database = database;
+    this.#graph = graph;
+    this.#prepared = new Prepared(database.handle);
+  }
+
+  async next({ only, except }: Shelves, characters: number): Promise<Unread | undefined> {
+    return this.#database.read(() => {
+      const row = this.#prepared.first<NextRow>(NEXT, { only: listed(only), except: listed(except) });
+      return row && { ...row, text: this.#textOf(row.id, characters) };
+    });
+  }
+
+  async done({ id, tenant, owner }: Unread, triples: readonly Triple[]): Promise<boolean> {
+    return this.#database.write(() => {
+      const row = this.#prepared.first<DocumentRow>(FIND, id, tenant, owner);
+      if (!row) return false;
+      const facts = JSON.parse(row.facts) as DocumentFacts;
+      const origin = { source: sourceOf({ ...row, facts }), fromOutside: facts.fromOutside };
+      const stated = triples.map((triple) => ({ ...triple, ...origin }));
+      this.#graph.addNow({ tenant, owner }, stated);
+      this.#prepared.run(DONE, id);
+      return true;
+    });
+  }
+
+  async failed({ id }: Unread): Promise<void> {
+    await this.#database.write(() => this.#prepared.run(FAILED, id));
+  }
+
+  #textOf(id: number, characters: number): string {
+    let left = characters;
+    const texts = this.#prepared.all<{ readonly text: string }>(PASSAGES, id).map(({ text }) => text);
+    return texts.filter(({ length }) => (left -= length) >= 0).join('\n\n');
+  }
+}
+
+function listed(names: readonly string[] | undefined): string | null {
+  return names ? JSON.stringify(names) : null;
+}

@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Distiller } from '../../core/distiller.js';
+import { errorText, isLangoError } from '../../core/errors.js';
+import type { ExtractionStore, Unread } from '../../core/extraction.js';
+import type { Triple } from '../../core/graph.js';
+import type { Shelves } from '../../core/library.js';
+import type { Logger } from '../../core/logger.js';
+import { partsOf, toTriples } from './statements.js';
+
+export interface ExtractorOptions {
+  readonly store: ExtractionStore;
+  readonly distiller: Distiller;
+  /** The collections whose documents are read. */
+  readonly shelves: Shelves;
+  /** What is read of one document at most. */
+  readonly maxCharacters: number;
+  /** Calls of the model in any hour. */
+  readonly callsPerHour: number;
+  readonly logger: Logger;
+}
+
+const HOUR_MS = 60 * 60 * 1_000;
+const CALL_MS = 120_000;
+/** While the model cannot be asked; each pause is twice as long as the one before. */
+const FIRST_PAUSE_MS = 15_000;
+const LONGEST_PAUSE_MS = 10 * 60 * 1_000;
+
+const EXTRACT = `You fill a knowledge graph. Write down what the text states about things that have a name: systems, people, teams, places, files, dates.
+One statement a line, as: subject | predicate | object
+Name things as the text does, and the same thing always the same way. A predicate is a few words in lower case: depends on, owns, is part of, runs on,
+rotates on. Only what the text states: nothing that you know besides, no opinions, and never a password, key or token. No lines when it states nothing.`;
+
+/**
+ * Tells the graph what kept documents state, one document after the other. What is still to be read is marked in the
+ * store, so that a call that is given up, or a server that dies, loses nothing.
+ */
+export class Extractor {
+  readonly #options: ExtractorOptions;
+  readonly #closing = new AbortController();
+  /** When the calls of the last hour were made. */
+  #calls: readonly number[] = [];
+  #pauseMs = FIRST_PAUSE_MS;
+  #isAwake = false;
+  #work = Promise.resolve();
+
+  constructor(options: ExtractorOptions) {
+    this.#options = options;
+  }
+
+  /** There may be something to read. Returns at once and never throws. */
+  wake(): void {
+    if (this.#isAwake || this.#closing.signal.aborted) return;
+    this.#isAwake = true;
+    this.#work = this.#work
+      .then(() => this.#readAll())
+      .catch((error: unknown) => {
+        if (this.#closing.signal.aborted) return;
+        this.#options.logger.warn('documents were not read for the graph', { error: errorText(error) });
+      });
+  }
+
+  /** Gives up what is under way: it is read again after the next start. Resolves when nothing is. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the server stops'));
+    await this.#work;
+  }
+
+  async #readAll(): Promise<void> {
+    const { store, shelves, maxCharacters } = this.#options;
+    this.#isAwake = false;
+    for (;;) {
+      this.#closing.signal.throwIfAborted();
+      const unread = await store.next(shelves, maxCharacters);
+      if (!unread) return;
+      await this.#read(unread);
+    }
+  }
+
+  async #read(unread: Unread): Promise<void> {
+    const { store, logger } = this.#options;
+    try {
+      await store.done(unread, await this.#extract(unread));
+      this.#pauseMs = FIRST_PAUSE_MS;
+    } catch (error) {
+      this.#closing.signal.throwIfAborted();
+      if (isLangoError(error, 'storage')) throw error;
+      logger.warn('a document was not read for the graph', { error: errorText(error) });
+      if (!isLangoError(error, 'unavailable')) return store.failed(unread);
+      await this.#pause(this.#pauseMs);
+      this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+    }
+  }
+
+  async #extract({ name, text }: Unread): Promise<readonly Triple[]> {
+    const lines: string[] = [];
+    for (const part of partsOf(text)) {
+      await this.#takeTurn();
+      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(CALL_MS)]);
+      const request = { instruction: EXTRACT, text: `${name}\n\n${part}`, signal };
+      lines.push(...(await this.#options.distiller.distill(request)));
+    }
+    return toTriples(lines);
+  }
+
+  async #takeTurn(): Promise<void> {
+    const { callsPerHour } = this.#options;
+    this.#calls = this.#calls.filter((at) => at > Date.now() - HOUR_MS);
+    const [oldest] = this.#calls;
+    if (oldest !== undefined && this.#calls.length >= callsPerHour) {
+      await this.#pause(oldest + HOUR_MS - Date.now());
+      return this.#takeTurn();
+    }
+    this.#calls = [...this.#calls, Date.now()];
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#closing.signal, ref: false });
+  }
+}
