@@ -16,6 +16,7 @@ import { publish } from './app/publishing.js';
 import { sweepOldTasks } from './app/retention.js';
 import { statusRoute } from './app/status.js';
 import { guardOf, openVaultAccess, secretsRoute } from './app/vault.js';
+import { walletRoute } from './app/wallet.js';
 import { agentLimits } from './config/config.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
@@ -33,8 +34,10 @@ import { openSqliteStorage } from './storage/sqlite/storage.js';
 
 export { DOCUMENTS_PATH, openHomeDesk } from './app/documents.js';
 export { openHomeVault } from './app/home-vault.js';
+export type { HomeVault } from './app/home-vault.js';
 export { DATA_PATH } from './app/data.js';
 export { SECRETS_PATH } from './app/vault.js';
+export { WALLET_PATH } from './app/wallet.js';
 
 /** Where `lango agents` reads what this node runs and knows. */
 export const STATUS_PATH = '/lango/agents';
@@ -182,7 +185,12 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     keys: keys.read,
     routes: [
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
-      ...[secretsRoute(vault), dataRoute({ config, storage, journal }), documentsRoute((await library).desk)],
+      ...[
+        secretsRoute(vault),
+        walletRoute(vault),
+        dataRoute({ config, storage, journal }),
+        documentsRoute((await library).desk),
+      ],
     ],
     logger,
   });

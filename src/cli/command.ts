@@ -6,3 +6,6 @@ export interface CommandContext {
   readonly env: Env;
   readonly terminal: Terminal;
 }
+
+/** Runs a command: loads what it needs, and only that. */
+export type Act = (command: (context: CommandContext) => Promise<number>) => Promise<void>;

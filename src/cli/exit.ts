@@ -35,6 +35,11 @@ export function usageError(message: string, hint?: string): CommandError {
   });
 }
 
+/** A person left a prompt. */
+export function nothingChanged(): CommandError {
+  return new CommandError('canceled', 'Nothing was changed.', { exitCode: EXIT.interrupted });
+}
+
 export function exitCodeOfError(error: unknown): number {
   if (error instanceof CommandError) return error.exitCode;
   return isLangoError(error, 'unauthenticated') || isLangoError(error, 'forbidden')

@@ -1,5 +1,5 @@
 import { LangoError } from '../core/errors.js';
-import { CommandError, EXIT } from './exit.js';
+import { nothingChanged } from './exit.js';
 
 const MAX_BYTES = 64 * 1024;
 
@@ -8,7 +8,7 @@ export async function askHidden(message: string): Promise<string> {
   const { isCancel, password } = await import('@clack/prompts');
   const value = await password({ message, output: process.stderr });
   if (!isCancel(value)) return value;
-  throw new CommandError('canceled', 'Nothing was changed.', { exitCode: EXIT.interrupted });
+  throw nothingChanged();
 }
 
 /** All of standard input; the line break at its end is the pipe's. */

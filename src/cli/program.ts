@@ -1,24 +1,21 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
-import { SECRET_PLACES } from '../core/secret-reference.js';
 import { TASK_STATES } from '../core/task.js';
 import type { AgentsFlags } from './agents.js';
 import type { CardFlags } from './card.js';
 import type { ChatFlags } from './chat.js';
-import type { CommandContext } from './command.js';
+import type { Act } from './command.js';
 import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
 import type { DeleteFlags, ExportFlags } from './data.js';
-import type { PermissionFlags, RotateFlags, SecretFlags, SetFlags } from './secrets.js';
+import { collect, withFolders, withServer } from './flags.js';
 import type { IngestFlags, RemoveFlags } from './ingest.js';
 import type { KeysFlags } from './keys.js';
 import type { SendFlags } from './send.js';
 import type { ServeFlags } from './serve.js';
 import type { ListFlags, TaskFlags } from './tasks.js';
+import { addSecretCommands, addWalletCommands } from './vault-commands.js';
 import type { WatchFlags } from './watch.js';
-
-/** Runs a command: loads what it needs, and only that. */
-export type Act = (command: (context: CommandContext) => Promise<number>) => Promise<void>;
 
 const MAX_PORT = 65_535;
 const MAX_PAGE = 100;
@@ -81,6 +78,7 @@ export function createProgram(act: Act): Command {
   addDataCommands(program.command('data').description('what is kept for you: tasks, knowledge, memory'), act);
   addIngestCommands(program.command('ingest'), act);
   addSecretCommands(program.command('secrets').description('store and look after secrets'), act);
+  addWalletCommands(program.command('wallet').description('the wallet that payments are made from'), act);
   addKeyCommands(program.command('keys').description('the keys that this node signs with'), act);
   addConfigCommands(program.command('config').description('check and show the configuration'), act);
 
@@ -165,49 +163,6 @@ function addIngestCommands(ingest: Command, act: Act): void {
     );
 }
 
-function addSecretCommands(secrets: Command, act: Act): void {
-  const withPermission = (command: Command): Command =>
-    withServer(command)
-      .addOption(
-        new Option('--for <place>', 'where it may be used; may be given several times')
-          .choices(SECRET_PLACES)
-          .argParser(placeCollector()),
-      )
-      .option('--host <name>', 'a host that it may be sent to; may be given several times', collect)
-      .option('--json', 'one JSON object');
-
-  withPermission(secrets.command('set').argument('<name>'))
-    .description('store a secret; its value is read from the terminal or standard input')
-    .option('--replace', 'replace the one of this name')
-    .action((name: string, flags: SetFlags) =>
-      act(async (at) => (await import('./secrets.js')).setSecret(name, flags, at)),
-    );
-
-  withServer(secrets.command('list').description('the secrets there are; never their values'))
-    .option('--json', 'one JSON object')
-    .action((flags: SecretFlags) => act(async (at) => (await import('./secrets.js')).listSecrets(flags, at)));
-
-  withPermission(secrets.command('allow').argument('<name>'))
-    .description('set where a secret may be used; without --for: nowhere')
-    .action((name: string, flags: PermissionFlags) =>
-      act(async (at) => (await import('./secrets.js')).allowSecret(name, flags, at)),
-    );
-
-  withServer(secrets.command('delete').argument('<name>').description('delete a secret for good'))
-    .option('--json', 'one JSON object')
-    .action((name: string, flags: SecretFlags) =>
-      act(async (at) => (await import('./secrets.js')).deleteSecret(name, flags, at)),
-    );
-
-  withFolders(
-    secrets.command('rotate').description('put the vault under a new master key; stop the server first'),
-  )
-    .option('--passphrase', 'under a new passphrase, read from the terminal or standard input')
-    .option('--key-file', 'under a new random key in the key file')
-    .option('--json', 'one JSON object')
-    .action((flags: RotateFlags) => act(async (at) => (await import('./secrets.js')).rotateKey(flags, at)));
-}
-
 function addKeyCommands(keys: Command, act: Act): void {
   withFolders(keys.command('list').description('the keys, newest first'))
     .option('--json', 'one JSON object')
@@ -236,36 +191,10 @@ function addConfigCommands(config: Command, act: Act): void {
     .action(() => act(async (at) => (await import('./config.js')).showSchema(at)));
 }
 
-function withFolders(command: Command): Command {
-  return command
-    .option(
-      '--config <file>',
-      'configuration file; default: LANGO_CONFIG, else config.yaml in the data folder',
-    )
-    .option('--home <folder>', 'data folder; default: LANGO_HOME, else ~/.lango');
-}
-
-function withServer(command: Command): Command {
-  return withFolders(command)
-    .option('--url <url>', 'the server; default: LANGO_URL, else what the configuration says')
-    .option('--token <token>', 'its bearer token; LANGO_TOKEN keeps it out of the list of processes');
-}
-
 function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
-}
-
-function placeCollector(): (value: string, others?: readonly string[]) => readonly string[] {
-  return (value, others) => {
-    if (SECRET_PLACES.some((place) => place === value)) return collect(value, others);
-    throw new InvalidArgumentError(`It must be one of ${SECRET_PLACES.join(', ')}.`);
-  };
-}
-
-function collect(value: string, others: readonly string[] = []): readonly string[] {
-  return [...others, value];
 }

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { SECRETS_PATH, openHomeVault } from '../app.js';
-import { loadConfig } from '../config/load.js';
+import { SECRETS_PATH } from '../app.js';
+import type { HomeVault } from '../app.js';
 import { LangoError } from '../core/errors.js';
-import { silentLogger } from '../core/logger.js';
 import type { SecretItem, SecretPermission } from '../core/secrets.js';
 import { SECRET_PLACES } from '../core/secret-reference.js';
 import type { CommandContext } from './command.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect, overridesOf } from './connection.js';
+import type { Connection } from './connection.js';
 import { requestJson } from './server-request.js';
+import type { VaultFlags } from './vault-way.js';
+import { overVault } from './vault-way.js';
 
 interface SecretToSet extends SecretPermission {
   readonly name: string;
@@ -25,32 +25,24 @@ export interface SecretsWay {
   delete(name: string): Promise<void>;
 }
 
-/**
- * The vault can be open once: a server that has it is asked over HTTP, and without one the data folder is opened. A
- * server that is named (`--url`, LANGO_URL) is always asked.
- */
-export async function withSecrets<T>(
-  flags: ConnectionFlags,
-  { env }: CommandContext,
+/** With whoever has the vault open. */
+export function withSecrets<T>(
+  flags: VaultFlags,
+  context: CommandContext,
   use: (way: SecretsWay) => Promise<T>,
 ): Promise<T> {
-  if ((flags.url ?? env.url) !== undefined) return use(overHttp(await connect(flags, env)));
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
-  const vault = await openHomeVault(loaded, silentLogger);
-  if (!vault) return use(overHttp(await connect(flags, env)));
-  const { secrets, scope } = vault;
-  try {
-    return await use({
-      set: (secret) => secrets.store(scope, secret),
-      list: () => secrets.list(scope),
-      allow: (name, permission) => secrets.allow(scope, name, permission),
-      async delete(name) {
-        if (!(await secrets.delete(scope, name))) throw noSecret(name);
-      },
-    });
-  } finally {
-    await vault.close();
-  }
+  return overVault(flags, context, { ways: { direct, overHttp }, use });
+}
+
+function direct({ secrets, scope }: HomeVault): SecretsWay {
+  return {
+    set: (secret) => secrets.store(scope, secret),
+    list: () => secrets.list(scope),
+    allow: (name, permission) => secrets.allow(scope, name, permission),
+    async delete(name) {
+      if (!(await secrets.delete(scope, name))) throw noSecret(name);
+    },
+  };
 }
 
 const itemSchema = z.object({

@@ -2,24 +2,24 @@ import { openHomeVault } from '../app.js';
 import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
-import type { SecretPlace } from '../core/secret-reference.js';
 import type { SecretItem, SecretPermission } from '../core/secrets.js';
 import type { CommandContext } from './command.js';
-import type { ConnectionFlags } from './connection.js';
 import { overridesOf } from './connection.js';
 import { EXIT, usageError } from './exit.js';
 import { askHidden, readPiped } from './hidden-input.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
+import { askPermission, permissionIn } from './secret-places.js';
 import { withSecrets } from './secrets-way.js';
 import type { Terminal } from './terminal.js';
+import type { VaultFlags } from './vault-way.js';
 
-export interface SecretFlags extends ConnectionFlags {
+export interface SecretFlags extends VaultFlags {
   readonly json?: boolean;
 }
 
 export interface PermissionFlags extends SecretFlags {
-  readonly for?: readonly SecretPlace[];
+  readonly for?: readonly string[];
   readonly host?: readonly string[];
 }
 
@@ -37,8 +37,11 @@ const MIN_PASSPHRASE = 12;
 /** `lango secrets set`: the value comes from the terminal, without echo, or from standard input. */
 export async function setSecret(name: string, flags: SetFlags, context: CommandContext): Promise<number> {
   const { terminal } = context;
-  const value = process.stdin.isTTY ? await askHidden(`The secret ${name}`) : await readPiped();
-  const permission = permissionOf(flags);
+  const isSaid = flags.for !== undefined || flags.host !== undefined;
+  const said = permissionOf(flags);
+  const isAsked = process.stdin.isTTY;
+  const value = isAsked ? await askHidden(`The secret ${name}`) : await readPiped();
+  const permission = isAsked && !isSaid ? await askPermission(name) : said;
   const replace = flags.replace ?? false;
   const item = await withSecrets(flags, context, (way) => way.set({ name, value, ...permission, replace }));
   return tell(item, `Stored the secret ${item.name}, version ${item.version}.`, { flags, terminal });
@@ -83,7 +86,7 @@ export async function deleteSecret(
 export async function rotateKey(flags: RotateFlags, { env, terminal }: CommandContext): Promise<number> {
   if (flags.passphrase && flags.keyFile) throw usageError('Give --passphrase or --key-file, not both.');
   const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
-  const vault = await openHomeVault(loaded, silentLogger);
+  const vault = await openHomeVault(loaded, { logger: silentLogger });
   if (!vault) {
     throw new LangoError('conflict', 'A server has the vault open.', {
       hint: 'Stop it, rotate, and start it again.',
@@ -123,10 +126,8 @@ async function newPassphrase(): Promise<string> {
   return passphrase;
 }
 
-/** A host by itself means requests to it. */
 function permissionOf({ for: given = [], host: hosts = [] }: PermissionFlags): SecretPermission {
-  const needsPlace = hosts.length > 0 && !given.some((place) => place !== 'exec');
-  return { places: needsPlace ? [...given, 'http'] : given, hosts };
+  return permissionIn(given, hosts);
 }
 
 interface Telling {

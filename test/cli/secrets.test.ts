@@ -76,6 +76,27 @@ describe('lango secrets', () => {
     expect(await names()).toEqual(['before', 'during']);
   });
 
+  it('takes places and their hosts in one flag', async () => {
+    const places = ['set', 'github', '--for', 'exec,http:api.example.com', '--json'];
+    expect(JSON.parse((await secrets(places, VALUE)).stdout)).toMatchObject({
+      secret: { places: ['exec', 'http'], hosts: ['api.example.com'] },
+    });
+  });
+
+  it('stores for another owner in a data folder that no server has open, and for nobody else', async () => {
+    expect(await secrets(['set', 'github', '--owner', 'user:alice'], VALUE)).toMatchObject({ code: 0 });
+    expect(await names()).toEqual([]);
+    const hers = await secrets(['list', '--owner', 'user:alice', '--json']);
+    expect(hers.stdout).toContain('{{secret:github}}');
+    const server = await startServer(home);
+    try {
+      const { code, stderr } = await secrets(['list', '--owner', 'user:alice'], '', server.env);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('a server knows you by your token')]);
+    } finally {
+      await server.stop();
+    }
+  });
+
   it('refuses what it could not keep out of texts, and stores nothing then', async () => {
     const cases = [
       [['set', 'short'], 'abc', 'at least 6 characters'],
@@ -83,6 +104,8 @@ describe('lango secrets', () => {
       [['set', 'no name'], VALUE, 'cannot be the name'],
       [['set', 'swordfish'], 'swordfish', 'would give the value away'],
       [['set', 'x', '--for', 'everything'], VALUE, 'must be one of exec, http, browser'],
+      [['set', 'x', '--for', 'exec:a.example'], VALUE, 'exec takes no host'],
+      [['set', 'x', '--for', 'http:a.example,browser:b.example'], VALUE, 'for requests and pages alike'],
       [['set', 'x', '--host', 'https://a.example/'], VALUE, 'not the name of a host'],
     ] as const;
     for (const [args, input, problem] of cases) {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
+import { RICH, RICH_KEYS } from '../chain/local-chain.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { MAIN, cleanEnv, ended, makeHome, startServer } from './lango-process.js';
 
@@ -95,6 +96,35 @@ describeOnTerminal('on a terminal', () => {
     const { code, stdout } = await onTerminal(['send', '--no-input', 'run echo x'], []);
     expect(code).toBe(4);
     expect(stdout).not.toContain('Decide later');
+  });
+
+  it('asks where a secret may be used, and shows its value nowhere', async () => {
+    const { code, stdout } = await onTerminal(
+      ['secrets', 'set', 'github'],
+      [
+        { after: 'The secret github', keys: 'ghp_S3cr3tToken42\r' },
+        { after: 'Where may github be used?', keys: ' \u001b[B \r' },
+        { after: 'For which hosts?', keys: 'api.example.com\r' },
+      ],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toContain('may be used: exec, http to api.example.com');
+    expect(stdout).not.toContain('ghp_S3cr3tToken42');
+    const { stdout: flagged } = await onTerminal(
+      ['secrets', 'set', 'gitlab', '--for', 'exec'],
+      [{ after: 'The secret gitlab', keys: 'glp_S3cr3tToken42\r' }],
+    );
+    expect(flagged).toContain('may be used: exec');
+  });
+
+  it('takes a private key without echo', async () => {
+    const { code, stdout } = await onTerminal(
+      ['wallet', 'import'],
+      [{ after: 'The private key', keys: `${RICH_KEYS[0]}\r` }],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toContain(RICH[0]);
+    expect(stdout).not.toContain(RICH_KEYS[0].slice(2));
   });
 
   it('cancels what runs in a chat at the first Ctrl-C, and leaves at the next prompt', async () => {

@@ -10,6 +10,8 @@ export type WalletVault = Pick<Vault, 'get' | 'put'>;
 /** An owner has one wallet, so its entry needs no name of its own. */
 const ENTRY = { kind: 'wallet', name: 'main' } as const;
 
+const PRIVATE_KEY = /^(?:0x)?([0-9a-fA-F]{64})$/;
+
 /** One wallet for each owner; its key stays between the vault and the signature. */
 export class Wallets {
   readonly #vault: WalletVault;
@@ -31,7 +33,7 @@ export class Wallets {
   async create(scope: Scope): Promise<{ readonly address: Hex; readonly isNew: boolean }> {
     const earlier = await this.#find(scope);
     if (earlier) return { address: earlier.address, isNew: false };
-    const { generatePrivateKey } = await import('viem/accounts');
+    const { generatePrivateKey } = await loadAccounts();
     const key = generatePrivateKey();
     const { address } = await accountOf(key);
     try {
@@ -43,6 +45,36 @@ export class Wallets {
     }
   }
 
+  /** See `WalletKeeper`. The same key again changes nothing. */
+  async import(scope: Scope, text: string, { replace }: { readonly replace: boolean }): Promise<Hex> {
+    const digits = PRIVATE_KEY.exec(text.trim())?.[1];
+    const account = digits === undefined ? undefined : await accountOf(`0x${digits}`).catch(() => undefined);
+    if (!account) {
+      throw new LangoError(
+        'invalid-input',
+        'This is no private key: it is 64 hex digits, with or without "0x".',
+        {
+          hint: 'Nothing was kept. Words of a recovery phrase are not taken.',
+        },
+      );
+    }
+    const { address } = account;
+    // One that is damaged cannot be told from another one.
+    const earlier = await this.#find(scope).catch((error: unknown) => {
+      if (replace && isLangoError(error, 'storage')) return undefined;
+      throw error;
+    });
+    if (earlier?.address === address) return address;
+    if (earlier && !replace) {
+      throw new LangoError('conflict', `There is a wallet already: ${earlier.address}.`, {
+        hint: 'Its key would be lost, and what it holds with it. With --replace it is forgotten all the same.',
+      });
+    }
+    const entry = { ...ENTRY, value: Buffer.from(`0x${digits}`), metadata: { address } };
+    await this.#vault.put(scope, entry, replace ? undefined : 0);
+    return address;
+  }
+
   async #find(scope: Scope): Promise<PrivateKeyAccount | undefined> {
     const kept = await this.#vault.get(scope, ENTRY.kind, ENTRY.name);
     return kept && accountOf(Buffer.from(kept.value).toString());
@@ -50,13 +82,25 @@ export class Wallets {
 }
 
 async function accountOf(key: string): Promise<PrivateKeyAccount> {
-  const { privateKeyToAccount } = await import('viem/accounts');
+  const { privateKeyToAccount } = await loadAccounts();
   try {
     return privateKeyToAccount(key as Hex);
   } catch {
     // What was thrown may hold the key.
     throw new LangoError('storage', 'The key of the wallet is damaged.', {
       hint: 'Restore the data folder from a backup. Nothing was signed.',
+    });
+  }
+}
+
+/** An optional package, and large: loaded when a wallet is used. */
+async function loadAccounts() {
+  try {
+    return await import('viem/accounts');
+  } catch (cause) {
+    throw new LangoError('not-supported', 'The package viem is not installed, so no wallet can be used.', {
+      hint: 'Run: npm install viem',
+      cause,
     });
   }
 }
