@@ -6,17 +6,15 @@ import { openExtraction } from './app/extraction.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
-import { documentsRoute } from './app/documents.js';
+import { ownerRoutes } from './app/owner-routes.js';
 import { openLibrary } from './app/knowledge-families.js';
-import { dataRoute } from './app/data.js';
 import { createModel } from './app/model.js';
 import { createPeers, keepFresh } from './app/peers.js';
 import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
 import { sweepOldTasks } from './app/retention.js';
 import { statusRoute } from './app/status.js';
-import { guardOf, openVaultAccess, secretsRoute } from './app/vault.js';
-import { walletRoute } from './app/wallet.js';
+import { guardOf, openVaultAccess } from './app/vault.js';
 import { agentLimits } from './config/config.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
@@ -185,12 +183,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     keys: keys.read,
     routes: [
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
-      ...[
-        secretsRoute(vault),
-        walletRoute(vault),
-        dataRoute({ config, storage, journal }),
-        documentsRoute((await library).desk),
-      ],
+      ...ownerRoutes({ config, storage, journal, vault, desk: (await library).desk }),
     ],
     logger,
   });
