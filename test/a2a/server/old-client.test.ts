@@ -20,9 +20,12 @@ import { scriptedAgent } from '../../support/scripted-agent.js';
 
 let node: A2aNode;
 
+const TOOLS = { id: 'tools', name: 'Tools', description: 'For who is known.', tags: [], examples: [] };
+
 beforeAll(async () => {
+  const { profile, ...root } = scriptedAgent('lango-orchestrator');
   node = await startA2aNode({
-    agents: [scriptedAgent('lango-orchestrator'), scriptedAgent('operator')],
+    agents: [{ ...root, profile: { ...profile, extendedSkills: () => [TOOLS] } }, scriptedAgent('operator')],
     grpc: true,
     push: true,
   });
@@ -82,13 +85,14 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     return id;
   };
 
-  it('X5 finds the root agent by the host alone', async () => {
+  it('X5 finds the root agent by the host alone, and reads its card for known callers', async () => {
     const card = await client.getAgentCard(OPTIONS);
     expect(card).toMatchObject({
       name: 'lango-orchestrator',
       protocolVersion: '0.3.0',
       preferredTransport: 'JSONRPC',
     });
+    expect(card.skills.map(({ id }) => id)).toEqual(['orders', TOOLS.id]);
   });
 
   it('X5 sends a message and gets the finished task with its artifact', async () => {

@@ -1,41 +1,52 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { Role, TaskState } from '@a2a-js/sdk';
-import type { Client } from '@a2a-js/sdk/client';
+import type { CallInterceptor, Client } from '@a2a-js/sdk/client';
 import {
   ClientFactory,
   ClientFactoryOptions,
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { newId } from '../../../src/core/ids.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
 import { taskIn } from '../../support/a2a-requests.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
+/** The client of the SDK as it is published, with a token and nothing else of ours: it does everything. */
+
 let node: A2aNode;
 
+const HOOK = 'https://receiver.example/hook';
+const TOOLS = { id: 'tools', name: 'Tools', description: 'For who is known.', tags: [], examples: [] };
+
 beforeAll(async () => {
-  node = await startA2aNode({ agents: [scriptedAgent('lango-orchestrator'), scriptedAgent('operator')] });
+  const agents = ['lango-orchestrator', 'operator'].map((name) => {
+    const agent = scriptedAgent(name);
+    return { ...agent, profile: { ...agent.profile, extendedSkills: () => [TOOLS] } };
+  });
+  node = await startA2aNode({ agents, grpc: true, push: true });
 });
 
 afterAll(() => node.stop());
 
-const withToken: typeof fetch = (input, init) =>
-  fetch(input, {
-    ...init,
-    headers: { ...(init?.headers as Record<string, string>), Authorization: `Bearer ${TOKEN}` },
-  });
+/** How the SDK has a client say who calls, on every transport. */
+const withToken: CallInterceptor = {
+  async before(call) {
+    const serviceParameters = { ...call.options?.serviceParameters, authorization: `Bearer ${TOKEN}` };
+    call.options = { ...call.options, serviceParameters };
+  },
+  async after() {},
+};
 
 function factory(transport: string): ClientFactory {
   return new ClientFactory(
     ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-      transports: [
-        new JsonRpcTransportFactory({ fetchImpl: withToken }),
-        new RestTransportFactory({ fetchImpl: withToken }),
-      ],
+      transports: [new JsonRpcTransportFactory(), new RestTransportFactory(), new GrpcTransportFactory()],
       preferredTransports: [transport],
+      clientConfig: { interceptors: [withToken] },
     }),
   );
 }
@@ -88,7 +99,7 @@ async function collect(stream: AsyncIterable<StreamResponse>): Promise<StreamRes
   return events;
 }
 
-describe.each(['JSONRPC', 'HTTP+JSON'])('a client of the stock SDK over %s', (transport) => {
+describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over %s', (transport) => {
   let client: Client;
 
   beforeAll(async () => {
@@ -100,6 +111,11 @@ describe.each(['JSONRPC', 'HTTP+JSON'])('a client of the stock SDK over %s', (tr
     const operator = await factory(transport).createFromUrl(`${node.origin}/agents/operator/`);
     expect((await operator.getAgentCard()).name).toBe('operator');
     expect(answerOf(asTask(await operator.sendMessage(request('say hello'))))).toBe('hello');
+  });
+
+  it('X5 speaks 1.0 over the transport it prefers, and reads the card for known callers', async () => {
+    expect([client.protocolVersion, client.transport.protocolName]).toEqual(['1.0', transport]);
+    expect((await client.getAgentCard()).skills.map(({ id }) => id)).toEqual(['orders', TOOLS.id]);
   });
 
   it('X5 sends a message and gets the finished task with its artifact', async () => {
@@ -174,6 +190,41 @@ describe.each(['JSONRPC', 'HTTP+JSON'])('a client of the stock SDK over %s', (tr
       Role.ROLE_AGENT,
       Role.ROLE_USER,
     ]);
+  });
+
+  it('X5 streams the answer to a question', async () => {
+    const question = (await collect(client.sendMessageStream(request('ask')))).at(-1)?.payload;
+    expect(question?.$case === 'statusUpdate' && question.value.status?.state).toBe(
+      TaskState.TASK_STATE_INPUT_REQUIRED,
+    );
+    const taskId = question?.$case === 'statusUpdate' ? question.value.taskId : '';
+    const events = await collect(client.sendMessageStream(request('say hi', { taskId })));
+    const last = events.at(-1)?.payload;
+    expect(last?.$case === 'statusUpdate' && last.value).toMatchObject({
+      taskId,
+      status: { state: TaskState.TASK_STATE_COMPLETED },
+    });
+  });
+
+  it('X5 makes, reads, lists and deletes push configs', async () => {
+    const { id: taskId } = asTask(await client.sendMessage(request('ask')));
+    const one = { tenant: '', taskId, id: 'b' };
+    const config = (id: string) => ({ ...one, id, url: HOOK, token: '', authentication: undefined });
+    for (const id of ['a', 'b']) {
+      const made = await client.createTaskPushNotificationConfig(config(id));
+      expect(made).toMatchObject({ taskId, id, url: HOOK });
+    }
+    expect(await client.getTaskPushNotificationConfig(one)).toMatchObject({ taskId, id: 'b', url: HOOK });
+    const listed = async () => {
+      const page = { tenant: '', taskId, pageSize: 10, pageToken: '' };
+      return (await client.listTaskPushNotificationConfig(page)).configs.map(({ id }) => id);
+    };
+    expect(await listed()).toEqual(['a', 'b']);
+    await client.deleteTaskPushNotificationConfig(one);
+    expect(await listed()).toEqual(['a']);
+    await expect(client.getTaskPushNotificationConfig(one)).rejects.toMatchObject({
+      name: expect.stringContaining('TaskNotFoundError'),
+    });
   });
 
   it.each([
