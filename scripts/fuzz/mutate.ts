@@ -50,8 +50,8 @@ function changed(value: unknown, random: Random, depth: number): unknown {
 }
 
 /** The bytes of a text, some of them cut off, flipped, repeated or put in. */
-export function garbled(text: string, random: Random): Buffer {
-  const bytes = Buffer.from(text);
+export function garbled(text: string | Buffer, random: Random): Buffer {
+  const bytes = Buffer.from(text as string);
   switch (random.below(4)) {
     case 0:
       return bytes.subarray(0, random.below(bytes.length + 1));

@@ -1,10 +1,66 @@
 import { describe, expect, it } from '@jest/globals';
+import { ATTACKS } from '../../scripts/fuzz/attacks.js';
 import { fuzz } from '../../scripts/fuzz/fuzz.js';
+import { Ledger } from '../../scripts/fuzz/ledger.js';
 
 describe('npm run fuzz, for a short while', () => {
-  it('finds no crash, no rejection, no 5xx, no HTML and no stack; nothing refused is stored', async () => {
-    const figures = await fuzz({ seed: 7, seconds: 15, requests: 600, slowMs: 10_000 });
-    expect(figures.findings).toEqual([]);
-    expect(Object.keys(figures.transports).sort()).toEqual(['HTTP+JSON', 'JSON-RPC', 'paths', 'sockets']);
+  it('finds no crash, no rejection, no 5xx, no HTML and no stack; what was answered is what is stored', async () => {
+    const { findings, transports, statuses, tasks } = await fuzz({
+      seed: 7,
+      seconds: 15,
+      requests: 1_000,
+      slowMs: 10_000,
+    });
+    expect(findings).toEqual([]);
+    // It would find none either if nobody had been asked, or everything refused.
+    expect(Object.keys(transports).sort()).toEqual(Object.keys(ATTACKS).sort());
+    expect(Object.keys(statuses)).toEqual(
+      expect.arrayContaining(['200', '400', 'OK', 'INVALID_ARGUMENT', 'NOT_FOUND']),
+    );
+    expect(tasks.told).toBeGreaterThan(20);
+    expect(tasks.stored).toBeGreaterThanOrEqual(tasks.told);
   });
+});
+
+describe('the ledger of the fuzzer', () => {
+  const answered = { id: 't', status: { state: 'TASK_STATE_COMPLETED' } };
+  const sent = JSON.stringify({ params: { message: { messageId: 'm"1' } } });
+  const stored = { id: 't', state: 'completed', messageIds: ['m"1'] };
+
+  function found(outcome: object, tasks: readonly (typeof stored)[]): readonly string[] {
+    const ledger = new Ledger();
+    ledger.note({ status: 200, text: '', sent, ...outcome });
+    return ledger
+      .compare(tasks)
+      .map((finding) => finding.replace(/^task t (was told as completed and )?/, ''));
+  }
+
+  it.each([
+    ['an answer of HTTP+JSON', { task: answered }],
+    ['an answer of JSON-RPC', { jsonrpc: '2.0', id: 1, result: { task: answered } }],
+    ['an answer of 0.3', { id: 1, result: { kind: 'task', id: 't', status: { state: 'completed' } } }],
+  ])('reads the task in %s', (_what, json) => {
+    const text = JSON.stringify(json);
+    expect(found({ text }, [stored])).toEqual([]);
+    expect(found({ text: `id: 1\ndata: ${text}\n\n` }, [])).toEqual(['is not stored']);
+    expect(found({ text }, [{ ...stored, state: 'failed' }])).toEqual(['is stored as failed']);
+  });
+
+  it.each([400, 200, 'INVALID_ARGUMENT'])(
+    'finds a message that was refused with %s, and is stored',
+    (status) => {
+      expect(found({ status, text: '{"error":{}}' }, [stored])).toEqual([
+        'is stored, but its message m"1 was refused',
+      ]);
+      expect(found({ status, text: '{"error":{}}' }, [])).toEqual([]);
+    },
+  );
+
+  it.each([204, 'cut', 'DEADLINE_EXCEEDED'])(
+    'leaves open what became of a message answered with %s',
+    (status) => {
+      expect(found({ status }, [stored])).toEqual([]);
+      expect(found({ status }, [])).toEqual([]);
+    },
+  );
 });

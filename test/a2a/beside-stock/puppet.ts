@@ -2,7 +2,7 @@ import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/s
 import { Script } from '../client/scripted-executor.js';
 
 /** One run of a puppet: what it was asked, what it says, and the wait for `release`. */
-export interface Act {
+interface Act {
   readonly asked: string;
   readonly say: Script;
   readonly bus: ExecutionEventBus;

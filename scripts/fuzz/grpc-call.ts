@@ -1,0 +1,81 @@
+import { status as grpcStatus } from '@grpc/grpc-js';
+import type { IncomingHttpHeaders } from 'node:http2';
+import { connect } from 'node:http2';
+import { PATIENCE_MS } from './target.js';
+
+export interface GrpcRequest {
+  readonly path: string;
+  /** Beside what every call says; may take the place of it. */
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export interface GrpcAnswer {
+  /** The name of its status; a number when HTTP refused it before; `cut` without either. */
+  readonly status: number | string;
+  /** What stands beside the status. */
+  readonly reason: string;
+  readonly messages: readonly Buffer[];
+}
+
+const PREFIX_BYTES = 5;
+
+/** A message as gRPC frames it; the options put something wrong into its head. */
+export function frame(
+  message: Buffer,
+  { length = message.length, flags = 0 }: { readonly length?: number; readonly flags?: number } = {},
+): Buffer {
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  prefix.writeUInt8(flags, 0);
+  prefix.writeUInt32BE(length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** One call over a connection of its own, by hand: a library would not let most of this out. Rejects after a while. */
+export function callGrpc(port: number, { path, metadata, body }: GrpcRequest): Promise<GrpcAnswer> {
+  return new Promise((resolve, reject) => {
+    const session = connect(`http://127.0.0.1:${port}`);
+    const chunks: Buffer[] = [];
+    const heads: IncomingHttpHeaders[] = [];
+    const timer = setTimeout(() => reject(new Error('no answer over gRPC')), PATIENCE_MS);
+    const leave = (): void => {
+      clearTimeout(timer);
+      session.destroy();
+      const reason = decodeURIComponent(
+        String(heads.find((head) => head['grpc-message'])?.['grpc-message'] ?? ''),
+      );
+      resolve({ status: statusIn(heads), reason, messages: messagesIn(Buffer.concat(chunks)) });
+    };
+    session.on('error', leave);
+    const call = session.request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...metadata,
+    });
+    call.on('response', (head) => void heads.push(head));
+    call.on('trailers', (head: IncomingHttpHeaders) => void heads.push(head));
+    call.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    call.on('error', leave).on('close', leave);
+    call.end(body);
+  });
+}
+
+function statusIn(heads: readonly IncomingHttpHeaders[]): number | string {
+  const code = heads.find((head) => head['grpc-status'] !== undefined)?.['grpc-status'];
+  if (code !== undefined) return grpcStatus[Number(code)] ?? `status ${String(code)}`;
+  const http = Number(heads[0]?.[':status'] ?? 200);
+  return http === 200 ? 'cut' : http;
+}
+
+function messagesIn(bytes: Buffer): readonly Buffer[] {
+  const messages: Buffer[] = [];
+  let at = 0;
+  while (at + PREFIX_BYTES <= bytes.length) {
+    const start = at + PREFIX_BYTES;
+    at = start + bytes.readUInt32BE(at + 1);
+    if (at <= bytes.length) messages.push(bytes.subarray(start, at));
+  }
+  return messages;
+}

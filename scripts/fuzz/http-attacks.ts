@@ -1,0 +1,132 @@
+import { connect } from 'node:net';
+import { garbled } from './mutate.js';
+import type { Random } from './random.js';
+import { anyCall, parametersOf, sendParams, spoiled } from './requests.js';
+import type { Attack, Outcome, Target } from './target.js';
+import { PATIENCE_MS } from './target.js';
+
+const STRANGE_METHODS = ['constructor', '', 'SendMessage ', 'tasks/resubscribe', 'x'.repeat(5_000)];
+const PATHS = [
+  '/',
+  '/.well-known/agent-card.json',
+  '/.well-known/agent.json',
+  '/.well-known/ai-catalog.json',
+  '/agents/lango-orchestrator',
+  '/agents/operator/.well-known/agent-card.json',
+  '/agents/%2e%2e/x',
+  '/agents/__proto__',
+  '/healthz',
+  '/readyz',
+  '/lango/agents',
+  '/tasks',
+  '/tasks/%00',
+  '/message:send',
+  '/%ff%fe',
+  '//',
+  '/tasks?pageSize=-1&pageToken=%00',
+];
+const VERBS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH'];
+
+export const jsonRpc: Attack = (random, target) => {
+  const call = anyCall(target, random);
+  const method = random.chance(5) ? random.pick(STRANGE_METHODS) : call.method;
+  const envelope = { jsonrpc: '2.0', id: 1, ...call, method };
+  return post(target, '/', { body: bodyOf(envelope, random), random });
+};
+
+export const httpJson: Attack = (random, target) => {
+  const path = random.pick([
+    '/message:send',
+    '/message:stream',
+    '/v1/message:send',
+    `/tasks/${target.taskId}:cancel`,
+    `/tasks/${target.taskId}:subscribe`,
+    `/tasks/${target.taskId}/pushNotificationConfigs`,
+  ]);
+  return post(target, path, { body: bodyOf(anyCall(target, random).params, random), random });
+};
+
+export const paths: Attack = (random, target) => {
+  const path = random.pick(PATHS);
+  const odd = random.chance(50) ? path : `/${encodeURI(garbled(path, random).toString('latin1').slice(1))}`;
+  return ask(target, odd, { method: random.pick(VERBS), headers: headersOf(target, random) });
+};
+
+export const sockets: Attack = (random, target) => {
+  const body = JSON.stringify(sendParams(target, random));
+  const head = `POST /message:send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${target.token}\r\nContent-Type: application/json\r\n`;
+  const broken = random.pick([
+    `${head}Content-Length: ${body.length}\r\nContent-Length: 3\r\n\r\n${body}`,
+    `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n${body}\r\n`,
+    `${head}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n`,
+    `${head}X: ${'y'.repeat(random.below(40_000))}\r\n\r\n`,
+    `${head}Content-Length: 99999999999\r\n\r\n`,
+    'GET / HTTP/9.9\r\n\r\n',
+    '\r\n\r\n\r\n',
+    `${head}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`,
+    `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`,
+  ]);
+  return writeRaw(target.port, random.chance(50) ? Buffer.from(broken) : garbled(broken, random));
+};
+
+function bodyOf(value: object, random: Random): Buffer {
+  const text = JSON.stringify(spoiled(value, random)) ?? '';
+  if (random.chance(3)) return Buffer.from('['.repeat(random.below(50_000)));
+  return random.chance(15) ? garbled(text, random) : Buffer.from(text);
+}
+
+function headersOf(target: Target, random: Random): Record<string, string> {
+  return {
+    ...parametersOf(target, random),
+    'content-type': random.chance(90) ? 'application/json' : 'text/html',
+    ...(random.chance(5) ? { origin: 'https://evil.example' } : {}),
+  };
+}
+
+function post(
+  target: Target,
+  path: string,
+  { body, random }: { readonly body: Buffer; readonly random: Random },
+): Promise<Outcome> {
+  const headers = headersOf(target, random);
+  return ask(target, path, { method: 'POST', body, headers });
+}
+
+async function ask(
+  { origin }: Target,
+  path: string,
+  { body, ...init }: Pick<RequestInit, 'method' | 'headers'> & { readonly body?: Buffer },
+): Promise<Outcome> {
+  const sent = body?.toString() ?? '';
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    const response = await fetch(origin + path, {
+      ...init,
+      signal,
+      ...(body ? { body: new Uint8Array(body) } : {}),
+    });
+    return { status: response.status, text: await response.text(), sent };
+  } catch (error) {
+    if ((error as Error).name === 'TimeoutError') throw error;
+    return { status: 'cut', text: '', sent };
+  }
+}
+
+const SOCKET_PAUSE_MS = 150;
+
+/** Writes bytes, waits for a first answer or a little while, and leaves. */
+export function writeRaw(port: number, bytes: Buffer): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    let text = '';
+    const leave = (): void => {
+      socket.destroy();
+      const status = /^HTTP\/1\.1 (\d{3})/.exec(text)?.[1];
+      const sent = bytes.toString().split('\r\n\r\n').slice(1).join('');
+      resolve({ status: status === undefined ? 'cut' : Number(status), text, sent });
+    };
+    socket.setTimeout(SOCKET_PAUSE_MS, leave);
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
+    socket.on('error', () => {}).on('close', leave);
+  });
+}

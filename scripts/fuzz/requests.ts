@@ -1,0 +1,109 @@
+import { mutated } from './mutate.js';
+import type { Random } from './random.js';
+import type { Target } from './target.js';
+
+/** Well-formed requests, to be spoiled. */
+
+/** An address that the server may send to, where nobody listens. */
+export const NOBODY = '127.0.0.1:1';
+
+const CHAIN = 'urn:lango:a2a:chain:v1';
+
+let count = 0;
+
+interface Parts {
+  readonly message?: object;
+  readonly configuration?: object;
+}
+
+/** What is well formed and refused all the same: it must be before anything is stored. */
+const REFUSED: readonly Parts[] = [
+  { configuration: { acceptedOutputModes: ['image/png'] } },
+  { configuration: { taskPushNotificationConfig: { url: 'https://10.0.0.1/' } } },
+  { message: { parts: [{ raw: 'eA==', mediaType: 'image/png' }] } },
+  { message: { taskId: 'nowhere' } },
+  { message: { metadata: { [CHAIN]: { depth: 0, chain: ['x@y'] } } } },
+];
+
+export function sendParams(target: Target, random: Random): object {
+  count += 1;
+  const { message, configuration } = random.chance(25) ? random.pick(REFUSED) : {};
+  return {
+    message: {
+      messageId: `fuzz-${count}`,
+      role: 'ROLE_USER',
+      parts: [{ text: 'hello', mediaType: 'text/plain', metadata: { a: [1] } }],
+      ...(random.chance(10) ? { taskId: target.taskId } : {}),
+      metadata: { [CHAIN]: { chain: ['x@y'], depth: 1 } },
+      ...message,
+    },
+    configuration: {
+      returnImmediately: random.chance(70),
+      historyLength: 1,
+      acceptedOutputModes: ['text/plain'],
+      ...(random.chance(10) ? { taskPushNotificationConfig: { url: `http://${NOBODY}/`, token: 't' } } : {}),
+      ...configuration,
+    },
+  };
+}
+
+/** As A2A 0.3 writes it. */
+export function oldSendParams(): object {
+  count += 1;
+  return {
+    message: {
+      kind: 'message',
+      messageId: `fuzz-${count}`,
+      role: 'user',
+      parts: [{ kind: 'text', text: 'hello' }],
+    },
+    configuration: { blocking: false },
+  };
+}
+
+/** A method of JSON-RPC with parameters that fit it. */
+export function anyCall(
+  target: Target,
+  random: Random,
+): { readonly method: string; readonly params: object } {
+  const { taskId } = target;
+  const [method, params] = random.pick<readonly [string, object]>([
+    ['SendMessage', sendParams(target, random)],
+    ['SendMessage', sendParams(target, random)],
+    ['SendStreamingMessage', sendParams(target, random)],
+    ['message/send', oldSendParams()],
+    ['message/stream', oldSendParams()],
+    ['GetTask', { id: taskId, historyLength: 3 }],
+    ['tasks/get', { id: taskId }],
+    [
+      'ListTasks',
+      { pageSize: 5, status: 'TASK_STATE_COMPLETED', statusTimestampAfter: '2026-01-01T00:00:00Z' },
+    ],
+    ['CancelTask', { id: taskId }],
+    ['SubscribeToTask', { id: taskId }],
+    ['CreateTaskPushNotificationConfig', { taskId, url: `http://${NOBODY}/x`, token: 't' }],
+    ['ListTaskPushNotificationConfigs', { taskId }],
+    ['DeleteTaskPushNotificationConfig', { taskId, id: 'x' }],
+    ['GetExtendedAgentCard', {}],
+  ]);
+  return { method, params };
+}
+
+/** Mostly with something wrong in it. */
+export function spoiled(value: object, random: Random): unknown {
+  return random.chance(70) ? mutated(value, random) : value;
+}
+
+/** What stands beside a request, over HTTP as headers and over gRPC as metadata. */
+export function parametersOf({ token }: Target, random: Random): Record<string, string> {
+  const oddly = (percent: number, name: string, values: readonly string[]): Record<string, string> =>
+    random.chance(percent) ? { [name]: random.pick(values) } : {};
+  return {
+    ...(random.chance(90) ? { authorization: `Bearer ${token}` } : {}),
+    ...oddly(2, 'authorization', ['Bearer', 'Basic eDp5', 'Bearer x y', `Bearer ${'x'.repeat(9_000)}`]),
+    ...oddly(10, 'a2a-version', ['1.0', '0.3', '9', '1.0.7', 'x'.repeat(300)]),
+    ...oddly(10, 'last-event-id', ['0', '-1', '99999', 'x']),
+    ...oddly(5, 'a2a-extensions', ['urn:lango:a2a:cursor:v1', ',,,', 'u,'.repeat(3_000)]),
+    ...oddly(5, 'traceparent', ['00-zz', '00-00000000000000000000000000000000-0000000000000000-01']),
+  };
+}

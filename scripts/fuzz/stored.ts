@@ -1,0 +1,42 @@
+import type { StoredTask } from './ledger.js';
+import { plainState } from './ledger.js';
+import type { Target } from './target.js';
+
+interface WireTask {
+  readonly id: string;
+  readonly status: { readonly state: string };
+  readonly history?: readonly { readonly messageId: string }[];
+}
+
+interface Page {
+  readonly tasks: readonly WireTask[];
+  readonly nextPageToken: string;
+}
+
+const PAGE = 100;
+
+/** Every task of every agent, with the messages in its history. */
+export async function storedTasks(target: Target): Promise<readonly StoredTask[]> {
+  const all: StoredTask[] = [];
+  for (const agent of target.agents) {
+    let token = '';
+    do {
+      const query = new URLSearchParams({ pageSize: String(PAGE), historyLength: '5', pageToken: token });
+      const page = (await readJson(target, `/agents/${agent}/tasks?${query.toString()}`)) as Page;
+      all.push(...page.tasks.map(toStored));
+      token = page.nextPageToken;
+    } while (token !== '');
+  }
+  return all;
+}
+
+function toStored({ id, status, history = [] }: WireTask): StoredTask {
+  return { id, state: plainState(status.state), messageIds: history.map(({ messageId }) => messageId) };
+}
+
+/** The JSON at a path of the server, for its caller. */
+export async function readJson({ origin, token }: Target, path: string): Promise<unknown> {
+  const response = await fetch(origin + path, { headers: { authorization: `Bearer ${token}` } });
+  if (!response.ok) throw new Error(`${path} was answered with ${response.status}`);
+  return response.json();
+}

@@ -1,0 +1,28 @@
+import type { Random } from './random.js';
+
+/** The server that is asked for trouble. */
+export interface Target {
+  readonly origin: string;
+  readonly port: number;
+  readonly grpcPort: number;
+  readonly token: string;
+  readonly agents: readonly string[];
+  /** A task that is there, and has ended. */
+  readonly taskId: string;
+}
+
+/** What came of a shot. */
+export interface Outcome {
+  /** Of HTTP a number, of gRPC a name; `cut` when the connection was closed without one. */
+  readonly status: number | string;
+  /** The answer, where it can be read as text: that of gRPC as JSON. */
+  readonly text: string;
+  /** What was asked for, as JSON, as far as the server could read it so. */
+  readonly sent: string;
+}
+
+/** One way of asking for trouble. */
+export type Attack = (random: Random, target: Target) => Promise<Outcome>;
+
+/** A shot that has no answer by then is a finding. */
+export const PATIENCE_MS = 10_000;
