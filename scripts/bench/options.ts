@@ -9,10 +9,11 @@ export interface Options {
   readonly only: readonly string[];
 }
 
-/** Throws a `TypeError` that says what is wrong. */
+/** Scenarios are named one by one, or in `--only` with commas. Throws a `TypeError` that says what is wrong. */
 export function parseOptions(args: readonly string[], scenarios: readonly string[]): Options {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...args],
+    allowPositionals: true,
     options: {
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -20,7 +21,8 @@ export function parseOptions(args: readonly string[], scenarios: readonly string
       only: { type: 'string' },
     },
   });
-  const only = values.only?.split(',') ?? scenarios;
+  const named = [...positionals, ...(values.only?.split(',') ?? [])];
+  const only = named.length > 0 ? named : scenarios;
   const unknown = only.find((name) => !scenarios.includes(name));
   if (unknown !== undefined) {
     throw new TypeError(`there is no scenario ${unknown}: there are ${scenarios.join(', ')}`);

@@ -3,6 +3,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { conversation } from './conversation.js';
 import type { Figure } from './figures.js';
+import { knowledge } from './knowledge.js';
 import { coldStart, memory } from './life.js';
 import { parseOptions } from './options.js';
 import type { Scenario } from './scenario.js';
@@ -19,6 +20,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   conversation,
   start: coldStart,
   memory,
+  knowledge,
 };
 
 /** Runs what the arguments ask for and prints it. A target that is missed is shown, not an error. */

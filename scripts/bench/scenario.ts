@@ -1,9 +1,10 @@
 import type { Figure, Samples } from './figures.js';
 import type { Kind, Target } from './target.js';
 import { startTarget } from './target.js';
+import type { Trials } from './trials.js';
 
 /** How much is measured. */
-export interface Sizes {
+export interface Sizes extends Trials {
   /** How often each server has its turn; the median counts. */
   readonly rounds: number;
   /** Requests sent before anything is measured, until the code of the servers is compiled. */
@@ -28,6 +29,10 @@ export const FULL: Sizes = {
   longestStockStream: 1_000,
   messages: 60,
   lastingRequests: 10_000,
+  entries: 100_000,
+  vectors: 100_000,
+  triples: 1_000_000,
+  questions: 40,
 };
 
 export const QUICK: Sizes = {
@@ -38,6 +43,10 @@ export const QUICK: Sizes = {
   longestStockStream: 200,
   messages: 15,
   lastingRequests: 500,
+  entries: 10_000,
+  vectors: 10_000,
+  triples: 50_000,
+  questions: 20,
 };
 
 /** What a scenario works with. */

@@ -1,0 +1,27 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { silentLogger } from '../../src/core/logger.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
+import type { Figure } from './figures.js';
+import { graphWalk } from './graph-walk.js';
+import type { Scenario } from './scenario.js';
+import { textSearch } from './text-search.js';
+import { vectorSearch } from './vector-search.js';
+
+const PARTS = [textSearch, vectorSearch, graphWalk];
+
+/** What is kept and found again, in one database in this process, as a server has it. */
+export const knowledge: Scenario = async ({ sizes }) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'lango-bench-knowledge-'));
+  const file = path.join(folder, 'lango.db');
+  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+  try {
+    const figures: Figure[] = [];
+    for (const part of PARTS) figures.push(...(await part(storage, sizes)));
+    return figures;
+  } finally {
+    await storage.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+};
