@@ -22,6 +22,7 @@ import { putDocument, removeDocuments } from './library-writes.js';
 import { Prepared } from './prepared.js';
 import type { Shelf } from './shelves.js';
 import { findShelves, requireShelf } from './shelves.js';
+import { TermCounts } from './term-counts.js';
 import { searchText } from './text-search.js';
 import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
 
@@ -42,12 +43,14 @@ export class SqliteLibraryStore implements LibraryStore {
   readonly #database: SqliteDatabase;
   readonly #graph: SqliteGraphStore;
   readonly #prepared: Prepared;
+  readonly #counts: TermCounts;
   readonly #vectors: VectorSearch;
 
   constructor(database: SqliteDatabase, graph: SqliteGraphStore) {
     this.#database = database;
     this.#graph = graph;
     this.#prepared = new Prepared(database.handle);
+    this.#counts = new TermCounts(this.#prepared);
     this.#vectors = new VectorSearch(database, this.#prepared);
   }
 
@@ -121,7 +124,7 @@ export class SqliteLibraryStore implements LibraryStore {
   async findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]> {
     return this.#database.read(() => {
       const shelves = findShelves(this.#prepared, scope, query);
-      return searchText(this.#prepared, shelves, query);
+      return searchText({ prepared: this.#prepared, counts: this.#counts }, shelves, query);
     });
   }
 

@@ -8,9 +8,10 @@ import { written } from './index-terms.js';
 import { readHits } from './library-rows.js';
 import type { Prepared } from './prepared.js';
 import type { Shelf } from './shelves.js';
+import type { TermCounts } from './term-counts.js';
 
 /** What a search reads of the index at most, in passages: a thousand take a fifth of a millisecond. */
-const MOST_WALKED = 30_000;
+const MOST_WALKED = 20_000;
 /** So many of the likeliest are read and weighed exactly, each in about a twentieth of a millisecond. */
 const WEIGHED = 64;
 /** A term that is only guessed is counted up to here. */
@@ -18,10 +19,15 @@ const MOST_COUNTED = 2_000;
 /** Words that are looked for together. */
 const MOST_TOGETHER = 4;
 
-const COUNT = 'SELECT doc FROM passage_terms WHERE term = ?';
 const COUNT_GUESSED = `SELECT count(*) AS doc FROM (
   SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT ${MOST_COUNTED})`;
 const NEWEST = 'SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?';
+
+/** Where it is looked up. */
+export interface Index {
+  readonly prepared: Prepared;
+  readonly counts: TermCounts;
+}
 
 /** What a question asks for, with where the index has it, in the language of FTS5. */
 interface Indexed extends Wanted {
@@ -37,8 +43,9 @@ interface Indexed extends Wanted {
  * The best first. Finding is cheap and rough: each term says which passages have it, the rarest term and the newest
  * passages first, until enough was read. Then the likeliest are weighed by all that they say.
  */
-export function searchText(prepared: Prepared, shelves: readonly Shelf[], query: TextQuery): readonly Hit[] {
-  const words = lookUp(prepared, shelves, queryWords(query.text));
+export function searchText(index: Index, shelves: readonly Shelf[], query: TextQuery): readonly Hit[] {
+  const { prepared } = index;
+  const words = lookUp(index, shelves, queryWords(query.text));
   const wanted = [...new Map(words.flat().map((term) => [term.expression, term])).values()];
   const likeliest = gather(prepared, listsOf(words, wanted), Math.max(WEIGHED, query.limit));
   return readHits(prepared, likeliest)
@@ -56,16 +63,14 @@ interface List {
 
 /** What has the rarest words all together comes first: common ones are not read to their end. */
 function listsOf(words: readonly (readonly Indexed[])[], wanted: readonly Indexed[]): readonly List[] {
-  const together = words.toSorted((a, b) => countOf(a) - countOf(b)).slice(0, MOST_TOGETHER);
+  const together = rarestFirst(words.map((terms) => rarestFirst(terms)[0]!)).slice(0, MOST_TOGETHER);
   const all = {
-    expression: together.map((terms) => `(${anyOf(terms.map((term) => term.expression))})`).join(' AND '),
-    weight: together.flat().reduce((sum, { weight }) => sum + weight, 0),
+    expression: together.map(({ expression }) => `(${expression})`).join(' AND '),
+    weight: together.reduce((sum, { weight }) => sum + weight, 0),
   };
-  const separate = wanted
-    .toSorted((a, b) => a.count - b.count)
-    .flatMap(({ often, expression, weight }) =>
-      [often, expression].flatMap((each) => (each === undefined ? [] : [{ expression: each, weight }])),
-    );
+  const separate = rarestFirst(wanted).flatMap(({ often, expression, weight }) =>
+    [often, expression].flatMap((each) => (each === undefined ? [] : [{ expression: each, weight }])),
+  );
   return together.length > 1 ? [all, ...separate] : separate;
 }
 
@@ -86,31 +91,31 @@ function gather(prepared: Prepared, lists: readonly List[], limit: number): Read
 
 /** The terms of each word that the index knows: a common part of a name does not hide the rare whole. */
 function lookUp(
-  prepared: Prepared,
+  index: Index,
   shelves: readonly Shelf[],
   words: readonly QueryWord[],
 ): readonly (readonly Indexed[])[] {
   const total = shelves.reduce((sum, { passages }) => sum + passages, 0);
   return words.flatMap(({ terms, part }) => {
-    const known = terms.flatMap((term) => knownTerm(prepared, shelves, { term, total }) ?? []);
+    const known = terms.flatMap((term) => knownTerm(index, shelves, { term, total }) ?? []);
     const guessed = known.length === 0 && part !== undefined;
-    const found = guessed ? guess(prepared, shelves, { part, total }) : known;
+    const found = guessed ? guess(index, shelves, { part, total }) : known;
     return found.length === 0 ? [] : [found];
   });
 }
 
-function countOf(terms: readonly Indexed[]): number {
-  return terms.reduce((sum, { count }) => sum + count, 0);
+function rarestFirst(terms: readonly Indexed[]): readonly Indexed[] {
+  return terms.toSorted((a, b) => a.count - b.count);
 }
 
 function knownTerm(
-  prepared: Prepared,
+  { counts }: Index,
   shelves: readonly Shelf[],
   { term, total }: { readonly term: string; readonly total: number },
 ): Indexed | undefined {
-  const places = shelves.flatMap(({ id }) => {
-    const count = prepared.first<{ readonly doc: number }>(COUNT, written.word(id, term))?.doc ?? 0;
-    return count > 0 ? [{ id, count }] : [];
+  const places = shelves.flatMap((shelf) => {
+    const count = counts.count(shelf, term);
+    return count > 0 ? [{ id: shelf.id, count }] : [];
   });
   if (places.length === 0) return undefined;
   const count = places.reduce((sum, place) => sum + place.count, 0);
@@ -119,13 +124,13 @@ function knownTerm(
     often: anyOf(places.map(({ id }) => quoted(written.often(id, term)))),
     count,
     weight: rarity(count, total),
-    countIn: ({ counts }) => counts.get(term) ?? 0,
+    countIn: (terms) => terms.counts.get(term) ?? 0,
   };
 }
 
 /** What no term is: the beginning of one, or a stretch of a name. */
 function guess(
-  prepared: Prepared,
+  { prepared }: Index,
   shelves: readonly Shelf[],
   { part, total }: { readonly part: string; readonly total: number },
 ): readonly Indexed[] {
