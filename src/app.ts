@@ -9,7 +9,7 @@ import { openMemory } from './app/memory.js';
 import { ownerRoutes } from './app/owner-routes.js';
 import { openLibrary } from './app/knowledge-families.js';
 import { createModel } from './app/model.js';
-import { createPeers, keepFresh } from './app/peers.js';
+import { createPeers, keepFresh, lateDirectory } from './app/peers.js';
 import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
 import { sweepOldTasks } from './app/retention.js';
@@ -19,7 +19,7 @@ import { agentLimits } from './config/config.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
-import type { Agent, PeerDirectory } from './core/agent.js';
+import type { Agent } from './core/agent.js';
 import { errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
 import { scrubLogger } from './core/scrub-logger.js';
@@ -127,8 +127,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   const families = [...(await opening), ...memory.families];
   onStop(() => closeAll(families));
   const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];
-  // It is made of agents that are made here: it is asked only once a task runs.
-  const directory: PeerDirectory = { list: () => peers.list(), get: (name) => peers.get(name) };
+  const directory = lateDirectory(() => peers);
   const { agents, subAgents, root } = createAgents({
     config,
     tools,

@@ -1,4 +1,4 @@
-import type { Peer, PeerEvent } from '../core/agent.js';
+import type { PeerDirectory, PeerEvent } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
 import type { AgentLimits } from '../core/limits.js';
@@ -23,8 +23,7 @@ export interface Consultation {
   readonly request: string;
   /** Its answer is the user's answer. */
   readonly final: boolean;
-  /** Undefined when it has left since it was asked. */
-  readonly peer: Peer | undefined;
+  readonly peers: PeerDirectory;
   readonly limits: AgentLimits;
   readonly nodeId: string;
   /** How many delegations share what is left of the budget. */
@@ -107,12 +106,13 @@ async function converse(
 type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
 
 async function watch(
-  { call, peer, agent, limits, nodeId, roundSize }: Consultation,
+  { call, peers, agent, limits, nodeId, roundSize }: Consultation,
   { message, isAnswer }: Exchange,
   { relay, progress }: { readonly relay: PeerRelay; readonly progress: Progress },
 ): Promise<PeerEnd> {
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
+  const peer = await peers.wait(agent, run.signal);
   if (!peer) return failed(agent, `${agent} is not there any more`);
   const grant = childGrant(run, { limits, nodeId, sharedBy: roundSize() });
   const { taskId } = progress;

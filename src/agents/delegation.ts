@@ -63,7 +63,7 @@ export class Delegations {
       agent,
       request,
       final: final && call.alone,
-      peer: peers.get(agent),
+      peers,
       limits,
       nodeId,
       roundSize: () => this.#rounds.get(round) ?? 1,

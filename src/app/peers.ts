@@ -5,7 +5,7 @@ import type { CardSource } from '../a2a/client/load.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
-import type { Agent } from '../core/agent.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
 import type { Logger } from '../core/logger.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
@@ -36,6 +36,15 @@ export function createPeers(sources: Sources): RefreshingDirectory {
     cardBytes: a2a.cardBytes,
     logger: sources.logger,
   });
+}
+
+/** The directory for those who are made before it: it is asked only once a task runs. */
+export function lateDirectory(peers: () => PeerDirectory): PeerDirectory {
+  return {
+    list: () => peers().list(),
+    get: (name) => peers().get(name),
+    wait: (name, signal) => peers().wait(name, signal),
+  };
 }
 
 /** Looks at all peers now, and again and again. Gives the way to stop. */

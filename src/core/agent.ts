@@ -91,4 +91,9 @@ export interface PeerDirectory {
   list(): readonly Peer[];
   /** Also one that has left: what was begun with it may go on, or be called off. */
   get(name: string): Peer | undefined;
+  /**
+   * The same for one that may still come up, as when all nodes are started again at once. Undefined when nobody of
+   * that name is expected, when it does not come in time, or when `signal` aborts.
+   */
+  wait(name: string, signal: AbortSignal): Promise<Peer | undefined>;
 }

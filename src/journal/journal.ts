@@ -24,7 +24,7 @@ export interface JournalOptions {
   /** What this node runs, by name. Filled before `start`. */
   readonly agents: ReadonlyMap<string, Agent>;
   /** Those that the agents delegate to: they are told when a task ends that still waits for them. */
-  readonly peers: PeerDirectory;
+  readonly peers: Pick<PeerDirectory, 'get'>;
   readonly logger: Logger;
   /** Keeps the values of secrets out of the log. Default: there are none. */
   readonly secrets?: Pick<SecretGuard, 'scrubber'>;

@@ -37,7 +37,7 @@ export interface WorkerOptions {
   /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
   /** Who is told when a task ends that has delegations open. */
-  readonly peers: PeerDirectory;
+  readonly peers: Pick<PeerDirectory, 'get'>;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
   /** The time of one pass over a task. */
   readonly runSeconds: number;

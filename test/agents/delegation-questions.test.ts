@@ -5,7 +5,7 @@ import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';
 import type { Question } from '../../src/core/task.js';
 import { team, toolNamed, tree } from '../support/agent-fixtures.js';
-import { ending, fakePeer } from '../support/fake-peer.js';
+import { directoryOf, ending, fakePeer } from '../support/fake-peer.js';
 import { MemoryRun } from '../support/memory-run.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 
@@ -113,7 +113,7 @@ describe('questions of those below', () => {
       cancel: async () => {},
     };
     const model = new ScriptedModel({ orchestrator: [call(ask('weather')), say('Sunny, it says.')] });
-    const { root } = tree({ model, peers: { list: () => [peer], get: () => peer } });
+    const { root } = tree({ model, peers: directoryOf(peer) });
     let run = MemoryRun.of(ROOT, 'weather?');
     expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where?' });
     run = run.followedBy('there');

@@ -8,7 +8,7 @@ import type { Grant } from '../../src/core/task.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { team, toolNamed, tree } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';
-import { ending, fakePeer } from '../support/fake-peer.js';
+import { directoryOf, ending, fakePeer } from '../support/fake-peer.js';
 import { ScriptedModel, ask, call, resultsIn, say, withPreamble } from '../support/scripted-model.js';
 import type { Play } from '../support/scripted-model.js';
 
@@ -382,7 +382,7 @@ describe('delegation', () => {
       cancel: async () => {},
     };
     const model = new ScriptedModel({ orchestrator: [call(ask('weather'))] });
-    const { root } = tree({ model, peers: { list: () => [peer], get: () => peer } });
+    const { root } = tree({ model, peers: directoryOf(peer) });
     const run = MemoryRun.of(ROOT, 'hello');
     await expect(run.perform(root!)).rejects.toThrow('canceled');
     expect(stopped).toBe(true);

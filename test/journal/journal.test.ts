@@ -402,8 +402,7 @@ describe('following', () => {
 });
 
 /** Peers that only keep what is called off. */
-const peers: PeerDirectory = {
-  list: () => [],
+const peers: Pick<PeerDirectory, 'get'> = {
   get: (name): Peer => ({
     name,
     description: '',

@@ -1,10 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { ClientFactory } from '@a2a-js/sdk/client';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
-import type { ServerOptions } from '../../src/index.js';
+import type { Agent, ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { freePort } from '../support/free-port.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
@@ -183,6 +188,59 @@ describe('X. A2A', () => {
       await server.log.saying('agent left","agent":"forecaster');
       expect((await sendText(server, 'who?')).end.text).toBe('not there');
     });
+  });
+
+  it('X4 a delegation goes on when all nodes are started again and its peer comes up last', async () => {
+    const [home, farHome] = [
+      await mkdtemp(path.join(tmpdir(), 'lango-root-')),
+      await mkdtemp(path.join(tmpdir(), 'lango-far-')),
+    ];
+    const port = await freePort();
+    let begun = 0;
+    const weather: Agent = {
+      profile: { name: 'weather', description: 'Foretells the weather.', skills: [] },
+      async run(run) {
+        begun += 1;
+        if (begun === 1) await once(run.signal, 'abort');
+        run.emit({ type: 'text-delta', artifactId: 'answer', text: 'sunny', replace: true });
+        return { state: 'completed' };
+      },
+    };
+    const startFar = (): Promise<TestServer> =>
+      startServer({
+        home: farHome,
+        agents: [weather],
+        model: new ScriptedModel({}),
+        settings: { server: { port }, tools: BARE, auth: { token: 'far' } },
+      });
+    const model = new ScriptedModel({ orchestrator: [call(ask('forecaster', 'tomorrow?', true))] });
+    const settings = {
+      ...withRemote({ address: { origin: `http://127.0.0.1:${port}`, token: 'far' } }),
+      auth: { token: 'near' },
+    };
+    const startRoot = (): Promise<TestServer> => startServer({ home, model, settings });
+
+    const before = [await startFar(), await startRoot()] as const;
+    const body = {
+      message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'rain?' }] },
+      configuration: { returnImmediately: true },
+    };
+    const sent = await before[1].fetch('/message:send', { method: 'POST', body: JSON.stringify(body) });
+    const { task } = (await sent.json()) as { task: { id: string } };
+    while (begun === 0) await delay(20);
+    await Promise.all(before.map((node) => node.stop()));
+
+    const near = await startRoot();
+    await delay(1_500);
+    const far = await startFar();
+    try {
+      const states = await near.fetch(`/tasks/${task.id}:subscribe`);
+      expect(await states.text()).toMatch(/sunny[\s\S]*TASK_STATE_COMPLETED/);
+      expect(begun).toBe(2);
+    } finally {
+      await Promise.all([near.stop(), far.stop()]);
+      await Promise.all([home, farHome].map((folder) => rm(folder, { recursive: true })));
+    }
   });
 
   it('X6 the compose file starts one image three times, told apart by configuration that loads', async () => {

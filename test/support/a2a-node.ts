@@ -79,7 +79,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
   const journal = createJournal({
     store,
     agents: new Map(agents.map((agent) => [agent.profile.name, agent])),
-    peers: { list: () => [], get: () => undefined },
+    peers: { get: () => undefined },
     logger,
     concurrentRuns: 64,
     runSeconds: 60,

@@ -10,7 +10,7 @@ import type { Tool, ToolContext } from '../../src/core/tool.js';
 import { MemoryPeers } from './memory-peers.js';
 import { ScriptedModel } from './scripted-model.js';
 
-const NO_PEERS: PeerDirectory = { list: () => [], get: () => undefined };
+const NO_PEERS: PeerDirectory = { list: () => [], get: () => undefined, wait: async () => undefined };
 
 export interface Executed {
   readonly tool: string;

@@ -17,7 +17,13 @@ export function fakePeer(
     },
     cancel: async () => {},
   };
-  return { list: () => [peer], get: (asked) => (asked === name ? peer : undefined) };
+  return directoryOf(peer);
+}
+
+/** The directory of one peer that is there. */
+export function directoryOf(peer: Peer): PeerDirectory {
+  const get = (name: string): Peer | undefined => (name === peer.name ? peer : undefined);
+  return { list: () => [peer], get, wait: async (name) => get(name) };
 }
 
 export function ending(

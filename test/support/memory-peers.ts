@@ -24,6 +24,10 @@ export class MemoryPeers implements PeerDirectory {
     return this.list().find((peer) => peer.name === name);
   }
 
+  async wait(name: string): Promise<Peer | undefined> {
+    return this.get(name);
+  }
+
   add(agent: Agent): void {
     this.#agents.push(agent);
   }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, SkippedAgent } from './load.js';
@@ -22,8 +23,17 @@ export interface RefreshingDirectory extends PeerDirectory {
   states(): readonly AgentState[];
 }
 
+interface DirectoryOptions extends LoadOptions {
+  /** For `wait`. Default: a minute. */
+  readonly waitMs?: number;
+}
+
 /** A peer leaves when its card could not be had so many times in a row. */
 const FAILURES_TO_LEAVE = 2;
+
+/** How long a peer may take to come up while somebody waits for it, and the pause between two looks. */
+const WAIT_MS = 60_000;
+const LOOK_MS = 1_000;
 
 /**
  * The peers of `sources`; empty until the first `refresh`. Those that come back join, those that are gone
@@ -32,7 +42,7 @@ const FAILURES_TO_LEAVE = 2;
  */
 export function createPeerDirectory(
   sources: readonly CardSource[],
-  options: LoadOptions,
+  options: DirectoryOptions,
 ): RefreshingDirectory {
   return new Directory(sources, options);
 }
@@ -46,13 +56,13 @@ interface Entry {
 
 class Directory implements RefreshingDirectory {
   readonly #entries: readonly Entry[];
-  readonly #options: LoadOptions;
+  readonly #options: DirectoryOptions;
   #peers: readonly Peer[] = [];
   /** Those that left, by name: what was begun with them goes on when they are back. */
   readonly #away = new Map<string, Peer>();
   #refreshing: Promise<void> | undefined;
 
-  constructor(sources: readonly CardSource[], options: LoadOptions) {
+  constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
     this.#entries = sources.map((source) => ({ source, agent: undefined, failures: 0, reason: undefined }));
   }
@@ -63,6 +73,21 @@ class Directory implements RefreshingDirectory {
 
   get(name: string): Peer | undefined {
     return this.#peers.find((peer) => peer.name === name) ?? this.#away.get(name);
+  }
+
+  async wait(name: string, signal: AbortSignal): Promise<Peer | undefined> {
+    const { waitMs = WAIT_MS } = this.#options;
+    const until = Date.now() + waitMs;
+    for (;;) {
+      const peer = this.get(name);
+      if (peer || !this.#isExpected(name) || signal.aborted || Date.now() >= until) return peer;
+      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await this.refresh();
+    }
+  }
+
+  #isExpected(name: string): boolean {
+    return this.#entries.some(({ source }) => labelOf(source) === name);
   }
 
   refresh(): Promise<void> {
