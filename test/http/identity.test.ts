@@ -21,6 +21,15 @@ describe('createAuthenticator', () => {
     expect((await open.authenticate(bearing())).owner).toBe('local');
   });
 
+  it('takes the token and nothing that is like it, whatever came before', async () => {
+    const token = 'geheim-42';
+    const authenticator = createAuthenticator({ mode: 'token', token, logger: recordingLogger([]) });
+    const ask = (given: string) => codeOf(authenticator.authenticate(bearing(`Bearer ${given}`)));
+    for (const wrong of ['geheim-4', 'geheim-422', 'geheim-43', 'Geheim-42', 'x', 'ǧeheim-42', 'geheim-4²']) {
+      expect([wrong, await ask(token), await ask(wrong)]).toEqual([wrong, 'none', 'unauthenticated']);
+    }
+  });
+
   it('needs a token in mode token, and rules in mode jwt', () => {
     const logger = recordingLogger([]);
     expect(() => createAuthenticator({ mode: 'token', token: '', logger })).toThrow(/missing/);
