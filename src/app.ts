@@ -149,6 +149,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     secrets: guardOf(vault),
     peers: directory,
     concurrentRuns: config.server.limits.concurrentRuns,
+    eventsPerTask: config.tasks.events,
     runSeconds: agentLimits(config).seconds,
   });
 
@@ -201,7 +202,11 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
 
 /** The database, the vault in it, and a log that no secret of the vault gets into. */
 async function openStores({ config, secrets, model, logger }: AppOptions, onStop: Hooks['onStop']) {
-  const storage = openSqliteStorage({ ...config.storage.sqlite, logger });
+  const storage = openSqliteStorage({
+    ...config.storage.sqlite,
+    eventBytes: config.tasks.eventBytes,
+    logger,
+  });
   onStop(() => storage.close());
   onStop(sweepOldTasks({ config, storage, logger }));
   const vault = await openVaultAccess({ config, secrets, storage, logger });

@@ -11,6 +11,7 @@ import type { Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import { Hints } from './hints.js';
 import { scrubMessage } from '../core/scrub-event.js';
+import { isFull, taskIsFull } from './outbound.js';
 import { Worker } from './worker.js';
 
 /** Events read at a time by one follower. */
@@ -30,6 +31,8 @@ export interface JournalOptions {
   readonly secrets?: Pick<SecretGuard, 'scrubber'>;
   /** At each level of delegation. */
   readonly concurrentRuns: number;
+  /** The most entries one task may have. */
+  readonly eventsPerTask: number;
   /** The wall-clock time of one pass over a task. */
   readonly runSeconds: number;
 }
@@ -49,11 +52,13 @@ class TaskJournal implements RunningJournal {
   readonly #store: TaskStore;
   readonly #worker: Worker;
   readonly #secrets: Pick<SecretGuard, 'scrubber'>;
+  readonly #eventsPerTask: number;
   readonly #hints = new Hints();
   #unsubscribe: (() => void) | undefined;
 
   constructor(options: JournalOptions) {
     this.#store = options.store;
+    this.#eventsPerTask = options.eventsPerTask;
     this.#secrets = options.secrets ?? noSecrets;
     this.#worker = new Worker({ ...options, secrets: this.#secrets, worker: newId() });
   }
@@ -156,6 +161,8 @@ class TaskJournal implements RunningJournal {
     if (contextId !== undefined && contextId !== task.contextId) {
       throw new LangoError('invalid-input', `task ${taskId} belongs to another context`);
     }
+    if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
+      throw taskIsFull(this.#eventsPerTask);
     return this.#worker.withPlace(task.grant, async (lease) => {
       const outcome = await this.#store.addInput({ ...submission, ...target, lease });
       if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')

@@ -6,11 +6,19 @@ import type { EventBody, NewEvent } from '../core/task.js';
 const TEXT_DELAY_MS = 50;
 const TEXT_BATCH_CHARACTERS = 4 * 1024;
 
-/** The most entries one task may have. */
-const MAX_EVENTS = 100_000;
-
-/** Of these, the last are kept for closing the run. */
+/** Of the entries a task may have, the last are kept for closing the run. */
 const RESERVED_EVENTS = 10;
+
+/** Whether a task with so many entries takes no more of them. */
+export function isFull(head: number, limit: number): boolean {
+  return head >= limit - RESERVED_EVENTS;
+}
+
+export function taskIsFull(limit: number): LangoError {
+  return new LangoError('limit-reached', `a task may have ${limit} journal entries at most`, {
+    hint: 'Start a new task in the same context. tasks.events is the limit.',
+  });
+}
 
 export interface AppendReport {
   /** The head before and after; their distance exceeds `count` when somebody else appended in between. */
@@ -25,6 +33,7 @@ export interface AppendReport {
 export class Outbound {
   readonly #store: TaskStore;
   readonly #fence: Fence;
+  readonly #limit: number;
   readonly #onAppended: (report: AppendReport) => void;
   readonly #onFailure: (error: LangoError) => void;
   #pending: NewEvent[] = [];
@@ -41,6 +50,7 @@ export class Outbound {
   constructor(options: OutboundOptions) {
     this.#store = options.store;
     this.#fence = options.fence;
+    this.#limit = options.limit;
     this.#onAppended = options.onAppended;
     this.#onFailure = options.onFailure;
     this.#written = options.head;
@@ -83,10 +93,9 @@ export class Outbound {
 
   #push(event: NewEvent): void {
     const { body } = event;
-    const limit = body.type === 'run-end' ? MAX_EVENTS : MAX_EVENTS - RESERVED_EVENTS;
-    if (this.#written >= limit) {
-      throw new LangoError('limit-reached', `a task may have ${MAX_EVENTS} journal entries at most`);
-    }
+    // Without its frame a run could neither begin nor say why it ends.
+    const isFrame = body.type === 'run-start' || body.type === 'run-end';
+    if (!isFrame && isFull(this.#written, this.#limit)) throw taskIsFull(this.#limit);
     const last = this.#pending.at(-1);
     const joined = last && body.type === 'text-delta' ? joinText(last, event) : undefined;
     if (joined) this.#pending[this.#pending.length - 1] = joined;
@@ -149,6 +158,8 @@ interface Waiting {
 export interface OutboundOptions {
   readonly store: TaskStore;
   readonly fence: Fence;
+  /** The most entries the task may have. */
+  readonly limit: number;
   /** The newest `seq` there is. */
   readonly head: number;
   readonly onAppended: (report: AppendReport) => void;

@@ -49,6 +49,7 @@ export class TaskRun implements Run {
     this.#outbound = new Outbound({
       store,
       fence: { taskId: task.id, epoch: task.epoch },
+      limit: options.eventsPerTask,
       head: replay.head,
       onAppended: (report) => this.#onAppended(report),
       onFailure: (error) => this.abort(error),
@@ -152,4 +153,6 @@ export interface TaskRunOptions {
   readonly replay: Replay;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
+  /** The most entries the task may have. */
+  readonly eventsPerTask: number;
 }

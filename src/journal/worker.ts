@@ -39,6 +39,8 @@ export interface WorkerOptions {
   /** Who is told when a task ends that has delegations open. */
   readonly peers: Pick<PeerDirectory, 'get'>;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
+  /** The most entries one task may have. */
+  readonly eventsPerTask: number;
   /** The time of one pass over a task. */
   readonly runSeconds: number;
 }
@@ -183,9 +185,9 @@ export class Worker {
       this.#leave(task);
       return;
     }
-    const { store, secrets } = this.#options;
+    const { store, secrets, eventsPerTask } = this.#options;
     const run = new TaskRun({
-      ...{ task, store, replay },
+      ...{ task, store, replay, eventsPerTask },
       logger: this.#log(task),
       scrubber: secrets.scrubber(task),
     });

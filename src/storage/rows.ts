@@ -11,7 +11,7 @@ import type {
 } from '../core/task.js';
 import { earliestExpiry, isTerminal, stateAfter } from '../core/task.js';
 
-/** The largest event body a store takes, in bytes of its JSON text. */
+/** The largest event body a store takes unless it is told otherwise, in bytes of its JSON text. */
 export const MAX_EVENT_BYTES = 256 * 1024;
 
 /** The author of what the caller did: messages and requests to cancel. */
@@ -104,17 +104,13 @@ export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
   };
 }
 
-/** Throws `LangoError` `too-large` for a body over `MAX_EVENT_BYTES`. */
-export function encodeEvent(event: NewEvent): EncodedEvent {
+/** Throws `LangoError` `too-large` for a body over `maxBytes`. */
+export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): EncodedEvent {
   const body = JSON.stringify(event.body);
-  if (exceeds(body, MAX_EVENT_BYTES)) {
-    throw new LangoError(
-      'too-large',
-      `A ${event.body.type} event holds more than ${MAX_EVENT_BYTES} bytes.`,
-      {
-        hint: 'Send less at once, or send large content as a URL.',
-      },
-    );
+  if (exceeds(body, maxBytes)) {
+    throw new LangoError('too-large', `A ${event.body.type} event holds more than ${maxBytes} bytes.`, {
+      hint: 'Send less at once, or send large content as a URL.',
+    });
   }
   const { type } = event.body;
   return { author: event.author ?? null, type, body };

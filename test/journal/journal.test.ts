@@ -435,6 +435,7 @@ async function open(
     peers,
     logger: silentLogger,
     concurrentRuns: 50,
+    eventsPerTask: 100_000,
     runSeconds: 60,
     ...limits,
   });

@@ -82,6 +82,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     peers: { get: () => undefined },
     logger,
     concurrentRuns: 64,
+    eventsPerTask: 100_000,
     runSeconds: 60,
   });
   const root = agents[0]!.profile.name;

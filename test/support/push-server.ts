@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { ServerOptions } from '../../src/index.js';
@@ -13,6 +14,8 @@ export interface PushServer extends TestServer {
     path: string,
     body?: object,
   ): Promise<{ readonly status: number; readonly json: Answer }>;
+  /** The task, once it has ended. */
+  untilEnded(id: string): Promise<Answer>;
   /** The id of the task that a message began. */
   send(text: string, more?: SendExtras): Promise<string>;
 }
@@ -70,6 +73,13 @@ export async function startPushServer(options: PushServerOptions = {}): Promise<
   return {
     ...server,
     rpc,
+    async untilEnded(id) {
+      for (;;) {
+        const { result } = await rpc('GetTask', { id });
+        if (/COMPLETED|FAILED|CANCELED|REJECTED/.test(String(result['status']!['state']))) return result;
+        await sleep(10);
+      }
+    },
     async rest(method, path, body) {
       const response = await server.fetch(`/agents/worker${path}`, {
         method,

@@ -14,12 +14,17 @@ import { SqliteRetentionStore } from './retention.js';
 import { SqliteTaskStore } from './task-store.js';
 import { SqliteVaultStore } from './vault-store.js';
 
+interface StorageOptions extends DatabaseOptions {
+  /** The largest entry of a task's journal. Default: 256 KiB. */
+  readonly eventBytes?: number;
+}
+
 /**
  * Opens the database for this process alone; it stays the only one until `close`, or until it dies.
  * Throws `LangoError` `storage` with advice when the folder is missing or cannot be written, the file is
  * damaged or not ours, comes from a newer version, or is in use.
  */
-export function openSqliteStorage(options: DatabaseOptions): Storage {
+export function openSqliteStorage({ eventBytes, ...options }: StorageOptions): Storage {
   const database = new SqliteDatabase(options);
   try {
     const pushes = new SqlitePushStore(database);
@@ -33,7 +38,7 @@ export function openSqliteStorage(options: DatabaseOptions): Storage {
       extraction: new SqliteExtractionStore(database, graph),
       vault: new SqliteVaultStore(database),
       memory: new SqliteMemoryStore(database),
-      tasks: new SqliteTaskStore(database, { pushes, recent }),
+      tasks: new SqliteTaskStore(database, { pushes, recent, eventBytes }),
       retention: new SqliteRetentionStore(database, recent),
       pushes,
       knowledge: new SqliteKnowledgeStore(database, library),

@@ -17,6 +17,8 @@ import { acceptTask, addInput, appendEvents, cancelTask, claimTasks } from './ta
 interface SharedParts {
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
+  /** The largest event body. */
+  readonly eventBytes: number | undefined;
 }
 
 /** The tasks of a database, for the journal. Leases of an earlier process are void. */
@@ -25,12 +27,14 @@ export class SqliteTaskStore implements TaskStore {
   readonly #pushes: PushWrites;
   readonly #statements: Statements;
   readonly #recent: RecentEvents;
+  readonly #eventBytes: number | undefined;
   readonly #list: (scope: Scope, query: TaskQuery) => TaskPage;
 
-  constructor(database: SqliteDatabase, { pushes, recent }: SharedParts) {
+  constructor(database: SqliteDatabase, { pushes, recent, eventBytes }: SharedParts) {
     this.#database = database;
     this.#pushes = pushes;
     this.#recent = recent;
+    this.#eventBytes = eventBytes;
     this.#statements = prepareStatements(database.handle);
     this.#list = taskLister(database.handle);
     this.#statements.releaseAll.run();
@@ -38,18 +42,18 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async accept(entry: NewTask): Promise<AcceptOutcome> {
-    const event = encodeMessage(entry);
+    const event = this.#encodeMessage(entry);
     assertKeys({ contextId: entry.contextId });
     return this.#write((context) => acceptTask(context, entry, event));
   }
 
   async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
-    const event = encodeMessage(entry);
+    const event = this.#encodeMessage(entry);
     return this.#write((context) => addInput(context, entry, event));
   }
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
-    const encoded = { change: changeOf(events), events: events.map(encodeEvent) };
+    const encoded = { change: changeOf(events), events: events.map((event) => this.#encode(event)) };
     return this.#write((context) => appendEvents(context, fence, encoded));
   }
 
@@ -108,6 +112,16 @@ export class SqliteTaskStore implements TaskStore {
     return this.#statements.events.all(taskId, after, after + limit).sort((a, b) => a.seq - b.seq);
   }
 
+  /** The event of a message, after its names were checked. */
+  #encodeMessage({ scope, agent, message }: NewTask | NewInput): EncodedEvent {
+    assertKeys({ tenant: scope.tenant, owner: scope.owner, agent, 'message.id': message.id });
+    return this.#encode({ author: CALLER_AUTHOR, body: { type: 'message', message } });
+  }
+
+  #encode(event: NewEvent): EncodedEvent {
+    return encodeEvent(event, this.#eventBytes);
+  }
+
   async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
     const statements = this.#statements;
     const pushes = this.#pushes;
@@ -117,10 +131,4 @@ export class SqliteTaskStore implements TaskStore {
   #read<Result>(query: () => Result): Result {
     return this.#database.read(query);
   }
-}
-
-/** The event of a message, after its names were checked. */
-function encodeMessage({ scope, agent, message }: NewTask | NewInput): EncodedEvent {
-  assertKeys({ tenant: scope.tenant, owner: scope.owner, agent, 'message.id': message.id });
-  return encodeEvent({ author: CALLER_AUTHOR, body: { type: 'message', message } });
 }

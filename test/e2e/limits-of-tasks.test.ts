@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Run } from '../../src/core/run.js';
+import { withPushServer } from '../support/push-server.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+
+/** What bounds a single task, set in the configuration and seen through the wire. */
+
+describe('tasks.events', () => {
+  const settings = { tasks: { events: 100 } };
+
+  it('ends a task that would need more as failed, with the entry that says so', async () => {
+    await withPushServer({ settings }, async (server) => {
+      const id = await server.send('chunks 200');
+      const task = await server.untilEnded(id);
+      expect(task['status']).toMatchObject({ state: 'TASK_STATE_FAILED' });
+      expect(JSON.stringify(task['status'])).toContain('100 journal entries');
+      const { result } = await server.rpc('GetTask', { id: await server.send('chunks 80') });
+      expect(result['id']).toBeDefined();
+    });
+  });
+
+  it('holds also for what the caller adds: a full task takes no more words, can be canceled, and harms nobody', async () => {
+    await withPushServer({ settings }, async (server) => {
+      const id = await server.send('ask');
+      let refused: string | undefined;
+      while (refused === undefined) {
+        refused = await server.send('ask', { taskId: id }).then(
+          () => undefined,
+          (error: unknown) => String(error),
+        );
+        await sleep(5);
+      }
+      expect(refused).toContain('100 journal entries');
+      const { result } = await server.rpc('CancelTask', { id });
+      expect(result['status']).toMatchObject({ state: 'TASK_STATE_CANCELED' });
+      await server.untilEnded(await server.send('say still here'));
+    });
+  }, 60_000);
+
+  it('a task that many words at once have filled ends as failed, and the server goes on', async () => {
+    const talker = scriptedAgent('worker', async (run: Run) => {
+      await sleep(50);
+      await run.append({ type: 'activity', activity: { type: 'text', text: 'yes?' } });
+      return { state: 'input-required', text: 'and?' };
+    });
+    await withPushServer({ settings, agents: [talker] }, async (server) => {
+      const id = await server.send('go');
+      const words = Array.from({ length: 150 }, () => server.send('more', { taskId: id }));
+      await Promise.allSettled(words);
+      await server.rpc('CancelTask', { id });
+      expect((await server.untilEnded(id))['status']).toMatchObject({
+        state: expect.stringMatching(/FAILED|CANCELED/) as unknown,
+      });
+      expect((await server.rpc('ListTasks', {})).result['totalSize']).toBe(1);
+    });
+  });
+});
+
+describe('tasks.eventBytes', () => {
+  const settings = { tasks: { eventBytes: 2_048 } };
+
+  it('refuses a message that is larger, and stores nothing of it', async () => {
+    await withPushServer({ settings }, async (server) => {
+      await expect(server.send('x'.repeat(2_100))).rejects.toThrow(/2048 bytes/);
+      expect((await server.rpc('ListTasks', {})).result['totalSize']).toBe(0);
+      await server.untilEnded(await server.send('say hi'));
+    });
+  });
+
+  it('fails a task whose agent makes something larger', async () => {
+    const large = { id: 'a', parts: [{ kind: 'text', text: 'x'.repeat(2_100) }] } as const;
+    const agent = scriptedAgent('worker', async (run: Run) => {
+      await run.append({ type: 'artifact', artifact: large, append: false });
+      return { state: 'completed' };
+    });
+    await withPushServer({ settings, agents: [agent] }, async (server) => {
+      const task = await server.untilEnded(await server.send('go'));
+      expect(task['status']).toMatchObject({ state: 'TASK_STATE_FAILED' });
+      expect(JSON.stringify(task)).toContain('2048 bytes');
+    });
+  });
+});
