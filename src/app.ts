@@ -8,6 +8,7 @@ import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
 import { ownerRoutes } from './app/owner-routes.js';
 import { openLibrary } from './app/knowledge-families.js';
+import { openJournal } from './app/journal.js';
 import { createModel } from './app/model.js';
 import { createPeers, keepFresh, lateDirectory } from './app/peers.js';
 import { createPush } from './app/push.js';
@@ -15,7 +16,6 @@ import { publish } from './app/publishing.js';
 import { sweepOldTasks } from './app/retention.js';
 import { statusRoute } from './app/status.js';
 import { guardOf, openVaultAccess } from './app/vault.js';
-import { agentLimits } from './config/config.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
@@ -27,7 +27,6 @@ import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import { noScrubber } from './core/secrets.js';
 import type { Tool, ToolFamily } from './core/tool.js';
-import { createJournal } from './journal/journal.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
 
 export { DOCUMENTS_PATH, openHomeDesk } from './app/documents.js';
@@ -142,16 +141,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     remembering: memory.remembering,
     logger,
   });
-  const journal = createJournal({
-    store: storage.tasks,
-    agents,
-    logger,
-    secrets: guardOf(vault),
-    peers: directory,
-    concurrentRuns: config.server.limits.concurrentRuns,
-    eventsPerTask: config.tasks.events,
-    runSeconds: agentLimits(config).seconds,
-  });
+  const journal = openJournal({ config, storage, vault, agents, peers: directory, logger });
 
   const access = createAccess(config.auth, { agents, tools });
   let origin = `${locks.tls ? 'https' : 'http'}://${config.server.host}:${config.server.port}`;
