@@ -16,12 +16,17 @@ import { RICH, RICH_KEYS } from './local-chain.js';
 
 const NETWORK = 'eip155:84532';
 
+/** A request without a payment, one that carries one, and that payment settled before the answer is given. */
+export type PaidStep = 'asked' | 'paid' | 'settled';
+
 export interface PaidEndpoint {
   readonly url: string;
   /** Requests that carried a payment. */
   readonly payments: string[];
   /** From now on: the price in the smallest unit, the payee, and whether the connection breaks after the payment was taken. */
   offer: { amount: string; payTo: string; breaks: boolean };
+  /** Called at each step of a request; true lets it hang there. */
+  hangsAt: (step: PaidStep) => boolean;
   close(): Promise<void>;
 }
 
@@ -41,9 +46,14 @@ export async function openPaidEndpoint(chain: LocalChain): Promise<PaidEndpoint>
   app.use((request, response, next) => {
     const payment = request.header('PAYMENT-SIGNATURE');
     if (payment) payments.push(payment);
-    if (payment && offer.breaks) {
+    if (endpoint.hangsAt(payment ? 'paid' : 'asked')) return;
+    const { end } = response;
+    if (payment) {
       // The payment is settled all the same: the payer just never hears of it.
-      response.end = () => response.destroy();
+      response.end = ((...given: Parameters<typeof end>) =>
+        endpoint.hangsAt('settled') || offer.breaks
+          ? response.destroy()
+          : end.apply(response, given)) as typeof end;
     }
     next();
   });
@@ -54,16 +64,18 @@ export async function openPaidEndpoint(chain: LocalChain): Promise<PaidEndpoint>
   app.get('/free', (_request, response) => void response.send('nothing to pay'));
   const server: Server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
+  const endpoint: PaidEndpoint = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     payments,
     offer,
+    hangsAt: () => false,
     async close() {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
     },
   };
+  return endpoint;
 }
 
 function localFacilitator(chain: LocalChain): FacilitatorClient {

@@ -1,0 +1,211 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { answerPart } from '../../src/index.js';
+import type { LocalChain } from '../chain/local-chain.js';
+import { describeOnChain, RICH, RICH_KEYS, startChain } from '../chain/local-chain.js';
+import { openPaidEndpoint, type PaidEndpoint, type PaidStep } from '../chain/paid-endpoint.js';
+import { RpcProxy } from '../chain/rpc-proxy.js';
+import { lango } from '../cli/lango-process.js';
+import { afterCall, KillableServer, type Moment } from '../support/killable-server.js';
+import { describeBrowsing, openSite, type Site } from '../tools/browser/setup.js';
+
+/** What the effect class of a tool promises, held against the real program with a real store, killed with SIGKILL. */
+
+const DELAYS_MS = [0, 4, 12];
+
+/** What the task says in the end, by its artifacts. */
+function wordsOf(task: Awaited<ReturnType<KillableServer['settled']>>): string {
+  return JSON.stringify(task.artifacts) + task.text;
+}
+
+describe('the vault on disk, killed while it works', () => {
+  let server: KillableServer;
+  beforeEach(async () => {
+    server = await KillableServer.open('tools: { exec: { enabled: false } }\napproval: { policy: none }\n');
+  });
+  afterEach(() => server.close());
+
+  it.each(DELAYS_MS)('stores one secret, %i ms after the call', async (ms) => {
+    const taskId = await server.killedWhile('store the secret swordfish-9000 as fish', {
+      moment: afterCall('secrets_store', ms),
+    });
+    const task = await server.settled(taskId);
+    expect(task.state).toBe('completed');
+    expect(wordsOf(task)).toContain('{{secret:fish}}');
+    expect(wordsOf(task)).not.toMatch(/There is a|failed/);
+    expect((await server.say('which secrets are there')).text).toContain('{{secret:fish}}');
+  });
+
+  it.each(DELAYS_MS)('deletes one secret, %i ms after the call', async (ms) => {
+    await server.say('store the secret swordfish-9000 as fish');
+    const taskId = await server.killedWhile('delete the secret fish', {
+      moment: afterCall('secrets_delete', ms),
+    });
+    const task = await server.settled(taskId);
+    expect(task.state).toBe('completed');
+    expect(wordsOf(task)).toContain('deleted: fish');
+    expect((await server.say('which secrets are there')).text).not.toContain('{{secret:fish}}');
+  });
+
+  it.each(DELAYS_MS)('makes one key, %i ms after the call', async (ms) => {
+    const taskId = await server.killedWhile('create a key named release', {
+      moment: afterCall('crypto_create_key', ms),
+    });
+    const task = await server.settled(taskId);
+    expect(task.state).toBe('completed');
+    const [, made] = /x: ([\w-]{43})/.exec(wordsOf(task))!;
+    expect((await server.say('which keys are there')).text).toContain(made);
+  });
+
+  it.each(DELAYS_MS)('decrypts into one secret, %i ms after the call', async (ms) => {
+    await server.say('create an encryption key named box');
+    const sealed = await server.say("encrypt 'meet me at the old mill' with the key box");
+    const [, jwe] = /ciphertext: (\S+)/.exec(sealed.text)!;
+    const taskId = await server.killedWhile(`decrypt ${jwe} with the key box and save it as letter`, {
+      moment: afterCall('crypto_decrypt', ms),
+    });
+    const task = await server.settled(taskId);
+    expect(task.state).toBe('completed');
+    expect(wordsOf(task)).toContain('{{secret:letter}}');
+    expect(wordsOf(task)).not.toMatch(/old mill|failed/);
+  });
+});
+
+describeOnChain('the wallet and paid requests, killed while they work', () => {
+  const PAYEE = RICH[2];
+  let chain: LocalChain;
+  let proxy: RpcProxy;
+  let endpoint: PaidEndpoint;
+  let server: KillableServer;
+  beforeAll(async () => void (chain = await startChain()));
+  afterAll(() => chain.stop());
+  beforeEach(async () => {
+    proxy = await RpcProxy.open(chain.url);
+    endpoint = await openPaidEndpoint(chain);
+    server = await KillableServer.open(`
+tools: { exec: { enabled: false } }
+approval: { policy: none }
+egress: { allowPrivate: ["127.0.0.1"] }
+payment:
+  enabled: true
+  rpcUrl: ${proxy.url}
+  tokenAddress: "${chain.token}"
+  confirmations: 1
+  requestSeconds: 3
+  confirmSeconds: 5
+  x402: { allowHosts: ["127.0.0.1"] }
+`);
+  });
+  afterEach(async () => {
+    await server.close();
+    await endpoint.close();
+    await proxy[Symbol.asyncDispose]();
+  });
+
+  it.each(DELAYS_MS)('make one wallet, %i ms after the call', async (ms) => {
+    const taskId = await server.killedWhile('create a wallet', {
+      moment: afterCall('payment_create_wallet', ms),
+    });
+    const task = await server.settled(taskId);
+    expect(task.state).toBe('completed');
+    const [address] = /0x[0-9a-fA-F]{40}/.exec(wordsOf(task))!;
+    expect((await server.say('what is my wallet address')).text).toContain(address);
+  });
+
+  /** Both work again. */
+  const afterDeath = (): void => {
+    endpoint.hangsAt = () => false;
+    proxy.fate = () => 'pass';
+  };
+  /** The endpoint hangs at this step, and so does the call, for ever. */
+  const atEndpoint = (step: PaidStep): Moment => ({
+    arm(die) {
+      endpoint.hangsAt = (now) => {
+        if (now !== step) return false;
+        endpoint.hangsAt = () => true;
+        die();
+        return true;
+      };
+    },
+  });
+  /** The chain hangs at the first call of this method after the price was told. */
+  const atChain = (method: string): Moment => ({
+    arm(die) {
+      endpoint.hangsAt = (now) => {
+        if (now !== 'asked') return false;
+        endpoint.hangsAt = () => false;
+        proxy.fate = (called) => {
+          if (called !== method) return 'pass';
+          proxy.fate = () => 'hang';
+          die();
+          return 'hang';
+        };
+        return false;
+      };
+    },
+  });
+
+  it.each([
+    ['before it knew the price', () => atEndpoint('asked')],
+    ['after it reserved, before it signed', () => atChain('eth_getBalance')],
+    ['after it signed, before the payee took it', () => atEndpoint('paid')],
+    ['after the payee took it, before the answer', () => atEndpoint('settled')],
+  ])(
+    'pay once for a request that is killed %s',
+    async (_, moment) => {
+      await lango(['wallet', 'import'], {
+        env: { ...server.home.env, LANGO_URL: server.origin, LANGO_TOKEN: server.token },
+        input: RICH_KEYS[1],
+      });
+      await chain.fund(RICH[1], 1_000_000n);
+      const [before, payees] = [await chain.tokensOf(RICH[1]), await chain.tokensOf(PAYEE)];
+      const taskId = await server.killedWhile(
+        `fetch ${endpoint.url}/paid and pay up to 0.05 USDC to ${PAYEE}`,
+        { moment: moment(), afterDeath },
+      );
+      const task = await server.settled(taskId);
+      expect(task.state).toBe('completed');
+      expect(wordsOf(task)).toMatch(/Paid 0\.01 USDC|The answer to it was lost; it is not paid for again/);
+      expect(before - (await chain.tokensOf(RICH[1]))).toBe(10_000n);
+      expect((await chain.tokensOf(PAYEE)) - payees).toBe(10_000n);
+    },
+    60_000,
+  );
+});
+
+describeBrowsing('browser_act, killed while the page works', () => {
+  let site: Site;
+  let server: KillableServer;
+  let order: () => void = () => {};
+  beforeEach(async () => {
+    site = await openSite({
+      '/': '<title>Shop</title><form action="/bought"><button>Buy</button></form>',
+      '/bought': () => order(),
+    });
+    server = await KillableServer.open(
+      `tools: { exec: { enabled: false }, browser: { allowHosts: ["${site.host}"] } }\n`,
+    );
+  });
+  afterEach(async () => {
+    await server.close();
+    await site.close();
+  });
+
+  it('is not repeated by itself: a person is asked, and their no is told', async () => {
+    const place = { contextId: 'shopping' };
+    await server.say(`open ${site.origin}/`, place);
+    const seen = await server.say('what can be clicked on the page?', place);
+    const [ref] = /p\d+e\d+/.exec(seen.text)!;
+    const moment: Moment = { arm: (die) => void (order = die) };
+    const taskId = await server.killedWhile(`click ${ref}`, { place, moment });
+    const task = await server.settled(taskId);
+    expect(task).toMatchObject({
+      state: 'input-required',
+      questions: [{ kind: 'outcome-unknown', tool: 'browser_act', arguments: { ref, action: 'click' } }],
+    });
+    expect(task.text).toContain('may or may not have taken effect');
+    const answer = answerPart({ hash: task.questions[0]!.hash, decision: 'deny', text: 'it was bought' });
+    const { text } = await server.send([answer], { taskId });
+    expect(text).toContain('its outcome is unknown and a person does not want it repeated ("it was bought")');
+    expect(site.asked.filter((path) => path === '/bought')).toHaveLength(1);
+  });
+});
