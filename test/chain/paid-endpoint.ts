@@ -47,13 +47,11 @@ export async function openPaidEndpoint(chain: LocalChain): Promise<PaidEndpoint>
     const payment = request.header('PAYMENT-SIGNATURE');
     if (payment) payments.push(payment);
     if (endpoint.hangsAt(payment ? 'paid' : 'asked')) return;
-    const { end } = response;
     if (payment) {
       // The payment is settled all the same: the payer just never hears of it.
-      response.end = ((...given: Parameters<typeof end>) =>
-        endpoint.hangsAt('settled') || offer.breaks
-          ? response.destroy()
-          : end.apply(response, given)) as typeof end;
+      const end = response.end.bind(response) as (...given: readonly unknown[]) => typeof response;
+      response.end = (...given: readonly unknown[]) =>
+        endpoint.hangsAt('settled') || offer.breaks ? response.destroy() : end(...given);
     }
     next();
   });
