@@ -1,0 +1,83 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import * as dns from 'node:dns';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { PUBLIC, bringInternetHere, lookup, resolved } from '../support/made-up-names.js';
+
+/** A name whose owner has it mean another address than the one that was looked at (DNS rebinding). */
+
+const lookups = jest.fn(lookup);
+jest.unstable_mockModule('node:dns', () => ({
+  ...dns,
+  lookup: lookups,
+  default: { ...dns, lookup: lookups },
+}));
+const { startServer } = await import('../support/server.js');
+const { withPushServer } = await import('../support/push-server.js');
+const { scriptedAgent } = await import('../support/scripted-agent.js');
+
+const NAME = 'rebinding.example';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  resolved.clear();
+});
+
+async function untilResolved(times: number): Promise<void> {
+  const goal = lookups.mock.calls.length + times;
+  while (lookups.mock.calls.length < goal) await setTimeout(10);
+}
+
+it.each([
+  ['a private address', ['127.0.0.1']],
+  ['a private address besides', [PUBLIC, '127.0.0.1']],
+])('a remote agent whose name comes to mean %s leaves, and is not asked again', async (_what, later) => {
+  const far = await startServer({
+    agents: [scriptedAgent('far')],
+    settings: { server: { port: 0, allowedHosts: [NAME] } },
+  });
+  bringInternetHere();
+  const url = `http://${NAME}:${far.address.port}/agents/far`;
+  resolved.set(NAME, [[PUBLIC]]);
+  const a2a = { enabled: true, refreshSeconds: 0.1, remoteAgents: [{ name: 'far', url }] };
+  const here = await startServer({ settings: { server: { port: 0 }, a2a } });
+  try {
+    await here.log.saying('agent joined","agent":"far');
+    resolved.set(NAME, [later]);
+    await here.log.saying('agent left","agent":"far');
+    const asked = far.log.lines.length;
+    await untilResolved(2);
+    expect(far.log.lines.length).toBe(asked);
+    expect(here.log.lines.find((line) => line.includes('agent left'))).toContain('private or loopback');
+  } finally {
+    await here.stop();
+    await far.stop();
+  }
+});
+
+it.each([
+  ['a private address', ['127.0.0.1']],
+  ['a private address besides', [PUBLIC, '127.0.0.1']],
+])('a webhook whose name comes to mean %s between two tries gets nothing', async (_what, later) => {
+  let connections = 0;
+  const listener = createServer((socket) => {
+    connections += 1;
+    socket.on('error', () => {}).destroy();
+  }).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  bringInternetHere();
+  resolved.set(NAME, [[PUBLIC], later]);
+  try {
+    await withPushServer({}, async (server) => {
+      const url = `https://${NAME}:${(listener.address() as AddressInfo).port}/hook`;
+      await server.send('say x', { push: { url } });
+      await server.log.saying('push notifications given up');
+      expect(server.log.lines.at(-1)).toContain('private or loopback');
+    });
+    expect(connections).toBe(1);
+  } finally {
+    listener.close();
+  }
+});

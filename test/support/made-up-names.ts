@@ -1,0 +1,50 @@
+import { jest } from '@jest/globals';
+import * as dns from 'node:dns';
+import * as http from 'node:http';
+import * as https from 'node:https';
+
+/**
+ * Names that tests make up: for each the addresses that it has, time after time, the last
+ * ones from then on. All others are resolved as they are.
+ * Put `lookup` in the place of that of `node:dns` before the code at test is loaded.
+ */
+export const resolved = new Map<string, string[][]>();
+
+type Found = (error: Error | null, found?: unknown, family?: number) => void;
+type Lookup = (name: string, options: { all?: boolean }, done: Found) => void;
+
+export const lookup: Lookup = (name, options, done) => {
+  const times = resolved.get(name);
+  const addresses = times && times.length > 1 ? times.shift() : times?.[0];
+  if (!addresses) return dns.lookup(name, options, done as never);
+  const found = addresses.map((address) => ({ address, family: 4 }));
+  if (options.all) done(null, found);
+  else done(null, found[0]!.address, 4);
+};
+
+/** An address of the public internet. */
+export const PUBLIC = '93.184.216.34';
+
+/**
+ * From here on a connection to the public address comes out on this machine: once the name was resolved, and its
+ * addresses were looked at. `jest.restoreAllMocks` ends it.
+ */
+export function bringInternetHere(): void {
+  for (const { prototype } of [http.Agent, https.Agent] as unknown as { prototype: Connecting }[]) {
+    const connect = prototype.createConnection;
+    jest.spyOn(prototype, 'createConnection').mockImplementation(function (this: unknown, options, done) {
+      const inner = options.lookup;
+      const diverted: Lookup = (name, how, found) =>
+        inner!(name, how, (error, addresses, family) => found(error, here(addresses), family));
+      return connect.call(this, { ...options, ...(inner ? { lookup: diverted } : {}) }, done);
+    });
+  }
+}
+
+interface Connecting {
+  createConnection: (this: unknown, options: { lookup?: Lookup }, done?: unknown) => unknown;
+}
+
+function here(found: unknown): unknown {
+  return JSON.parse(JSON.stringify(found ?? null).replaceAll(PUBLIC, '127.0.0.1'));
+}
