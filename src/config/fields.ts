@@ -14,35 +14,42 @@ const MAX_SECONDS = 2_000_000;
 /** Stands for the data folder in the defaults of paths. */
 export const HOME_MARK = '${LANGO_HOME}';
 
+// Each kind of field is made once and shared by its keys: making schemas is a good part of every start.
+const COUNT = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+const SECONDS = z.number().positive().max(MAX_SECONDS);
+const PORT = z.int().min(0).max(65_535);
+const TEXT = z.string().trim().min(1, 'must not be empty');
+const PATH = z.string().min(1, 'must not be empty');
+const SECRET = z
+  .string()
+  .regex(SECRET_PATTERN, 'must be printable ASCII without spaces, as it travels in an HTTP header')
+  .optional();
+
 /** A whole number from 1 up. */
-export function count(max = Number.MAX_SAFE_INTEGER): z.ZodInt {
-  return z.int().min(1).max(max);
+export function count(max?: number): z.ZodInt {
+  return max === undefined ? COUNT : z.int().min(1).max(max);
 }
 
 export function seconds(): z.ZodNumber {
-  return z.number().positive().max(MAX_SECONDS);
+  return SECONDS;
 }
 
 export function port(): z.ZodInt {
-  return z.int().min(0).max(65_535);
+  return PORT;
 }
 
 export function text(): z.ZodString {
-  return z.string().trim().min(1, 'must not be empty');
+  return TEXT;
 }
 
 /** A file or folder: relative to the configuration file, `~/` is the user's home. */
 export function path(): z.ZodString {
-  return z.string().min(1, 'must not be empty');
+  return PATH;
 }
 
 /** Kept out of `Config`: JSON Schema's `writeOnly` is what marks it. */
 export function secret(description: string): z.ZodOptional<z.ZodString> {
-  return z
-    .string()
-    .regex(SECRET_PATTERN, 'must be printable ASCII without spaces, as it travels in an HTTP header')
-    .optional()
-    .meta({ description, writeOnly: true });
+  return SECRET.meta({ description, writeOnly: true });
 }
 
 export function agentName(): z.ZodString {

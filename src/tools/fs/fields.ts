@@ -3,13 +3,14 @@ import type { PathArgument } from './workspace.js';
 
 const PATH_MAX_LENGTH = 4096;
 
-export function pathField(description: string) {
-  return z
-    .string()
-    .min(1)
-    .max(PATH_MAX_LENGTH)
-    .regex(/^[^\0]*$/, 'must not hold a NUL character')
-    .describe(`${description}, relative to the workspace`);
+const PATH = z
+  .string()
+  .min(1)
+  .max(PATH_MAX_LENGTH)
+  .regex(/^[^\0]*$/, 'must not hold a NUL character');
+
+export function pathField(description: string): z.ZodString {
+  return PATH.describe(`${description}, relative to the workspace`);
 }
 
 export function pathArgument(value: string): PathArgument {

@@ -4,9 +4,11 @@ import type { KnownTriple } from '../../core/graph.js';
 export const GRAPH_TIME_MS = 30_000;
 export const NAME_MAX = 500;
 
+const NAME = z.string().trim().min(1, 'must not be empty').max(NAME_MAX);
+
 /** A name in the graph; what is empty after trimming is none. */
 export function nameField(description: string): z.ZodString {
-  return z.string().trim().min(1, 'must not be empty').max(NAME_MAX).describe(description);
+  return NAME.describe(description);
 }
 
 /** One line a triple, with where it comes from. */
