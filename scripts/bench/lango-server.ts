@@ -7,6 +7,14 @@ import { attend } from './child.js';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
 const ARTIFACT = 'answer';
+const FLAT = { server: { port: 0 }, agent: { multiAgent: false } };
+const CHARACTERS_PER_TOKEN = 4;
+/** How the memory asks for notes, and what it gets. */
+const NOTE = 'record_lines';
+const NOTES = Array.from(
+  { length: 8 },
+  (_, index) => `what was said of matter ${index}, in about so many words`,
+);
 
 const worker: Agent = {
   profile: { name: 'bench', description: 'Does what the bench asks.', skills: [] },
@@ -26,11 +34,17 @@ function deliver(run: Run, kind: string, body: Parameters<Run['emit']>[0]): Prom
   return kind === 'append' ? run.append(body) : run.emit(body);
 }
 
-/** Answers at once, so that a turn costs what the server makes of it. */
+/** Answers at once, so that a turn costs what the server makes of it; tells how much it was given. */
 const instantModel: ModelProvider = {
   id: 'instant',
-  async *stream() {
-    const usage = { input: 1, output: 1, cached: 0 };
+  async *stream({ system, messages, functions }) {
+    const input = Math.ceil(JSON.stringify([system, messages, functions]).length / CHARACTERS_PER_TOKEN);
+    const usage = { input, output: 1, cached: 0 };
+    if (functions.some(({ name }) => name === NOTE)) {
+      const note = { type: 'function-call' as const, id: 'note', name: NOTE, arguments: { lines: NOTES } };
+      yield { type: 'end', answer: { content: [note], stopReason: 'function-calls', usage } };
+      return;
+    }
     yield { type: 'text', text: ANSWER };
     yield { type: 'end', answer: { content: [{ type: 'text', text: ANSWER }], stopReason: 'end', usage } };
   },
@@ -43,7 +57,12 @@ export function serve(): Promise<void> {
 
 /** One agent and a model that costs nothing: what is left of a turn is ours. */
 export function serveFlat(): Promise<void> {
-  return start({ settings: { server: { port: 0 }, agent: { multiAgent: false } }, model: instantModel });
+  return start({ settings: FLAT, model: instantModel });
+}
+
+/** The same with a memory that notes what was said. */
+export function serveMemory(): Promise<void> {
+  return start({ settings: { ...FLAT, observationalMemory: { enabled: true } }, model: instantModel });
 }
 
 async function start(options: ServerOptions): Promise<void> {

@@ -22,6 +22,8 @@ async function serve(name: string | undefined): Promise<void> {
       return (await import('./lango-server.js')).serve();
     case 'lango-flat':
       return (await import('./lango-server.js')).serveFlat();
+    case 'lango-memory':
+      return (await import('./lango-server.js')).serveMemory();
     case 'stock':
       return (await import('./stock-server.js')).serve();
     case 'bare':

@@ -5,6 +5,7 @@ import { TOKEN } from './target.js';
 const PATHS: Readonly<Record<Kind, string>> = {
   lango: '/agents/bench',
   'lango-flat': '/',
+  'lango-memory': '/',
   'lango-serve': '/',
   stock: '/',
   bare: '/',
@@ -45,6 +46,14 @@ export function requireCompleted(answer: Answer): void {
       `a request was not answered with a completed task: ${answer.status} ${answer.text().slice(0, 500)}`,
     );
   }
+}
+
+/** How much the model was given for this answer. Throws when the answer does not say. */
+export function tokensAsked(answer: Answer): number {
+  requireCompleted(answer);
+  const [, tokens] = /"urn:lango:a2a:usage:v1":\{"input":(\d+)/.exec(answer.text()) ?? [];
+  if (tokens === undefined) throw new Error('an answer did not say how much the model was given');
+  return Number(tokens);
 }
 
 /** Throws unless a stream brought that many characters of text and the end of its task. */

@@ -7,8 +7,11 @@ import { fileURLToPath } from 'node:url';
 import type { CpuAnswer } from './child.js';
 import { Connection } from './connection.js';
 
-/** Ours with one agent more, ours in single-agent mode, ours as `lango serve` starts it, the SDK's, node:http alone. */
-export type Kind = 'lango' | 'lango-flat' | 'lango-serve' | 'stock' | 'bare';
+/**
+ * Ours with one agent more, ours in single-agent mode, that with its memory on, ours as `lango serve` starts it, the
+ * SDK's, node:http alone.
+ */
+export type Kind = 'lango' | 'lango-flat' | 'lango-memory' | 'lango-serve' | 'stock' | 'bare';
 
 export const TOKEN = 'bench-token';
 const START_MS = 60_000;
