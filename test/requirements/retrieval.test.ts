@@ -21,7 +21,7 @@ describe('B2 retrieval by meaning', () => {
   });
 
   it('finds in other words what was kept, in one language and the next, after an overload too', async () => {
-    embeddings.fail(429, 1);
+    embeddings.instead({ status: 429 }, 1);
     await withServer({ settings: settings() }, async (server) => {
       await sendText(server, 'save knowledge fleet: each vehicle is inspected in May');
       await sendText(server, 'save knowledge clinic: the physician comes on Tuesday');
@@ -46,7 +46,7 @@ describe('B2 retrieval by meaning', () => {
       async (server) => {
         await sendText(server, 'save knowledge fleet: each vehicle is inspected in May');
         await embedded(server);
-        embeddings.fail(503, 1);
+        embeddings.instead({ status: 503 }, 1);
         const found = await sendText(server, 'what do you know about the vehicle?');
         expect(found.end.text).toMatch(/1\. fleet/);
         expect(found.end.text).toMatch(/Searched by words only/);

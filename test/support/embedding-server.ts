@@ -1,28 +1,45 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { smallEmbedding } from './small-embedding.js';
 
+export interface EmbeddingRequest {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: { readonly input: readonly string[] } & Readonly<Record<string, unknown>>;
+}
+
+/** What the server says in the place of vectors. */
+export interface Instead {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 export interface EmbeddingServer {
   readonly baseUrl: string;
-  /** Answers the next so many requests with this status. */
-  fail(status: number, times: number): void;
+  readonly requests: readonly EmbeddingRequest[];
+  /** Answers the next so many requests so. */
+  instead(answer: Instead, times: number): void;
   close(): Promise<void>;
 }
 
-/** Speaks the embeddings API of OpenAI. The model is `smallEmbedding`. */
+/** Speaks the embeddings API of OpenAI, which is Voyage's too. The model is `smallEmbedding`. */
 export async function startEmbeddingServer(): Promise<EmbeddingServer> {
-  let failing = { status: 0, times: 0 };
+  const requests: EmbeddingRequest[] = [];
+  const answers: Instead[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      if (failing.times > 0) {
-        failing = { ...failing, times: failing.times - 1 };
-        response.writeHead(failing.status, { 'retry-after': '0' }).end();
+      const body = JSON.parse(Buffer.concat(chunks).toString()) as EmbeddingRequest['body'];
+      requests.push({ path: request.url ?? '', headers: request.headers, body });
+      const instead = answers.shift();
+      if (instead) {
+        response.writeHead(instead.status, { 'retry-after': '0', ...instead.headers }).end(instead.body);
         return;
       }
-      const { input } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly input: readonly string[] };
-      const data = input.map((text, index) => ({ index, embedding: smallEmbedding(text) }));
+      const data = body.input.map((text, index) => ({ index, embedding: smallEmbedding(text) }));
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
     });
   });
@@ -30,7 +47,8 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
   const { port } = server.address() as AddressInfo;
   return {
     baseUrl: `http://127.0.0.1:${port}/v1`,
-    fail: (status, times) => void (failing = { status, times }),
+    requests,
+    instead: (answer, times) => void answers.push(...Array<Instead>(times).fill(answer)),
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { retryAfterMs } from '../../core/retry.js';
 
 export interface WebHit {
   readonly title: string;
@@ -23,16 +24,17 @@ export interface WebSearchOptions {
 
 const BRAVE_URL = 'https://api.search.brave.com/res/v1/web/search';
 const MOST_OF_BRAVE = 20;
+/** Brave says 422 of a key that it does not know. */
+const REFUSALS: readonly number[] = [401, 403, 422];
 
-const searxngAnswer = z.object({
-  results: z.array(z.object({ title: z.string(), url: z.string(), content: z.string().nullish() })),
-});
-const braveAnswer = z.object({
-  web: z
-    .object({
-      results: z.array(z.object({ title: z.string(), url: z.string(), description: z.string().nullish() })),
-    })
-    .nullish(),
+const searxngAnswer = z.object({ results: z.array(z.unknown()) });
+const braveAnswer = z.object({ web: z.object({ results: z.array(z.unknown()) }).nullish() });
+/** The one says `content`, the other `description`. */
+const result = z.object({
+  title: z.string(),
+  url: z.httpUrl(),
+  content: z.string().nullish(),
+  description: z.string().nullish(),
 });
 
 export function createWebSearch(options: WebSearchOptions): WebSearch {
@@ -55,7 +57,7 @@ async function searxng(options: WebSearchOptions, { query, signal }: Search): Pr
   url.search = new URLSearchParams({ q: query, format: 'json' }).toString();
   const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
   const { results } = parse(searxngAnswer, await ask(options, url, { headers, signal }), url);
-  return results.map(({ content, ...hit }) => ({ ...hit, text: content ?? '' }));
+  return results.flatMap(toHit);
 }
 
 async function brave(
@@ -66,7 +68,13 @@ async function brave(
   url.search = new URLSearchParams({ q: query, count: String(Math.min(limit, MOST_OF_BRAVE)) }).toString();
   const headers = { 'x-subscription-token': options.apiKey ?? '' };
   const { web } = parse(braveAnswer, await ask(options, url, { headers, signal }), url);
-  return (web?.results ?? []).map(({ description, ...hit }) => ({ ...hit, text: description ?? '' }));
+  return (web?.results ?? []).flatMap(toHit);
+}
+
+/** One that makes no sense does not spoil the others. */
+function toHit(given: unknown): readonly WebHit[] {
+  const { data } = result.safeParse(given);
+  return data ? [{ title: data.title, url: data.url, text: data.content ?? data.description ?? '' }] : [];
 }
 
 async function ask(options: WebSearchOptions, url: URL, init: RequestInit): Promise<unknown> {
@@ -74,13 +82,17 @@ async function ask(options: WebSearchOptions, url: URL, init: RequestInit): Prom
   const response = await options.fetch(url, { ...init, headers });
   if (response.ok) return response.json().catch(() => undefined);
   await response.body?.cancel();
-  if (response.status === 401 || response.status === 403) {
-    throw new LangoError('invalid-config', `${url.host} refuses the search (HTTP ${response.status}).`, {
+  const { status } = response;
+  if (REFUSALS.includes(status)) {
+    throw new LangoError('invalid-config', `${url.host} refuses the search (HTTP ${status}).`, {
       hint: 'Check webSearch.apiKey; a SearXNG server has to allow the format json in its settings.',
     });
   }
-  throw new LangoError('unavailable', `${url.host} cannot search right now (HTTP ${response.status}).`, {
-    retryable: response.status === 429 || response.status >= 500,
+  const asked = retryAfterMs(response.headers);
+  const when = asked === undefined ? '' : ` It asks to wait ${Math.ceil(asked / 1_000)} seconds.`;
+  throw new LangoError('unavailable', `${url.host} cannot search right now (HTTP ${status}).${when}`, {
+    retryable: status === 429 || status >= 500,
+    ...(asked === undefined ? {} : { retryAfterMs: asked }),
   });
 }
 
