@@ -14,6 +14,7 @@ import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import type { Admission } from './call-ledger.js';
 import { CallLedger } from './call-ledger.js';
+import { withNewestImages } from './newest-images.js';
 import type { TurnEnd } from './turn.js';
 import { sayAnswer, takeTurn } from './turn.js';
 import { UserWords } from './user-words.js';
@@ -63,7 +64,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       fromOutside: options.fromOutside || run.hasReadOutside(),
       request: {
         system: last ? [...system, note(last.note)] : system,
-        messages: [...conversation],
+        messages: withNewestImages(conversation),
         functions: offered,
         maxTokens: limits.answerTokens,
       },
