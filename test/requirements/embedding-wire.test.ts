@@ -77,7 +77,7 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
       service.instead({ status: 429, headers: { 'retry-after': '1' } }, 1);
       const before = service.requests.length;
       expect(await isFound(server)).toBe(true);
-      expect(server.log.lines.at(-1)).toContain('"delayMs":1000');
+      expect(server.log.lines.join('\n')).toContain('"delayMs":1000');
       expect(service.requests.length - before).toBe(2);
     });
   });
