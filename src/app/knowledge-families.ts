@@ -39,6 +39,7 @@ export async function openLibrary(context: LibraryContext): Promise<Library> {
   const { maxFileBytes } = config.ingest;
   const { retrieval, desk } = createRag({
     ...{ library: storage.library, provider, maxFileBytes, logger },
+    purge: () => storage.purge(),
     ...(onAdded ? { onAdded } : {}),
   });
   const rag: ToolFamily = provider

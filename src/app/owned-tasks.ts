@@ -23,14 +23,27 @@ export async function readTasks(
   const { items, next } = await retention.listOwned(scope, after, EXPORTED_AT_ONCE);
   const tasks = [];
   for (const record of items) tasks.push(await exportTask(journal, record, rootAgentName));
-  return { tasks, ...(next === undefined ? {} : { next }) };
+  return { items: tasks, next };
 }
 
 /** Ends what has not ended, then takes all of them away. Throws `unavailable` when some did not stop in time. */
-export async function removeTasks({ retention, journal }: OwnedTasksParts, scope: Scope): Promise<number> {
+export function removeTasks(parts: OwnedTasksParts, scope: Scope): Promise<number> {
+  const { retention } = parts;
+  return removeListed(parts, async () => (await retention.listOwned(scope, '', REMOVED_AT_ONCE)).items);
+}
+
+/** The same with those of one context. */
+export function removeContextTasks(parts: OwnedTasksParts, scope: Scope, contextId: string): Promise<number> {
+  return removeListed(parts, () => parts.retention.listContext(scope, contextId, REMOVED_AT_ONCE));
+}
+
+async function removeListed(
+  { retention, journal }: OwnedTasksParts,
+  list: () => Promise<readonly TaskRecord[]>,
+): Promise<number> {
   let removed = 0;
   for (;;) {
-    const { items } = await retention.listOwned(scope, '', REMOVED_AT_ONCE);
+    const items = await list();
     if (items.length === 0) return removed;
     await Promise.all(items.map((task) => end(journal, task)));
     const gone = await retention.remove(items.map(({ id }) => id));

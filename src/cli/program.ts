@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
 import { TASK_STATES } from '../core/task.js';
 import type { AgentsFlags } from './agents.js';
@@ -7,7 +7,7 @@ import type { ChatFlags } from './chat.js';
 import type { Act } from './command.js';
 import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
-import type { DeleteFlags, ExportFlags } from './data.js';
+import type { DataFlags, DeleteFlags, ExportFlags, ForgetKind } from './data.js';
 import { collect, withFolders, withServer } from './flags.js';
 import type { IngestFlags, RemoveFlags } from './ingest.js';
 import type { KeysFlags } from './keys.js';
@@ -124,6 +124,15 @@ function addDataCommands(data: Command, act: Act): void {
     .option('--out <file>', 'into this new file in the place of standard output')
     .option('--json', 'say what was written as JSON')
     .action((flags: ExportFlags) => act(async (at) => (await import('./data.js')).exportData(flags, at)));
+
+  const kinds = ['context', 'knowledge', 'learning', 'fact'];
+  withServer(data.command('forget').addArgument(new Argument('<kind>', 'what it is').choices(kinds)))
+    .argument('<name>', 'of a context its id, else the key or the words')
+    .description('forget one thing for good; documents: lango ingest remove')
+    .option('--json', 'say what was deleted as JSON')
+    .action((kind: ForgetKind, name: string, flags: DataFlags) =>
+      act(async (at) => (await import('./data.js')).forgetData({ kind, name }, flags, at)),
+    );
 
   withServer(data.command('delete').description('delete all of it for good'))
     .option('--yes', 'do it without asking')

@@ -1,3 +1,4 @@
+import type { Page } from './retention.js';
 import type { Scope } from './task.js';
 
 /** One statement about the world: SUBJECT stands in the relation PREDICATE to OBJECT. Names, not addresses. */
@@ -58,6 +59,8 @@ export interface GraphStore {
   forgetContext(scope: Scope, contextId: string): Promise<number>;
   /** Up to `limit` triples that match, in an order that stays the same. */
   find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]>;
+  /** All of them, page by page, by subject. Throws `invalid-input` for an `after` that was no `next`. */
+  list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>>;
   /** The triples at one node, `limit` of each direction at most. */
   edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]>;
 }

@@ -59,6 +59,11 @@ export interface KnowledgeStore {
   list(scope: Scope, query: EntryQuery): Promise<readonly Entry[]>;
   /** All versions, and what searches find of it. Resolves with how many versions there were. */
   forget(scope: Scope, id: EntryId): Promise<number>;
+  /**
+   * What stems from this context: entries whose newest version was saved in it, with all versions, and of others the
+   * versions that were. Resolves with how many versions are gone.
+   */
+  forgetContext(scope: Scope, contextId: string): Promise<number>;
 }
 
 /** What two spellings of one key have in common. */

@@ -47,6 +47,14 @@ export interface ObservationQuery {
   /** Only those that no reflection stands for yet. */
   readonly open?: boolean;
   readonly limit: number;
+  /** Only older ones. */
+  readonly before?: MemoryPlace;
+}
+
+/** Where an observation or a reflection stands among its like, by the time it tells of last. */
+export interface MemoryPlace {
+  readonly at: number;
+  readonly id: string;
 }
 
 /**
@@ -68,8 +76,8 @@ export interface MemoryStore {
     reflection: Omit<Reflection, 'id'>,
     observationIds: readonly string[],
   ): Promise<boolean>;
-  /** The newest `limit`, newest first. */
-  reflections(scope: Scope, limit: number): Promise<readonly Reflection[]>;
+  /** The newest `limit`, newest first; with `before` only older ones. */
+  reflections(scope: Scope, limit: number, before?: MemoryPlace): Promise<readonly Reflection[]>;
   /**
    * Everything that stems from this context: its observations, the reflections that stand for any of them, and how far it was
    * observed. Other observations of these reflections are open again. Resolves with how many entries are gone.

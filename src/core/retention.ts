@@ -17,6 +17,8 @@ export interface RetentionStore {
    * an `after` that was no `next`.
    */
   listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;
+  /** Tasks of an owner in this context, of whatever agent. */
+  listContext(scope: Scope, contextId: string, limit: number): Promise<readonly TaskRecord[]>;
   /**
    * Takes tasks away with all that belongs to them: events, idempotency rows, push configs. Passes over those that
    * have not ended, or whose parent is here and has not. From the first commit on nobody sees anything of them; the

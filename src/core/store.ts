@@ -25,6 +25,11 @@ export interface Storage {
   readonly pushes: PushStore;
   readonly knowledge: KnowledgeStore;
   readonly library: LibraryStore;
+  /**
+   * Takes away what deleted data left behind: nothing of it is in the files any more. May take seconds for a large
+   * database, in steps between which others get their turn. Rejects with code `storage`.
+   */
+  purge(): Promise<void>;
   /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
   close(): Promise<void>;
 }

@@ -1,37 +1,86 @@
 import { LangoError } from '../core/errors.js';
-import type { HttpRoute } from '../core/http.js';
+import type { HttpExchange, HttpRoute } from '../core/http.js';
+import type { Page } from '../core/retention.js';
 import type { Scope } from '../core/task.js';
 import { sendJson } from './errors.js';
 
+/** How many of each. */
+type Counts = Readonly<Record<string, number>>;
+
 export interface DataRouteOptions {
-  /** Answers `GET` and `DELETE` of this path. */
+  /** Answers `GET` with the kinds there are, and `DELETE` of everything. */
   readonly path: string;
-  readonly read: (scope: Scope) => Promise<unknown>;
-  /** Of the tasks, which may be many: answers `GET` of `tasks` below the path, with `after` in the query. */
-  readonly readTasks: (scope: Scope, after: string) => Promise<unknown>;
-  /** Resolves with what it did. */
-  readonly remove: (scope: Scope) => Promise<unknown>;
+  /** By kind: `GET` of the kind below the path, with the `next` of the page before as `after`. */
+  readonly pages: Readonly<Record<string, (scope: Scope, after: string) => Promise<Page<unknown>>>>;
+  /** Resolves with what is gone. */
+  readonly remove: (scope: Scope) => Promise<Counts>;
+  /** By kind: `DELETE` of the kind below the path, with the `name` of what is to be forgotten. */
+  readonly forget: Readonly<Record<string, (scope: Scope, name: string) => Promise<Counts>>>;
 }
 
 /** What is kept for the caller's own owner, to take away or to delete. */
-export function createDataRoute({ path, read, readTasks, remove }: DataRouteOptions): HttpRoute {
+export function createDataRoute(options: DataRouteOptions): HttpRoute {
+  const { path } = options;
   return async (exchange) => {
-    const isTasks = exchange.path === `${path}/tasks`;
-    if (exchange.path !== path && !isTasks) return false;
+    if (exchange.path !== path && !exchange.path.startsWith(`${path}/`)) return false;
     const { tenant, owner } = await exchange.caller();
-    const scope = { tenant, owner };
-    switch (`${exchange.request.method} ${isTasks ? 'tasks' : 'all'}`) {
-      case 'GET all':
-        sendJson(exchange.response, 200, await read(scope));
-        return true;
-      case 'GET tasks':
-        sendJson(exchange.response, 200, await readTasks(scope, exchange.query.get('after') ?? ''));
-        return true;
-      case 'DELETE all':
-        sendJson(exchange.response, 200, { deleted: await remove(scope) });
-        return true;
-      default:
-        throw new LangoError('not-supported', 'That method is not answered here.');
-    }
+    const kind = exchange.path.slice(path.length + 1);
+    const answer = kind === '' ? onAll : onKind;
+    sendJson(exchange.response, 200, await answer({ exchange, scope: { tenant, owner }, kind }, options));
+    return true;
   };
+}
+
+interface Request {
+  readonly exchange: HttpExchange;
+  readonly scope: Scope;
+  readonly kind: string;
+}
+
+async function onAll({ exchange, scope }: Request, { pages, remove }: DataRouteOptions): Promise<unknown> {
+  switch (exchange.request.method) {
+    case 'GET':
+      return { kinds: Object.keys(pages) };
+    case 'DELETE':
+      return { deleted: await remove(scope) };
+    default:
+      throw wrongMethod();
+  }
+}
+
+async function onKind(
+  { exchange, scope, kind }: Request,
+  { pages, forget }: DataRouteOptions,
+): Promise<unknown> {
+  const { query } = exchange;
+  switch (exchange.request.method) {
+    case 'GET':
+      return { ...(await known(pages, kind)(scope, query.get('after') ?? '')) };
+    case 'DELETE':
+      return { deleted: await forgotten(known(forget, kind), scope, query.get('name') ?? '') };
+    default:
+      throw wrongMethod();
+  }
+}
+
+async function forgotten(
+  forget: DataRouteOptions['forget'][string],
+  scope: Scope,
+  name: string,
+): Promise<Counts> {
+  if (name.trim() === '') throw new LangoError('invalid-input', 'name: what is to be forgotten is missing.');
+  const counts = await forget(scope, name);
+  if (Object.values(counts).some((count) => count > 0)) return counts;
+  throw new LangoError('not-found', 'Nothing is kept for you under that name.');
+}
+
+function known<Kind>(kinds: Readonly<Record<string, Kind>>, kind: string): Kind {
+  const found = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (found !== undefined) return found;
+  const hint = `Kinds: ${Object.keys(kinds).join(', ')}.`;
+  throw new LangoError('not-found', 'There is no such kind of data here.', { hint });
+}
+
+function wrongMethod(): LangoError {
+  return new LangoError('not-supported', 'Only GET and DELETE are answered here.');
 }

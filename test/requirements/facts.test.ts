@@ -5,6 +5,7 @@ import path from 'node:path';
 import { NO_USAGE } from '../../src/core/model.js';
 import type { ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
 import type { ServerOptions } from '../../src/index.js';
+import { keptData } from '../support/kept-data.js';
 import { doings, sendText, withServer } from '../support/server.js';
 
 type Settings = NonNullable<ServerOptions['settings']>;
@@ -115,7 +116,7 @@ describe('B. Facts from plain sentences', () => {
       expect(await promptFor(open, 'the deploy key')).not.toMatch(/<memory>/);
       await withServer({ home, settings: open }, async (server) => {
         expect((await sendText(server, 'recall the deploy key')).end.text).toMatch(/^Nothing was found/);
-        expect(await (await server.fetch('/lango/data')).json()).toMatchObject({ facts: [] });
+        expect(await keptData(server, 'facts')).toEqual([]);
       });
     } finally {
       await rm(home, { recursive: true, force: true });
@@ -126,16 +127,15 @@ describe('B. Facts from plain sentences', () => {
     await withServer({ settings: { ...ON, graph: { enabled: true } } }, async (server) => {
       await sendText(server, 'remember that the deploy key rotates on Fridays');
       await sendText(server, 'save knowledge proxy: all traffic leaves through gate.example');
-      const data = await (await server.fetch('/lango/data')).json();
-      expect(data).toMatchObject({
-        facts: [{ content: 'the deploy key rotates on Fridays' }],
-        knowledge: [{ key: 'proxy' }],
-      });
+      expect(await keptData(server, 'facts')).toMatchObject([
+        { content: 'the deploy key rotates on Fridays' },
+      ]);
+      expect(await keptData(server, 'knowledge')).toMatchObject([{ key: 'proxy' }]);
       const refused = await server.fetch('/lango/data', { method: 'DELETE', headers: { authorization: '' } });
       expect(refused.status).toBe(401);
       const gone: unknown = await (await server.fetch('/lango/data', { method: 'DELETE' })).json();
       expect(gone).toMatchObject({ deleted: { facts: 1, knowledge: 1 } });
-      expect(await (await server.fetch('/lango/data')).json()).toMatchObject({ facts: [], knowledge: [] });
+      for (const kind of ['facts', 'knowledge']) expect(await keptData(server, kind)).toEqual([]);
       expect((await sendText(server, 'recall the deploy key')).end.text).toMatch(/^Nothing was found/);
     });
   });

@@ -7,6 +7,7 @@ import type { Agent } from '../../src/core/agent.js';
 import { NO_USAGE } from '../../src/core/model.js';
 import { defineTool } from '../../src/core/tool.js';
 import type { ServerOptions } from '../../src/index.js';
+import { keptData } from '../support/kept-data.js';
 import type { Play } from '../support/scripted-model.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
@@ -51,26 +52,21 @@ async function start(
   return server;
 }
 
+interface KeptFact {
+  readonly content: string;
+  readonly provenance: { readonly fromOutside: boolean };
+}
+
 /** Each fact that is kept, with "outside" or "own". */
 async function kept(server: TestServer): Promise<readonly string[]> {
-  const data = (await (await server.fetch('/lango/data')).json()) as {
-    readonly facts: readonly {
-      readonly content: string;
-      readonly provenance: { readonly fromOutside: boolean };
-    }[];
-  };
-  return data.facts.map(
-    ({ content, provenance }) => `${content}: ${provenance.fromOutside ? 'outside' : 'own'}`,
-  );
+  const facts = await keptData<KeptFact>(server, 'facts');
+  return facts.map(({ content, provenance }) => `${content}: ${provenance.fromOutside ? 'outside' : 'own'}`);
 }
 
 /** Notes are made in the background. */
 async function noted(server: TestServer): Promise<void> {
   for (let look = 0; look < 200; look += 1) {
-    const { observations } = (await (await server.fetch('/lango/data')).json()) as {
-      observations: unknown[];
-    };
-    if (observations.length > 0) return;
+    if ((await keptData(server, 'observations')).length > 0) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error('nothing was noted');

@@ -69,6 +69,30 @@ export function graphStoreSuite(name: string, open: () => Promise<Storage>): voi
       expect(await lines({ object: 'billing' })).toHaveLength(2);
     });
 
+    it('forgets what was said in a context, and nothing else', async () => {
+      await graph.add(ALICE, [{ ...BILLING, contextId: 'c1' }, LEDGER, { ...OWNER, contextId: 'c2' }]);
+      await graph.add(BOB, [{ ...BILLING, contextId: 'c1' }]);
+      expect(await graph.forgetContext(ALICE, 'c1')).toBe(1);
+      expect(await graph.forgetContext(ALICE, 'c1')).toBe(0);
+      expect(await lines({})).toHaveLength(2);
+      expect(await lines({}, BOB)).toHaveLength(1);
+    });
+
+    it('lists all of them page by page, each once', async () => {
+      const many = Array.from({ length: 25 }, (_, n) => triple(`s${n % 3} x | has | o${n}`));
+      await graph.add(ALICE, [...many, triple('s1 x | has | o1', 'another')]);
+      await graph.add(BOB, [BILLING]);
+      const listed: string[] = [];
+      for (let after: string | undefined = ''; after !== undefined;) {
+        const page: Awaited<ReturnType<GraphStore['list']>> = await graph.list(ALICE, after, 10);
+        listed.push(...page.items.map(({ subject, object }) => `${subject} ${object}`));
+        after = page.next;
+      }
+      expect(listed).toHaveLength(25);
+      expect(new Set(listed).size).toBe(25);
+      await expect(graph.list(ALICE, 'nowhere', 10)).rejects.toMatchObject({ code: 'invalid-input' });
+    });
+
     it('gives the edges of a node by direction and predicate, within the limit', async () => {
       await graph.add(ALICE, [BILLING, LEDGER, OWNER, triple('billing | depends on | billing')]);
       const edges = async (direction: 'in' | 'out' | 'both', predicates?: readonly string[], limit = 10) =>

@@ -69,6 +69,22 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<Storage>):
       expect((await storage.library.list(ALICE, { limit: 5 })).documents).toEqual([]);
     });
 
+    it('forgets what was saved in a context: entries it had the last word on, and its versions of others', async () => {
+      const from = (contextId: string) => ({ provenance: { fromOutside: false, contextId } });
+      await store.save(ALICE, entryOf('mine', 'first', from('kept')));
+      await store.save(ALICE, entryOf('mine', 'last', from('gone')));
+      await store.save(ALICE, entryOf('other', 'first', from('gone')));
+      await store.save(ALICE, entryOf('other', 'last', from('kept')));
+      await store.save(BOB, entryOf('mine', 'bob', from('gone')));
+      expect(await store.forgetContext(ALICE, 'gone')).toBe(3);
+      expect(await store.forgetContext(ALICE, 'gone')).toBe(0);
+      const list = await store.list(ALICE, { kind: 'knowledge', limit: 5 });
+      expect(list.map(({ key, content }) => [key, content])).toEqual([['other', 'last']]);
+      expect(await store.versions(ALICE, { kind: 'knowledge', key: 'other' }, 5)).toHaveLength(1);
+      expect(await storage.library.findText(ALICE, { text: 'first', limit: 5 })).toEqual([]);
+      expect(await store.list(BOB, { kind: 'knowledge', limit: 5 })).toHaveLength(1);
+    });
+
     it('keeps owners and tenants apart', async () => {
       const entry = entryOf('deploy-key', 'Fridays');
       await store.save(ALICE, entry);

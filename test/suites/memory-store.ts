@@ -72,6 +72,29 @@ export function memoryStoreSuite(name: string, open: () => Promise<Storage>): vo
       expect(await texts({ open: true, limit: 9 })).toEqual(['three']);
     });
 
+    it('gives page by page what is older than a place', async () => {
+      await memory.observe(
+        ALICE,
+        batch(
+          't2',
+          [1, 1, 2, 2, 3].map((at) => noted(`at ${at}`, at)),
+        ),
+      );
+      const seen: string[] = [];
+      for (let before: Observation | undefined; ;) {
+        const page = await memory.observations(ALICE, { limit: 2, ...(before ? { before } : {}) });
+        if (page.length === 0) break;
+        seen.push(...page.map(({ id }) => id));
+        before = page.at(-1);
+      }
+      expect(seen).toEqual(await ids());
+      const [oldest] = seen.slice(-1);
+      await memory.reflect(ALICE, { text: 'r', from: 1, to: 1, by: 'rules', fromOutside: false }, [oldest!]);
+      const [reflection] = await memory.reflections(ALICE, 9);
+      expect(await memory.reflections(ALICE, 9, { at: 1, id: reflection!.id })).toEqual([]);
+      expect(await memory.reflections(ALICE, 9, { at: 2, id: '' })).toHaveLength(1);
+    });
+
     it('forgets a context with everything that stems from it, and opens again what stands beside', async () => {
       await memory.observe(ALICE, batch('t2', [noted('here')]));
       await memory.observe(ALICE, { ...batch('t2', [noted('there', 2)]), contextId: 'c2' });

@@ -97,6 +97,8 @@ function configure(database: Database.Database, synchronous: ConnectionOptions['
   database.pragma('journal_mode = WAL');
   database.pragma(`synchronous = ${synchronous.toUpperCase()}`);
   database.pragma(`cache_size = -${CACHE_KIB}`);
+  // What is deleted is overwritten, not only marked as free.
+  database.pragma('secure_delete = ON');
   database.pragma('wal_autocheckpoint = 0'); // checkpoints.ts does it
   database.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
 }

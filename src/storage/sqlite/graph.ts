@@ -1,6 +1,8 @@
 import type Database from 'better-sqlite3';
 import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../core/graph.js';
 import { nameKey } from '../../core/graph.js';
+import { LangoError } from '../../core/errors.js';
+import type { Page } from '../../core/retention.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
 
@@ -23,6 +25,18 @@ const DELETE_UNUSED_NAME = `
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE source = @id)
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE context = @id AND context > 0)`;
 
+/** The names of an owner in their order, and the triples of each, from a place on. */
+const LIST = `
+  SELECT n.key, t.predicate AS predicate_id, t.object AS object_id, n.name AS subject,
+    (SELECT name FROM graph_names WHERE id = t.predicate) AS predicate,
+    (SELECT name FROM graph_names WHERE id = t.object) AS object,
+    max(t.at) AS at, min(t.outside) AS outside,
+    json_group_array((SELECT name FROM graph_names WHERE id = t.source) ORDER BY t.at, t.source) AS sources
+  FROM graph_names n CROSS JOIN graph_triples t ON t.subject = n.id
+  WHERE n.tenant = ? AND n.owner = ? AND n.key >= ?
+    AND (n.key > ? OR (t.predicate, t.object) > (?, ?))
+  GROUP BY n.key, t.predicate, t.object LIMIT ?`;
+
 interface Condition {
   /** On the columns of `graph_triples`. */
   readonly sql: string;
@@ -37,6 +51,12 @@ interface TripleRow {
   readonly sources: string;
   readonly at: number;
   readonly outside: 0 | 1;
+}
+
+interface ListRow extends TripleRow {
+  readonly key: string;
+  readonly predicate_id: number;
+  readonly object_id: number;
 }
 
 type Ids = readonly [subject: number, predicate: number, object: number, source: number, context: number];
@@ -92,6 +112,18 @@ export class SqliteGraphStore implements GraphStore {
     return this.#database.read(() => this.#select(this.#matching(scope, pattern), limit));
   }
 
+  async list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>> {
+    const place = placeOf(after);
+    return this.#database.read(() => {
+      const rows = this.#prepare(LIST).all(scope.tenant, scope.owner, ...place, limit) as ListRow[];
+      const last = rows.length < limit ? undefined : rows.at(-1);
+      return {
+        items: rows.map(({ key: _key, predicate_id: _p, object_id: _o, ...row }) => toKnown(row)),
+        next: last && `${last.predicate_id} ${last.object_id} ${last.key}`,
+      };
+    });
+  }
+
   async edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]> {
     return this.#database.read(() => {
       const id = this.#idOf(scope, node);
@@ -136,11 +168,7 @@ export class SqliteGraphStore implements GraphStore {
       JOIN graph_names p ON p.id = found.predicate
       JOIN graph_names o ON o.id = found.object`,
     ).all(...values, limit) as TripleRow[];
-    return rows.map(({ sources, outside, ...triple }) => ({
-      ...triple,
-      sources: JSON.parse(sources) as string[],
-      fromOutside: outside === 1,
-    }));
+    return rows.map(toKnown);
   }
 
   /** How many triples are gone for good: those that no other source states. */
@@ -184,6 +212,19 @@ export class SqliteGraphStore implements GraphStore {
     this.#prepared.set(sql, statement);
     return statement;
   }
+}
+
+function toKnown({ sources, outside, ...triple }: TripleRow): KnownTriple {
+  return { ...triple, sources: JSON.parse(sources) as string[], fromOutside: outside === 1 };
+}
+
+type Place = readonly [key: string, key: string, predicate: number, object: number];
+
+function placeOf(after: string): Place {
+  if (after === '') return ['', '', NONE, NONE];
+  const [, predicate, object, key] = /^(\d{1,15}) (\d{1,15}) (.*)$/s.exec(after) ?? [];
+  if (key === undefined) throw new LangoError('invalid-input', 'That is no place in the list of triples.');
+  return [key, key, Number(predicate), Number(object)];
 }
 
 /** A context's name among the names, which no source has. */

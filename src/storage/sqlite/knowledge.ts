@@ -31,6 +31,9 @@ const LIST = `SELECT * FROM entries e WHERE ${OWNED} AND key > ? AND version = (
     SELECT max(version) FROM entries WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND key = e.key
   ) ORDER BY key LIMIT ?`;
 const FORGET = `DELETE FROM entries WHERE ${OWNED} AND key = ?`;
+const IN_CONTEXT = "tenant = ? AND owner = ? AND provenance ->> '$.contextId' = ?";
+const SAVED_IN_CONTEXT = `SELECT DISTINCT kind, key FROM entries WHERE ${IN_CONTEXT}`;
+const FORGET_VERSIONS = `DELETE FROM entries WHERE ${IN_CONTEXT} AND kind = ? AND key = ?`;
 
 interface EntryRow {
   readonly kind: EntryKind;
@@ -91,12 +94,31 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
   }
 
   async forget(scope: Scope, id: EntryId): Promise<number> {
-    const { count, gone } = await this.#database.write(() => ({
-      count: this.#prepared.run(FORGET, ...keyOf(scope, id)).changes,
-      gone: this.#library.removeNow(scope, COLLECTIONS[id.kind], [originOf(id)]),
-    }));
+    const { count, gone } = await this.#database.write(() => this.#forgetNow(scope, id));
     if (gone) this.#library.forgotten(gone.shelf.id, gone.passages);
     return count;
+  }
+
+  async forgetContext(scope: Scope, contextId: string): Promise<number> {
+    const context = [scope.tenant, scope.owner, contextId];
+    const forgotten = await this.#database.write(() =>
+      this.#prepared.all<EntryId>(SAVED_IN_CONTEXT, ...context).map(({ kind, key }) => {
+        const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, { kind, key }), 1);
+        const isLastWord = newest && toEntry(newest).provenance.contextId === contextId;
+        if (isLastWord) return this.#forgetNow(scope, { kind, key });
+        const { changes } = this.#prepared.run(FORGET_VERSIONS, ...context, kind, key);
+        return { count: changes, gone: undefined };
+      }),
+    );
+    for (const { gone } of forgotten) if (gone) this.#library.forgotten(gone.shelf.id, gone.passages);
+    return forgotten.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  #forgetNow(scope: Scope, id: EntryId) {
+    return {
+      count: this.#prepared.run(FORGET, ...keyOf(scope, id)).changes,
+      gone: this.#library.removeNow(scope, COLLECTIONS[id.kind], [originOf(id)]),
+    };
   }
 
   #add(scope: Scope, entry: NewEntry): Entry {

@@ -98,3 +98,8 @@ export const LIBRARY_SCHEMA = `
 
   CREATE UNIQUE INDEX entries_by_call ON entries (tenant, owner, call);
 `;
+
+/** What was saved in a context goes with it. */
+export const FORGETTING_SCHEMA = `
+  CREATE INDEX entries_by_context ON entries (tenant, owner, provenance ->> '$.contextId');
+`;

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { newId } from '../../core/ids.js';
 import type {
+  MemoryPlace,
   MemoryStore,
   Observation,
   ObservationBatch,
@@ -42,7 +43,9 @@ const CONDENSE =
 const ADD_REFLECTION = `INSERT INTO reflections (id, tenant, owner, text, first_at, last_at, made_by, outside)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by, outside FROM reflections
-  WHERE tenant = ? AND owner = ? ORDER BY last_at DESC, id DESC LIMIT ?`;
+  WHERE tenant = ? AND owner = ? AND (last_at, id) < (?, ?) ORDER BY last_at DESC, id DESC LIMIT ?`;
+/** Comes after every other. */
+const END: MemoryPlace = { at: Number.MAX_SAFE_INTEGER, id: '' };
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
   WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL`;
 
@@ -78,15 +81,16 @@ export class SqliteMemoryStore implements MemoryStore {
 
   async observations(
     scope: Scope,
-    { contextId, open, limit }: ObservationQuery,
+    { contextId, open, limit, before = END }: ObservationQuery,
   ): Promise<readonly Observation[]> {
-    const conditions = ['tenant = ?', 'owner = ?'];
+    const conditions = ['tenant = ?', 'owner = ?', '(at, id) < (?, ?)'];
     if (contextId !== undefined) conditions.push('context = ?');
     if (open) conditions.push('reflection IS NULL');
     const sql = `SELECT id, agent, context, text, at, first_task, last_task, made_by, outside
       FROM observations
       WHERE ${conditions.join(' AND ')} ORDER BY at DESC, id DESC LIMIT ?`;
-    const values = [scope.tenant, scope.owner, ...(contextId === undefined ? [] : [contextId]), limit];
+    const place = [scope.tenant, scope.owner, before.at, before.id];
+    const values = [...place, ...(contextId === undefined ? [] : [contextId]), limit];
     return this.#database.read(() => (this.#all(sql, ...values) as ObservationRow[]).map(toObservation));
   }
 
@@ -106,10 +110,11 @@ export class SqliteMemoryStore implements MemoryStore {
     });
   }
 
-  async reflections(scope: Scope, limit: number): Promise<readonly Reflection[]> {
-    return this.#database.read(() =>
-      (this.#all(REFLECTIONS, scope.tenant, scope.owner, limit) as ReflectionRow[]).map(toReflection),
-    );
+  async reflections({ tenant, owner }: Scope, limit: number, before = END): Promise<readonly Reflection[]> {
+    return this.#database.read(() => {
+      const rows = this.#all(REFLECTIONS, tenant, owner, before.at, before.id, limit);
+      return (rows as ReflectionRow[]).map(toReflection);
+    });
   }
 
   async forgetContext(scope: Scope, contextId: string): Promise<number> {

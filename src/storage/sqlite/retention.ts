@@ -42,6 +42,11 @@ export class SqliteRetentionStore implements RetentionStore {
     return { items: rows.map(toTaskRecord), next };
   }
 
+  async listContext({ tenant, owner }: Scope, contextId: string, limit: number) {
+    const rows = this.#database.read(() => this.#sql.context.all(contextId, owner, tenant, limit));
+    return rows.map(toTaskRecord);
+  }
+
   async remove(taskIds: readonly string[]): Promise<readonly string[]> {
     const gone = await this.#database.write(() => taskIds.filter((id) => this.#hide(id)));
     this.#recent.forget(gone);
@@ -96,6 +101,10 @@ interface RetentionStatements {
     [tenant: string, owner: string, agent: string, statusAt: number, id: string, limit: number],
     TaskRow
   >;
+  readonly context: Database.Statement<
+    [context: string, owner: string, tenant: string, limit: number],
+    TaskRow
+  >;
   readonly removable: Database.Statement<[id: string], Pick<TaskRow, 'key'>>;
   readonly note: Database.Statement<[key: number]>;
   readonly dropPushes: Database.Statement<[task: string]>;
@@ -115,6 +124,7 @@ const SQL: Readonly<Record<keyof RetentionStatements, string>> = {
   made: 'SELECT key, id, state, status_at, created_at FROM tasks WHERE key > ? ORDER BY key LIMIT ?',
   owned: `SELECT * FROM tasks INDEXED BY tasks_by_status
       WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`,
+  context: `SELECT * FROM tasks INDEXED BY tasks_by_context WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`,
   removable: `SELECT key FROM tasks AS task WHERE id = ? AND ${ENDED}
       AND NOT EXISTS (SELECT 1 FROM tasks AS above WHERE above.id = task.parent AND NOT above.${ENDED})`,
   note: 'INSERT INTO removed_tasks SELECT key, tenant, owner, agent FROM tasks WHERE key = ?',

@@ -3,7 +3,7 @@ import { EXTRACTION_SCHEMA, GRAPH_SCHEMA } from './graph-schema.js';
 import { VAULT_SCHEMA } from './vault-schema.js';
 import { MEMORY_OUTSIDE_SCHEMA, MEMORY_SCHEMA } from './memory-schema.js';
 import { PUSH_SCHEMA } from './push-schema.js';
-import { LIBRARY_SCHEMA } from './library-schema.js';
+import { FORGETTING_SCHEMA, LIBRARY_SCHEMA } from './library-schema.js';
 import { RETENTION_SCHEMA } from './retention-schema.js';
 
 /**
@@ -82,6 +82,7 @@ export const MIGRATIONS: readonly string[] = [
   MEMORY_OUTSIDE_SCHEMA,
   RETENTION_SCHEMA,
   EXTRACTION_SCHEMA,
+  FORGETTING_SCHEMA,
 ];
 
 /** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */

@@ -6,6 +6,7 @@ import { SqlitePaymentStore } from './payments.js';
 import { SqliteExtractionStore } from './extraction.js';
 import { SqliteGraphStore } from './graph.js';
 import { SqliteMemoryStore } from './memory.js';
+import { purge } from './purge.js';
 import { SqlitePushStore } from './push-store.js';
 import { SqliteKnowledgeStore } from './knowledge.js';
 import { SqliteLibraryStore } from './library.js';
@@ -43,6 +44,7 @@ export function openSqliteStorage({ eventBytes, ...options }: StorageOptions): S
       pushes,
       knowledge: new SqliteKnowledgeStore(database, library),
       library,
+      purge: () => purge(database),
       close: async () => database.close(),
     };
   } catch (error) {

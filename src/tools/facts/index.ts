@@ -1,5 +1,7 @@
 import type { Tool } from '../../core/tool.js';
 import type { FactOptions } from './fact.js';
+
+export { factKey } from './fact.js';
 import { memoryForgetTool } from './memory-forget.js';
 import { memoryRecallTool } from './memory-recall.js';
 import { memoryStoreTool } from './memory-store.js';

@@ -77,7 +77,10 @@ async function observeSession(task: TaskRecord, options: KeeperOptions, signal: 
   const chapters = await endedOnes(toChapters(await tasks.readSession(task, EVENTS_MAX, after)), task, tasks);
   if (tokensOf(chapters.map(({ text }) => text)) < observeTokens) return;
   const observations = await observe(chapters, distiller, signal);
-  await memory.observe(task, { agent, contextId, after, upTo: chapters.at(-1)!.taskId, observations });
+  const upTo = chapters.at(-1)!.taskId;
+  // It may have been forgotten meanwhile.
+  if (await tasks.get(task, upTo))
+    await memory.observe(task, { agent, contextId, after, upTo, observations });
 }
 
 /** Up to the first that still goes on: it is observed when it is whole. */

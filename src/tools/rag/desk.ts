@@ -13,6 +13,8 @@ export interface DeskOptions {
   readonly maker: VectorMaker | undefined;
   readonly maxBytes: number;
   readonly onAdded: () => void;
+  /** Takes away what removed documents left behind. */
+  readonly purge: () => Promise<void>;
 }
 
 const COLLECTION = /^[a-z0-9][a-z0-9_-]{0,63}$/;
@@ -22,7 +24,7 @@ const EMBED_MS = 3_000;
 /** Part of every hash: files are read again when the way they are read changes. */
 const READING = 'reading 1';
 
-export function createDesk({ library, maker, maxBytes, onAdded }: DeskOptions): DocumentDesk {
+export function createDesk({ library, maker, maxBytes, onAdded, purge }: DeskOptions): DocumentDesk {
   return {
     maxBytes,
     async submit(scope, file) {
@@ -34,7 +36,9 @@ export function createDesk({ library, maker, maxBytes, onAdded }: DeskOptions): 
     collections: (scope) => library.collections(scope),
     async remove(scope, collection, origins) {
       assertCollection(collection);
-      return library.remove(scope, collection, origins);
+      const removed = await library.remove(scope, collection, origins);
+      if (removed > 0) await purge();
+      return removed;
     },
     async embed(scope, signal) {
       if (maker) return embedSome(maker, scope, signal);

@@ -17,6 +17,8 @@ export interface RagOptions {
   readonly logger: Logger;
   /** Told whenever something was added. Must not throw. */
   readonly onAdded?: () => void;
+  /** Takes away what removed documents left behind. */
+  readonly purge: () => Promise<void>;
 }
 
 /** What finds things, and where documents are handed in. */
@@ -24,12 +26,12 @@ export function createRag(options: RagOptions): {
   readonly retrieval: Retrieval;
   readonly desk: DocumentDesk;
 } {
-  const { library, provider, logger, maxFileBytes, onAdded = () => undefined } = options;
+  const { library, provider, logger, maxFileBytes, onAdded = () => undefined, purge } = options;
   const maker = provider && new VectorMaker({ library, provider, logger });
   const embedding = provider && maker && { provider, maker };
   return {
     retrieval: createRetrieval({ library, embedding, onAdded, logger }),
-    desk: createDesk({ library, maker, maxBytes: maxFileBytes, onAdded }),
+    desk: createDesk({ library, maker, maxBytes: maxFileBytes, onAdded, purge }),
   };
 }
 

@@ -16,6 +16,7 @@ describe('the tools that keep knowledge', () => {
     const { library, knowledge: store } = storage;
     const { retrieval } = createRag({
       ...{ library, provider: undefined, maxFileBytes: 1_000, logger: silentLogger },
+      purge: () => storage.purge(),
     });
     call = callerOf(createKnowledgeTools({ store, retrieval, maxCharacters: 1_000 }));
   });

@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+import { link, open, rm } from 'node:fs/promises';
+import { LangoError } from '../core/errors.js';
+
+/**
+ * Writes a new file that only this user may read: whole, or not at all. Rejects with `conflict` when there is one of
+ * this name, and leaves it as it is.
+ */
+export async function writeWhole(path: string, pieces: AsyncIterable<string>): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.part`;
+  try {
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      for await (const piece of pieces) await file.appendFile(piece);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    // Unlike a rename, a link never takes the place of another file.
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new LangoError('conflict', `${path} is there already.`, { hint: 'Name another file.' });
+  } finally {
+    await rm(draft, { force: true });
+  }
+}

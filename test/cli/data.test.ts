@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { silentLogger } from '../../src/core/logger.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
+import type { Home, Result, Server } from './lango-process.js';
+import { lango, makeHome, startServer } from './lango-process.js';
+
+const CONFIG = `
+tools: { exec: { enabled: false }, fs: { enabled: false }, browser: { enabled: false } }
+observationalMemory: { enabled: true, observeTokens: 1 }
+`;
+
+let home: Home;
+let server: Server | undefined;
+beforeEach(async () => {
+  home = await makeHome(CONFIG);
+});
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  await home.remove();
+});
+
+const run = (...args: readonly string[]): Promise<Result> =>
+  lango(args, { env: server ? server.env : home.env });
+const send = (text: string, ...flags: readonly string[]) => run('send', ...flags, text);
+
+interface Exported {
+  readonly [kind: string]: readonly Readonly<Record<string, unknown>>[];
+}
+
+async function exported(): Promise<Exported> {
+  const { stdout, code } = await run('data', 'export');
+  expect(code).toBe(0);
+  return JSON.parse(stdout) as Exported;
+}
+
+/** The files of the database that hold these bytes. */
+async function filesWith(text: string): Promise<readonly string[]> {
+  const files = (await readdir(home.folder)).filter((name) => name.startsWith('lango.db'));
+  const contents = await Promise.all(files.map((name) => readFile(path.join(home.folder, name))));
+  return files.filter((_, index) => contents[index]!.includes(text));
+}
+
+describe('lango data', () => {
+  it('exports everything, however many pages it has, into a new file or to standard output', async () => {
+    const owner = { tenant: '', owner: 'default' };
+    const file = path.join(home.folder, 'lango.db');
+    const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+    await storage.graph.add(
+      owner,
+      Array.from({ length: 1_234 }, (_, n) => ({
+        ...{ subject: `s${n % 7}`, predicate: 'has', object: `o${n}` },
+        ...{ source: 'test', fromOutside: false },
+      })),
+    );
+    for (let n = 0; n < 450; n += 1) {
+      await storage.memory.record(owner, {
+        ...{ id: `id-${n}`, agent: 'a', contextId: 'c', text: `seen ${n}`, at: Math.floor(n / 2) },
+        ...{ tasks: ['t', 't'], by: 'rules', fromOutside: false },
+      });
+    }
+    await storage.close();
+    server = await startServer(home);
+    await send('remember that the deploy key rotates on Fridays');
+    await send('save knowledge proxy: one');
+    await send('save knowledge proxy: two');
+    const all = await exported();
+    expect(new Set(all['graph']!.map(({ subject, object }) => JSON.stringify([subject, object]))).size).toBe(
+      1_234,
+    );
+    expect(all['graph']).toHaveLength(1_234);
+    expect(new Set(all['observations']!.map(({ id }) => id)).size).toBe(450);
+    expect(all['knowledge']).toMatchObject([{ content: 'two' }, { content: 'one' }]);
+    expect(all['facts']).toMatchObject([{ content: 'the deploy key rotates on Fridays' }]);
+    expect(all['tasks']!.length).toBeGreaterThanOrEqual(3);
+
+    const out = path.join(home.folder, 'mine.json');
+    const written = await run('data', 'export', '--out', out);
+    expect(written.stdout).toMatch(/graph 1234, observations 450/);
+    const whole = JSON.parse(await readFile(out, 'utf8')) as Exported;
+    expect(whole['graph']).toHaveLength(1_234);
+  }, 60_000);
+
+  it('writes a file whole or not at all, and none in the place of another', async () => {
+    server = await startServer(home);
+    await send('save knowledge proxy: one');
+    const out = path.join(home.folder, 'mine.json');
+    await writeFile(out, 'mine');
+    const refused = await run('data', 'export', '--out', out);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toMatch(/mine\.json is there already/);
+    expect(await readFile(out, 'utf8')).toBe('mine');
+    const { folder } = home;
+    await server.stop();
+    const gone = await lango(['data', 'export', '--out', path.join(folder, 'none.json')], {
+      env: server.env,
+    });
+    expect(gone.code).not.toBe(0);
+    expect((await readdir(folder)).filter((name) => /none|part/.test(name))).toEqual([]);
+  }, 60_000);
+
+  it('forgets one context: its tasks, what was kept in it, its triples and its notes, down to the bytes', async () => {
+    server = await startServer(home);
+    const inside = ['--context', 'secret-talk'];
+    await send('remember that the xylophone is in the cellar', ...inside);
+    await send('save knowledge xylophone: it is a loud xylophone', ...inside);
+    await send('add to the graph that xylophone depends on mallets', ...inside);
+    await send('hello there', ...inside);
+    await send('remember that tea is at four');
+    const before = await exported();
+    expect(before['observations']!.length).toBeGreaterThan(0);
+    expect(await filesWith('xylophone')).not.toEqual([]);
+
+    const forgotten = await run('data', 'forget', 'context', 'secret-talk');
+    expect(forgotten.stdout).toMatch(/^Deleted: tasks \d+, versions 2, triples 1, notes \d+\.$/m);
+    const after = await exported();
+    expect(JSON.stringify(after)).not.toMatch(/xylophone|mallets/);
+    expect(after['facts']).toMatchObject([{ content: 'tea is at four' }]);
+    expect((await send('recall the xylophone')).stdout).toMatch(/^Nothing was found/);
+    const again = await run('data', 'forget', 'context', 'secret-talk');
+    expect(again.code).not.toBe(0);
+    expect(again.stderr).toMatch(/Nothing is kept for you under that name/);
+    // What was asked just now stands in the tasks: the word that only the context had does not.
+    expect(await filesWith('mallets')).toEqual([]);
+    expect(await filesWith('cellar')).toEqual([]);
+  }, 60_000);
+
+  it('forgets one entry with its triples, a document by its file, and leaves no bytes of it', async () => {
+    server = await startServer(home);
+    const guide = path.join(home.folder, 'guide.md');
+    await writeFile(guide, '# Zither\n\nThe zither stands in the attic.\n');
+    await run('ingest', guide);
+    expect(await filesWith('zither stands')).not.toEqual([]);
+    expect((await run('ingest', 'remove', guide)).code).toBe(0);
+    expect(await filesWith('zither stands')).toEqual([]);
+    expect(await filesWith('attic')).toEqual([]);
+
+    await send('remember that tea is at four');
+    expect((await run('data', 'forget', 'fact', 'Tea is at four.')).stdout).toBe('Deleted: versions 1.\n');
+    expect((await send('recall tea')).stdout).toMatch(/^Nothing was found/);
+    expect((await run('data', 'forget', 'poem', 'x')).code).toBe(2);
+  }, 60_000);
+
+  it('deletes all of it only when it is said so', async () => {
+    server = await startServer(home);
+    await send('remember that tea is at four');
+    const refused = await run('data', 'delete');
+    expect(refused.code).toBe(2);
+    expect((await exported())['facts']).toHaveLength(1);
+    expect((await run('data', 'delete', '--yes')).stdout).toMatch(/^Deleted: tasks \d+, .*facts 1/);
+    for (const [kind, items] of Object.entries(await exported())) expect([kind, items]).toEqual([kind, []]);
+  }, 60_000);
+});

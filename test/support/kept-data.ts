@@ -1,0 +1,11 @@
+import type { TestServer } from './server.js';
+
+/** One page of what is kept for the caller, of a kind. */
+export async function keptData<Item = Readonly<Record<string, unknown>>>(
+  server: TestServer,
+  kind: string,
+): Promise<readonly Item[]> {
+  const response = await server.fetch(`/lango/data/${kind}`);
+  if (!response.ok) throw new Error(await response.text());
+  return ((await response.json()) as { readonly items: readonly Item[] }).items;
+}
