@@ -11,7 +11,6 @@ import { createA2aRoutes } from '../../src/a2a/server/routes.js';
 import type { StreamLimits } from '../../src/a2a/server/sse.js';
 import { StreamPlaces } from '../../src/a2a/server/stream-places.js';
 import type { Agent } from '../../src/core/agent.js';
-import type { ReadKeys } from '../../src/core/keys.js';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { Storage, TaskStore } from '../../src/core/store.js';
@@ -65,16 +64,12 @@ export interface A2aNodeOptions {
   readonly grpc?: boolean;
   /** Keeps push configs; nothing is delivered. */
   readonly push?: boolean;
-  /** Of the database; without one it is in memory. */
-  readonly file?: string;
-  /** Signs the cards. */
-  readonly keys?: ReadKeys;
 }
 
 /** A node over loopback with real HTTP, journal and database; only the agents are scripted. */
 export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
-  const { agents, logger = silentLogger, auth = 'token', file = ':memory:' } = options;
-  const storage = openSqliteStorage({ file, synchronous: 'normal', logger });
+  const { agents, logger = silentLogger, auth = 'token' } = options;
+  const storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger });
   const store = storage.tasks;
   const journal = createJournal({
     store,
@@ -125,7 +120,6 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
         root,
         limits: streams,
         places,
-        keys: options.keys,
         ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
       }),
     ],
@@ -152,7 +146,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
 
 const HERE = 'http://localhost';
 
-interface Publishing extends Omit<A2aNodeOptions, 'grpc' | 'push' | 'keys' | 'file'> {
+interface Publishing extends Omit<A2aNodeOptions, 'grpc' | 'push'> {
   readonly push: PushConfigs | undefined;
   readonly journal: RunningJournal;
   readonly auth: 'token' | 'none';

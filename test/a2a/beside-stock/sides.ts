@@ -2,13 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
-import { startA2aNode } from '../../support/a2a-node.js';
+import type { ServerOptions } from '../../../src/index.js';
+import { TOKEN } from '../../support/a2a-node.js';
 import type { Ask, Reply, WireTask } from '../../support/a2a-requests.js';
 import { ask } from '../../support/a2a-requests.js';
+import { startServer } from '../../support/server.js';
 import { Puppet } from './puppet.js';
 import type { CardReader } from './signing.js';
-import { ourSigning, stockSigning } from './signing.js';
+import { ourCards, stockSigning } from './signing.js';
 import { MeetingStore, startStockProcess } from './stock-process.js';
 
 /** One of two servers that run the same executor and are asked the same. */
@@ -35,35 +38,52 @@ export interface SideOptions {
   readonly heartbeatSeconds?: number;
 }
 
-const OWNER = { tenant: '', owner: 'default' };
 const PROFILE = { name: 'puppet', description: 'Does as it is told.', skills: [] };
+const PLENTY = 1_000_000;
+const SOON = { retrySeconds: 0.05, maxRetrySeconds: 0.2, textSeconds: 0.01 };
 
-/** Our server, with real HTTP, journal and database. */
+/** Our server, as anybody starts it; its webhooks may be on this machine. */
 export async function openOurs({ push = true, heartbeatSeconds = 15 }: SideOptions): Promise<Side> {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-beside-'));
   const puppet = new Puppet();
-  const { reader: cards, keys } = await ourSigning(home);
-  const agents = [fromAgentExecutor({ executor: puppet, profile: PROFILE })];
-  const file = path.join(home, 'lango.db');
-  const start = () => startA2aNode({ agents, push, keys, file, streams: { heartbeatSeconds } });
-  let node = await start();
-  return asked(() => node.origin, {
-    puppet,
-    cards,
-    async written(taskId) {
-      if (!(await node.journal.get(OWNER, taskId))) return 0;
-      return JSON.stringify(await node.store.read(taskId, 0, 100_000)).length;
+  const limits = { requestsPerSecond: PLENTY, requestBurst: PLENTY, heartbeatSeconds };
+  const options: ServerOptions = {
+    home,
+    agents: [fromAgentExecutor({ executor: puppet, profile: PROFILE })],
+    settings: {
+      server: { port: 0, limits },
+      auth: { token: TOKEN },
+      egress: { allowPrivate: ['127.0.0.1'] },
+      a2a: { push: { enabled: push, ...SOON } },
     },
+  };
+  let server = await startServer(options);
+  return asked(() => `${server.address.origin}/agents/${PROFILE.name}`, {
+    puppet,
+    cards: ourCards(() => server.address.origin),
+    written: async (taskId) => storedLength(path.join(home, 'lango.db'), taskId),
     letTwoMeet: () => {},
     async restart() {
-      await node.stop();
-      node = await start();
+      await server.stop();
+      server = await startServer(options);
     },
     async close() {
-      await node.stop();
+      await server.stop();
       await rm(home, { recursive: true });
     },
   });
+}
+
+/** What the log of a task takes in our database. */
+function storedLength(file: string, taskId: string): number {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const sum =
+      'SELECT sum(length(body)) AS length FROM events JOIN tasks ON events.task = tasks.key WHERE id = ?';
+    return Number(database.prepare(sum).get(taskId)!['length']);
+  } finally {
+    database.close();
+  }
 }
 
 /** The stock server as its documentation builds one: express, the default handler, tasks in memory. */

@@ -1,12 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { AgentCard, AgentCardSignatureGenerator } from '@a2a-js/sdk';
 import { canonicalizeAgentCard, generateAgentCardSignature, verifyAgentCardSignature } from '@a2a-js/sdk';
+import type { JSONWebKeySet } from 'jose';
 import { createLocalJWKSet } from 'jose';
 import { verifyCard } from '../../../src/a2a/client/card-trust.js';
 import { canonicalCard } from '../../../src/a2a/translate/card-canonical.js';
-import { openKeys } from '../../../src/config/key-file.js';
 import type { JsonObject } from '../../../src/core/json.js';
-import type { ReadKeys } from '../../../src/core/keys.js';
 
 /** What each side makes of a card in its own way. */
 export interface CardReader {
@@ -16,16 +15,15 @@ export interface CardReader {
   verifies(card: JsonObject): Promise<boolean>;
 }
 
-export async function ourSigning(home: string): Promise<{ reader: CardReader; keys: ReadKeys }> {
-  const { read: keys } = await openKeys(home);
-  const reader: CardReader = {
+/** A server of ours publishes its keys. */
+export function ourCards(originOf: () => string): CardReader {
+  return {
     canonical: canonicalCard,
     async verifies(card) {
-      const published = (await keys()).published.map(({ publicJwk }) => ({ ...publicJwk }));
-      return succeeds(verifyCard(card, createLocalJWKSet({ keys: published })));
+      const published = await (await fetch(`${originOf()}/.well-known/jwks.json`)).json();
+      return succeeds(verifyCard(card, createLocalJWKSet(published as JSONWebKeySet)));
     },
   };
-  return { reader, keys };
 }
 
 /** With the algorithm of the SDK's examples. */

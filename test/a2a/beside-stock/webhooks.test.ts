@@ -1,0 +1,106 @@
+import { TaskState } from '@a2a-js/sdk';
+import { setTimeout } from 'node:timers/promises';
+import { PushReceiver, states } from '../../support/push-receiver.js';
+import { besideStock } from './compare.js';
+import type { Play } from './puppet.js';
+import { AT_ONCE, ENDED, get, message, untilIn } from './sides.js';
+import type { Side } from './sides.js';
+
+/** Lines 3.1 #6 and 3.3 #6, as a webhook sees them. */
+
+const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
+/** How long there is to come what should not. */
+const GRACE_MS = 1_000;
+const END = 'TASK_STATE_COMPLETED';
+
+const answers: Play = ({ say }) => {
+  say.open();
+  say.status(TASK_STATE_COMPLETED);
+};
+
+/** The id of a task whose news go to the receiver. */
+async function sendFor(side: Side, { url }: PushReceiver, more: object = {}): Promise<string> {
+  const configuration = { ...AT_ONCE, taskPushNotificationConfig: { url, ...more } };
+  return (await side.rpc('SendMessage', message('begin', {}, configuration))).json.result.task.id;
+}
+
+/** Waits for what should come, or until there was time for it. */
+async function untilOrGrace(holds: () => boolean): Promise<void> {
+  const end = Date.now() + GRACE_MS;
+  while (!holds() && Date.now() < end) await setTimeout(10);
+}
+
+besideStock('webhooks', [
+  {
+    line: '3.1 #6 the end is told once, however many calls are at the task',
+    async agent({ asked, say, released }) {
+      if (asked === 'begin') {
+        say.open();
+        say.status(TASK_STATE_WORKING);
+      }
+      await released;
+      say.status(TASK_STATE_COMPLETED);
+    },
+    async ask(side) {
+      await using receiver = await PushReceiver.open();
+      const id = await sendFor(side, receiver);
+      await untilIn(side, id, 'WORKING');
+      const more = side.rpc('SendMessage', message('more', { taskId: id }));
+      while ((await get(side, id)).history.length < 2);
+      side.puppet.release();
+      await more;
+      await untilIn(side, id, ...ENDED);
+      await setTimeout(GRACE_MS);
+      return states(receiver.got).filter((state) => state === END).length;
+    },
+    ours: 1,
+    stock: 2,
+  },
+  {
+    line: '3.3 #6 a redirect is not followed',
+    agent: answers,
+    async ask(side) {
+      await using inner = await PushReceiver.open();
+      await using receiver = await PushReceiver.open();
+      receiver.answer = () => ({ status: 307, headers: { location: inner.url } });
+      await sendFor(side, receiver);
+      await receiver.until((got) => got.length > 0);
+      await untilOrGrace(() => inner.got.length > 0);
+      return inner.got.length > 0;
+    },
+    ours: false,
+    stock: true,
+  },
+  {
+    line: '3.3 #6 a delivery that was refused is made again',
+    agent: answers,
+    async ask(side) {
+      await using receiver = await PushReceiver.open();
+      const taken: string[] = [];
+      receiver.answer = (received, number) => {
+        if (number <= 2) return 503;
+        taken.push(...states([received]));
+        return 200;
+      };
+      await sendFor(side, receiver);
+      await untilOrGrace(() => taken.includes(END));
+      return taken.includes(END);
+    },
+    ours: true,
+    stock: false,
+  },
+  {
+    line: '3.3 #6 the token is sent beside the credentials',
+    agent: answers,
+    async ask(side) {
+      await using receiver = await PushReceiver.open();
+      const authentication = { scheme: 'Bearer', credentials: 'secret' };
+      await sendFor(side, receiver, { token: 'mine', authentication });
+      await receiver.until((got) => got.length > 0);
+      const { authorization, 'x-a2a-notification-token': token } = receiver.got[0]!.headers;
+      return { authorization, token };
+    },
+    ours: { authorization: 'Bearer secret', token: 'mine' },
+    stock: { authorization: 'Bearer secret', token: undefined },
+  },
+]);
