@@ -100,4 +100,18 @@ describe('createPeerDirectory', () => {
     await Promise.all([directory.refresh(), directory.refresh(), directory.refresh()]);
     expect(cards).toBe(1);
   });
+
+  it('waits for one that is expected, so long, and for nobody else', async () => {
+    const { port, origin: url, close } = await listen(() => {});
+    await close();
+    const directory = createPeerDirectory([{ kind: 'remote', name: 'far', url }], {
+      ...{ fetch: egress, logger: silentLogger, waitMs: 1 },
+    });
+    const { signal } = new AbortController();
+    expect(await directory.wait('nobody', signal)).toBeUndefined();
+    expect(await directory.wait('far', signal)).toBeUndefined();
+    await serveCard({ port, description: () => 'here' });
+    expect((await directory.wait('far', signal))?.description).toBe('here');
+    expect(await directory.wait('far', AbortSignal.abort())).toBeDefined();
+  });
 });
