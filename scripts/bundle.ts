@@ -19,7 +19,11 @@ const { peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'
 
 const { metafile, outputFiles } = await build({
   absWorkingDir: root,
-  entryPoints: { main: 'src/cli/main.ts' },
+  // A thread begins with a file of its own, beside the chunk that starts it.
+  entryPoints: {
+    main: 'src/cli/main.ts',
+    'chunks/checkpoint-worker': 'src/storage/sqlite/checkpoint-worker.ts',
+  },
   outdir: OUT,
   chunkNames: 'chunks/[name]-[hash]',
   bundle: true,

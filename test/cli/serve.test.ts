@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
 import { spawn } from 'node:child_process';
-import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Result } from './lango-process.js';
 import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
@@ -52,6 +53,28 @@ describe('lango serve', () => {
     await server.stop();
     await home.remove();
     expect(server.lines.join('\n')).toContain('LANGO_TOKEN=from-outside npx lango send');
+  });
+
+  it('folds the log of its database while it runs, on a thread that the bundle has', async () => {
+    const home = await makeHome();
+    const server = await startServer({ ...home, env: { ...home.env, LANGO_TOKEN: 'known' } });
+    const headers = { authorization: 'Bearer known', 'content-type': 'application/json' };
+    try {
+      const data = 'x'.repeat(200 * 1024);
+      for (let count = 0; count < 200; count += 1) {
+        const message = { messageId: `m${count}`, role: 'ROLE_USER', parts: [{ text: 'hello' }, { data }] };
+        const body = JSON.stringify({ message });
+        const { status } = await fetch(`${server.origin}/message:send`, { method: 'POST', headers, body });
+        expect(status).toBe(200);
+      }
+      const file = path.join(home.folder, 'lango.db');
+      const folded = async (): Promise<boolean> => (await stat(file)).size > 15 * 1024 * 1024;
+      for (let look = 0; look < 200 && !(await folded()); look += 1) await delay(50);
+      expect(await folded()).toBe(true);
+    } finally {
+      await server.stop();
+      await home.remove();
+    }
   });
 
   it('tells a program all of it in one line of JSON', async () => {
