@@ -102,8 +102,9 @@ describe('createPeerDirectory', () => {
   });
 
   it('waits for one that is expected, so long, and for nobody else', async () => {
-    const { port, origin: url, close } = await listen(() => {});
-    await close();
+    const gone = await listen(() => {});
+    const { port, origin: url } = gone;
+    await gone.close();
     const directory = createPeerDirectory([{ kind: 'remote', name: 'far', url }], {
       ...{ fetch: egress, logger: silentLogger, waitMs: 1 },
     });
