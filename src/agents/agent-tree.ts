@@ -10,6 +10,7 @@ import type { AgentSpec, Roster } from '../core/roster.js';
 import { scrubData } from '../core/scrubber.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Run } from '../core/run.js';
+import type { Scope } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import { turnAway } from './admission.js';
@@ -20,6 +21,7 @@ import { EventsAdapter } from './events-adapter.js';
 import { note, runLoop } from './loop.js';
 import type { Equipment } from './loop.js';
 import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
+import { ownSkills, ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools } from './partition.js';
 import type { Additions, PromptTexts } from './prompts.js';
 import { flatAgentInstruction, runtimeBlocks, subAgentInstruction } from './prompts.js';
@@ -99,6 +101,7 @@ function flatAgent(options: AgentTreeOptions): Agent {
     name: FLAT_AGENT_NAME,
     purpose: 'One agent that answers and acts with all the tools of this server.',
     toolbox,
+    prepare: (scope) => toolbox.refresh(scope),
     extendedSkills: () => toolSkills(toolbox.tools()),
     open:
       ({ task }) =>
@@ -112,6 +115,7 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
     name: spec.name,
     purpose: spec.description,
     toolbox,
+    prepare: (scope) => toolbox.refresh(scope),
     extendedSkills: () => toolSkills(toolbox.tools()),
     open:
       ({ task }) =>
@@ -121,18 +125,22 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
 
 /** It has no tools (requirement M2): nothing here could give it one. */
 function orchestrator(options: AgentTreeOptions): Agent {
-  const { peers } = options;
+  const { peers, source, roster } = options;
+  const hosted = roster.filter(({ name }) => options.publish?.includes(name) ?? true);
   const instructionFor = instructionSource(options);
   return makeAgent(options, {
     name: ORCHESTRATOR_NAME,
     purpose: 'Understands a request, has the agents of this server do it, and answers.',
     toolbox: undefined,
+    prepare: async (scope) => source?.prepare(scope),
     extendedSkills: () => peers.list().flatMap(peerSkills),
-    open() {
-      const delegations = new Delegations(options);
+    open({ task }) {
+      const own = ownSkills(task, source, hosted);
+      const delegations = new Delegations({ ...options, ownSkills: own });
       return () => ({
         system: [
           ...stable(instructionFor(peers.list())),
+          ...ownSkillsBlock(own, peers.list()),
           ...(delegations.exhausted
             ? [note('The rounds of delegation are used up: answer from what you have.')]
             : []),
@@ -160,6 +168,8 @@ interface AgentParts {
   /** The words of its capabilities are added. */
   readonly purpose: string;
   readonly toolbox: Toolbox | undefined;
+  /** Before each run, for its owner. Never rejects. */
+  readonly prepare: (scope: Scope) => Promise<void>;
   /** For callers that are known. */
   readonly extendedSkills: () => Agent['profile']['skills'];
   /** Called once per run; what it gives is asked at each turn. */
@@ -169,7 +179,7 @@ interface AgentParts {
 /** The newest entries of a session that a run reads. */
 const HISTORY_EVENTS = 100;
 
-function makeAgent(options: AgentTreeOptions, { open, ...parts }: AgentParts): Agent {
+function makeAgent(options: AgentTreeOptions, { open, prepare, ...parts }: AgentParts): Agent {
   const { model, limits, nodeId, additions, remembering } = options;
   const adapter = new EventsAdapter({
     rootAgentName: rootAgentName(options.multiAgent),
@@ -187,7 +197,7 @@ function makeAgent(options: AgentTreeOptions, { open, ...parts }: AgentParts): A
       // A value that was told before it became a secret is not told again.
       const history = scrubData(past, run.scrubber);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
-      await parts.toolbox?.refresh(run.task);
+      await prepare(run.task);
       const equipTurn = open(run);
       const equip = (): Equipment => {
         const { system, functions } = equipTurn();
@@ -215,7 +225,12 @@ function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
 }
 
 /** Tools may come and go: what is said of them is as of now. */
-function profileOf({ name, purpose, toolbox, extendedSkills }: Omit<AgentParts, 'open'>): Agent['profile'] {
+function profileOf({
+  name,
+  purpose,
+  toolbox,
+  extendedSkills,
+}: Omit<AgentParts, 'open' | 'prepare'>): Agent['profile'] {
   return {
     name,
     extendedSkills,

@@ -5,6 +5,7 @@ import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import { consult } from './consultation.js';
+import type { OwnSkills } from './own-skills.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
 
 export interface DelegationOptions {
@@ -12,6 +13,8 @@ export interface DelegationOptions {
   readonly limits: AgentLimits;
   /** Names this node in chains of delegation. */
   readonly nodeId: string;
+  /** What the owner of this run has besides what stands on cards. */
+  readonly ownSkills: OwnSkills;
 }
 
 /**
@@ -101,7 +104,12 @@ export class Delegations {
   #spec(): FunctionSpec | undefined {
     const agents = this.#agents();
     if (!this.#offered || !sameMembers(this.#offered.agents, agents)) {
-      this.#offered = { agents, spec: transferSpec(agents) };
+      const { ownSkills } = this.#options;
+      const withOwn = agents.map((agent) => ({
+        ...agent,
+        skills: [...agent.skills, ...(ownSkills.get(agent.name) ?? [])],
+      }));
+      this.#offered = { agents, spec: transferSpec(withOwn) };
     }
     return this.#offered.spec;
   }

@@ -56,7 +56,7 @@ export async function runtimeBlocks(
   ];
 }
 
-function slot(label: string, meaning: string, text: string): SystemBlock {
+export function slot(label: string, meaning: string, text: string): SystemBlock {
   const closing = new RegExp(`</${label}>`, 'gi');
   return { text: `${meaning}\n<${label}>\n${text.replace(closing, '')}\n</${label}>`, stable: false };
 }

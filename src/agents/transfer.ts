@@ -27,7 +27,7 @@ const fields = {
 export const transferReader = argumentReader(z.object(fields));
 
 /** The function for these agents, or undefined when there is none to offer. */
-export function transferSpec(agents: readonly Peer[]): FunctionSpec | undefined {
+export function transferSpec(agents: readonly Pick<Peer, 'name' | 'skills'>[]): FunctionSpec | undefined {
   const [first, ...others] = agents.map(({ name }) => name);
   if (first === undefined) return undefined;
   const named = z.object({ ...fields, agent_name: z.enum([first, ...others]).describe('Whom to ask.') });

@@ -90,6 +90,8 @@ export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool
 export interface ToolSource {
   /** Looks again; asked for before each run of this owner. Never rejects. */
   refresh(scope: Scope | undefined): Promise<void>;
+  /** Looks if it never looked for this owner. Never rejects. */
+  prepare(scope: Scope): Promise<void>;
   /** Those that this owner has now; without a scope those that everybody has. The same tool stays the same object. */
   list(scope: Scope | undefined): readonly Tool[];
 }

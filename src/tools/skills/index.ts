@@ -28,6 +28,7 @@ export function createSkills(options: ShelfOptions): Skills {
     tools: [createSkillTool(shelf), listSkillsTool(shelf), importSkillTool(shelf, options.roots)],
     source: {
       refresh: (scope) => shelf.refresh(scope),
+      prepare: (scope) => shelf.prepare(scope),
       list: (scope) => shelf.list(scope).map(toTool),
     },
     folders: (scope) => shelf.folders(scope),

@@ -67,6 +67,11 @@ export class SkillShelf {
     this.#ofOwner.set(ownerName(scope), await this.#look({ folder, within: folder, origin: 'owner' }));
   }
 
+  /** Looks if it never looked for this owner: what owners keep changes here alone. */
+  async prepare(scope: Scope): Promise<void> {
+    if (!this.#ofOwner.has(ownerName(scope))) await this.refresh(scope);
+  }
+
   /** Without a scope: those that everybody has. */
   list(scope: Scope | undefined): readonly KeptSkill[] {
     const own = scope ? (this.#ofOwner.get(ownerName(scope)) ?? []) : [];

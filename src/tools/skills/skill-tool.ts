@@ -34,10 +34,11 @@ export function skillTool({ name, description, folder, origin, fromOutside }: Ke
   const words = name.replaceAll('-', ' ');
   return defineTool({
     name: skillToolName(name),
-    description: `A skill: ${description} Call it to get its instructions, then follow them with your other tools.`,
+    description: `A skill: ${description} It answers with its instructions, to be followed with the other tools.`,
     schema,
     effect: 'pure',
     danger: () => 'safe',
+    bringsOutside: fromOutside,
     timeoutMs: () => SKILL_TIME_MS,
     examples: [
       { text: `use the skill ${name}` },
@@ -47,13 +48,13 @@ export function skillTool({ name, description, folder, origin, fromOutside }: Ke
     async execute({ resource }) {
       if (resource !== undefined) {
         const { content } = await readInside(folder, resource);
-        return { content: content.toString('utf8'), fromOutside };
+        return { content: content.toString('utf8') };
       }
       const { content } = await readInside(folder, SKILL_FILE);
       const { instructions } = await parseSkillText(content.toString('utf8'));
       const mark = fromOutside ? '; it stems from text of outside' : '';
       const head = `Skill ${name} (${ORIGINS[origin]}${mark}):`;
-      return { content: [head, '', instructions, ...(await filesOf(folder))].join('\n'), fromOutside };
+      return { content: [head, '', instructions, ...(await filesOf(folder))].join('\n') };
     },
   });
 }

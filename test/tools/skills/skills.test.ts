@@ -66,9 +66,8 @@ describe('skills', () => {
     await call('create_skill', { name: 'read', instructions: 'As the page says.' }, { hasReadOutside: true });
     expect(await said('list_skills', {})).toContain('- read: As the page says. [owner, from outside]');
     const [tool] = skills.source.list(ALICE);
-    const used = await tool!.execute({}, toolContext());
-    expect(used).toMatchObject({ fromOutside: true });
-    expect(used.content).toMatch(/stems from text of outside/);
+    expect(tool!.bringsOutside).toBe(true);
+    expect((await tool!.execute({}, toolContext())).content).toMatch(/stems from text of outside/);
   });
 
   it('give their instructions and name their files when they are used, and read one of these', async () => {
@@ -83,7 +82,6 @@ describe('skills', () => {
     expect(content).toMatch(/^Skill greet \(this user's own\):\n\nSay hello\.[\s\S]*- scripts\/hi\.sh$/);
     expect(await tool!.execute({ resource: 'scripts/hi.sh' }, toolContext())).toEqual({
       content: '#!/bin/sh\necho hi',
-      fromOutside: false,
     });
     for (const resource of ['../greet/SKILL.md', '/etc/passwd', 'scripts/../../x', 'nothing', '.']) {
       await expect(tool!.execute({ resource }, toolContext())).rejects.toMatchObject({ name: 'LangoError' });
