@@ -14,14 +14,14 @@ const reasonReader = argumentReader(
 /** How a sub-agent says that a request is not its own: a typed outcome, never prose (requirement D4). */
 export const declineRequest: AgentFunction = {
   name: 'decline_request',
-  get spec() {
-    return {
-      name: 'decline_request',
-      description:
-        'Decline the whole request because it is outside what you do, so that it can go to somebody else. Call nothing else with it.',
-      parameters: reasonReader.parameters,
-      examples: [],
-    };
+  spec: {
+    name: 'decline_request',
+    description:
+      'Decline the whole request because it is outside what you do, so that it can go to somebody else. Call nothing else with it.',
+    get parameters() {
+      return reasonReader.parameters;
+    },
+    examples: [],
   },
   first: true,
   async call(call) {
@@ -38,14 +38,14 @@ const questionReader = argumentReader(
 /** How an agent asks the person for something only they know; the task waits. */
 export const askUser: AgentFunction = {
   name: 'ask_user',
-  get spec() {
-    return {
-      name: 'ask_user',
-      description:
-        'Ask the user for something you need and cannot find out yourself. The task waits for the answer.',
-      parameters: questionReader.parameters,
-      examples: [],
-    };
+  spec: {
+    name: 'ask_user',
+    description:
+      'Ask the user for something you need and cannot find out yourself. The task waits for the answer.',
+    get parameters() {
+      return questionReader.parameters;
+    },
+    examples: [],
   },
   first: false,
   async call(call) {

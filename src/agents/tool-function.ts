@@ -39,8 +39,13 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const { name, description, examples } = tool;
   return {
     name,
-    get spec() {
-      return { name, description, parameters: reader.parameters, examples };
+    spec: {
+      name,
+      description,
+      examples,
+      get parameters() {
+        return reader.parameters;
+      },
     },
     first: false,
     async call(call) {
