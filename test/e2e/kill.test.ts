@@ -108,7 +108,8 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
       const settled = new Set<string>();
       for (const { body, at } of events) {
         if (body.type === 'tool-call') keys.set(body.step, body);
-        if (body.type === 'tool-result' && settled.has(body.step)) settledAgain.push(`${taskId} ${body.step}`);
+        if (body.type === 'tool-result' && settled.has(body.step))
+          settledAgain.push(`${taskId} ${body.step}`);
         if (body.type === 'tool-result') settled.add(body.step);
         const call = body.type === 'tool-result' && !body.result.isError ? keys.get(body.step) : undefined;
         // From the first one on: what comes later may not happen any more.
