@@ -10,6 +10,7 @@ import { answerPart, findAnswer } from '../core/questions.js';
 import type { AskedQuestion, Run } from '../core/run.js';
 import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
+import { continueTrace } from '../core/trace.js';
 import { cutText } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
@@ -147,12 +148,14 @@ function childGrant(
   { limits, nodeId, sharedBy }: { limits: AgentLimits; nodeId: string; sharedBy: number },
 ): Grant {
   const { input, output } = run.usage();
+  const { trace } = run.grant;
   const left = Math.min(limits.tokens, run.grant.tokens ?? Infinity) - input - output;
   return narrowGrant(run.grant, {
     chain: [...run.grant.chain, `${run.task.agent}@${nodeId}`],
     depth: run.grant.depth - 1,
     tokens: Math.max(0, Math.floor(left / sharedBy)),
     fromOutside: run.hasReadOutside(),
+    ...(trace === undefined ? {} : { trace: continueTrace(trace, run.task.id) }),
   });
 }
 

@@ -12,6 +12,8 @@ export interface AuditEntry {
   readonly from?: string;
   readonly agent?: string;
   readonly task?: string;
+  /** Of the trace that the request is part of. */
+  readonly traceId?: string;
   /** Why it was refused, in our own words. */
   readonly reason?: string;
 }

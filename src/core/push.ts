@@ -55,6 +55,8 @@ export interface PushWork extends PushConfig {
   readonly key: string;
   readonly agent: string;
   readonly contextId: string;
+  /** That the task is part of. */
+  readonly trace: string | undefined;
   /** The `seq` of the last event that was delivered, or was there before the config. */
   readonly cursor: number;
   /** The `seq` of the delivery that was begun; 0 when none was. A retry ends with the same event. */

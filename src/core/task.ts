@@ -53,6 +53,8 @@ export interface Grant {
   readonly tools?: readonly string[];
   /** What is asked for may stem from text of outside: nothing that is kept for it may go without that mark. */
   readonly fromOutside?: boolean;
+  /** The trace that the task is part of: no authority, but it travels the same way. See `core/trace.ts`. */
+  readonly trace?: string;
 }
 
 /** One row of the tasks table: what a list needs, without reading the log. */
@@ -251,6 +253,7 @@ export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
       : (parent.tools ?? by.tools);
   const deadline = smaller(parent.deadline, by.deadline);
   const tokens = smaller(parent.tokens, by.tokens);
+  const trace = by.trace ?? parent.trace;
   return {
     chain: by.chain ?? parent.chain,
     depth: Math.min(parent.depth, by.depth ?? parent.depth),
@@ -258,6 +261,7 @@ export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
     ...(tokens === undefined ? {} : { tokens }),
     ...(tools === undefined ? {} : { tools }),
     ...(parent.fromOutside || by.fromOutside ? { fromOutside: true } : {}),
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

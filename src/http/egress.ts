@@ -45,6 +45,8 @@ export function createEgress(options: EgressOptions): typeof fetch {
     const explain = (error: unknown): Error => explained(error, call.url, patience.signal);
     try {
       const fetchChecked = await load();
+      // What node-fetch does with a body whose request is over before it began, nobody could catch.
+      patience.signal.throwIfAborted();
       const answer = await fetchChecked(call.url, {
         method: call.init.method ?? 'GET',
         headers: [...call.headers],

@@ -4,6 +4,7 @@ import type { HttpExchange } from '../core/http.js';
 import type { Authenticator, Caller } from '../core/identity.js';
 import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
+import { TRACE_PARAMETER, readTrace, traceIdOf } from '../core/trace.js';
 import type { Logger } from '../core/logger.js';
 import type { BodyLimits } from './body.js';
 import { readBytes, readJson } from './body.js';
@@ -23,7 +24,6 @@ export interface ExchangeFacts {
 }
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
-const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 /** What is costly (a child logger, an abort signal, the parsed query) is made when first asked for. */
 export class Exchange implements HttpExchange {
@@ -63,8 +63,8 @@ export class Exchange implements HttpExchange {
 
   /** What each log line of this request carries. */
   get logFields(): Readonly<Record<string, string>> {
-    const traceId = TRACE_PARENT.exec(headerText(this.request.headers['traceparent']))?.[1];
-    return { requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) };
+    const trace = readTrace(headerText(this.request.headers[TRACE_PARAMETER]));
+    return { requestId: this.requestId, ...(trace === undefined ? {} : { traceId: traceIdOf(trace) }) };
   }
 
   get signal(): AbortSignal {

@@ -9,6 +9,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { TaskStore } from '../core/store.js';
 import { LEASE_MS } from '../core/store.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import { traceIdOf } from '../core/trace.js';
 import { isInterrupted, isTerminal } from '../core/task.js';
 import type { OpenDelegation } from './open-delegations.js';
 import { Places, levelOf } from './places.js';
@@ -281,7 +282,11 @@ export class Worker {
   }
 
   #log(task: TaskRecord): Logger {
-    return this.#options.logger.child({ task: task.id, agent: task.agent });
+    const { trace } = task.grant;
+    return this.#options.logger.child({
+      ...{ task: task.id, agent: task.agent },
+      ...(trace ? { traceId: traceIdOf(trace) } : {}),
+    });
   }
 }
 

@@ -27,6 +27,7 @@ export interface PushRow {
 export interface PushWorkRow extends PushRow {
   readonly agent: string;
   readonly context: string;
+  readonly trace: string | null;
 }
 
 /** Rows of configs that were given up are kept so long, in milliseconds. */
@@ -50,6 +51,7 @@ export function toPushWork(row: PushWorkRow): PushWork {
     key: row.key,
     agent: row.agent,
     contextId: row.context,
+    trace: row.trace ?? undefined,
     cursor: row.cursor,
     upTo: row.up_to,
     attempts: row.attempts,

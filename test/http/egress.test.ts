@@ -170,6 +170,16 @@ describe('requests and answers', () => {
     await expect(answer.text()).rejects.toMatchObject({ code: 'unavailable' });
   });
 
+  it('sends nothing when the signal is aborted before it begins, also with a body', async () => {
+    const port = await listen(hello);
+    const signal = AbortSignal.abort(new Error('too late'));
+    const url = `http://127.0.0.1:${port}/`;
+    const sent = egress({ allowPrivate: ['127.0.0.1'] })(url, { method: 'POST', body: 'x', signal });
+    await expect(sent).rejects.toThrow('too late');
+    // What nobody caught would come now.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+
   it("rejects with the reason of the caller's signal, at any time", async () => {
     const port = await listen((_request, response) => response.write('begin'));
     const controller = new AbortController();

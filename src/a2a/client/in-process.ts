@@ -9,6 +9,7 @@ import { toCallContext } from '../translate/call.js';
 export interface CallFacts {
   readonly scope: Scope;
   readonly after: number | undefined;
+  readonly trace?: string | undefined;
 }
 
 export const CALL_FACTS = new ClientCallContextKey<CallFacts>('lango call facts');
@@ -47,6 +48,7 @@ function contextOf(options: RequestOptions | undefined): ServerCallContext {
   return toCallContext({
     scope: facts?.scope ?? NO_SCOPE,
     after: facts?.after,
+    trace: facts?.trace,
     signal: options?.signal ?? NEVER,
   });
 }

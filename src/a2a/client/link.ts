@@ -11,6 +11,7 @@ import {
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
+import { TRACE_PARAMETER } from '../../core/trace.js';
 import { EXTENSIONS } from '../translate/extensions.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
@@ -31,6 +32,8 @@ export interface LinkCall {
   readonly scope: Scope | undefined;
   readonly signal: AbortSignal;
   readonly after?: number | undefined;
+  /** What the call is part of (`core/trace.ts`). */
+  readonly trace?: string | undefined;
 }
 
 const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
@@ -92,14 +95,15 @@ function isOld({ protocolVersion }: AgentInterface): boolean {
 }
 
 export function requestOptions(link: Link, call: LinkCall): RequestOptions {
-  const { scope, signal, after } = call;
+  const { scope, signal, after, trace } = call;
   const serviceParameters = ServiceParameters.create(withA2AVersion(link.transport.protocolVersion));
   if (link.extensions.length > 0) withA2AExtensions(...link.extensions)(serviceParameters);
   if (after !== undefined) serviceParameters['Last-Event-ID'] = String(after);
+  if (trace !== undefined) serviceParameters[TRACE_PARAMETER] = trace;
   return {
     signal,
     serviceParameters,
-    ...(scope ? { context: ClientCallContext.create(CALL_FACTS.set({ scope, after })) } : {}),
+    ...(scope ? { context: ClientCallContext.create(CALL_FACTS.set({ scope, after, trace })) } : {}),
   };
 }
 

@@ -32,10 +32,11 @@ export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts
         rename,
         isRemote,
       });
-      const { scope } = request;
+      const { scope, grant } = request;
+      const { trace } = grant;
       const mayBeLate = request.isAnswer ?? false;
       const what = isWatch ? {} : { request: toWireRequest(request), mayBeLate };
-      for await (const event of watchTask({ link, reader, scope, signal, retry, ...what })) {
+      for await (const event of watchTask({ link, reader, scope, trace, signal, retry, ...what })) {
         if (event.type !== 'status') yield event;
       }
     },

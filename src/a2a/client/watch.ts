@@ -24,6 +24,7 @@ export interface Watch {
   readonly link: Link;
   readonly reader: TaskReader;
   readonly scope: Scope | undefined;
+  readonly trace?: string | undefined;
   /** What to send first; without it the task that `reader` names is looked at and followed. */
   readonly request?: SendMessageRequest;
   /** With an answer for `request`: that somebody else answered before is no failure. */
@@ -117,18 +118,18 @@ class TaskWatch {
   }
 
   #open(): AsyncGenerator<StreamResponse, void, undefined> {
-    const { link, scope } = this.#watch;
+    const { link, scope, trace } = this.#watch;
     if (!this.#request) return this.#resume();
-    return send(link, this.#request, requestOptions(link, { scope, signal: this.#line.signal }));
+    return send(link, this.#request, requestOptions(link, { scope, trace, signal: this.#line.signal }));
   }
 
   /** The events after the last one read; from a peer that cannot tell them, the task as it stands. */
   async *#resume(): AsyncGenerator<StreamResponse, void, undefined> {
-    const { link, scope } = this.#watch;
+    const { link, scope, trace } = this.#watch;
     const after = this.#reader.cursor ?? this.#after;
     let count = 0;
     if (this.#canSubscribe && !this.#needsSnapshot) {
-      const options = requestOptions(link, { scope, signal: this.#line.signal, after });
+      const options = requestOptions(link, { scope, trace, signal: this.#line.signal, after });
       try {
         for await (const response of link.transport.resubscribeTask({ tenant: '', id: this.#id }, options)) {
           count += 1;
@@ -142,7 +143,7 @@ class TaskWatch {
     }
     if (count > 0) return;
     this.#needsSnapshot = false;
-    const options = requestOptions(link, { scope, signal: this.#line.signal });
+    const options = requestOptions(link, { scope, trace, signal: this.#line.signal });
     const task = await link.transport.getTask({ tenant: '', id: this.#id, historyLength: 0 }, options);
     yield { payload: { $case: 'task', value: task } };
   }

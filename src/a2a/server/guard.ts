@@ -1,6 +1,7 @@
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { Audit } from '../../core/audit.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
+import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
 import type { OperationName } from './operations.js';
 
@@ -157,10 +158,14 @@ class GuardedHandler implements A2ARequestHandler {
   }
 
   #tell(operation: OperationName, context: ServerCallContext, { outcome, task }: Outcome): void {
-    const { scope: caller, from } = callOf(context);
+    const { scope: caller, from, trace } = callOf(context);
     if (from === undefined) return;
     const { agent, audit } = this.#options;
-    audit({ operation, outcome, caller, from, agent, ...(task ? { task } : {}) });
+    audit({
+      ...{ operation, outcome, caller, from, agent },
+      ...(task ? { task } : {}),
+      ...(trace ? { traceId: traceIdOf(trace) } : {}),
+    });
   }
 }
 

@@ -221,6 +221,7 @@ class AgentHandler implements A2ARequestHandler {
     const message = fromWireMessage(wire);
     assertInputModes(message.parts, this.#inputModes);
     const mark = chainIn(wire.metadata);
+    const { trace } = call;
     const accepted = await this.#journal.submit({
       scope: call.scope,
       agent: this.#options.agent.name,
@@ -228,7 +229,7 @@ class AgentHandler implements A2ARequestHandler {
       contextId: wire.contextId || undefined,
       taskId: wire.taskId || undefined,
       parentTaskId: mark.parentTaskId,
-      grant: this.#options.grant(mark, call.scope),
+      grant: { ...this.#options.grant(mark, call.scope), ...(trace === undefined ? {} : { trace }) },
       ...(push ? { push } : {}),
     });
     if (push) this.#options.push?.accepted(accepted.task.id);

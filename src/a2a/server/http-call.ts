@@ -3,6 +3,7 @@ import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Call } from '../translate/call.js';
 import { toCallContext } from '../translate/call.js';
+import { TRACE_PARAMETER, readTrace } from '../../core/trace.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
@@ -23,7 +24,8 @@ export async function openCall(exchange: HttpExchange, version: ProtocolVersion)
 export async function detached(exchange: HttpExchange, version: ProtocolVersion): Promise<ServerCallContext> {
   const scope = await exchange.caller();
   const from = exchange.address;
-  return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from, version });
+  const trace = readTrace(headerOf(exchange, TRACE_PARAMETER));
+  return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from, trace, version });
 }
 
 /** What the header or the request parameter A2A-Version says; undefined when there is none. Throws `version-not-supported`. */
@@ -63,6 +65,10 @@ class HttpCall implements Call {
 
   get signal(): AbortSignal {
     return this.#exchange.signal;
+  }
+
+  get trace(): string | undefined {
+    return readTrace(headerOf(this.#exchange, TRACE_PARAMETER));
   }
 
   get after(): number | undefined {

@@ -11,6 +11,8 @@ export interface Call {
   readonly after: number | undefined;
   /** The client's address; absent inside the process. */
   readonly from?: string;
+  /** The trace that it is part of (`readTrace`). */
+  readonly trace?: string | undefined;
   /** Which version of the protocol it speaks; 1.0 when absent. */
   readonly version?: string;
 }

@@ -63,7 +63,8 @@ export interface ChainMark {
   readonly grant: Partial<Grant>;
 }
 
-export function chainMetadata(parentTaskId: string, grant: Grant): JsonObject {
+/** The trace has a header of its own. */
+export function chainMetadata(parentTaskId: string, { trace: _, ...grant }: Grant): JsonObject {
   return { [EXTENSIONS.chain]: { parentTaskId, ...grant } };
 }
 

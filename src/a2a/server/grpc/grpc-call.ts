@@ -1,6 +1,7 @@
 import type { Metadata, ServerUnaryCall } from '@grpc/grpc-js';
 import { LangoError } from '../../../core/errors.js';
 import type { Caller, ClientCertificate, Credentials } from '../../../core/identity.js';
+import { TRACE_PARAMETER, readTrace } from '../../../core/trace.js';
 import type { Call } from '../../translate/call.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import { CURSOR_PARAMETER, cursorIn } from '../service-parameters.js';
@@ -34,6 +35,10 @@ export class GrpcCall implements Call {
     // Also when its deadline has passed. The task goes on.
     call.once('cancelled', () => gone.abort(new LangoError('canceled', 'The client went away.')));
     this.signal = AbortSignal.any([gone.signal, closing]);
+  }
+
+  get trace(): string | undefined {
+    return readTrace(textIn(this.#metadata, TRACE_PARAMETER));
   }
 
   get after(): number | undefined {

@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+import { continueTrace, readTrace } from '../../src/core/trace.js';
+import { openGrpcOnlyHost } from '../support/grpc-only.js';
+import { PushReceiver } from '../support/push-receiver.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import { ScriptedModel, ask, call } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { startServer, withServer } from '../support/server.js';
+
+/** The W3C trace of a caller: through the task, to every agent and receiver it leads to, and into log and audit. */
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const GIVEN = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
+const HANDED_ON = new RegExp(`^00-${TRACE_ID}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`);
+
+/** Says which trace its task is part of. */
+const mirror = scriptedAgent('mirror', async (run) => {
+  run.emit({ type: 'text-delta', artifactId: 'a', text: run.grant.trace ?? 'no trace', replace: true });
+  return { state: 'completed' };
+});
+
+async function send(server: TestServer, path: string, { trace, push }: { trace?: string; push?: string }) {
+  const response = await server.fetch(`${path}/message:send`, {
+    method: 'POST',
+    headers: trace === undefined ? {} : { traceparent: trace },
+    body: JSON.stringify({
+      message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'which?' }] },
+      ...(push ? { configuration: { taskPushNotificationConfig: { url: push } } } : {}),
+    }),
+  });
+  const { task } = (await response.json()) as {
+    readonly task: { readonly id: string; readonly artifacts?: readonly { parts: { text: string }[] }[] };
+  };
+  return { id: task.id, text: task.artifacts?.map(({ parts }) => parts[0]!.text).join() };
+}
+
+describe('traceparent', () => {
+  it.each([
+    ['the trace of a caller', GIVEN, GIVEN],
+    ['flags that nobody knows', `${GIVEN.slice(0, -2)}fd`, `${GIVEN.slice(0, -2)}01`],
+    ['a later version', `cc${GIVEN.slice(2)}-more`, GIVEN],
+    ['none', undefined, 'no trace'],
+    ['text', 'x'.repeat(2_000), 'no trace'],
+    ['version 00 with more', `${GIVEN}-more`, 'no trace'],
+    ['the version that is none', `ff${GIVEN.slice(2)}`, 'no trace'],
+    ['capitals', GIVEN.toUpperCase(), 'no trace'],
+    ['zeros for a trace', GIVEN.replace(TRACE_ID, '0'.repeat(32)), 'no trace'],
+    ['zeros for a parent', GIVEN.replace('00f067aa0ba902b7', '0'.repeat(16)), 'no trace'],
+    ['two of them', `${GIVEN}, ${GIVEN}`, 'no trace'],
+  ])('%s', async (_what, trace, text) => {
+    await withServer({ agents: [mirror] }, async (server) => {
+      const sent = trace === undefined ? {} : { trace };
+      expect((await send(server, '/agents/mirror', sent)).text).toBe(text);
+    });
+  });
+
+  it('stands in the log and the audit, and goes to the receiver of push notifications', async () => {
+    await using receiver = await PushReceiver.open();
+    const settings = { server: { port: 0 }, egress: { allowPrivate: ['127.0.0.1'] } };
+    const quiet = scriptedAgent('mirror', async () => {
+      await Promise.resolve();
+      return { state: 'completed' };
+    });
+    const logged: object[] = [];
+    await withServer({ agents: [quiet], settings }, async (server) => {
+      server.log.child = function child(fields?: object) {
+        if (fields) logged.push(fields);
+        return this;
+      };
+      await send(server, '/agents/mirror', { trace: GIVEN, push: receiver.url });
+      await receiver.untilEnd();
+      for (const { headers } of receiver.got) expect(headers['traceparent']).toMatch(HANDED_ON);
+      const audit = server.log.lines.find((line) => line.includes('"audit"'));
+      expect(audit).toContain(`"traceId":"${TRACE_ID}"`);
+      expect(logged).toContainEqual(expect.objectContaining({ agent: 'mirror', traceId: TRACE_ID }));
+    });
+  });
+
+  it('goes on to agents in the process, over HTTP and over gRPC, with a span of the task that delegates', async () => {
+    const grpc = { enabled: true, port: 0 };
+    const far = await startServer({ agents: [mirror], settings: { server: { port: 0, grpc } } });
+    await using cards = await openGrpcOnlyHost(far.address.origin);
+    try {
+      const there = { token: far.address.token!, allowPrivate: true };
+      const remoteAgents = [
+        { name: 'over-http', url: `${far.address.origin}/agents/mirror`, ...there },
+        { name: 'over-grpc', url: `${cards.url}/agents/mirror`, ...there },
+      ];
+      for (const agent of ['mirror', 'over-http', 'over-grpc']) {
+        const model = new ScriptedModel({ orchestrator: [call(ask(agent, 'which?', true))] });
+        const settings = { server: { port: 0 }, a2a: { enabled: true, remoteAgents } };
+        await withServer({ agents: [mirror], model, settings }, async (server) => {
+          const { text, id } = await send(server, '', { trace: GIVEN });
+          expect([agent, text]).toEqual([agent, expect.stringMatching(HANDED_ON)]);
+          expect(text).toBe(continueTrace(readTrace(GIVEN)!, id));
+        });
+      }
+    } finally {
+      await far.stop();
+    }
+  });
+});
