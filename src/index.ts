@@ -4,6 +4,7 @@
  */
 import { createClient } from './a2a/client/client.js';
 import type { AgentClient } from './a2a/client/client.js';
+import type { Binding } from './a2a/client/link.js';
 import type { VerifyPush } from './a2a/client/push-verifier.js';
 import { createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
 import { assertDescribable } from './agents/arguments.js';
@@ -18,6 +19,7 @@ import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
+import { createAddressCheck } from './http/address-check.js';
 import { createEgress } from './http/egress.js';
 
 export interface ServerOptions {
@@ -56,12 +58,19 @@ export interface ConnectOptions {
   /** Of a Lango server, or of any A2A agent. */
   readonly url: string;
   readonly token?: string;
+  /** Nothing else is spoken. Default: the first interface of the card that both sides speak, HTTP before gRPC. */
+  readonly binding?: Binding;
 }
 
 /** A client of one server, also when that has a private or loopback address. Nothing is sent yet. */
-export function connect({ url, token }: ConnectOptions): AgentClient {
-  const way = { allowPrivate: [new URL(url).host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger };
-  return createClient({ url, fetch: createEgress(way), ...(token === undefined ? {} : { token }) });
+export function connect({ url, token, binding }: ConnectOptions): AgentClient {
+  const { host, hostname } = new URL(url);
+  const way = { allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger };
+  return createClient({
+    ...{ url, binding, fetch: createEgress(way) },
+    grpc: { addressOf: createAddressCheck([hostname]) },
+    ...(token === undefined ? {} : { token }),
+  });
 }
 
 export interface PushSource {

@@ -1,5 +1,6 @@
 import type { AgentClient } from '../a2a/client/client.js';
 import { createClient } from '../a2a/client/client.js';
+import type { Binding } from '../a2a/client/link.js';
 import { createOriginFetch } from '../a2a/client/origin-fetch.js';
 import type { Config } from '../config/config.js';
 import type { Env } from '../config/env.js';
@@ -8,6 +9,7 @@ import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/secrets.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
+import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { CommandError, EXIT, usageError } from './exit.js';
 
@@ -17,7 +19,12 @@ export interface ConnectionFlags {
   readonly token?: string;
   readonly home?: string;
   readonly config?: string;
+  /** The only one that is spoken. */
+  readonly transport?: keyof typeof TRANSPORTS;
 }
+
+/** What `--transport` takes, and what cards call it. */
+export const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
 
 /** The way to one server. */
 export interface Connection {
@@ -41,25 +48,28 @@ export async function connect(flags: ConnectionFlags, env: Env): Promise<Connect
   const given = flags.url ?? env.url;
   const address = given === undefined ? undefined : parseUrl(given);
   const token = flags.token ?? env.token;
+  const binding = flags.transport && TRANSPORTS[flags.transport];
   // With both given the configuration is not needed, and may be broken.
-  if (address && token !== undefined) return open(address, token);
+  if (address && token !== undefined) return open(address, token, binding);
   const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
   const url = address ?? new URL(configuredOrigin(loaded.config));
-  return open(url, token ?? (await ownToken(url, loaded)));
+  return open(url, token ?? (await ownToken(url, loaded)), binding);
 }
 
 /** The connection to a server that is known already. */
-export function open(url: URL, token: string | undefined): Connection {
+export function open(url: URL, token: string | undefined, binding?: Binding): Connection {
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   const egress = createEgress({
     allowPrivate: [`${url.hostname}:${port}`],
     timeoutMs: TIMEOUT_MS,
     logger: silentLogger,
   });
+  // Its port is another one; the host on the card has to be the same.
+  const grpc = { addressOf: createAddressCheck([url.hostname]) };
   const access = token === undefined ? {} : { token };
   return {
     url: url.href.replace(/\/$/, ''),
-    client: createClient({ url: url.href, fetch: egress, ...access }),
+    client: createClient({ url: url.href, fetch: egress, grpc, binding, ...access }),
     fetch: createOriginFetch({ fetch: egress, origin: url.origin, token }),
   };
 }

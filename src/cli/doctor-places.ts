@@ -120,19 +120,40 @@ async function exists(file: string): Promise<boolean> {
 
 /** Whether the server could listen where it is configured to. */
 export async function checkPort({ server: { host, port } }: Config): Promise<Finding> {
+  const problem = await tryPort(host, port);
+  if (problem === undefined) return ok('server', `none is running; port ${port} on ${host} is free`);
+  return fail(
+    'server',
+    `Port ${port} on ${host} cannot be used: ${problem}.`,
+    'Choose another with server.port or --port, or stop the program that uses it.',
+  );
+}
+
+/** Where gRPC is served, or how to have it. The port is tried while no server with this configuration runs. */
+export async function checkGrpc({ server: { host, grpc } }: Config, isRunning: boolean): Promise<Finding> {
+  const { enabled, port } = grpc;
+  if (!enabled) return ok('grpc', 'off (server.grpc.enabled: true switches it on)');
+  const where = port === 0 ? 'on a free port' : `on port ${port}`;
+  const problem = isRunning || port === 0 ? undefined : await tryPort(host, port);
+  if (problem === undefined) return ok('grpc', `on, ${where} of ${host}`);
+  return fail(
+    'grpc',
+    `Port ${port} on ${host} cannot be used: ${problem}.`,
+    'Choose another with server.grpc.port, or stop the program that uses it.',
+  );
+}
+
+/** What is in the way of listening there; undefined when nothing is. */
+async function tryPort(host: string, port: number): Promise<string | undefined> {
   const probe = createServer();
   try {
     await new Promise<void>((resolve, reject) => {
       probe.once('error', reject);
       probe.listen(port, host, resolve);
     });
-    return ok('server', `none is running; port ${port} on ${host} is free`);
+    return undefined;
   } catch (error) {
-    return fail(
-      'server',
-      `Port ${port} on ${host} cannot be used: ${errorText(error)}.`,
-      'Choose another with server.port or --port, or stop the program that uses it.',
-    );
+    return errorText(error);
   } finally {
     probe.close();
   }

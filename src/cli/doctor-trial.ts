@@ -73,6 +73,7 @@ async function trialConfig(loaded: LoadedConfig, folder: string): Promise<Loaded
         ...config.server,
         host: '127.0.0.1',
         port: 0,
+        grpc: { ...config.server.grpc, port: 0 },
         tls: { minVersion: config.server.tls.minVersion },
       },
       storage: { sqlite: { ...config.storage.sqlite, file: join(folder, 'lango.db') } },

@@ -5,7 +5,7 @@ import { isLangoError } from '../core/errors.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, open, overridesOf } from './connection.js';
-import { checkDatabase, checkFolder, checkPort, checkVaultKey } from './doctor-places.js';
+import { checkDatabase, checkFolder, checkGrpc, checkPort, checkVaultKey } from './doctor-places.js';
 import { tryServer } from './doctor-trial.js';
 import { EXIT, exitCodeOfError } from './exit.js';
 import type { Finding } from './finding.js';
@@ -54,6 +54,7 @@ async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGener
 
   const server = await lookForServer(flags, loaded, { env });
   yield server.finding;
+  yield await checkGrpc(config, server.status !== undefined);
   const trial = await tryServer(loaded, flags.model ?? false);
   yield server.status
     ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Option } from 'commander';
 
 /** For a command that works on a data folder. */
 export function withFolders(command: Command): Command {
@@ -15,6 +16,17 @@ export function withServer(command: Command): Command {
   return withFolders(command)
     .option('--url <url>', 'the server; default: LANGO_URL, else what the configuration says')
     .option('--token <token>', 'its bearer token; LANGO_TOKEN keeps it out of the list of processes');
+}
+
+/** For commands that speak the protocol itself. */
+export function withAgents(command: Command): Command {
+  return withServer(command).addOption(
+    new Option('--transport <name>', 'speak nothing else; default: what the card names first').choices([
+      'jsonrpc',
+      'http',
+      'grpc',
+    ]),
+  );
 }
 
 /** For an option that may be given several times. */

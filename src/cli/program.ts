@@ -9,6 +9,8 @@ import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
 import type { DataFlags, DeleteFlags, ExportFlags, ForgetKind } from './data.js';
 import { collect, withFolders, withServer } from './flags.js';
+import type { DeleteFlags, ExportFlags } from './data.js';
+import { collect, withAgents, withFolders, withServer } from './flags.js';
 import type { IngestFlags, RemoveFlags } from './ingest.js';
 import type { KeysFlags } from './keys.js';
 import type { SendFlags } from './send.js';
@@ -36,7 +38,7 @@ export function createProgram(act: Act): Command {
     .option('--json', 'one line of JSON once it serves')
     .action((flags: ServeFlags) => act(async (at) => (await import('./serve.js')).serve(flags, at)));
 
-  withServer(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
+  withAgents(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
     .description('send one request and show what comes of it')
     .option('--agent <name>', 'the agent; default: the one at the root')
     .option('--context <id>', 'go on in this conversation')
@@ -53,7 +55,7 @@ export function createProgram(act: Act): Command {
       act(async (at) => (await import('./send.js')).send(words, flags, at)),
     );
 
-  withServer(program.command('chat').description('talk in one conversation'))
+  withAgents(program.command('chat').description('talk in one conversation'))
     .option('--agent <name>', 'the agent; default: the one at the root')
     .action((flags: ChatFlags) => act(async (at) => (await import('./chat.js')).chat(flags, at)));
 
@@ -91,7 +93,7 @@ export function createProgram(act: Act): Command {
 
 function addTaskCommands(tasks: Command, act: Act): void {
   const withAgent = (command: Command): Command =>
-    withServer(command)
+    withAgents(command)
       .option('--agent <name>', 'the agent it belongs to; default: all are asked')
       .option('--json', 'JSON instead of words');
 

@@ -7,7 +7,8 @@ import type { TaskState } from '../../core/task.js';
 import { toWireMessage, toWireState } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { fetchCardJson } from './card.js';
-import type { Link } from './link.js';
+import type { GrpcRules } from './grpc-transport.js';
+import type { Binding, Link } from './link.js';
 import { requestOptions } from './link.js';
 import { openRemote } from './load.js';
 import { createOriginFetch } from './origin-fetch.js';
@@ -23,6 +24,10 @@ export interface ClientOptions {
   readonly url: string;
   readonly token?: string;
   readonly fetch: typeof fetch;
+  /** The same for gRPC; without it gRPC is not spoken. */
+  readonly grpc?: GrpcRules;
+  /** Nothing else is spoken. Default: the first interface of the card that we speak, HTTP before gRPC. */
+  readonly binding?: Binding | undefined;
   readonly retry?: Partial<RetryRules>;
 }
 
@@ -200,9 +205,12 @@ class Client implements AgentClient {
   #link(agent = ''): Promise<Link> {
     const known = this.#links.get(agent);
     if (known) return known;
-    const { token, fetch: fetchImpl } = this.#options;
+    const { token, fetch: fetchImpl, grpc, binding } = this.#options;
     const source = { url: this.#cardUrl(agent), ...(token === undefined ? {} : { token }) };
-    const link = openRemote(source, { fetch: fetchImpl, relocate: true }).then((open) => open.link);
+    const link = openRemote(source, {
+      ...{ fetch: fetchImpl, binding, relocate: true },
+      ...(grpc ? { grpc } : {}),
+    }).then((open) => open.link);
     this.#links.set(agent, link);
     link.catch(() => this.#links.delete(agent));
     return link;

@@ -37,8 +37,11 @@ export interface LinkCall {
 }
 
 const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
-const GRPC = 'GRPC';
-const JSON_RPC = 'JSONRPC';
+
+/** The protocol bindings that we speak, as cards name them. */
+export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
+export type Binding = (typeof BINDINGS)[number];
+const [JSON_RPC, , GRPC] = BINDINGS;
 
 export function createLink(transport: Transport, card: AgentCard): Link {
   const declared = (card.capabilities?.extensions ?? []).map(({ uri }) => uri);
@@ -55,6 +58,8 @@ export interface Reach {
   readonly fetch: typeof fetch;
   /** Without it gRPC is not spoken. */
   readonly grpc: GrpcPeer | undefined;
+  /** Nothing else is spoken. Default: whatever both sides know. */
+  readonly binding?: Binding | undefined;
 }
 
 /**
@@ -64,7 +69,11 @@ export interface Reach {
 export async function createRemoteTransport(card: AgentCard, reach: Reach): Promise<Transport> {
   const options = { fetchImpl: reach.fetch, legacyCompat: { enabled: true } };
   const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
-  for (const agentInterface of inOrder(card.supportedInterfaces)) {
+  const { binding } = reach;
+  const offered = card.supportedInterfaces.filter(
+    (one) => binding === undefined || one.protocolBinding === binding,
+  );
+  for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
     const factory = factories.find(({ protocolName }) => protocolName === protocolBinding);
     const transport =
@@ -78,15 +87,13 @@ export async function createRemoteTransport(card: AgentCard, reach: Reach): Prom
   }
   throw new LangoError(
     'not-supported',
-    'The card names no interface that we speak (JSONRPC, HTTP+JSON or GRPC).',
+    `The card names no interface that we speak (${binding ?? BINDINGS.join(', ')}).`,
   );
 }
 
 function inOrder(interfaces: readonly AgentInterface[]): readonly AgentInterface[] {
   const rank = (one: AgentInterface): number =>
-    isOld(one)
-      ? 2 + [JSON_RPC, 'HTTP+JSON', GRPC].indexOf(one.protocolBinding)
-      : Number(one.protocolBinding === GRPC);
+    isOld(one) ? 2 + BINDINGS.indexOf(one.protocolBinding as Binding) : Number(one.protocolBinding === GRPC);
   return [...interfaces].sort((a, b) => rank(a) - rank(b));
 }
 

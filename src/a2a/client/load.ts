@@ -11,7 +11,7 @@ import { assertTrustedCard } from './card-trust.js';
 import { assertTrusted, fetchCardJson, parseCard, relocated, toProfile } from './card.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
-import type { Link } from './link.js';
+import type { Binding, Link } from './link.js';
 import { createLink, createRemoteTransport } from './link.js';
 import { createOriginFetch } from './origin-fetch.js';
 import { createPeer } from './peer.js';
@@ -49,6 +49,8 @@ export interface OpenOptions {
   readonly fetch: typeof fetch;
   /** The same for gRPC; without it gRPC is not spoken. */
   readonly grpc?: GrpcRules;
+  /** Nothing else is spoken. Default: the first interface of the card that we speak, HTTP before gRPC. */
+  readonly binding?: Binding | undefined;
   /** Time for one card. */
   readonly timeoutMs?: number;
   readonly cardBytes?: number;
@@ -186,7 +188,7 @@ export async function openRemote(
     assertTrusted(card, origin);
     const isSecure = origin.startsWith('https:');
     const grpc = options.grpc && { rules: options.grpc, token: source.token, isSecure };
-    const transport = await createRemoteTransport(card, { fetch: bound, grpc });
+    const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
     return { card, link: createLink(transport, card) };
   } finally {
     clearTimeout(timer);
