@@ -8,8 +8,6 @@ import type { Act } from './command.js';
 import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
 import type { DataFlags, DeleteFlags, ExportFlags, ForgetKind } from './data.js';
-import { collect, withFolders, withServer } from './flags.js';
-import type { DeleteFlags, ExportFlags } from './data.js';
 import { collect, withAgents, withFolders, withServer } from './flags.js';
 import type { IngestFlags, RemoveFlags } from './ingest.js';
 import type { KeysFlags } from './keys.js';
