@@ -17,6 +17,21 @@ function wordsOf(task: Awaited<ReturnType<KillableServer['settled']>>): string {
   return JSON.stringify(task.artifacts) + task.text;
 }
 
+/** Each is killed as soon as its call is seen, and answers after the restart. */
+async function answersAll(
+  server: KillableServer,
+  asked: readonly (readonly [tool: string, sentence: string, answer: string])[],
+): Promise<void> {
+  for (const [tool, sentence, answer] of asked) {
+    const taskId = await server.killedWhile(sentence, {
+      place: { contextId: 'one-talk' },
+      moment: afterCall(tool, 0),
+    });
+    const task = await server.settled(taskId);
+    expect([tool, task.state, wordsOf(task)]).toEqual([tool, 'completed', expect.stringContaining(answer)]);
+  }
+}
+
 describe('the vault on disk, killed while it works', () => {
   let server: KillableServer;
   beforeEach(async () => {
@@ -55,6 +70,24 @@ describe('the vault on disk, killed while it works', () => {
     const [, made] = /x: ([\w-]{43})/.exec(wordsOf(task))!;
     expect((await server.say('which keys are there')).text).toContain(made);
   });
+
+  it('answers what changes nothing all the same', async () => {
+    await server.say('store the secret swordfish-9000 as fish');
+    await server.say('create a key named release');
+    await server.say('create an encryption key named box');
+    const signed = await server.say("sign 'hello' with the key release");
+    const [, signature] = /signature: (\S+)/.exec(signed.text)!;
+    const asked = [
+      ['secrets_get', 'show the secret fish', '{{secret:fish}}'],
+      ['secrets_list', 'which secrets are there', '{{secret:fish}}'],
+      ['crypto_hash', 'hash hello with sha256', '2cf24dba5fb0a30e26e83b2ac5b9e29e'],
+      ['crypto_keys', 'which keys are there', 'release'],
+      ['crypto_sign', "sign 'hello' with the key release", signature!],
+      ['crypto_verify', `verify the signature ${signature} of 'hello' with the key release`, 'valid: true'],
+      ['crypto_encrypt', "encrypt 'meet me' with the key box", 'ciphertext: ey'],
+    ] as const;
+    await answersAll(server, asked);
+  }, 60_000);
 
   it.each(DELAYS_MS)('decrypts into one secret, %i ms after the call', async (ms) => {
     await server.say('create an encryption key named box');
@@ -111,6 +144,16 @@ payment:
     expect((await server.say('what is my wallet address')).text).toContain(address);
   });
 
+  it('tell what changes nothing all the same', async () => {
+    await server.say('create a wallet');
+    await answersAll(server, [
+      ['payment_wallet_info', 'what is my wallet address', '0x'],
+      ['payment_balance', 'what is my USDC balance', 'holds 0.00 USDC'],
+      ['payment_limits', 'what are my payment limits', 'In any 24 hours'],
+      ['payment_history', 'show my payment history', 'There are no payments yet'],
+    ]);
+  }, 60_000);
+
   /** Both work again. */
   const afterDeath = (): void => {
     endpoint.hangsAt = () => false;
@@ -150,7 +193,7 @@ payment:
     ['after it signed, before the payee took it', () => atEndpoint('paid')],
     ['after the payee took it, before the answer', () => atEndpoint('settled')],
   ])(
-    'pay once for a request that is killed %s',
+    'payment_x402_fetch pays once when it is killed %s',
     async (_, moment) => {
       await lango(['wallet', 'import'], {
         env: { ...server.home.env, LANGO_URL: server.origin, LANGO_TOKEN: server.token },
@@ -170,6 +213,32 @@ payment:
     },
     60_000,
   );
+});
+
+describeBrowsing('the browser, killed while it works', () => {
+  it('opens and searches again; of a page that went with it, it says that none is open', async () => {
+    const site = await openSite({
+      '/': '<title>Harbor</title><h1>Harbor</h1>',
+      '/s': '<title>Found</title>',
+    });
+    const server = await KillableServer.open(
+      `tools: { exec: { enabled: false }, browser: { allowHosts: ["${site.host}"], searchUrl: "${site.origin}/s?q={query}" } }\n`,
+    );
+    try {
+      const none = 'No page is open';
+      await answersAll(server, [
+        ['browser_navigate', `open ${site.origin}/`, 'Page: Harbor'],
+        ['browser_search', 'search the web for oranges', 'oranges'],
+        ['browser_observe', 'what can be clicked on the page', none],
+        ['browser_extract', 'read the page', none],
+        ['browser_screenshot', 'take a screenshot', none],
+        ['browser_close', 'close the browser', 'browser'],
+      ]);
+    } finally {
+      await server.close();
+      await site.close();
+    }
+  });
 });
 
 describeBrowsing('browser_act, killed while the page works', () => {
