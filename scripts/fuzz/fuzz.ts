@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ServerOptions } from '../../src/index.js';
 import { createServer } from '../../src/index.js';
+import type { Agent } from '../../src/core/agent.js';
 import type { CampaignOptions } from './campaign.js';
 import { Campaign } from './campaign.js';
 import { NOBODY } from './requests.js';
@@ -19,8 +20,8 @@ export interface FuzzFigures {
   readonly statuses: Readonly<Record<string, number>>;
   readonly slowestMs: number;
   readonly memoryMb: { readonly before: number; readonly after: number };
-  /** Tasks that clients were told of, and tasks that are there. */
-  readonly tasks: { readonly told: number; readonly stored: number };
+  /** Tasks that clients were told of, tasks that are there, and the messages sent to them. */
+  readonly tasks: { readonly told: number; readonly stored: number; readonly messages: number };
   /** What must not happen; empty when all is well. */
   readonly findings: readonly string[];
 }
@@ -41,10 +42,16 @@ const SETTINGS: ServerOptions['settings'] = {
   tools: { fs: { enabled: false }, exec: { enabled: false } },
 };
 
+/** Its tasks wait for the next message, so that there is one that can be added to. */
+const ASKING: Agent = {
+  profile: { name: 'asking', description: 'Asks.', skills: [] },
+  run: async () => ({ state: 'input-required', text: 'And then?' }),
+};
+
 /** Asks a server of its own, over loopback, for all kinds of trouble. */
 export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-fuzz-'));
-  const server = createServer({ home, settings: SETTINGS });
+  const server = createServer({ home, settings: SETTINGS, agents: [ASKING] });
   const { origin, port, grpcPort = 0, token = '', agents } = await server.start();
   const rejections: string[] = [];
   const onRejection = (reason: unknown): void =>
@@ -52,10 +59,13 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
   process.on('unhandledRejection', onRejection);
   try {
     const taskId = await firstTask(origin, token);
-    const target: Target = { origin, port, grpcPort, token, agents, taskId };
+    const { name } = ASKING.profile;
+    const asking = { agent: name, taskId: await firstTask(`${origin}/agents/${name}`, token) };
+    const target: Target = { origin, port, grpcPort, token, agents, taskId, asking };
     const ended = await readJson(target, `/tasks/${taskId}`);
     const campaign = new Campaign(options, target);
-    campaign.ledger.note({ status: 200, text: JSON.stringify(ended), sent: '' });
+    for (const path of [`/tasks/${taskId}`, `/agents/${name}/tasks/${asking.taskId}`])
+      campaign.ledger.note({ status: 200, text: JSON.stringify(await readJson(target, path)), sent: '' });
     await campaign.warmUp();
     // What is made once (caches, compiled code) does not count as lost.
     await campaign.run(options.requests / 10);
@@ -75,7 +85,11 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
       statuses,
       slowestMs: Math.round(slowestMs),
       memoryMb: { before, after },
-      tasks: { told: ledger.told, stored: stored.length },
+      tasks: {
+        told: ledger.told,
+        stored: stored.length,
+        messages: stored.reduce((sum, { messageIds }) => sum + messageIds.length, 0),
+      },
       findings: findings.slice(0, MAX_FINDINGS),
     };
   } finally {
@@ -85,8 +99,8 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
   }
 }
 
-async function firstTask(origin: string, token: string): Promise<string> {
-  const response = await fetch(`${origin}/message:send`, {
+async function firstTask(agentUrl: string, token: string): Promise<string> {
+  const response = await fetch(`${agentUrl}/message:send`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ message: { messageId: 'first', role: 'ROLE_USER', parts: [{ text: 'hello' }] } }),

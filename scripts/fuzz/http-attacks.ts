@@ -31,7 +31,8 @@ export const jsonRpc: Attack = (random, target) => {
   const call = anyCall(target, random);
   const method = random.chance(5) ? random.pick(STRANGE_METHODS) : call.method;
   const envelope = { jsonrpc: '2.0', id: 1, ...call, method };
-  return post(target, '/', { body: bodyOf(envelope, random), random });
+  const path = random.chance(70) ? '/' : `/agents/${target.asking.agent}`;
+  return post(target, path, { body: bodyOf(envelope, random), random });
 };
 
 export const httpJson: Attack = (random, target) => {
@@ -39,6 +40,7 @@ export const httpJson: Attack = (random, target) => {
     '/message:send',
     '/message:stream',
     '/v1/message:send',
+    `/agents/${target.asking.agent}/message:send`,
     `/tasks/${target.taskId}:cancel`,
     `/tasks/${target.taskId}:subscribe`,
     `/tasks/${target.taskId}/pushNotificationConfigs`,

@@ -5,6 +5,7 @@ import type { Outcome } from './target.js';
 export interface StoredTask {
   readonly id: string;
   readonly state: string;
+  /** Of what was sent to it. */
   readonly messageIds: readonly string[];
 }
 
@@ -13,14 +14,15 @@ const NO_WORD = new Set<number | string>([204, 'cut', 'CANCELLED', 'DEADLINE_EXC
 const ENDED = /^(completed|failed|canceled|rejected)$/;
 
 /**
- * What clients were told about tasks, to be held against what is stored: a task that was told is there, and one that
- * was told to have ended ended so; one that is there was told, unless whoever sent its message was told nothing at all.
+ * What clients were told, to be held against what is stored: a task that was told is there, and one that was told to
+ * have ended ended so; one that is there was told, unless whoever sent its message was told nothing at all; and a
+ * message that was refused is in no task.
  */
 export class Ledger {
   /** By task: how it was told to have ended, or that it was told. */
   readonly #told = new Map<string, string>();
-  /** Ids of messages on which there was no word: a notification, a connection that was cut. */
-  readonly #silent = new Set<unknown>();
+  /** By the id of a message: what was said to it; of several answers the one that explains most. */
+  readonly #said = new Map<unknown, Word>();
 
   get told(): number {
     return this.#told.size;
@@ -32,7 +34,10 @@ export class Ledger {
       const known = this.#told.get(id) ?? '';
       this.#told.set(id, ENDED.test(known) ? known : state);
     }
-    if (tasks.length === 0 && NO_WORD.has(status)) for (const id of messageIdsIn(sent)) this.#silent.add(id);
+    const word = tasks.length > 0 ? 'taken' : NO_WORD.has(status) ? 'nothing' : 'refused';
+    for (const id of messageIdsIn(sent)) {
+      if (word !== 'refused' || !this.#said.has(id)) this.#said.set(id, word);
+    }
   }
 
   /** What does not agree. */
@@ -45,12 +50,18 @@ export class Ledger {
         ? [`task ${id} was told as ${state} and is stored as ${found}`]
         : [];
     });
-    const uncalled = stored
-      .filter(({ id, messageIds }) => !this.#told.has(id) && !messageIds.some((one) => this.#silent.has(one)))
-      .map(({ id, messageIds }) => `task ${id} is stored, but its message ${messageIds.join()} was refused`);
-    return [...lost, ...uncalled];
+    return [...lost, ...stored.flatMap((task) => this.#uncalledFor(task))];
+  }
+
+  #uncalledFor({ id, messageIds }: StoredTask): readonly string[] {
+    const refused = messageIds.filter((one) => this.#said.get(one) === 'refused');
+    if (refused.length > 0) return [`task ${id} is stored with ${refused.join()}, which was refused`];
+    const isExplained = this.#told.has(id) || messageIds.some((one) => this.#said.get(one) === 'nothing');
+    return isExplained ? [] : [`task ${id} is stored and was told to nobody`];
   }
 }
+
+type Word = 'taken' | 'refused' | 'nothing';
 
 /** The words of 0.3 and 1.0 for a state are the same, but for case and prefix. */
 export function plainState(state: string): string {

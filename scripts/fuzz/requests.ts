@@ -33,7 +33,7 @@ export function sendParams(target: Target, random: Random): object {
       messageId: `fuzz-${count}`,
       role: 'ROLE_USER',
       parts: [{ text: 'hello', mediaType: 'text/plain', metadata: { a: [1] } }],
-      ...(random.chance(10) ? { taskId: target.taskId } : {}),
+      ...(random.chance(25) ? { taskId: random.pick([target.taskId, target.asking.taskId]) } : {}),
       metadata: { [CHAIN]: { chain: ['x@y'], depth: 1 } },
       ...message,
     },

@@ -5,7 +5,7 @@ import type { Target } from './target.js';
 interface WireTask {
   readonly id: string;
   readonly status: { readonly state: string };
-  readonly history?: readonly { readonly messageId: string }[];
+  readonly history?: readonly { readonly messageId: string; readonly role: string }[];
 }
 
 interface Page {
@@ -14,14 +14,19 @@ interface Page {
 }
 
 const PAGE = 100;
+const WHOLE = 1_000_000;
 
-/** Every task of every agent, with the messages in its history. */
+/** Every task of every agent, with the messages that were sent to it. */
 export async function storedTasks(target: Target): Promise<readonly StoredTask[]> {
   const all: StoredTask[] = [];
   for (const agent of target.agents) {
     let token = '';
     do {
-      const query = new URLSearchParams({ pageSize: String(PAGE), historyLength: '5', pageToken: token });
+      const query = new URLSearchParams({
+        pageSize: String(PAGE),
+        historyLength: String(WHOLE),
+        pageToken: token,
+      });
       const page = (await readJson(target, `/agents/${agent}/tasks?${query.toString()}`)) as Page;
       all.push(...page.tasks.map(toStored));
       token = page.nextPageToken;
@@ -31,7 +36,8 @@ export async function storedTasks(target: Target): Promise<readonly StoredTask[]
 }
 
 function toStored({ id, status, history = [] }: WireTask): StoredTask {
-  return { id, state: plainState(status.state), messageIds: history.map(({ messageId }) => messageId) };
+  const sent = history.filter(({ role }) => role === 'ROLE_USER');
+  return { id, state: plainState(status.state), messageIds: sent.map(({ messageId }) => messageId) };
 }
 
 /** The JSON at a path of the server, for its caller. */

@@ -7,8 +7,10 @@ export interface Target {
   readonly grpcPort: number;
   readonly token: string;
   readonly agents: readonly string[];
-  /** A task that is there, and has ended. */
+  /** A task of the root agent that has ended. */
   readonly taskId: string;
+  /** An agent that always asks, and a task of it that takes any message. */
+  readonly asking: { readonly agent: string; readonly taskId: string };
 }
 
 /** What came of a shot. */

@@ -19,6 +19,7 @@ describe('npm run fuzz, for a short while', () => {
     );
     expect(tasks.told).toBeGreaterThan(20);
     expect(tasks.stored).toBeGreaterThanOrEqual(tasks.told);
+    expect(tasks.messages).toBeGreaterThan(tasks.stored);
   });
 });
 
@@ -50,11 +51,19 @@ describe('the ledger of the fuzzer', () => {
     'finds a message that was refused with %s, and is stored',
     (status) => {
       expect(found({ status, text: '{"error":{}}' }, [stored])).toEqual([
-        'is stored, but its message m"1 was refused',
+        'is stored with m"1, which was refused',
       ]);
       expect(found({ status, text: '{"error":{}}' }, [])).toEqual([]);
     },
   );
+
+  it('finds a message that was refused in a task that was told, and a task that nobody heard of', () => {
+    const other = { ...answered, id: 'o' };
+    expect(found({ status: 400 }, [{ ...stored, messageIds: ['first', 'm"1'] }])).toHaveLength(1);
+    expect(
+      found({ text: JSON.stringify({ task: other }), sent: '' }, [stored, { ...stored, id: 'o' }]),
+    ).toEqual(['is stored and was told to nobody']);
+  });
 
   it.each([204, 'cut', 'DEADLINE_EXCEEDED'])(
     'leaves open what became of a message answered with %s',
