@@ -35,16 +35,17 @@ export interface Library {
 export async function openLibrary(context: LibraryContext): Promise<Library> {
   const { config, storage, logger, onAdded } = context;
   const opened = await openEmbeddings(context);
-  const provider = 'provider' in opened ? opened.provider : undefined;
   const { maxFileBytes } = config.ingest;
   const { retrieval, desk } = createRag({
-    ...{ library: storage.library, provider, maxFileBytes, logger },
+    ...{ library: storage.library, maxFileBytes, logger },
+    provider: 'lack' in opened ? `${sentence(opened.lack.note)} ${opened.lack.hint}` : opened.provider,
     purge: () => storage.purge(),
     ...(onAdded ? { onAdded } : {}),
   });
-  const rag: ToolFamily = provider
-    ? { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: provider.id }
-    : { name: 'rag', tools: [], ...('missing' in opened ? opened.missing : NO_EMBEDDINGS) };
+  const rag: ToolFamily =
+    'lack' in opened
+      ? { name: 'rag', tools: [], ...opened.lack }
+      : { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: opened.provider.id };
   const families = [
     knowledgeFamily(context, retrieval),
     searchFamily(context, retrieval),
@@ -53,27 +54,31 @@ export async function openLibrary(context: LibraryContext): Promise<Library> {
   return { retrieval, desk, families: [...families, { ...rag, close: () => retrieval.close() }] };
 }
 
-const NO_EMBEDDINGS = {
+/** Why nothing is embedded, and what to do about it. */
+interface Lack {
+  readonly state: 'off' | 'missing';
+  readonly note: string;
+  readonly hint: string;
+}
+
+const NO_EMBEDDINGS: Lack = {
   state: 'off',
   note: 'no embedding provider is configured, so everything is found by words',
   hint: 'Set embedding.provider.',
-} as const;
+};
 
-type Opened =
-  | { readonly provider: EmbeddingProvider | undefined }
-  | { readonly missing: Pick<ToolFamily, 'state' | 'note' | 'hint'> };
+type Opened = { readonly provider: EmbeddingProvider } | { readonly lack: Lack };
 
 async function openEmbeddings({ config, secrets, logger }: LibraryContext): Promise<Opened> {
   const { embedding, egress } = config;
   const { provider, folder, model = '', baseUrl, dimension, timeoutSeconds } = embedding;
-  if (provider === 'none') return { provider: undefined };
+  if (provider === 'none') return { lack: NO_EMBEDDINGS };
   if (provider === 'local') {
     try {
       return { provider: await openLocalEmbeddings({ ...embedding, folder: folder ?? '' }) };
     } catch (error) {
       if (!isLangoError(error)) throw error;
-      const hint = error.hint === undefined ? {} : { hint: error.hint };
-      return { missing: { state: 'missing', note: error.message, ...hint } };
+      return { lack: { state: 'missing', note: error.message, hint: error.hint ?? '' } };
     }
   }
   const allowPrivate = [...egress.allowPrivate, ...(baseUrl ? [new URL(baseUrl).host] : [])];
@@ -89,6 +94,10 @@ async function openEmbeddings({ config, secrets, logger }: LibraryContext): Prom
   return {
     provider: provider === 'openai' ? createOpenaiEmbeddings(options) : createVoyageEmbeddings(options),
   };
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
 }
 
 function knowledgeFamily({ config, storage }: LibraryContext, retrieval: Retrieval): ToolFamily {

@@ -1,4 +1,5 @@
-import { stat } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { EmbeddingProvider } from '../../core/embedding.js';
 import { errorText, LangoError } from '../../core/errors.js';
@@ -7,8 +8,8 @@ import { toUnitVectors } from '../vectors.js';
 export interface LocalOptions {
   /** A model in ONNX form: config.json, tokenizer.json, onnx/model.onnx or another of its files. Absolute. */
   readonly folder: string;
-  /** Which of the files of `onnx/`: fp32 is model.onnx, q8 is model_quantized.onnx. */
-  readonly precision: 'fp32' | 'fp16' | 'q8' | 'q4';
+  /** Which of the files of `onnx/`. */
+  readonly precision: keyof typeof MODEL_FILES;
   /** Put before each text; some models ask for it. */
   readonly documentPrefix: string;
   readonly queryPrefix: string;
@@ -31,6 +32,15 @@ interface Extractor {
 /** Not installed with Lango; a variable, so that nothing looks for it before it is wanted. */
 const LIBRARY = '@huggingface/transformers';
 const BATCH = 16;
+/** What the library reads for each. */
+const MODEL_FILES = {
+  fp32: 'onnx/model.onnx',
+  fp16: 'onnx/model_fp16.onnx',
+  q8: 'onnx/model_quantized.onnx',
+  q4: 'onnx/model_q4.onnx',
+} as const;
+/** Of a folder's content, in its model's name. */
+const MARK_LENGTH = 12;
 
 /**
  * A model in a folder of this machine, run in this process. Nothing is downloaded. Rejects with `invalid-config` when the
@@ -38,11 +48,11 @@ const BATCH = 16;
  */
 export async function openLocalEmbeddings(options: LocalOptions): Promise<EmbeddingProvider> {
   const { folder, precision, documentPrefix, queryPrefix } = options;
-  await assertModel(folder);
+  const mark = await markOf(options);
   const extractor = await load(folder, precision);
   const prefixes = { document: documentPrefix, query: queryPrefix };
   return {
-    id: `local/${path.basename(folder)}/${precision}${documentPrefix === '' ? '' : `/${documentPrefix.trim()}`}`,
+    id: `local/${path.basename(folder)}/${precision}/${mark}`,
     batch: BATCH,
     async embed(texts, purpose, signal) {
       signal.throwIfAborted();
@@ -56,13 +66,21 @@ export async function openLocalEmbeddings(options: LocalOptions): Promise<Embedd
   };
 }
 
-async function assertModel(folder: string): Promise<void> {
-  for (const file of ['config.json', 'tokenizer.json']) {
-    if (await stat(path.join(folder, file)).catch(() => undefined)) continue;
-    throw new LangoError('invalid-config', `There is no ${file} in the model folder ${folder}.`, {
-      hint: 'Set embedding.folder to a folder with a model in ONNX form: config.json, tokenizer.json, onnx/.',
+/** What vectors depend on: another model in the same folder makes others. Rejects when a file is missing. */
+async function markOf({ folder, precision, documentPrefix }: LocalOptions): Promise<string> {
+  const hash = createHash('sha256').update(documentPrefix);
+  try {
+    for (const file of ['config.json', 'tokenizer.json'])
+      hash.update(await readFile(path.join(folder, file)));
+    hash.update(String((await stat(path.join(folder, MODEL_FILES[precision]))).size));
+  } catch (error) {
+    const { path: missing = folder } = error as NodeJS.ErrnoException;
+    throw new LangoError('invalid-config', `${missing} cannot be read: it belongs to a model in ONNX form.`, {
+      hint: `Set embedding.folder to a folder with config.json, tokenizer.json and ${MODEL_FILES[precision]} (embedding.precision).`,
+      cause: error,
     });
   }
+  return hash.digest('hex').slice(0, MARK_LENGTH);
 }
 
 async function load(folder: string, precision: LocalOptions['precision']): Promise<Extractor> {
@@ -87,8 +105,10 @@ async function importLibrary(): Promise<Transformers> {
   try {
     return (await import(LIBRARY)) as Transformers;
   } catch (error) {
-    throw new LangoError('invalid-config', `The library ${LIBRARY} is not installed.`, {
-      hint: `Install it beside lango: npm install ${LIBRARY}`,
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+    const why = isMissing ? 'is not installed' : `cannot be loaded: ${errorText(error)}`;
+    throw new LangoError('invalid-config', `The library ${LIBRARY} ${why}.`, {
+      hint: `Install it beside lango: npm install ${LIBRARY}@4`,
       cause: error,
     });
   }

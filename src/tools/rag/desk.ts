@@ -9,8 +9,8 @@ import type { VectorMaker } from './vector-maker.js';
 
 export interface DeskOptions {
   readonly library: LibraryStore;
-  /** Undefined without an embedding provider. */
-  readonly maker: VectorMaker | undefined;
+  /** Without an embedding provider: why there is none, as sentences. */
+  readonly maker: VectorMaker | string;
   readonly maxBytes: number;
   readonly onAdded: () => void;
   /** Takes away what removed documents left behind. */
@@ -41,15 +41,12 @@ export function createDesk({ library, maker, maxBytes, onAdded, purge }: DeskOpt
       return removed;
     },
     async embed(scope, signal) {
-      if (maker) return embedSome(maker, scope, signal);
-      const note = 'No embedding provider is configured (embedding.provider): documents are found by words.';
-      return { done: 0, more: false, note };
+      if (typeof maker !== 'string') return embedSome(maker, scope, signal);
+      return { done: 0, more: false, note: `Documents are found by words only. ${maker}` };
     },
     async dropVectors(scope, shelves) {
-      if (maker) return library.dropVectors(scope, shelves);
-      throw new LangoError('not-supported', 'No embedding provider is configured.', {
-        hint: 'Set embedding.provider.',
-      });
+      if (typeof maker !== 'string') return library.dropVectors(scope, shelves);
+      throw new LangoError('not-supported', maker);
     },
   };
 }

@@ -10,8 +10,8 @@ import { VectorMaker } from './vector-maker.js';
 
 export interface RagOptions {
   readonly library: LibraryStore;
-  /** Without one everything is found by words alone. */
-  readonly provider: EmbeddingProvider | undefined;
+  /** Without one everything is found by words alone: then it says why there is none, as sentences. */
+  readonly provider: EmbeddingProvider | string;
   /** Size of a file that is taken in. */
   readonly maxFileBytes: number;
   readonly logger: Logger;
@@ -27,8 +27,9 @@ export function createRag(options: RagOptions): {
   readonly desk: DocumentDesk;
 } {
   const { library, provider, logger, maxFileBytes, onAdded = () => undefined, purge } = options;
-  const maker = provider && new VectorMaker({ library, provider, logger });
-  const embedding = provider && maker && { provider, maker };
+  const maker = typeof provider === 'string' ? provider : new VectorMaker({ library, provider, logger });
+  const embedding =
+    typeof provider === 'string' || typeof maker === 'string' ? undefined : { provider, maker };
   return {
     retrieval: createRetrieval({ library, embedding, onAdded, logger }),
     desk: createDesk({ library, maker, maxBytes: maxFileBytes, onAdded, purge }),

@@ -15,7 +15,7 @@ describe('the tools that keep knowledge', () => {
     storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
     const { library, knowledge: store } = storage;
     const { retrieval } = createRag({
-      ...{ library, provider: undefined, maxFileBytes: 1_000, logger: silentLogger },
+      ...{ library, provider: 'There is none.', maxFileBytes: 1_000, logger: silentLogger },
       purge: () => storage.purge(),
     });
     call = callerOf(createKnowledgeTools({ store, retrieval, maxCharacters: 1_000 }));
