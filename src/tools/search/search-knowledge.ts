@@ -1,4 +1,4 @@
-import { LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../../core/library.js';
+import { LEARNINGS_COLLECTION } from '../../core/library.js';
 import type { Retrieval } from '../../core/retrieval.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
@@ -8,7 +8,7 @@ export function searchKnowledgeTool(retrieval: Retrieval): Tool {
   return defineTool({
     name: 'search_knowledge',
     description:
-      'Finds what is kept: knowledge by its key and its text, and passages of ingested documents, the best first, each with its source. Any language; names such as parseConfig are found by their parts too. When there is none of it, remembered facts.',
+      'Finds what is kept: knowledge by its key and its text, passages of ingested documents, and remembered facts, the best first, each with its source. Any language; names such as parseConfig are found by their parts too.',
     schema: querySchema,
     effect: 'pure',
     danger: () => 'safe',
@@ -23,12 +23,9 @@ export function searchKnowledgeTool(retrieval: Retrieval): Tool {
       { text: 'find knowledge about {query}' },
     ],
     async execute({ query, limit = DEFAULT_LIMIT }, { tenant, owner, signal }) {
-      const request = { query, limit, except: [LEARNINGS_COLLECTION, MEMORY_COLLECTION] };
-      const found = await retrieval.search({ tenant, owner }, request, signal);
-      if (found.hits.length > 0) return describeFindings(query, found);
       // Who asks what is known does not mind that it was kept as a fact.
-      const facts = { query, limit, only: [MEMORY_COLLECTION] };
-      return describeFindings(query, await retrieval.search({ tenant, owner }, facts, signal));
+      const request = { query, limit, except: [LEARNINGS_COLLECTION] };
+      return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));
     },
   });
 }
