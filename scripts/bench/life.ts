@@ -6,44 +6,72 @@ import { drive } from './load.js';
 import type { Call } from './requests.js';
 import { cardRequestText } from './requests.js';
 import type { Scenario } from './scenario.js';
-import { inTurns } from './scenario.js';
+import { inTurns, samplesOf } from './scenario.js';
 import type { Kind } from './target.js';
 
 /** Time a server gets to come to rest before its memory is read. */
 const REST_MS = 3_000;
 const CONNECTIONS = 32;
 const OURS = 'lango-serve';
+const HAS_PROC = existsSync('/proc/self/status');
 
-/** From the start of the process to the first card in the client's hands. */
+/** From the start of the process to the first card in the client's hands: `lango serve`, and the library in a program. */
 export const coldStart: Scenario = async ({ start, sizes }) => {
-  const side = (kind: Kind) => async (): Promise<number> => {
+  const side = (kind: Kind) => async (): Promise<Start> => {
     const startedAt = performance.now();
     const target = await start(kind);
     const connection = await target.connect();
     const { status } = await connection.request(cardRequestText());
     const ms = performance.now() - startedAt;
+    const cpuMs = HAS_PROC ? await target.systemCpuMs() : 0;
     connection.close();
     await target.stop();
     if (status !== 200) throw new Error(`the card was answered with ${status}`);
-    return ms;
+    return { ms, cpuMs };
   };
-  const sides = { lango: side(OURS), stock: side('stock') };
-  await inTurns(1, sides); // until the files are in the system's cache and our database exists
-  const samples = Object.fromEntries(await inTurns(sizes.rounds, sides));
+  const sides = { [OURS]: side(OURS), stock: side('stock') };
+  const library = { lango: side('lango'), stock: sides.stock };
+  await inTurns(1, { ...sides, ...library }); // until the files are in the system's cache and our database exists
+  const program = await inTurns(sizes.rounds, sides);
+  const [ms, cpuMs] = [samplesOf(program, (one) => one.ms), samplesOf(program, (one) => one.cpuMs)];
+  const inProgram = samplesOf(await inTurns(sizes.rounds, library), (one) => one.ms);
   return [
     figureOf({
       id: 'start.cold',
       title: 'start of the process to first card',
       unit: 'ms',
-      samples,
-      result: { ...versus(samples, 'lango', 'stock'), atMost: 1.5 },
+      samples: ms,
+      result: { ...versus(ms, OURS, 'stock'), atMost: 1.5 },
+    }),
+    ...(HAS_PROC
+      ? [
+          figureOf({
+            id: 'start.cpu',
+            title: '  CPU until then',
+            unit: 'ms',
+            samples: cpuMs,
+            result: versus(cpuMs, OURS, 'stock'),
+          }),
+        ]
+      : []),
+    figureOf({
+      id: 'start.library',
+      title: '  as a library, in a program',
+      unit: 'ms',
+      samples: inProgram,
+      result: versus(inProgram, 'lango', 'stock'),
     }),
   ];
 };
 
+interface Start {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
 /** Resident memory of the default server with all its agents, at rest and after requests to its root agent. */
 export const memory: Scenario = async ({ start, sizes }) => {
-  if (!existsSync('/proc/self/status')) return [];
+  if (!HAS_PROC) return [];
   const targets = [await start(OURS), await start('stock')];
   const read = async (): Promise<Samples> => {
     await delay(REST_MS);

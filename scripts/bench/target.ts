@@ -14,6 +14,8 @@ import { Connection } from './connection.js';
 export type Kind = 'lango' | 'lango-flat' | 'lango-memory' | 'lango-serve' | 'stock' | 'bare';
 
 export const TOKEN = 'bench-token';
+/** Linux counts CPU time for /proc in hundredths of a second. */
+const TICK_MS = 10;
 const START_MS = 60_000;
 const STOP_MS = 10_000;
 const READY = /^ready http:\/\/[^:]+:(\d+)/;
@@ -39,6 +41,14 @@ export class Target {
     this.#child.send('cpu');
     const [answer] = (await once(this.#child, 'message')) as [CpuAnswer];
     return answer.cpu;
+  }
+
+  /** The same in milliseconds, of any server, in steps of 10. Rejects where the system has no /proc. */
+  async systemCpuMs(): Promise<number> {
+    const stat = await readFile(`/proc/${this.#child.pid}/stat`, 'utf8');
+    // After the name of the program, which may hold anything but ends with the last parenthesis.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
   }
 
   /** Resident memory in MB (10^6 bytes). Rejects where the system has no /proc. */
