@@ -52,7 +52,7 @@ const ASKING: Agent = {
 export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-fuzz-'));
   const server = createServer({ home, settings: SETTINGS, agents: [ASKING] });
-  const { origin, port, grpcPort = 0, token = '', agents } = await server.start();
+  const { origin, port, grpcPort = 0, token = '', agents, root } = await server.start();
   const rejections: string[] = [];
   const onRejection = (reason: unknown): void =>
     void rejections.push(`unhandled rejection: ${String(reason)}`);
@@ -61,7 +61,7 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
     const taskId = await firstTask(origin, token);
     const { name } = ASKING.profile;
     const asking = { agent: name, taskId: await firstTask(`${origin}/agents/${name}`, token) };
-    const target: Target = { origin, port, grpcPort, token, agents, taskId, asking };
+    const target: Target = { origin, port, grpcPort, token, agents, root, taskId, asking };
     const ended = await readJson(target, `/tasks/${taskId}`);
     const campaign = new Campaign(options, target);
     for (const path of [`/tasks/${taskId}`, `/agents/${name}/tasks/${asking.taskId}`])

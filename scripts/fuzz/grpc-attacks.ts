@@ -22,7 +22,7 @@ import { callGrpc, frame } from './grpc-call.js';
 import { writeRaw } from './http-attacks.js';
 import { garbled } from './mutate.js';
 import type { Random } from './random.js';
-import { anyCall, parametersOf, sendParams, spoiled } from './requests.js';
+import { anyCall, parametersOf, sendCall, spoiled } from './requests.js';
 import type { Attack, Target } from './target.js';
 
 type Method = MethodDefinition<unknown, unknown>;
@@ -51,7 +51,7 @@ const STRANGE_PATHS = ['/', '/lf.a2a.v1.A2AService/', '/lf.a2a.v1.A2AService/con
 /** Messages of the protocol, mutated before they are encoded or in their bytes, in frames that are right. */
 export const grpc: Attack = async (random, target) => {
   const { method, json } = random.chance(60) ? sending(target, random) : asking(target, random);
-  const whole = encoded(method, { tenant: tenantOf(target, random), ...json }, random);
+  const whole = encoded(method, json, random);
   const bytes = random.chance(20) ? garbled(whole, random) : whole;
   const path = random.chance(3) ? random.pick(STRANGE_PATHS) : method.path;
   const answer = await callGrpc(target.grpcPort, {
@@ -65,8 +65,8 @@ export const grpc: Attack = async (random, target) => {
 /** A good message in frames that are not: of gRPC (length, flags, number) and of its head. */
 export const grpcFrames: Attack = async (random, target) => {
   const method = random.pick(SENDS);
-  const tenant = target.agents[0]!;
-  const bytes = encoded(method, { tenant, ...sendParams(target, random) }, random);
+  const { agent: tenant, params } = sendCall(target, random);
+  const bytes = encoded(method, { tenant, ...params }, random);
   const body = random.pick([
     frame(bytes, { length: random.below(2 ** 32) }),
     frame(bytes, { length: bytes.length - 1 }),
@@ -117,16 +117,31 @@ interface Asked {
 }
 
 function sending(target: Target, random: Random): Asked {
-  const json = spoiled(sendParams(target, random), random);
+  const { agent, params } = sendCall(target, random);
   return {
     method: random.pick(SENDS),
-    json: typeof json === 'object' && json !== null ? json : {},
+    json: { tenant: tenantOf(agent, random), ...asObject(params, random) },
   };
 }
 
 function asking(target: Target, random: Random): Asked {
+  const { agent, params } = anyCall(target, random);
   const methods = random.chance(20) ? OLD : [...CODECS.keys()];
-  return { method: random.pick(methods), json: anyCall(target, random).params };
+  return {
+    method: random.pick(methods),
+    json: { tenant: tenantOf(agent, random), ...asObject(params, random) },
+  };
+}
+
+/** A message is one, whatever is wrong in it. */
+function asObject(params: object, random: Random): object {
+  const odd = spoiled(params, random);
+  return typeof odd === 'object' && odd !== null ? odd : {};
+}
+
+function tenantOf(agent: string, random: Random): string {
+  if (random.chance(85)) return agent;
+  return random.pick(['operator', '', 'nobody', '__proto__', 'constructor', '\u0000', 'x'.repeat(5_000)]);
 }
 
 /** Bytes of the message, as far as there is one in it. */
@@ -136,11 +151,6 @@ function encoded(method: Method, json: object, random: Random): Buffer {
   } catch {
     return random.chance(50) ? Buffer.from(JSON.stringify(json)) : random.bytes(random.below(100));
   }
-}
-
-function tenantOf({ agents }: Target, random: Random): string {
-  if (random.chance(85)) return random.pick(agents);
-  return random.pick(['', 'nobody', '__proto__', 'constructor', '\u0000', 'x'.repeat(5_000)]);
 }
 
 function metadataOf(target: Target, random: Random): Record<string, string> {

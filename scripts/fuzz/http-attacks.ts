@@ -28,25 +28,29 @@ const PATHS = [
 const VERBS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH'];
 
 export const jsonRpc: Attack = (random, target) => {
-  const call = anyCall(target, random);
-  const method = random.chance(5) ? random.pick(STRANGE_METHODS) : call.method;
-  const envelope = { jsonrpc: '2.0', id: 1, ...call, method };
-  const path = random.chance(70) ? '/' : `/agents/${target.asking.agent}`;
-  return post(target, path, { body: bodyOf(envelope, random), random });
+  const { agent, method, params } = anyCall(target, random);
+  const odd = random.chance(5) ? random.pick(STRANGE_METHODS) : method;
+  const envelope = { jsonrpc: '2.0', id: 1, method: odd, params };
+  return post(target, pathTo(target, agent) || '/', { body: bodyOf(envelope, random), random });
 };
 
 export const httpJson: Attack = (random, target) => {
+  const { agent, params } = anyCall(target, random);
   const path = random.pick([
+    '/message:send',
     '/message:send',
     '/message:stream',
     '/v1/message:send',
-    `/agents/${target.asking.agent}/message:send`,
     `/tasks/${target.taskId}:cancel`,
     `/tasks/${target.taskId}:subscribe`,
     `/tasks/${target.taskId}/pushNotificationConfigs`,
   ]);
-  return post(target, path, { body: bodyOf(anyCall(target, random).params, random), random });
+  return post(target, pathTo(target, agent) + path, { body: bodyOf(params, random), random });
 };
+
+function pathTo({ root }: Target, agent: string): string {
+  return agent === root ? '' : `/agents/${agent}`;
+}
 
 export const paths: Attack = (random, target) => {
   const path = random.pick(PATHS);

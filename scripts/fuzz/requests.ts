@@ -11,13 +11,13 @@ const CHAIN = 'urn:lango:a2a:chain:v1';
 
 let count = 0;
 
-interface Parts {
-  readonly message?: object;
-  readonly configuration?: object;
+interface SendParams {
+  readonly message: object;
+  readonly configuration: object;
 }
 
 /** What is well formed and refused all the same: it must be before anything is stored. */
-const REFUSED: readonly Parts[] = [
+const REFUSED: readonly Partial<SendParams>[] = [
   { configuration: { acceptedOutputModes: ['image/png'] } },
   { configuration: { taskPushNotificationConfig: { url: 'https://10.0.0.1/' } } },
   { message: { parts: [{ raw: 'eA==', mediaType: 'image/png' }] } },
@@ -25,7 +25,7 @@ const REFUSED: readonly Parts[] = [
   { message: { metadata: { [CHAIN]: { depth: 0, chain: ['x@y'] } } } },
 ];
 
-export function sendParams(target: Target, random: Random): object {
+export function sendParams(target: Target, random: Random): SendParams {
   count += 1;
   const { message, configuration } = random.chance(25) ? random.pick(REFUSED) : {};
   return {
@@ -33,7 +33,7 @@ export function sendParams(target: Target, random: Random): object {
       messageId: `fuzz-${count}`,
       role: 'ROLE_USER',
       parts: [{ text: 'hello', mediaType: 'text/plain', metadata: { a: [1] } }],
-      ...(random.chance(25) ? { taskId: random.pick([target.taskId, target.asking.taskId]) } : {}),
+      ...(random.chance(10) ? { taskId: target.taskId } : {}),
       metadata: { [CHAIN]: { chain: ['x@y'], depth: 1 } },
       ...message,
     },
@@ -45,6 +45,20 @@ export function sendParams(target: Target, random: Random): object {
       ...configuration,
     },
   };
+}
+
+/** The parameters of an operation, and the agent that they are for. */
+interface Call {
+  readonly agent: string;
+  readonly params: object;
+}
+
+/** A message that begins a task, or one more to the task that takes any. */
+export function sendCall(target: Target, random: Random): Call {
+  const params = sendParams(target, random);
+  if (random.chance(70)) return { agent: target.root, params };
+  const { agent, taskId } = target.asking;
+  return { agent, params: { ...params, message: { taskId, ...params.message } } };
 }
 
 /** As A2A 0.3 writes it. */
@@ -61,33 +75,33 @@ export function oldSendParams(): object {
   };
 }
 
-/** A method of JSON-RPC with parameters that fit it. */
-export function anyCall(
-  target: Target,
-  random: Random,
-): { readonly method: string; readonly params: object } {
-  const { taskId } = target;
-  const [method, params] = random.pick<readonly [string, object]>([
-    ['SendMessage', sendParams(target, random)],
-    ['SendMessage', sendParams(target, random)],
-    ['SendStreamingMessage', sendParams(target, random)],
-    ['message/send', oldSendParams()],
-    ['message/stream', oldSendParams()],
-    ['GetTask', { id: taskId, historyLength: 3 }],
-    ['tasks/get', { id: taskId }],
-    [
-      'ListTasks',
-      { pageSize: 5, status: 'TASK_STATE_COMPLETED', statusTimestampAfter: '2026-01-01T00:00:00Z' },
-    ],
-    ['CancelTask', { id: taskId }],
-    ['SubscribeToTask', { id: taskId }],
-    ['CreateTaskPushNotificationConfig', { taskId, url: `http://${NOBODY}/x`, token: 't' }],
-    ['ListTaskPushNotificationConfigs', { taskId }],
-    ['DeleteTaskPushNotificationConfig', { taskId, id: 'x' }],
-    ['GetExtendedAgentCard', {}],
-  ]);
-  return { method, params };
+/** An operation by its name in JSON-RPC, with what fits it. */
+export function anyCall(target: Target, random: Random): Call & { readonly method: string } {
+  const { root: agent, taskId } = target;
+  if (random.chance(40)) return { method: random.pick(SENDS), ...sendCall(target, random) };
+  const method = random.pick(Object.keys(OPERATIONS));
+  return { method, agent, params: OPERATIONS[method]!(taskId) };
 }
+
+const SENDS = ['SendMessage', 'SendMessage', 'SendStreamingMessage'];
+
+const OPERATIONS: Readonly<Record<string, (taskId: string) => object>> = {
+  'message/send': oldSendParams,
+  'message/stream': oldSendParams,
+  GetTask: (id) => ({ id, historyLength: 3 }),
+  'tasks/get': (id) => ({ id }),
+  ListTasks: () => ({
+    pageSize: 5,
+    status: 'TASK_STATE_COMPLETED',
+    statusTimestampAfter: '2026-01-01T00:00:00Z',
+  }),
+  CancelTask: (id) => ({ id }),
+  SubscribeToTask: (id) => ({ id }),
+  CreateTaskPushNotificationConfig: (taskId) => ({ taskId, url: `http://${NOBODY}/x`, token: 't' }),
+  ListTaskPushNotificationConfigs: (taskId) => ({ taskId }),
+  DeleteTaskPushNotificationConfig: (taskId) => ({ taskId, id: 'x' }),
+  GetExtendedAgentCard: () => ({}),
+};
 
 /** Mostly with something wrong in it. */
 export function spoiled(value: object, random: Random): unknown {

@@ -7,6 +7,8 @@ export interface Target {
   readonly grpcPort: number;
   readonly token: string;
   readonly agents: readonly string[];
+  /** The one that answers at the root of the host. */
+  readonly root: string;
   /** A task of the root agent that has ended. */
   readonly taskId: string;
   /** An agent that always asks, and a task of it that takes any message. */

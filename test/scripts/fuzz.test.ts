@@ -7,7 +7,7 @@ describe('npm run fuzz, for a short while', () => {
   it('finds no crash, no rejection, no 5xx, no HTML and no stack; what was answered is what is stored', async () => {
     const { findings, transports, statuses, tasks } = await fuzz({
       seed: 7,
-      seconds: 15,
+      seconds: 30,
       requests: 1_000,
       slowMs: 10_000,
     });
@@ -20,7 +20,7 @@ describe('npm run fuzz, for a short while', () => {
     expect(tasks.told).toBeGreaterThan(20);
     expect(tasks.stored).toBeGreaterThanOrEqual(tasks.told);
     expect(tasks.messages).toBeGreaterThan(tasks.stored);
-  });
+  }, 60_000);
 });
 
 describe('the ledger of the fuzzer', () => {
