@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type { Demo, Outcome } from './conversation.js';
 import { ask, check, delegations } from './conversation.js';
+import { recordOutput } from './output.js';
 import { formsOf, searchFolder } from './secret-search.js';
 
 const CLI = path.resolve(import.meta.dirname, '../../cli/main.js');
@@ -17,6 +18,7 @@ export interface VaultDemo extends Demo {
 
 /** A secret in a command, looked for afterwards in everything that was written; a hash and a signature. */
 export async function useVault(demo: VaultDemo): Promise<void> {
+  const written = recordOutput();
   const hashed = await ask(demo, 'hash hello with sha256');
   check('the vault did it', delegations(hashed).includes('vault'));
   check('the hash is right', hashed.end.text.includes(HELLO_SHA256));
@@ -43,10 +45,16 @@ export async function useVault(demo: VaultDemo): Promise<void> {
     'no answer or event shows the value',
     formsOf(value).every((form) => !events.includes(form)),
   );
+  const output = written();
+  check('what was printed was kept to look through', output.includes('{{secret:github}}'));
+  check(
+    'nothing that was printed shows the value',
+    formsOf(value).every((form) => !output.includes(form)),
+  );
   const { files, bytes, found } = await searchFolder(demo.home, value);
   check(`no file of the data folder holds the value (${found.join(', ')})`, found.length === 0);
   demo.say(
-    `\nIts value was looked for in ${formsOf(value).length} forms in all ${bytes} bytes of the ${files} files there are:`,
+    `\nIts value was looked for in ${formsOf(value).length} forms in all ${bytes} bytes of the ${files} files there are, and in all that was printed:`,
   );
   demo.say('it stands nowhere, in no form.');
 }

@@ -3,6 +3,7 @@ import { describeOnChain, RICH, startChain, type LocalChain } from '../chain/loc
 import { openPaidEndpoint, type PaidEndpoint } from '../chain/paid-endpoint.js';
 import { readToolsPage, type PageRow } from '../docs/tools-page.js';
 import { decide, sendText, startServer, type Outcome, type TestServer } from '../support/server.js';
+import { findIn, findInFolder } from '../support/secret-search.js';
 import { describeBrowsing, openSite, type Site } from '../tools/browser/setup.js';
 
 /** Every sentence of docs/tools.md, in its order, sent over A2A to a real server with the offline model. */
@@ -84,6 +85,54 @@ describeOnChain('the sentences about payments', () => {
     const { end } = await act(server, row);
     if (row.tool !== 'payment_create_wallet') return;
     await chain.fund(/0x[0-9a-fA-F]{40}/.exec(end.text)![0], 3_000_000n);
+  });
+});
+
+describeOnChain('a secret in the header of a request', () => {
+  it('reaches the host that its owner allowed and nothing else, and no other host', async () => {
+    const chain = await startChain();
+    const seen: unknown[] = [];
+    const site = await openSite({
+      '/': ({ headers }, response) => {
+        seen.push(headers['x-api-key']);
+        response.end(`you said ${String(headers['x-api-key'])}`);
+      },
+    });
+    const settings = {
+      server: { port: 0 },
+      payment: {
+        enabled: true,
+        rpcUrl: chain.url,
+        tokenAddress: chain.token,
+        x402: { allowHosts: ['127.0.0.1'] },
+      },
+      egress: { allowPrivate: ['127.0.0.1'] },
+      tools: { secrets: { enabled: true } },
+    };
+    const server = await startServer({ settings });
+    try {
+      const value = 'key-of-the-api-42';
+      const put = (hosts: readonly string[]) =>
+        server.fetch('/lango/secrets/api', {
+          method: 'PUT',
+          body: JSON.stringify({ value, places: ['http'], hosts, replace: true }),
+        });
+      const request = `fetch ${site.origin}/ for at most 0.05 USDC with the secret api as the header X-Api-Key`;
+      await put(['api.example.com']);
+      const refused = await sendText(server, request);
+      expect(refused.end.text).toContain('may not be used for 127.0.0.1 (http)');
+      expect(seen).toEqual([]);
+      await put(['127.0.0.1']);
+      const sent = await sendText(server, request);
+      expect(seen).toEqual([value]);
+      expect(sent.end.text).toContain('you said {{secret:api}}');
+      const told = JSON.stringify([refused.events, sent.events]) + server.log.lines.join();
+      expect([...findIn('events and log', told, value), ...findInFolder(server.home, value)]).toEqual([]);
+    } finally {
+      await server.stop();
+      await site.close();
+      await chain.stop();
+    }
   });
 });
 

@@ -23,6 +23,8 @@ export interface WebRequest {
   readonly url: string;
   readonly method: string;
   readonly body: string | undefined;
+  /** With the values of secrets in them. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly maxAmount: bigint;
 }
 
@@ -220,13 +222,10 @@ function mismatch(offers: readonly PaymentRequirements[], wanted: Wanted): Lango
   );
 }
 
-function initOf({ method, body }: WebRequest): RequestInit {
-  if (body === undefined) return { method };
-  return {
-    method,
-    body,
-    headers: { 'content-type': isJson(body) ? 'application/json' : 'text/plain; charset=utf-8' },
-  };
+function initOf({ method, body, headers }: WebRequest): RequestInit {
+  if (body === undefined) return { method, headers };
+  const type = isJson(body) ? 'application/json' : 'text/plain; charset=utf-8';
+  return { method, body, headers: { 'content-type': type, ...headers } };
 }
 
 function isJson(text: string): boolean {

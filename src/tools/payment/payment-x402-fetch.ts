@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseAmount, toUnits, usdc } from '../../core/amount.js';
 import { LangoError } from '../../core/errors.js';
-import { defineTool, type Tool } from '../../core/tool.js';
+import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import type { Desk } from './desk.js';
 import { addressField, amountField } from './fields.js';
 import type { PaidFetch } from './paid-fetch.js';
@@ -17,6 +17,13 @@ export interface X402Rules {
 const LONGEST_URL = 2_000;
 const LONGEST_BODY = 64 * 1024;
 const LONGEST_PURPOSE = 200;
+const LONGEST_HEADER = 4_000;
+const MOST_HEADERS = 20;
+/** What the connection and the payment need for themselves. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  ...['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
+  ...['payment-signature', 'x-payment', 'proxy-authorization'],
+]);
 
 const schema = z.strictObject({
   url: z
@@ -29,6 +36,19 @@ const schema = z.strictObject({
   ).optional(),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('GET by default'),
   body: z.string().max(LONGEST_BODY).optional().describe('What is sent along; JSON or text'),
+  headers: z
+    .record(
+      z
+        .string()
+        .regex(/^[A-Za-z0-9-]{1,64}$/)
+        .refine((name) => !OWN_HEADERS.has(name.toLowerCase()), 'is ours to set'),
+      z.string().max(LONGEST_HEADER),
+    )
+    .refine((headers) => Object.keys(headers).length <= MOST_HEADERS, `at most ${MOST_HEADERS}`)
+    .optional()
+    .describe(
+      'Headers to send along; {{secret:NAME}} in a value stands for a secret that may be sent to this host',
+    ),
 });
 
 export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules): Tool {
@@ -42,6 +62,7 @@ export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules
     schema,
     effect: 'keyed',
     bringsOutside: true,
+    secretPlace: 'http',
     danger: ({ payTo }) => (payTo === undefined ? 'moderate' : 'dangerous'),
     describe: ({ url, maxAmount, payTo, method = 'GET', body }) => {
       const what = `${method} ${url}${body === undefined ? '' : ` with the body ${quoted(body)}`}`;
@@ -53,22 +74,42 @@ export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules
       { text: 'what does {url} cost, at most {maxAmount} USDC' },
       { text: 'fetch {url} for at most {maxAmount} USDC' },
       { text: 'fetch {url} and pay up to {maxAmount} USDC to {payTo}' },
+      {
+        text: 'fetch {url} for at most {maxAmount} USDC with the secret {name} as the header {header}',
+        arguments: {
+          ...{ url: '{url}', maxAmount: '{maxAmount}' },
+          headers: { '{header}': '{{secret:{name}}}' },
+        },
+      },
     ],
     async check({ url, maxAmount, payTo }, { tenant, owner }) {
       checkRules(new URL(url), parseAmount(maxAmount, 'maxAmount'), rules);
       if (payTo !== undefined) await desk.payer.assertPayee({ tenant, owner }, payTo);
     },
-    async execute({ url, maxAmount: most, payTo, method = 'GET', body }, { tenant, owner, key, signal }) {
+    async execute({ url, maxAmount: most, payTo, method = 'GET', body, headers = {} }, context) {
+      const { tenant, owner, key, signal } = context;
       const place = new URL(url);
       const maxAmount = parseAmount(most, 'maxAmount');
       checkRules(place, maxAmount, rules);
-      const request = { url, method, body, maxAmount };
+      const request = { url, method, body, maxAmount, headers: await withSecrets(headers, place, context) };
       if (payTo === undefined) return paidFetch.ask(request, signal);
       // Without the query: there may be a key in it.
       const purpose = `${method} ${place.origin}${place.pathname}`.slice(0, LONGEST_PURPOSE);
       return paidFetch.pay(request, { tenant, owner, key, to: payTo, purpose }, signal);
     },
   });
+}
+
+/** The values of secrets go in at the last moment, and to this host only: redirects are not followed. */
+async function withSecrets(
+  headers: Readonly<Record<string, string>>,
+  { hostname }: URL,
+  context: ToolContext,
+): Promise<Readonly<Record<string, string>>> {
+  const resolved = Object.entries(headers).map(
+    async ([name, value]) => [name, await context.resolveSecrets(value, hostname)] as const,
+  );
+  return Object.fromEntries(await Promise.all(resolved));
 }
 
 function checkRules({ hostname, port, protocol }: URL, maxAmount: bigint, rules: X402Rules): void {
