@@ -62,7 +62,7 @@ export function sendCall(target: Target, random: Random): Call {
 }
 
 /** As A2A 0.3 writes it. */
-export function oldSendParams(): object {
+function oldSendParams(): object {
   count += 1;
   return {
     message: {
