@@ -89,7 +89,7 @@ async function createGrpc(
     root,
     ...shared,
     ...(locks.tls ? { tls: grpcTls(locks.tls, config) } : {}),
-    limits: { depth: limits.jsonDepth, keys: limits.jsonKeys },
+    limits: { depth: limits.jsonDepth, keys: limits.jsonKeys, headerBytes: limits.headerBytes },
     messageBytes: limits.bodyBytes,
     stallMs: 1_000 * STALLED_HEARTBEATS * limits.heartbeatSeconds,
     heartbeatSeconds: limits.heartbeatSeconds,

@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../../src/core/run.js';
 import { withPushServer } from '../support/push-server.js';
+import { toolNamed } from '../support/agent-fixtures.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+import { sendText, withServer } from '../support/server.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 
 /** What bounds a single task, set in the configuration and seen through the wire. */
@@ -78,6 +81,45 @@ describe('tasks.eventBytes', () => {
       const task = await server.untilEnded(await server.send('go'));
       expect(task['status']).toMatchObject({ state: 'TASK_STATE_FAILED' });
       expect(JSON.stringify(task)).toContain('2048 bytes');
+    });
+  });
+});
+
+describe('agent.limits', () => {
+  it('depth is what the node gives, whatever a caller claims to have left', async () => {
+    const deep = scriptedAgent('worker', async (run: Run) => {
+      run.emit({ type: 'text-delta', artifactId: 'a', text: `depth ${run.grant.depth}`, replace: true });
+      return { state: 'completed' };
+    });
+    const settings = { agent: { limits: { depth: 3 } } };
+    await withPushServer({ settings, agents: [deep] }, async (server) => {
+      for (const depth of [99, 2]) {
+        const metadata = { 'urn:lango:a2a:chain:v1': { depth } };
+        const message = { messageId: `m${depth}`, role: 'ROLE_USER', parts: [{ text: 'go' }], metadata };
+        const { result } = await server.rpc('SendMessage', { message });
+        expect(JSON.stringify(result)).toContain(`depth ${Math.min(3, depth)}`);
+      }
+      const metadata = { 'urn:lango:a2a:chain:v1': { chain: ['a@1', 'b@1', 'c@1', 'd@1'] } };
+      const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'go' }], metadata };
+      expect((await server.rpc('SendMessage', { message })).error?.message).toContain('too deep');
+    });
+  });
+
+  it('fanOut and toolOutputBytes bound what a model can set going, and what it reads', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator'), ask('librarian'), ask('planner')), say('done')],
+      operator: [call(['exec_flood', { path: 'x' }]), say('read')],
+      librarian: [say('found')],
+      planner: [say('planned')],
+    });
+    const flood = toolNamed('exec_flood', { execute: async () => ({ content: 'y'.repeat(5_000) }) });
+    const settings = { server: { port: 0 }, agent: { limits: { fanOut: 2, toolOutputBytes: 300 } } };
+    await withServer({ model, tools: [flood, toolNamed('search_web')], settings }, async (server) => {
+      await sendText(server, 'do it all');
+      expect(resultsIn(model.asked('orchestrator')[1])[2]).toContain('agent.limits.fanOut');
+      const [read] = resultsIn(model.asked('operator')[1]);
+      expect(read!.length).toBeLessThan(500);
+      expect(read).toContain('yyy');
     });
   });
 });

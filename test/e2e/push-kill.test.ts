@@ -1,41 +1,89 @@
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Home, Server } from '../cli/lango-process.js';
 import { makeHome, startServer } from '../cli/lango-process.js';
+import type { Received } from '../support/push-receiver.js';
 import { PushReceiver, numbers, states } from '../support/push-receiver.js';
 
-it('a delivery that was open when the server was killed is made again, with its id and body, and the rest follows', async () => {
-  await using receiver = await PushReceiver.open();
-  receiver.answer = () => 'silence';
-  const home = await makeHome('egress:\n  allowPrivate: ["127.0.0.1"]\n');
+const KILLS = 6;
+const TASKS_OF_A_LIFE = 3;
+const ENDED = /COMPLETED|FAILED|CANCELED|REJECTED/;
+
+/** The id of the task; undefined when the server died before it said so. */
+async function send(server: Server, home: Home, url: string): Promise<string | undefined> {
+  const token = readFileSync(path.join(home.folder, 'token'), 'utf8').trim();
+  const sent = fetch(`${server.origin}/message:send`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+    body: JSON.stringify({
+      message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'list the files' }] },
+      configuration: { returnImmediately: true, taskPushNotificationConfig: { url } },
+    }),
+  });
   try {
-    const first = await startServer(home);
-    const token = readFileSync(path.join(home.folder, 'token'), 'utf8').trim();
-    await fetch(`${first.origin}/message:send`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-      body: JSON.stringify({
-        message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'list the files' }] },
-        configuration: { taskPushNotificationConfig: { url: receiver.url } },
-      }),
-    });
-    await receiver.until((got) => got.length === 1);
-    first.child.kill('SIGKILL');
-    await first.stop();
-    receiver.answer = () => 200;
-    const second = await startServer(home);
+    const { task } = (await (await sent).json()) as { readonly task: { readonly id: string } };
+    return task.id;
+  } catch {
+    return undefined;
+  }
+}
+
+function taskOf({ body }: Received): string {
+  const [payload] = Object.values(body) as { readonly id?: string; readonly taskId?: string }[];
+  return payload?.taskId ?? payload?.id ?? '';
+}
+
+const idOf = ({ headers }: Received): string => String(headers['x-a2a-notification-id']);
+
+it(`a delivery that was open when the server was killed is made again with its id and body, and the rest follows in order: ${KILLS} kills`, async () => {
+  await using receiver = await PushReceiver.open();
+  let openAtKill = 0;
+  receiver.answer = async () => {
+    await sleep(Math.random() * 60);
+    return 200;
+  };
+  const home = await makeHome(
+    'egress:\n  allowPrivate: ["127.0.0.1"]\na2a: { push: { retrySeconds: 0.1 } }\n',
+  );
+  const tasks: string[] = [];
+  try {
+    for (let life = 0; life < KILLS; life += 1) {
+      const server = await startServer(home);
+      const sent = Array.from({ length: TASKS_OF_A_LIFE }, () => send(server, home, receiver.url));
+      const acknowledged = Promise.all(sent);
+      if (life === 0) await receiver.until((got) => got.length > 0);
+      else await Promise.race([acknowledged, sleep(2_000)]).then(() => sleep(Math.random() * 250));
+      openAtKill += receiver.open;
+      server.child.kill('SIGKILL');
+      await server.stop();
+      tasks.push(...(await acknowledged).filter((id) => id !== undefined));
+    }
+    const last = await startServer(home);
+    const of = (task: string): readonly Received[] => receiver.got.filter((one) => taskOf(one) === task);
     try {
-      await receiver.untilEnd();
-      const [open, again, ...rest] = receiver.got;
-      expect(again!.headers['x-a2a-notification-id']).toBe(open!.headers['x-a2a-notification-id']);
-      expect(again!.text).toBe(open!.text);
-      expect(states(rest)).toContain('TASK_STATE_COMPLETED');
-      const seqs = numbers([again!, ...rest]);
-      expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+      const areEnded = (): boolean =>
+        tasks.every((task) => states(of(task)).some((state) => ENDED.test(state)));
+      await receiver.until(areEnded, 'the end of every task');
     } finally {
-      await second.stop();
+      await last.stop();
+    }
+    expect(openAtKill).toBeGreaterThan(0);
+    expect(tasks.length).toBeGreaterThan(0);
+    for (const task of tasks) {
+      const deliveries = of(task);
+      const first = deliveries.filter(
+        (one, at) => deliveries.findIndex((other) => idOf(other) === idOf(one)) === at,
+      );
+      for (const one of deliveries) {
+        expect(one.text).toBe(first.find((other) => idOf(other) === idOf(one))!.text);
+      }
+      const seqs = numbers(first);
+      expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+      expect(states(first.slice(-1)).join()).toMatch(ENDED);
     }
   } finally {
     await home.remove();
   }
-});
+}, 120_000);

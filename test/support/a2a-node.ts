@@ -98,7 +98,11 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     agents: published,
     root,
     authenticator,
-    limits: { depth: HOST_LIMITS.jsonDepth, keys: HOST_LIMITS.jsonKeys },
+    limits: {
+      depth: HOST_LIMITS.jsonDepth,
+      keys: HOST_LIMITS.jsonKeys,
+      headerBytes: HOST_LIMITS.headerBytes,
+    },
     places,
     stallMs: 2_000 * streams.heartbeatSeconds,
     messageBytes: HOST_LIMITS.bodyBytes,

@@ -31,7 +31,17 @@ const OWNER = 'default';
 
 /** The four ways to one agent of a node that serves gRPC too. */
 export async function waysTo(node: A2aNode, agent: string): Promise<readonly Way[]> {
-  const response = await fetch(`${node.origin}/agents/${agent}/.well-known/agent-card.json`, {
+  const local: Way = {
+    name: 'in-process',
+    transport: createInProcessTransport(node.handlers.get(agent)!),
+    options: localOptions,
+  };
+  return [...(await remoteWaysTo(node.origin, agent)), local];
+}
+
+/** The three ways to an agent of a server that serves gRPC too. */
+export async function remoteWaysTo(origin: string, agent: string): Promise<readonly Way[]> {
+  const response = await fetch(`${origin}/agents/${agent}/.well-known/agent-card.json`, {
     headers: { 'A2A-Version': '1.0' },
   });
   const card = (await response.json()) as AgentCard;
@@ -47,12 +57,7 @@ export async function waysTo(node: A2aNode, agent: string): Promise<readonly Way
       options: remoteOptions,
     };
   });
-  const local: Way = {
-    name: 'in-process',
-    transport: createInProcessTransport(node.handlers.get(agent)!),
-    options: localOptions,
-  };
-  return [...(await Promise.all(remote)), local];
+  return Promise.all(remote);
 }
 
 function remoteOptions({ token = TOKEN, after, version, extensions }: Saying = {}): RequestOptions {

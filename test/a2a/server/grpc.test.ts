@@ -70,6 +70,39 @@ function send(text: string, tenant = 'operator', configuration: object = {}): ob
   return { ...request(text, {}, configuration), tenant };
 }
 
+interface Streamed {
+  readonly payload?: {
+    readonly $case: string;
+    readonly value: {
+      readonly id: string;
+      readonly metadata: Readonly<Record<string, { readonly seq: number } | undefined>>;
+    };
+  };
+}
+
+interface Ended {
+  readonly code: number;
+  readonly events: readonly Streamed[];
+}
+
+function open(method: 'sendStreamingMessage' | 'subscribeToTask', params: object, more = {}) {
+  const { path, requestSerialize, responseDeserialize } = A2AService[method];
+  const stream = client.makeServerStreamRequest(
+    path,
+    requestSerialize as (value: object) => Buffer,
+    responseDeserialize,
+    params,
+    metadata(more),
+  );
+  const events: Streamed[] = [];
+  const ended = new Promise<Ended>((resolve) => {
+    stream.on('data', (event: Streamed) => events.push(event));
+    stream.on('error', ({ code }: ServiceError) => resolve({ code, events }));
+    stream.on('end', () => resolve({ code: status.OK, events }));
+  });
+  return { stream, ended };
+}
+
 describe('X5 gRPC', () => {
   it('finds the agent by the tenant; without one, and with a strange one, there is no agent', async () => {
     await start();
@@ -163,6 +196,37 @@ describe('X5 gRPC', () => {
       { agent: 'operator', pageSize: 1 },
     );
     expect(tasks[0]?.state).toBe('working');
+  });
+
+  it('a stream is cut when it takes nothing, its place is free, and the cursor gets the rest', async () => {
+    const pieces = 100;
+    const much = scriptedAgent('operator', async (run) => {
+      for (let n = 0; n < pieces; n += 1) {
+        const text = 'x'.repeat(200_000);
+        await run.append({ type: 'text-delta', artifactId: 'answer', text, replace: n === 0 });
+      }
+      return { state: 'completed' };
+    });
+    await start({ agents: [much], streams: { streams: 1, heartbeatSeconds: 0.1 } });
+    const stuck = open('sendStreamingMessage', send('much'));
+    stuck.stream.pause();
+    let place: Ended;
+    do place = await open('subscribeToTask', { tenant: 'operator', id: 'nothing' }).ended;
+    while (place.code === status.RESOURCE_EXHAUSTED);
+    expect(place.code).toBe(status.NOT_FOUND);
+    stuck.stream.resume();
+    const cut = await stuck.ended;
+    expect(cut).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+    const { id } = cut.events[0]!.payload!.value;
+    const all = [...cut.events];
+    for (let code = -1; code !== status.OK;) {
+      const after = String(all.at(-1)!.payload!.value.metadata['urn:lango:a2a:cursor:v1']!.seq);
+      const more = await open('subscribeToTask', { tenant: 'operator', id }, { 'last-event-id': after })
+        .ended;
+      all.push(...more.events);
+      code = more.code;
+    }
+    expect(all.filter(({ payload }) => payload?.$case === 'artifactUpdate')).toHaveLength(pieces);
   });
 
   it('counts its streams with those of HTTP, and frees the place when a reader leaves', async () => {

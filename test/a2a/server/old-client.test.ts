@@ -172,6 +172,17 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     await expect(client.getTaskPushNotificationConfig(one, OPTIONS)).rejects.toBeInstanceOf(missing);
   });
 
+  it('X5 takes a push config inside a send', async () => {
+    const config = { id: 'a', url: 'https://receiver.example/hook', token: 'for-the-receiver' };
+    const sent = await client.sendMessage(
+      { ...message('ask'), configuration: { blocking: false, pushNotificationConfig: config } },
+      OPTIONS,
+    );
+    const listed = await client.listTaskPushNotificationConfig({ id: (sent as Task).id }, OPTIONS);
+    const kept = listed.map(({ pushNotificationConfig: { id, url } }) => ({ id, url }));
+    expect(kept).toEqual([{ id: 'a', url: config.url }]);
+  });
+
   // Over gRPC this client knows statuses only, not which error of A2A they stand for.
   const [missing, ended] =
     transport === 'GRPC' ? [Error, Error] : [TaskNotFoundError, TaskNotCancelableError];

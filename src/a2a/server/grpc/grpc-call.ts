@@ -70,6 +70,15 @@ export function textIn(metadata: Metadata, name: string): string {
     .trim();
 }
 
+/** Throws `too-large` for more metadata than there may be headers over HTTP. */
+export function assertMetadataSize(metadata: Metadata, maxBytes: number): void {
+  let size = 0;
+  for (const [name, values] of Object.entries(metadata.toHttp2Headers())) {
+    for (const value of [values].flat()) size += name.length + String(value).length;
+  }
+  if (size > maxBytes) throw new LangoError('too-large', `The metadata is larger than ${maxBytes} bytes.`);
+}
+
 /** "::1:50123": everything before the port. */
 function addressOf(call: AnyCall): string {
   const peer = call.getPeer();

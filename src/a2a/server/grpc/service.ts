@@ -25,7 +25,7 @@ import {
 import type { StreamPlaces } from '../stream-places.js';
 import { writeEvent } from './event-writer.js';
 import type { AnyCall } from './grpc-call.js';
-import { GrpcCall, credentialsOf, textIn } from './grpc-call.js';
+import { GrpcCall, assertMetadataSize, credentialsOf, textIn } from './grpc-call.js';
 import type { GrpcDialect, GrpcMethod } from './methods.js';
 import { NoSuchAgent, toGrpcStatus } from './status.js';
 import type { ValueLimits } from './value-limits.js';
@@ -37,7 +37,7 @@ export interface ServiceOptions {
   /** The agent for callers that cannot name one. */
   readonly root: string;
   readonly authenticator: Authenticator;
-  readonly limits: ValueLimits;
+  readonly limits: ValueLimits & { readonly headerBytes: number };
   readonly places: StreamPlaces;
   /** How long the reader of a stream may take nothing. */
   readonly stallMs: number;
@@ -132,6 +132,7 @@ class A2aService {
   /** Who calls, then which version, then whom, then what. */
   async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: GrpcCall }> {
     const { agents, root, authenticator, limits, closing } = this.#options;
+    assertMetadataSize(call.metadata, limits.headerBytes);
     const scope = await authenticator.authenticate(credentialsOf(call));
     const { version } = this.#dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);

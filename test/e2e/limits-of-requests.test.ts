@@ -1,0 +1,152 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { SendMessageRequest } from '@a2a-js/sdk';
+import { request } from '../suites/a2a-operations.js';
+import type { Way } from '../support/a2a-transports.js';
+import { remoteWaysTo } from '../support/a2a-transports.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import type { TestServer } from '../support/server.js';
+import { startServer, withServer } from '../support/server.js';
+
+/** What bounds a request, set in the configuration and seen over each transport. */
+
+const GRPC = { enabled: true, port: 0 };
+
+interface Bounded {
+  readonly server: TestServer;
+  readonly ways: readonly Way[];
+}
+
+async function withLimits(limits: object, use: (bounded: Bounded) => Promise<void>): Promise<void> {
+  const settings = { server: { port: 0, grpc: GRPC, limits } };
+  await withServer({ agents: [scriptedAgent('worker')], settings }, async (server) => {
+    await use({ server, ways: await remoteWaysTo(server.address.origin, 'worker') });
+  });
+}
+
+const token = ({ server }: Bounded): string => server.address.token!;
+
+function withData(value: unknown): SendMessageRequest {
+  const data = {
+    content: { $case: 'data' as const, value },
+    metadata: undefined,
+    filename: '',
+    mediaType: '',
+  };
+  return request('say hi', { parts: [data] });
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = 1;
+  for (let n = 0; n < depth; n += 1) value = [value];
+  return value;
+}
+
+const keys = (count: number): unknown =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n]));
+
+describe('a request over a limit is refused over every transport, and nothing of it is stored', () => {
+  it.each([
+    ['bodyBytes', 4_000, request('x'.repeat(5_000)), /larger than|max/i],
+    ['jsonDepth', 20, withData(nested(30)), /deeper than 20/],
+    ['jsonKeys', 20, withData(keys(30)), /more than 20/],
+  ])('server.limits.%s', async (name, limit, message, reason) => {
+    await withLimits({ [name]: limit }, async (bounded) => {
+      const saying = { token: token(bounded) };
+      for (const { name: way, transport, options } of bounded.ways) {
+        const failure: unknown = await transport
+          .sendMessage(message, options(saying))
+          .catch((error: unknown) => error);
+        expect([way, String(failure)]).toEqual([way, expect.stringMatching(reason)]);
+        const { totalSize } = await transport.listTasks(
+          { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined },
+          options(saying),
+        );
+        expect([way, totalSize]).toEqual([way, 0]);
+      }
+      for (const { transport, options } of bounded.ways) {
+        await expect(transport.sendMessage(request('say hi'), options(saying))).resolves.toBeDefined();
+      }
+    });
+  });
+
+  it('server.limits.headerBytes', async () => {
+    await withLimits({ headerBytes: 2_048 }, async (bounded) => {
+      const extensions = `urn:${'x'.repeat(3_000)}`;
+      for (const { name, transport, options } of bounded.ways) {
+        const long = options({ token: token(bounded), extensions });
+        const failure: unknown = await transport
+          .sendMessage(request('say hi'), long)
+          .catch((error: unknown) => error);
+        expect([name, String(failure)]).toEqual([
+          name,
+          expect.stringMatching(/431|headers are too large|larger than 2048 bytes/),
+        ]);
+      }
+    });
+  });
+
+  it('server.limits.streams', async () => {
+    await withLimits({ streams: 1 }, async (bounded) => {
+      const saying = { token: token(bounded) };
+      const [first] = bounded.ways;
+      const held = first!.transport.sendMessageStream(request('wait'), first!.options(saying));
+      await held.next();
+      for (const { name, transport, options } of bounded.ways) {
+        const next = transport.sendMessageStream(request('say hi'), options(saying)).next();
+        const failure: unknown = await next.catch((error: unknown) => error);
+        expect([name, String(failure)]).toEqual([name, expect.stringMatching(/stream/)]);
+      }
+      await held.return();
+    });
+  });
+});
+
+describe('a client that is slow to say what it wants', () => {
+  const talk = async ({ server }: Bounded, words: string): Promise<string> => {
+    const { port } = new URL(server.address.origin);
+    const socket = connect(Number(port), '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write(words);
+    return text(socket);
+  };
+
+  it('is cut after server.limits.headerSeconds', async () => {
+    await withLimits({ headerSeconds: 0.2 }, async (bounded) => {
+      expect(await talk(bounded, 'GET / HTTP/1.1\r\nHo')).toMatch(/^HTTP\/1\.1 408/);
+    });
+  });
+
+  it('is cut after server.limits.bodySeconds', async () => {
+    await withLimits({ bodySeconds: 0.2 }, async (bounded) => {
+      const head = [
+        'POST /agents/worker/message:send HTTP/1.1',
+        'Host: localhost',
+        `Authorization: Bearer ${token(bounded)}`,
+        'Content-Type: application/json',
+        'Content-Length: 99',
+      ];
+      const answer = await talk(bounded, `${head.join('\r\n')}\r\n\r\n{`);
+      expect(answer).toMatch(/^HTTP\/1\.1 (408|504)/);
+      expect(answer).toContain('0.2 s');
+    });
+  });
+});
+
+describe('a2a.cardBytes', () => {
+  it('leaves out a remote agent whose card is larger, and says why', async () => {
+    const far = await startServer({ agents: [scriptedAgent('worker')] });
+    try {
+      const url = `${far.address.origin}/agents/worker`;
+      const remoteAgents = [{ name: 'far', url, token: far.address.token!, allowPrivate: true }];
+      const settings = { server: { port: 0 }, a2a: { enabled: true, cardBytes: 200, remoteAgents } };
+      await withServer({ settings }, async (server) => {
+        await server.log.saying('The card is larger than 200 bytes.');
+      });
+    } finally {
+      await far.stop();
+    }
+  });
+});
