@@ -49,25 +49,32 @@ const keys = (count: number): unknown =>
 
 describe('a request over a limit is refused over every transport, and nothing of it is stored', () => {
   it.each([
-    ['bodyBytes', 4_000, request('x'.repeat(5_000)), /larger than|max/i],
-    ['jsonDepth', 20, withData(nested(30)), /deeper than 20/],
-    ['jsonKeys', 20, withData(keys(30)), /more than 20/],
-  ])('server.limits.%s', async (name, limit, message, reason) => {
-    await withLimits({ [name]: limit }, async (bounded) => {
+    {
+      limits: { bodyBytes: 4_000 },
+      message: request('x'.repeat(5_000)),
+      reason: /larger than|max/i,
+    },
+    { limits: { jsonDepth: 20 }, message: withData(nested(30)), reason: /deeper than 20/ },
+    { limits: { jsonKeys: 20 }, message: withData(keys(30)), reason: /more than 20/ },
+  ])('server.limits $limits', async ({ limits, message, reason }) => {
+    await withLimits(limits, async (bounded) => {
       const saying = { token: token(bounded) };
-      for (const { name: way, transport, options } of bounded.ways) {
+      for (const way of bounded.ways) {
+        const { transport } = way;
         const failure: unknown = await transport
-          .sendMessage(message, options(saying))
+          .sendMessage(message, way.options(saying))
           .catch((error: unknown) => error);
-        expect([way, String(failure)]).toEqual([way, expect.stringMatching(reason)]);
+        expect([way.name, String(failure)]).toEqual([way.name, expect.stringMatching(reason)]);
         const { totalSize } = await transport.listTasks(
           { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined },
-          options(saying),
+          way.options(saying),
         );
-        expect([way, totalSize]).toEqual([way, 0]);
+        expect([way.name, totalSize]).toEqual([way.name, 0]);
       }
-      for (const { transport, options } of bounded.ways) {
-        await expect(transport.sendMessage(request('say hi'), options(saying))).resolves.toBeDefined();
+      for (const way of bounded.ways) {
+        await expect(
+          way.transport.sendMessage(request('say hi'), way.options(saying)),
+        ).resolves.toBeDefined();
       }
     });
   });
@@ -75,8 +82,9 @@ describe('a request over a limit is refused over every transport, and nothing of
   it('server.limits.headerBytes', async () => {
     await withLimits({ headerBytes: 2_048 }, async (bounded) => {
       const extensions = `urn:${'x'.repeat(3_000)}`;
-      for (const { name, transport, options } of bounded.ways) {
-        const long = options({ token: token(bounded), extensions });
+      for (const way of bounded.ways) {
+        const { name, transport } = way;
+        const long = way.options({ token: token(bounded), extensions });
         const failure: unknown = await transport
           .sendMessage(request('say hi'), long)
           .catch((error: unknown) => error);
@@ -94,8 +102,9 @@ describe('a request over a limit is refused over every transport, and nothing of
       const [first] = bounded.ways;
       const held = first!.transport.sendMessageStream(request('wait'), first!.options(saying));
       await held.next();
-      for (const { name, transport, options } of bounded.ways) {
-        const next = transport.sendMessageStream(request('say hi'), options(saying)).next();
+      for (const way of bounded.ways) {
+        const { name, transport } = way;
+        const next = transport.sendMessageStream(request('say hi'), way.options(saying)).next();
         const failure: unknown = await next.catch((error: unknown) => error);
         expect([name, String(failure)]).toEqual([name, expect.stringMatching(/stream/)]);
       }

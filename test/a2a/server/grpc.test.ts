@@ -81,7 +81,7 @@ interface Streamed {
 }
 
 interface Ended {
-  readonly code: number;
+  readonly code: status;
   readonly events: readonly Streamed[];
 }
 
@@ -219,7 +219,7 @@ describe('X5 gRPC', () => {
     expect(cut).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
     const { id } = cut.events[0]!.payload!.value;
     const all = [...cut.events];
-    for (let code = -1; code !== status.OK;) {
+    for (let code: status = status.UNKNOWN; code !== status.OK;) {
       const after = String(all.at(-1)!.payload!.value.metadata['urn:lango:a2a:cursor:v1']!.seq);
       const more = await open('subscribeToTask', { tenant: 'operator', id }, { 'last-event-id': after })
         .ended;
