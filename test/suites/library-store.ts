@@ -91,8 +91,8 @@ export function libraryStoreSuite(name: string, open: () => Promise<Storage>): v
     it('weighs a word by how rare it is among what its owner keeps, whatever others keep', async () => {
       for (let index = 0; index < 20; index += 1) await put(`of alice ${index}`, 'alpha only');
       for (const [file, text] of [
-        ['both', 'alpha alpha alpha alpha'],
         ['rare', 'omega among some other words of alice'],
+        ['common', 'alpha alpha alpha alpha'],
       ] as const) {
         await put(file, text);
       }
