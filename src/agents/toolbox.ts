@@ -2,7 +2,7 @@ import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { AgentFunction } from './agent-function.js';
 import { skillsOf } from './capabilities.js';
-import type { ToolRules } from './tool-function.js';
+import type { ToolRules } from './tool-work.js';
 import { toolFunction } from './tool-function.js';
 
 export interface ToolboxOptions {

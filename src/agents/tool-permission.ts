@@ -1,0 +1,56 @@
+import type { CallOutcome } from './agent-function.js';
+import { refuse } from './agent-function.js';
+import { askPerson, questionHash } from './asking.js';
+import type { Work } from './tool-work.js';
+import { because, failureText, inItsTime, questionOf } from './tool-work.js';
+
+/** What stands in the way of a call that a person has to allow first; undefined when nothing does. */
+export async function heldBack(work: Work): Promise<CallOutcome | undefined> {
+  const { call, tool } = work;
+  if (!needsApproval(work)) return undefined;
+  const words = tool.describe?.(work.input);
+  const question = questionOf(work, {
+    hash: words === undefined ? call.key : questionHash(call.key, words),
+    kind: 'approval',
+    text: `May ${call.run.task.agent} ${words ?? `run ${tool.name} with these arguments`}?`,
+  });
+  if (!call.run.questions.has(question.hash)) {
+    const obstacle = await obstacleTo(work);
+    if (obstacle !== undefined) return refuse(call, obstacle);
+  }
+  const verdict = askPerson(question, call.run, call.step);
+  switch (verdict.decision) {
+    case 'open':
+      return verdict.outcome;
+    case 'approve':
+      return undefined;
+    case 'deny':
+      return refuse(call, `a person refused this call${because(verdict.text)}; do not try it again`);
+    case 'expired':
+      return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
+  }
+}
+
+/** Why the call cannot be made whatever a person says; undefined when nothing is known to stand against it. */
+async function obstacleTo(work: Work): Promise<string | undefined> {
+  const { tool, input } = work;
+  try {
+    await inItsTime(work, async (context) => tool.check?.(input, context));
+    return undefined;
+  } catch (error) {
+    return failureText(work, error);
+  }
+}
+
+function needsApproval({ tool, input, rules: { approval } }: Work): boolean {
+  switch (approval) {
+    case 'none':
+      return false;
+    case 'all':
+      return true;
+    case 'dangerous':
+      return tool.danger(input) === 'dangerous';
+    default:
+      return approval.includes(tool.name);
+  }
+}
