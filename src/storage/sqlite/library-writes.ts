@@ -5,7 +5,7 @@ import type { Prepared } from './prepared.js';
 import type { Shelf } from './shelves.js';
 
 /** A document that was taken from its shelf, as much as others have to know of it. */
-export type Dropped = Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>;
+type Dropped = Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>;
 
 /** What a write took away: vectors may be in memory, and triples in the graph. */
 export interface Removed {
