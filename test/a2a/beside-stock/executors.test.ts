@@ -101,7 +101,7 @@ besideStock('what an executor says', [
       const { id } = await begin(side);
       await untilIn(side, id, 'WORKING');
       const canceling = side.elsewhere.rpc('CancelTask', { id });
-      await orSilence(canceling, 50);
+      await Promise.race([canceling, side.puppet.told]);
       side.puppet.release();
       const { state } = (await canceling).json.result.status;
       return { state, told: side.puppet.canceled.length };

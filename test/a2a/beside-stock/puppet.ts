@@ -33,6 +33,11 @@ export class Puppet implements AgentExecutor {
     this.#tell = Promise.withResolvers();
   }
 
+  /** Resolves when it is told to cancel. */
+  get told(): Promise<void> {
+    return this.#tell.promise;
+  }
+
   /** Lets those go on that wait. */
   release(): void {
     this.#release.resolve();
@@ -45,7 +50,7 @@ export class Puppet implements AgentExecutor {
     await this.#play({
       ...{ asked, say, bus, context },
       released: this.#release.promise,
-      told: this.#tell.promise,
+      told: this.told,
       count: this.#count,
     });
   };
