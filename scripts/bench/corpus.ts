@@ -25,7 +25,7 @@ export function diceOf(seed: number): Dice {
   return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
 }
 
-export function pick<Item>(items: readonly Item[], dice: Dice): Item {
+function pick<Item>(items: readonly Item[], dice: Dice): Item {
   return items[Math.floor(dice() * items.length)]!;
 }
 

@@ -15,7 +15,7 @@ export function documentsRoute(desk: DocumentDesk): HttpRoute {
 }
 
 /** The desk of a data folder, opened by a command while no server has it. */
-export interface HomeDesk {
+interface HomeDesk {
   readonly desk: DocumentDesk;
   /** Of the server's own token. */
   readonly scope: Scope;

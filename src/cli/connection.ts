@@ -24,7 +24,7 @@ export interface ConnectionFlags {
 }
 
 /** What `--transport` takes, and what cards call it. */
-export const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
+const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
 
 /** The way to one server. */
 export interface Connection {

@@ -33,7 +33,7 @@ export interface Config {
   readonly logging: Readonly<Settings['logging']>;
 }
 
-export interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'limits'>> {
+interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
   readonly limits: Omit<AgentLimits, 'delegationRounds' | 'approvalSeconds'>;
 }

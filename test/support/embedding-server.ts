@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { smallEmbedding } from './small-embedding.js';
 
-export interface EmbeddingRequest {
+interface EmbeddingRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: { readonly input: readonly string[] } & Readonly<Record<string, unknown>>;

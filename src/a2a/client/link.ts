@@ -39,7 +39,7 @@ export interface LinkCall {
 const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
 /** The protocol bindings that we speak, as cards name them. */
-export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
+const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 export type Binding = (typeof BINDINGS)[number];
 const [JSON_RPC, , GRPC] = BINDINGS;
 
