@@ -14,6 +14,7 @@ import { createPeers, keepFresh, lateDirectory } from './app/peers.js';
 import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
 import { sweepOldTasks } from './app/retention.js';
+import { seekSandbox } from './app/sandbox.js';
 import { statusRoute } from './app/status.js';
 import { guardOf, openVaultAccess } from './app/vault.js';
 import { openKeys } from './config/key-file.js';
@@ -113,11 +114,11 @@ interface Hooks {
 async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<AppAddress> {
   const { config, secrets } = options;
   await prepareFolders(config);
+  const sandbox = seekSandbox(config);
   const locks = await openLocks(config, secrets, options.logger);
   onStop(() => locks.close());
   const { storage, nodeId, vault, library, logger } = await openStores(options, onStop);
-  // Looking for a sandbox runs real commands: the rest of the start does not wait for it.
-  const opening = openFamilies({ config, storage, vault, logger }, library);
+  const opening = openFamilies({ config, storage, vault, sandbox, logger }, library);
   opening.catch(() => undefined);
 
   const model = options.model ?? (await createModel(config, secrets, logger));

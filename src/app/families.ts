@@ -4,7 +4,8 @@ import { readEnv } from '../config/env.js';
 import type { Logger } from '../core/logger.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
-import { createExec, findSandbox } from '../tools/exec/index.js';
+import type { SandboxFinding } from '../tools/exec/index.js';
+import { createExec } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import { openPayment } from './payment-family.js';
@@ -21,6 +22,8 @@ export interface FamilyContext {
   readonly config: Config;
   readonly storage: Storage;
   readonly vault: VaultAccess;
+  /** What is being found; undefined where no commands are run. */
+  readonly sandbox: Promise<SandboxFinding> | undefined;
   readonly logger: Logger;
 }
 
@@ -64,10 +67,13 @@ function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {
 }
 
 /** Commands may read the skills of their owner, so that scripts of a skill are commands like others. */
-async function openExec({ config, logger }: FamilyContext, skills: Skills | undefined): Promise<ToolFamily> {
+async function openExec(
+  { config, sandbox: finding, logger }: FamilyContext,
+  skills: Skills | undefined,
+): Promise<ToolFamily> {
   const { tools, workspace } = config;
-  if (!tools.exec.enabled) return off('exec');
-  const { sandbox, reason } = await findSandbox({ mode: tools.exec.sandbox, roots: workspace });
+  if (!finding) return off('exec');
+  const { sandbox, reason } = await finding;
   if (!sandbox) logger.warn(`commands run without a sandbox, so each one waits for approval: ${reason}`);
   const exec = createExec({
     roots: workspace,

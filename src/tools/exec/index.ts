@@ -10,6 +10,7 @@ import { Runner } from './runner.js';
 
 export type { ExecLimits } from './launch.js';
 export type { ExecOptions } from './options.js';
+export type { SandboxFinding } from './sandbox.js';
 export { findSandbox } from './sandbox.js';
 
 /** The family that runs commands. */

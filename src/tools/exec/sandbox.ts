@@ -13,7 +13,7 @@ interface SandboxSearch {
   readonly roots: readonly string[];
 }
 
-interface SandboxFinding {
+export interface SandboxFinding {
   readonly sandbox?: Sandbox;
   /** Why there is none and what to do about it: one or two sentences. */
   readonly reason?: string;
