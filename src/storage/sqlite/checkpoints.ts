@@ -10,6 +10,8 @@ import type { Logger } from '../../core/logger.js';
 const FOLD_AT_PAGES = 8_000;
 /** SQLite begins the log anew when all of it is folded; while writes never rest, somebody has to wait once at this size. */
 const LOG_LIMIT_PAGES = 32_000;
+/** Commits from one look at the log to the next: a look takes as long as a small commit. */
+const LOOK_EVERY = 8;
 /** A thread that has nothing to do for so long is ended, for its memory. */
 const IDLE_MS = 30_000;
 /** After a failure, such as a full disk. */
@@ -29,6 +31,7 @@ export class Checkpoints {
   #thread: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #isFolding = false;
+  #commits = 0;
 
   /** Of a database whose automatic checkpoints are off. */
   constructor(database: Database.Database, logger: Logger) {
@@ -39,7 +42,8 @@ export class Checkpoints {
 
   /** To be called after each commit. */
   look(): void {
-    if (this.#isFolding) return;
+    this.#commits += 1;
+    if (this.#isFolding || this.#commits % LOOK_EVERY !== 0) return;
     const { log, checkpointed } = this.#state.get()!;
     if (log - checkpointed < FOLD_AT_PAGES) return;
     this.#isFolding = true;
