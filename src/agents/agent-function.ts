@@ -44,6 +44,11 @@ export type CallOutcome =
     }
   | { readonly type: 'end'; readonly end: RunEnd };
 
+/** The step of the turn that a call was made in: "t2" of "t2.c0". */
+export function turnStep(step: string): string {
+  return step.slice(0, step.indexOf('.'));
+}
+
 export function resultOf(call: Call, content: string, isError: boolean): FunctionResult {
   return { id: call.id, name: call.name, content, isError };
 }

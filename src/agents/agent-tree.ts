@@ -14,6 +14,7 @@ import type { Scope } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import { turnAway } from './admission.js';
+import type { AgentFunction } from './agent-function.js';
 import { capabilityDescription, toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import { Delegations, delegationRounds, sameMembers } from './delegation.js';
@@ -94,32 +95,49 @@ function toolboxOf(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOp
 }
 
 function flatAgent(options: AgentTreeOptions): Agent {
-  const { tools, source, prompts } = options;
-  const system = stable(flatAgentInstruction(prompts));
-  const toolbox = new Toolbox({ tools, source, owns: () => true, rules: options });
-  return makeAgent(options, {
+  const { tools, source } = options;
+  return toolUser(options, {
     name: FLAT_AGENT_NAME,
     purpose: 'One agent that answers and acts with all the tools of this server.',
-    toolbox,
-    prepare: (scope) => toolbox.refresh(scope),
-    extendedSkills: () => toolSkills(toolbox.tools()),
-    open:
-      ({ task }) =>
-      () => ({ system, functions: [...toolbox.functions(task), askUser] }),
+    instruction: flatAgentInstruction(options.prompts),
+    toolbox: new Toolbox({ tools, source, owns: () => true, rules: options }),
+    controls: [askUser],
   });
 }
 
 function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions): Agent {
-  const system = stable(subAgentInstruction(spec));
-  return makeAgent(options, {
+  return toolUser(options, {
     name: spec.name,
     purpose: spec.description,
+    instruction: subAgentInstruction(spec),
+    toolbox,
+    controls: [declineRequest, askUser],
+  });
+}
+
+interface ToolUser {
+  readonly name: string;
+  readonly purpose: string;
+  readonly instruction: string;
+  readonly toolbox: Toolbox;
+  /** What it can call besides its tools. */
+  readonly controls: readonly AgentFunction[];
+}
+
+function toolUser(
+  options: AgentTreeOptions,
+  { name, purpose, instruction, toolbox, controls }: ToolUser,
+): Agent {
+  const system = stable(instruction);
+  return makeAgent(options, {
+    name,
+    purpose,
     toolbox,
     prepare: (scope) => toolbox.refresh(scope),
     extendedSkills: () => toolSkills(toolbox.tools()),
     open:
       ({ task }) =>
-      () => ({ system, functions: [...toolbox.functions(task), declineRequest, askUser] }),
+      () => ({ system, functions: [...toolbox.functions(task), ...controls] }),
   });
 }
 

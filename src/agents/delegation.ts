@@ -3,10 +3,12 @@ import type { AgentLimits } from '../core/limits.js';
 import { DEFAULT_LIMITS } from '../core/limits.js';
 import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
-import { refuse } from './agent-function.js';
+import { refuse, turnStep } from './agent-function.js';
 import { consult } from './consultation.js';
 import type { OwnSkills } from './own-skills.js';
+import type { Transfer } from './transfer.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
+import { withArguments } from './typed-function.js';
 
 export interface DelegationOptions {
   readonly peers: PeerDirectory;
@@ -46,15 +48,12 @@ export class Delegations {
       name: TRANSFER_NAME,
       spec: this.exhausted ? undefined : this.#spec(),
       first: false,
-      call: (call) => this.#transfer(call),
+      call: (call) => withArguments(transferReader, call, (input) => this.#transfer(call, input)),
     };
   }
 
-  async #transfer(call: Call): Promise<CallOutcome> {
-    const parsed = transferReader.parse(call.arguments);
-    if ('problem' in parsed) return refuse(call, `invalid arguments: ${parsed.problem}`);
-    const { agent_name: agent, request, final = false } = parsed.input;
-    const round = call.step.slice(0, call.step.indexOf('.'));
+  async #transfer(call: Call, { agent_name: agent, request, final = false }: Transfer): Promise<CallOutcome> {
+    const round = turnStep(call.step);
     const begun = call.run.recorded(call.step)?.intent.type === 'delegation-start';
     const obstacle = begun ? undefined : this.#obstacle(call, agent, round);
     if (obstacle !== undefined) return refuse(call, obstacle);

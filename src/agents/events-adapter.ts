@@ -5,6 +5,7 @@ import { functionCalls } from '../core/model.js';
 import type { TaskEvent } from '../core/task.js';
 import { isInterrupted } from '../core/task.js';
 import { cutText, estimateTokens } from '../core/text.js';
+import { turnStep } from './agent-function.js';
 import { delegationTo } from './transfer.js';
 import { withoutAnswers } from './user-words.js';
 
@@ -99,7 +100,7 @@ function resultsByTurn(
   for (const { body } of task) {
     if (body.type !== 'tool-result' && body.type !== 'delegation-end') continue;
     if (body.type === 'delegation-end' && isInterrupted(body.state)) continue;
-    const turn = body.step.slice(0, body.step.indexOf('.'));
+    const turn = turnStep(body.step);
     const results = turns.get(turn) ?? new Map<string, FunctionResult>();
     const content = cut(body.result.content, longest);
     turns.set(turn, results.set(body.result.id, { ...body.result, content }));

@@ -6,39 +6,28 @@ import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import type { AgentFunction, CallOutcome } from './agent-function.js';
 import { intentOf, refuse, resultOf } from './agent-function.js';
-import { argumentReader } from './arguments.js';
 import { askPerson, questionHash } from './asking.js';
 import { heldBack } from './tool-permission.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
 import { because, failureText, inItsTime, questionOf } from './tool-work.js';
+import { typedFunction } from './typed-function.js';
 
 /** Makes a tool callable by a model: grant, validation, approval, time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
-  const reader = argumentReader(tool.schema);
-  const { name, description, examples } = tool;
+  const granted = typedFunction(tool, async (call, input) => {
+    const work: Work = { call, tool, input, rules };
+    const held = await heldBack(work);
+    if (held) return held;
+    const last = lastAttempt(call.run, call.step);
+    return last ? takeUp(work, last) : perform(work, call.step);
+  });
   return {
-    name,
-    spec: {
-      name,
-      description,
-      examples,
-      get parameters() {
-        return reader.parameters;
-      },
-    },
-    first: false,
+    ...granted,
     async call(call) {
       const allowed = call.run.grant.tools;
-      if (allowed && !allowed.includes(name)) {
-        return refuse(call, `this task may not use ${name}; it may use: ${allowed.join(', ') || 'no tool'}`);
-      }
-      const parsed = reader.parse(call.arguments);
-      if ('problem' in parsed) return refuse(call, `invalid arguments: ${parsed.problem}`);
-      const work: Work = { call, tool, input: parsed.input, rules };
-      const held = await heldBack(work);
-      if (held) return held;
-      const last = lastAttempt(call.run, call.step);
-      return last ? takeUp(work, last) : perform(work, call.step);
+      if (!allowed || allowed.includes(tool.name)) return granted.call(call);
+      const others = allowed.join(', ') || 'no tool';
+      return refuse(call, `this task may not use ${tool.name}; it may use: ${others}`);
     },
   };
 }

@@ -23,8 +23,11 @@ const fields = {
     ),
 };
 
+const transferSchema = z.object(fields);
+export type Transfer = z.infer<typeof transferSchema>;
+
 /** Takes any name: one outside the enum is answered with the valid ones, not with a schema error. */
-export const transferReader = argumentReader(z.object(fields));
+export const transferReader = argumentReader(transferSchema);
 
 /** The function for these agents, or undefined when there is none to offer. */
 export function transferSpec(agents: readonly Pick<Peer, 'name' | 'skills'>[]): FunctionSpec | undefined {
