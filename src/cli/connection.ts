@@ -7,6 +7,7 @@ import type { Env } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/secrets.js';
+import { causesOf, codeOf } from '../core/causes.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import { createAddressCheck } from '../http/address-check.js';
@@ -161,10 +162,7 @@ function exitCodeOf({ code }: LangoError): number {
 }
 
 function isNobodyThere(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && typeof cause.code === 'string' && NOBODY_THERE.has(cause.code)) return true;
-  }
-  return false;
+  return causesOf(error).some((cause) => NOBODY_THERE.has(codeOf(cause) ?? ''));
 }
 
 async function hasCard(client: AgentClient, agent: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rm } from 'node:fs/promises';
+import { codeOf } from '../core/causes.js';
 import { LangoError } from '../core/errors.js';
 
 /**
@@ -19,7 +20,7 @@ export async function writeWhole(path: string, pieces: AsyncIterable<string>): P
     // Unlike a rename, a link never takes the place of another file.
     await link(draft, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
     throw new LangoError('conflict', `${path} is there already.`, { hint: 'Name another file.' });
   } finally {
     await rm(draft, { force: true });

@@ -3,10 +3,10 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, randomByt
 import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { codeOf } from '../core/causes.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/keys.js';
-import { hasCode } from './file-error.js';
 
 const FILE = 'keys.json';
 const SEAL_BYTES = 32;
@@ -140,7 +140,7 @@ async function loadFile(home: string): Promise<KeyFile | undefined> {
       await handle.close();
     }
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw isLangoError(error) ? error : folderError(home, error);
   }
 }
@@ -164,7 +164,7 @@ async function createFile(home: string): Promise<KeyFile> {
     await link(draft, join(home, FILE));
     return file;
   } catch (error) {
-    const winner = hasCode(error, 'EEXIST') ? await loadFile(home) : undefined;
+    const winner = codeOf(error) === 'EEXIST' ? await loadFile(home) : undefined;
     if (winner === undefined) throw folderError(home, error);
     return winner;
   } finally {

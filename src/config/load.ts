@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { codeOf } from '../core/causes.js';
 import { errorText } from '../core/errors.js';
 import { checkSettings } from './check.js';
 import type { Config } from './config.js';
 import { configOf } from './config.js';
 import type { Env, Variables } from './env.js';
 import { ENV_VARIABLES } from './env.js';
-import { hasCode } from './file-error.js';
 import type { Finding } from './issues.js';
 import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
@@ -83,7 +83,7 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
     const { textSource } = await import('./text-source.js');
     return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
   } catch (error) {
-    const missing = hasCode(error, 'ENOENT');
+    const missing = codeOf(error) === 'ENOENT';
     if (missing && named === undefined) return { file: undefined, source: objectSource({}) };
     const text = missing ? 'there is no such file' : `cannot be read: ${errorText(error)}`;
     throw problemsError([{ at: file, key: '', text }], HINT);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from '../core/causes.js';
 import { errorText, LangoError } from '../core/errors.js';
-import { hasCode } from './file-error.js';
 import { packageRoot } from './package-root.js';
 
 /** The sections of the single agent's instruction that stand in files (requirement O7). */
@@ -42,7 +42,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim();
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw new LangoError('invalid-config', `The file ${file} cannot be read: ${errorText(error)}.`, {
       cause: error,
     });

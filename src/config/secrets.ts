@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from '../core/causes.js';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
-import { hasCode } from './file-error.js';
 import type { Settings } from './schema.js';
 
 /** What must not reach a log. Kept apart from `Config`, which may. */
@@ -68,7 +68,7 @@ export async function loadToken(home: string): Promise<string | undefined> {
       await handle.close();
     }
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw isLangoError(error) ? error : folderError(home, error);
   }
 }
@@ -96,7 +96,7 @@ async function createToken(home: string): Promise<string> {
     await link(draft, join(home, 'token'));
     return token;
   } catch (error) {
-    const winner = hasCode(error, 'EEXIST') ? await loadToken(home) : undefined;
+    const winner = codeOf(error) === 'EEXIST' ? await loadToken(home) : undefined;
     if (winner === undefined) throw folderError(home, error);
     return winner;
   } finally {

@@ -1,3 +1,4 @@
+import { causesOf, codeOf } from '../core/causes.js';
 import { isLangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
 import type { ModelErrorCode } from '../core/model.js';
@@ -135,8 +136,6 @@ function quoted(body: unknown, apiKey: string | undefined): string {
   return text.replace(/\s+/g, ' ').trim().slice(0, MAX_QUOTED_CHARACTERS);
 }
 
-const MOST_CAUSES = 20;
-
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'no such host name',
@@ -162,23 +161,4 @@ export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFail
     ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl and that the server runs.`
     : `${endpoint.place} gave no whole answer: the connection failed.`;
   return new ModelFailure('unreachable', message, { retryable: true });
-}
-
-/** An error, what caused it, and so on; the parts of an aggregate too. Libraries throw more than `Error`s of ours. */
-function causesOf(error: unknown): readonly unknown[] {
-  const causes: unknown[] = [error];
-  for (const cause of causes) {
-    if (!isObject(cause) || causes.length > MOST_CAUSES) continue;
-    if (cause.cause !== undefined) causes.push(cause.cause);
-    if (Array.isArray(cause.errors)) causes.push(...(cause.errors as unknown[]));
-  }
-  return causes;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return isObject(error) && typeof error.code === 'string' ? error.code : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { codeOf } from '../core/causes.js';
 import { LangoError, errorText } from '../core/errors.js';
 import { KEY_BYTES } from './sealing.js';
 
@@ -86,10 +87,6 @@ async function syncFolder(file: string): Promise<void> {
   } finally {
     await folder.close();
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
 function unusable(file: string, cause: unknown): LangoError {

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
+import { codeOf } from '../../core/causes.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 
@@ -85,7 +86,7 @@ class SenderKeys {
     try {
       return await verify(held);
     } catch (error) {
-      const isUnknown = (error as { readonly code?: unknown }).code === 'ERR_JWKS_NO_MATCHING_KEY';
+      const isUnknown = codeOf(error) === 'ERR_JWKS_NO_MATCHING_KEY';
       if (!isUnknown || performance.now() - this.#readAt < COOLDOWN_MS) throw error;
       this.#held = await this.#read();
       return verify(this.#held);

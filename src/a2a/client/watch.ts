@@ -1,5 +1,6 @@
 import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import { setTimeout as delay } from 'node:timers/promises';
+import { causesOf, codeOf } from '../../core/causes.js';
 import type { ErrorCode, LangoError } from '../../core/errors.js';
 import { errorText, isLangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
@@ -213,8 +214,5 @@ function isPassing(error: LangoError): boolean {
 }
 
 function wasNeverSent(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && typeof cause.code === 'string' && NEVER_SENT.has(cause.code)) return true;
-  }
-  return false;
+  return causesOf(error).some((cause) => NEVER_SENT.has(codeOf(cause) ?? ''));
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { codeOf } from '../../core/causes.js';
 import type { EmbeddingProvider } from '../../core/embedding.js';
 import { errorText, LangoError } from '../../core/errors.js';
 import { toUnitVectors } from '../vectors.js';
@@ -105,7 +106,7 @@ async function importLibrary(): Promise<Transformers> {
   try {
     return (await import(LIBRARY)) as Transformers;
   } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+    const isMissing = codeOf(error) === 'ERR_MODULE_NOT_FOUND';
     const why = isMissing ? 'is not installed' : `cannot be loaded: ${errorText(error)}`;
     throw new LangoError('invalid-config', `The library ${LIBRARY} ${why}.`, {
       hint: `Install it beside lango: npm install ${LIBRARY}@4`,

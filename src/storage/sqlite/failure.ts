@@ -1,3 +1,4 @@
+import { codeOf } from '../../core/causes.js';
 import { LangoError } from '../../core/errors.js';
 
 interface Advice {
@@ -58,6 +59,5 @@ export function storageError(cause: unknown): LangoError {
  * shape, because the driver's error class is that of the first realm that loaded it.
  */
 export function primaryCode(error: unknown): string {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
-  return typeof error.code === 'string' ? error.code.split('_', 2).join('_') : '';
+  return (codeOf(error) ?? '').split('_', 2).join('_');
 }

@@ -3,6 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm, rmdir, stat } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { codeOf } from '../../core/causes.js';
 import type { Chromium } from './chromium.js';
 
 /** Where one browser keeps its files, and whom it runs as. */
@@ -85,7 +86,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }
 

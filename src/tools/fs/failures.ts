@@ -1,4 +1,5 @@
-import { isLangoError, LangoError, type ErrorCode } from '../../core/errors.js';
+import { codeOf } from '../../core/causes.js';
+import { LangoError, type ErrorCode } from '../../core/errors.js';
 
 /** What the system says, by its code: our code and the rest of a sentence about a path. */
 const SENTENCES: Readonly<Record<string, readonly [ErrorCode, string]>> = {
@@ -22,15 +23,9 @@ const SENTENCES: Readonly<Record<string, readonly [ErrorCode, string]>> = {
 
 /** Turns a system error into one for the model; `subject` names argument and value. Others pass. */
 export function explainFailure(error: unknown, subject: string): unknown {
-  const code = systemCode(error);
-  if (isLangoError(error) || code === undefined) return error;
+  const { syscall } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  const code = codeOf(error);
+  if (syscall === undefined || code === undefined) return error;
   const [kind, sentence] = SENTENCES[code] ?? ['tool', `the system refused it (${code})`];
   return new LangoError(kind, `${subject}: ${sentence}.`, { cause: error });
-}
-
-/** "ENOENT" and the like; undefined for everything that is not a system error. */
-export function systemCode(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null) return undefined;
-  if (!('code' in error) || !('syscall' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
 }

@@ -1,9 +1,9 @@
 import { opendir, rmdir, unlink } from 'node:fs/promises';
 import { z } from 'zod';
+import { codeOf } from '../../core/causes.js';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { count, pathArgument, pathField } from './fields.js';
-import { systemCode } from './failures.js';
 import { syncFolder } from './files.js';
 import type { Place } from './place.js';
 import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
@@ -77,7 +77,7 @@ async function removeSpot({ folder, name, place }: Spot, shown: string): Promise
   try {
     await remove(place!, `${folder.at}/${name}`);
   } catch (error) {
-    if (systemCode(error) !== 'ENOTEMPTY') throw error;
+    if (codeOf(error) !== 'ENOTEMPTY') throw error;
     const advice = 'recursive: true deletes it with everything in it';
     throw new LangoError('conflict', `path: "${shown}" is a folder that is not empty; ${advice}.`, {
       cause: error,

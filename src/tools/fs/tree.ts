@@ -1,6 +1,6 @@
 import type { Dir } from 'node:fs';
 import { opendir } from 'node:fs/promises';
-import { systemCode } from './failures.js';
+import { codeOf } from '../../core/causes.js';
 import type { Place } from './place.js';
 import type { Visit } from './workspace.js';
 
@@ -52,7 +52,7 @@ async function listNames(folder: Place): Promise<string[]> {
   try {
     entries = await opendir(folder.at);
   } catch (error) {
-    if (systemCode(error) === 'EACCES') return [];
+    if (codeOf(error) === 'EACCES') return [];
     throw error;
   }
   const names: string[] = [];

@@ -1,7 +1,8 @@
 import { chown, mkdir, readlink, realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { codeOf } from '../../core/causes.js';
 import { LangoError } from '../../core/errors.js';
-import { explainFailure, systemCode } from './failures.js';
+import { explainFailure } from './failures.js';
 import { holdPlace, ownerFor, type Place } from './place.js';
 
 /** An argument of a call that names a path, as it was given. */
@@ -99,7 +100,7 @@ export class Visit {
     try {
       return await this.hold(`${folder.at}/${name}`, resolve(folder.path, name));
     } catch (error) {
-      if (systemCode(error) === 'ENOENT') return undefined;
+      if (codeOf(error) === 'ENOENT') return undefined;
       throw error;
     }
   }
@@ -111,7 +112,7 @@ export class Visit {
     const isMade = await mkdir(at).then(
       () => true,
       (error: unknown) => {
-        if (systemCode(error) !== 'EEXIST') throw error;
+        if (codeOf(error) !== 'EEXIST') throw error;
         return false;
       },
     );

@@ -1,8 +1,8 @@
+import { causesOf } from '../../core/causes.js';
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
 import type { Network } from './networks.js';
 
 const LONGEST_REMARK = 160;
-const DEEPEST_CAUSE = 10;
 
 /**
  * Whatever a call of the RPC server ended with, as a `LangoError` that names no address of it: there may be a key in
@@ -51,13 +51,6 @@ export function isNotFound(error: unknown): boolean {
   return causesOf(error).some((cause) =>
     /^(TransactionReceipt|Transaction|Block)NotFoundError$/.test(nameOf(cause)),
   );
-}
-
-function causesOf(error: unknown): readonly unknown[] {
-  const causes: unknown[] = [];
-  for (let cause = error; cause instanceof Error && causes.length < DEEPEST_CAUSE; cause = cause.cause)
-    causes.push(cause);
-  return causes;
 }
 
 function nameOf(error: unknown): string {
