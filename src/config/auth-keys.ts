@@ -1,19 +1,7 @@
 import { z } from 'zod';
+import { SIGNATURE_ALGORITHMS } from '../core/signature-algorithms.js';
 import { agentName, count, httpUrl, path, refuseDuplicates, seconds, secret, text } from './fields.js';
 
-/** Signatures that need no shared secret. */
-const ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-] as const;
 const MAX_SKEW_SECONDS = 300;
 
 const scopeRule = z.strictObject({
@@ -49,7 +37,7 @@ const jwt = z
       .optional()
       .describe('A file with the public keys (a JWK set), in the place of an address. Default: none.'),
     algorithms: z
-      .array(z.enum(ALGORITHMS))
+      .array(z.enum(SIGNATURE_ALGORITHMS))
       .min(1)
       .default(['RS256', 'PS256', 'ES256', 'EdDSA'])
       .describe('Signatures that are accepted.'),

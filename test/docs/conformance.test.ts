@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
 const rows = readFileSync('docs/a2a-conformance.md', 'utf8')
@@ -28,4 +28,22 @@ describe('the tests that docs/a2a-conformance.md names', () => {
     expect(existsSync(`test/${file}`)).toBe(true);
     expect(readFileSync(`test/${file}`, 'utf8')).toContain(title);
   });
+});
+
+/** "3.1 #4", from the heading above a row and its first column. */
+const lines = readFileSync('docs/a2a-conformance.md', 'utf8')
+  .split(/^## .*\((?=\d\.\d\))/m)
+  .slice(1)
+  .flatMap((chapter) =>
+    [...chapter.matchAll(/^\| (\d+) \|/gm)].map(([, number]) => `${chapter.slice(0, 3)} #${number}`),
+  );
+
+describe('each line is put to the stock server too', () => {
+  const besideStock = globSync('test/a2a/beside-stock/*.test.ts')
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('');
+
+  it('of all three tables', () => expect(lines).toHaveLength(33));
+
+  it.each(lines)('%s', (line) => expect(besideStock).toMatch(new RegExp(`['"\`]${line}\\b`)));
 });

@@ -3,6 +3,7 @@ import type { FlattenedJWSInput, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
+import { SIGNATURE_ALGORITHMS } from '../../core/signature-algorithms.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 
 /** Finds the public key that a signature names, among those that are trusted. Rejects when there is none. */
@@ -24,20 +25,6 @@ export interface CardSigner {
   readonly alg: string;
 }
 
-/** Asymmetric ones only: with "none" or a shared secret anybody could have signed. */
-const ALGORITHMS = [
-  'EdDSA',
-  'Ed25519',
-  'ES256',
-  'ES384',
-  'ES512',
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-];
 const MAX_SIGNATURES = 16;
 
 /** The SHA-256 of what signatures are made over, in hex: it changes when the card does, apart from its signatures. */
@@ -88,7 +75,7 @@ async function verifyOne(signature: unknown, payload: string, findKey: FindKey):
     { protected: head, payload, signature: value },
     findNamed(findKey),
     {
-      algorithms: ALGORITHMS,
+      algorithms: [...SIGNATURE_ALGORITHMS],
     },
   );
   return { kid: String(protectedHeader?.kid), alg: String(protectedHeader?.alg) };

@@ -27,6 +27,15 @@ besideStock('the card', [
     stock: { whole: true, stripped: true },
   },
   {
+    line: '3.1 #2 is signed with a requirement that asks for no scopes',
+    async ask({ cards }) {
+      const requirements = { securityRequirements: [{ schemes: { bearer: {} } }] };
+      return cards.canonical({ name: 'a', ...requirements }).includes('bearer');
+    },
+    ours: true,
+    stock: false,
+  },
+  {
     line: '3.1 #3 is signed with its required members, also when they are empty',
     async ask({ cards }) {
       const signed = JSON.parse(
@@ -36,6 +45,12 @@ besideStock('the card', [
     },
     ours: { description: true, skills: true },
     stock: { description: false, skills: false },
+  },
+  {
+    line: '3.1 #3 verifies with a signature that names no type',
+    ask: ({ cards }) => cards.takesUntyped({ name: 'a', description: 'b' }),
+    ours: true,
+    stock: false,
   },
   {
     line: '3.1 #4 is the same at each request, for who has it already',

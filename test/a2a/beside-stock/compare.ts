@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { hushConsole } from './console.js';
 import type { Play } from './puppet.js';
 import type { Side, SideOptions } from './sides.js';
 import { openOurs, openStock } from './sides.js';
@@ -22,9 +23,7 @@ export function besideStock(title: string, rows: readonly Row[], options: SideOp
     let stock: Side;
 
     beforeAll(async () => {
-      // The SDK tells its troubles to the console.
-      for (const level of ['log', 'info', 'warn', 'error'] as const)
-        jest.spyOn(console, level).mockImplementation(() => {});
+      hushConsole();
       [ours, stock] = await Promise.all([openOurs(options), openStock(options)]);
     });
 

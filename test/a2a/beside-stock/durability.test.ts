@@ -1,7 +1,6 @@
 import { TaskState } from '@a2a-js/sdk';
-import { expect, it } from '@jest/globals';
 import { besideStock } from './compare.js';
-import { ENDED, begin, get, message, openOurs, orSilence, untilIn } from './sides.js';
+import { ENDED, begin, get, message, orSilence, untilIn } from './sides.js';
 
 /** Table 3.2: what work costs, what survives, and what is bounded. */
 
@@ -12,25 +11,6 @@ const KB = 1_024;
 besideStock(
   'a server that is asked for much',
   [
-    {
-      line: '3.2 #1 what is written for a task grows with its length, not with its square',
-      agent({ asked, say }) {
-        say.open();
-        for (let n = 0; n < Number(asked); n += 1) say.text(`chunk ${n} `, n > 0);
-        say.status(TASK_STATE_COMPLETED);
-      },
-      async ask(side) {
-        const written = async (chunks: number) => {
-          const { id } = await begin(side, String(chunks));
-          const { artifacts } = await untilIn(side, id, ...ENDED);
-          return { size: await side.written(id), parts: artifacts[0]!.parts.length };
-        };
-        const [short, long] = [await written(100), await written(400)];
-        return { isLinear: long.size < 6 * short.size, parts: long.parts };
-      },
-      ours: { isLinear: true, parts: 1 },
-      stock: { isLinear: false, parts: 400 },
-    },
     {
       line: '3.2 #3 a task goes on when its process is replaced by another',
       async agent({ say, told, count }) {
@@ -109,15 +89,22 @@ besideStock(
       stock: { status: 404, type: 'text/html' },
     },
   ],
-  { heartbeatSeconds: 0.05 },
+  { limits: { heartbeatSeconds: 0.05 } },
 );
 
-it('3.2 #2 a context id is kept as the client wrote it, also when it is longer than a UUID', async () => {
-  const side = await openOurs({});
-  side.puppet.rehearse(({ say }) => say.open(TASK_STATE_COMPLETED));
-  const contextId = 'ç'.repeat(100);
-  await side.rpc('SendMessage', message('x', { contextId }));
-  const { tasks } = (await side.rpc('ListTasks', { contextId })).json.result;
-  await side.close();
-  expect(tasks.map((task) => task.contextId)).toEqual([contextId]);
-});
+besideStock(
+  'a server that bounds how much one caller asks',
+  [
+    {
+      line: '3.2 #4 a caller that asks too often is told to wait',
+      async ask(side) {
+        const replies = [];
+        for (let n = 0; n < 5; n += 1) replies.push((await side.http('/tasks')).status);
+        return replies.includes(429);
+      },
+      ours: true,
+      stock: false,
+    },
+  ],
+  { limits: { requestsPerSecond: 1, requestBurst: 3 } },
+);

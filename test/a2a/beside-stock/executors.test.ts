@@ -2,34 +2,43 @@ import { setTimeout } from 'node:timers/promises';
 import { TaskState } from '@a2a-js/sdk';
 import { AgentEvent } from '@a2a-js/sdk/server';
 import { sseEvents } from '../../support/a2a-requests.js';
+import type { Row } from './compare.js';
 import { besideStock } from './compare.js';
 import { AT_ONCE, ENDED, begin, get, message, orSilence, textOf, untilIn } from './sides.js';
 
 /** Lines 5 to 10, 19 and 20 of table 3.1: executors that say odd things, and what becomes of their tasks. */
 
-const { TASK_STATE_WORKING, TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED } = TaskState;
+const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
+const { TASK_STATE_INPUT_REQUIRED, TASK_STATE_AUTH_REQUIRED } = TaskState;
 /** How long a call that never answers is waited for, once there is nothing more to wait for. */
 const SILENCE_MS = 1_500;
 /** An agent that does not stop is left behind after five seconds. */
 const LEFT_BEHIND_MS = 8_000;
 
-besideStock('what an executor says', [
-  {
-    line: '3.1 #5 a question said as a task ends a blocking call',
-    agent: ({ say }) => say.open(TASK_STATE_INPUT_REQUIRED, 'which one?'),
+/** A question that is said as a task, not as a status. */
+function asking(state: TaskState): Row {
+  const name = TaskState[state];
+  return {
+    line: `3.1 #5 ${name} said as a task ends a blocking call`,
+    agent: ({ say }) => say.open(state, 'which one?'),
     async ask(side) {
       const contextId = crypto.randomUUID();
       const sent = side.rpc('SendMessage', message('x', { contextId }));
       for (;;) {
         const [task] = (await side.rpc('ListTasks', { contextId })).json.result.tasks;
-        if (task?.status.state === 'TASK_STATE_INPUT_REQUIRED') break;
+        if (task?.status.state === name) break;
       }
       const reply = await orSilence(sent, SILENCE_MS);
       return reply === 'silence' ? reply : reply.json.result.task.status.state;
     },
-    ours: 'TASK_STATE_INPUT_REQUIRED',
+    ours: name,
     stock: 'silence',
-  },
+  };
+}
+
+besideStock('what an executor says', [
+  asking(TASK_STATE_INPUT_REQUIRED),
+  asking(TASK_STATE_AUTH_REQUIRED),
   {
     line: '3.1 #6 a piece of text is stored once while two calls are at the task',
     agent: async ({ asked, say, released }) => {
@@ -54,27 +63,6 @@ besideStock('what an executor says', [
     stock: 'once.once.',
   },
   {
-    line: '3.1 #7 of two messages to a task at once, through two processes where there are two, none is lost',
-    agent: ({ asked, say }) => {
-      if (asked === 'begin') say.open();
-      say.status(TASK_STATE_INPUT_REQUIRED);
-    },
-    async ask(side) {
-      const { id } = await begin(side);
-      await untilIn(side, id, 'INPUT_REQUIRED');
-      side.letTwoMeet();
-      await Promise.all([
-        side.rpc('SendMessage', message('red', { taskId: id }, AT_ONCE)),
-        side.elsewhere.rpc('SendMessage', message('blue', { taskId: id }, AT_ONCE)),
-      ]);
-      const { history } = await untilIn(side, id, 'INPUT_REQUIRED');
-      const said = history.filter(({ role }) => role === 'ROLE_USER').flatMap(({ parts }) => parts);
-      return said.filter(({ text }) => text !== 'begin').length;
-    },
-    ours: 2,
-    stock: 1,
-  },
-  {
     line: '3.1 #8 nothing is added to a task that has ended',
     agent: ({ say }) => {
       say.open(TASK_STATE_COMPLETED);
@@ -88,6 +76,20 @@ besideStock('what an executor says', [
     },
     ours: '',
     stock: 'too late',
+  },
+  {
+    line: '3.1 #8 a task that has ended is not opened again by a task that is said',
+    async agent({ say }) {
+      say.open(TASK_STATE_COMPLETED);
+      say.open(TASK_STATE_WORKING);
+    },
+    async ask(side) {
+      const { id } = await begin(side);
+      await setTimeout(50);
+      return (await get(side, id)).status.state;
+    },
+    ours: 'TASK_STATE_COMPLETED',
+    stock: 'TASK_STATE_WORKING',
   },
   {
     line: '3.1 #9 a cancel reaches the executor, through whichever process it comes',
@@ -161,5 +163,14 @@ besideStock('what an executor says', [
     },
     ours: { begins: 'task', ends: 'TASK_STATE_FAILED' },
     stock: { begins: undefined, ends: undefined },
+  },
+  {
+    line: '3.1 #20 a call whose executor says nothing has a task that tells so',
+    async ask(side) {
+      const { json } = await side.rpc('SendMessage', message('x'));
+      return { error: json.error?.code, state: json.result?.task.status.state };
+    },
+    ours: { error: undefined, state: 'TASK_STATE_FAILED' },
+    stock: { error: -32603, state: undefined },
   },
 ]);

@@ -1,7 +1,8 @@
 import { TaskState } from '@a2a-js/sdk';
 import { expect, it, jest } from '@jest/globals';
 import { besideStock } from './compare.js';
-import { begin, message, openOurs, openStock } from './sides.js';
+import { hushConsole, saidToConsole } from './console.js';
+import { ENDED, begin, message, openOurs, openStock, untilIn } from './sides.js';
 
 /** Table 3.3: who may ask, what is told to whom, and where it is said. */
 
@@ -52,9 +53,18 @@ besideStock('who asks, and what is told', [
   {
     line: '3.3 #5 what an executor throws is not told',
     agent: () => Promise.reject(new Error('connect to postgres://user:hunter2@db failed')),
-    ask: async (side) => (await side.rpc('SendMessage', message('x'))).text.includes('hunter2'),
-    ours: false,
-    stock: true,
+    async ask(side) {
+      const { id } = await begin(side);
+      await untilIn(side, id, ...ENDED);
+      const replies = await Promise.all([
+        side.rpc('SendMessage', message('x')),
+        side.rpc('SendStreamingMessage', message('x')),
+        side.rpc('GetTask', { id }),
+      ]);
+      return replies.map(({ text }) => text.includes('hunter2'));
+    },
+    ours: [false, false, false],
+    stock: [true, true, true],
   },
   {
     line: '3.3 #6 a webhook at a private address is refused',
@@ -63,6 +73,17 @@ besideStock('who asks, and what is told', [
       const { id: taskId } = await begin(side);
       const config = { taskId, url: 'https://169.254.169.254/latest/meta-data' };
       return (await side.rpc('CreateTaskPushNotificationConfig', config)).json.error?.code;
+    },
+    ours: -32602,
+    stock: undefined,
+  },
+  {
+    line: '3.3 #6 a webhook at a private address is refused inside a message too',
+    agent: ({ say }) => say.open(TaskState.TASK_STATE_COMPLETED),
+    async ask(side) {
+      const taskPushNotificationConfig = { url: 'https://169.254.169.254/latest/meta-data' };
+      const { json } = await side.rpc('SendMessage', message('x', {}, { taskPushNotificationConfig }));
+      return json.error?.code;
     },
     ours: -32602,
     stock: undefined,
@@ -83,20 +104,37 @@ besideStock('who asks, and what is told', [
   },
 ]);
 
+besideStock(
+  'who callers are that have names',
+  [
+    {
+      line: '3.3 #1 nobody has the name of those who have none',
+      agent: ({ say }) => say.open(TaskState.TASK_STATE_COMPLETED),
+      async ask(side) {
+        const { status } = await side.rpc('SendMessage', message('x'), NOBODY);
+        const token = await side.tokenOf('unknown');
+        const { totalSize } = (await side.rpc('ListTasks', {}, { token })).json.result;
+        return { nobody: status, unknown: totalSize };
+      },
+      ours: { nobody: 401, unknown: 0 },
+      stock: { nobody: 200, unknown: 1 },
+    },
+  ],
+  { named: true },
+);
+
 it('3.3 #7 the console is not written to, whatever goes wrong', async () => {
-  const levels = ['log', 'info', 'warn', 'error', 'debug'] as const;
-  const spies = levels.map((level) => jest.spyOn(console, level).mockImplementation(() => {}));
-  const lines: Record<string, boolean> = {};
+  const written: Record<string, boolean> = {};
   for (const [name, open] of Object.entries({ ours: openOurs, stock: openStock })) {
-    for (const spy of spies) spy.mockClear();
+    hushConsole();
     const side = await open({});
     side.puppet.rehearse(() => Promise.reject(new Error('out of order')));
     await side.rpc('SendMessage', message('x'));
     await side.rpc('SubscribeToTask', { id: 'none' });
     await side.rpc('ListTasks', {}, WRONG);
     await side.close();
-    lines[name] = spies.some(({ mock }) => mock.calls.length > 0);
+    written[name] = saidToConsole().length > 0;
+    jest.restoreAllMocks();
   }
-  for (const spy of spies) spy.mockRestore();
-  expect(lines).toEqual({ ours: false, stock: true });
+  expect(written).toEqual({ ours: false, stock: true });
 });

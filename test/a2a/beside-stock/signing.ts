@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { AgentCard, AgentCardSignatureGenerator } from '@a2a-js/sdk';
 import { canonicalizeAgentCard, generateAgentCardSignature, verifyAgentCardSignature } from '@a2a-js/sdk';
 import type { JSONWebKeySet } from 'jose';
-import { createLocalJWKSet } from 'jose';
+import { FlattenedSign, createLocalJWKSet, generateKeyPair } from 'jose';
 import { verifyCard } from '../../../src/a2a/client/card-trust.js';
 import { canonicalCard } from '../../../src/a2a/translate/card-canonical.js';
 import type { JsonObject } from '../../../src/core/json.js';
@@ -13,6 +13,8 @@ export interface CardReader {
   canonical(card: JsonObject): string;
   /** Whether a signature of this side's server stands over the card as it is. */
   verifies(card: JsonObject): Promise<boolean>;
+  /** Whether a good signature is taken whose head says algorithm and key, and not that it is one (`typ`). */
+  takesUntyped(card: JsonObject): Promise<boolean>;
 }
 
 /** A server of ours publishes its keys. */
@@ -22,6 +24,10 @@ export function ourCards(originOf: () => string): CardReader {
     async verifies(card) {
       const published = await (await fetch(`${originOf()}/.well-known/jwks.json`)).json();
       return succeeds(verifyCard(card, createLocalJWKSet(published as JSONWebKeySet)));
+    },
+    takesUntyped: async (card) => {
+      const { signed, publicKey } = await signUntyped(card, canonicalCard(card));
+      return succeeds(verifyCard(signed, async () => publicKey));
     },
   };
 }
@@ -33,11 +39,23 @@ export function stockSigning(): { reader: CardReader; sign: AgentCardSignatureGe
   const reader: CardReader = {
     canonical: (card) => canonicalizeAgentCard(card as unknown as AgentCard),
     verifies: (card) => succeeds(verify(card as unknown as AgentCard)),
+    async takesUntyped(card) {
+      const { signed, publicKey: key } = await signUntyped(card, this.canonical(card));
+      return succeeds(verifyAgentCardSignature(async () => key)(signed as unknown as AgentCard));
+    },
   };
   return {
     reader,
     sign: generateAgentCardSignature(privateKey, { alg: 'ES256', kid: 'stock', typ: 'JOSE' }),
   };
+}
+
+async function signUntyped(card: JsonObject, text: string) {
+  const { privateKey, publicKey } = await generateKeyPair('ES256');
+  const { protected: head, signature } = await new FlattenedSign(Buffer.from(text))
+    .setProtectedHeader({ alg: 'ES256', kid: 'untyped' })
+    .sign(privateKey);
+  return { signed: { ...card, signatures: [{ protected: head!, signature }] }, publicKey };
 }
 
 function succeeds(work: Promise<unknown>): Promise<boolean> {

@@ -1,83 +1,96 @@
 import { AgentCard } from '@a2a-js/sdk';
-import type { AgentCardSignatureGenerator, Task } from '@a2a-js/sdk';
-import type { ServerCallContext } from '@a2a-js/sdk/server';
-import { DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server';
+import type { AgentCardSignatureGenerator } from '@a2a-js/sdk';
+import type { PushNotificationStore, TaskStore, User } from '@a2a-js/sdk/server';
+import { DefaultRequestHandler } from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler, restHandler } from '@a2a-js/sdk/server/express';
+import { A2AService, grpcService } from '@a2a-js/sdk/server/grpc';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import express from 'express';
 import { CARD_PATH } from '../../../src/a2a/server/discovery.js';
 import { EXTENSIONS } from '../../../src/a2a/translate/extensions.js';
 import { TOKEN } from '../../support/a2a-node.js';
-import type { Listening } from '../client/stock-server.js';
 import { cardJson, listen } from '../client/stock-server.js';
 import type { Puppet } from './puppet.js';
 
 export interface StockParts {
   readonly puppet: Puppet;
-  readonly store: MeetingStore;
+  readonly tasks: TaskStore;
+  readonly pushes: PushNotificationStore;
   readonly push: boolean;
   readonly sign: AgentCardSignatureGenerator;
 }
 
-/** One process of a stock server: both HTTP bindings at one address, its card, and callers told apart by a token. */
-export async function startStockProcess({ puppet, store, push, sign }: StockParts): Promise<Listening> {
+export interface StockProcess {
+  readonly origin: string;
+  /** Host and port of the gRPC binding. */
+  readonly grpc: string;
+  close(): Promise<void>;
+}
+
+/** One process of a stock server: all three bindings, its card, and callers told apart by a token. */
+export async function startStockProcess({
+  puppet,
+  tasks,
+  pushes,
+  ...parts
+}: StockParts): Promise<StockProcess> {
   const app = express();
   const listening = await listen(app);
-  const card = AgentCard.fromJSON(
-    cardJson(listening.origin, {
-      json: {
-        capabilities: {
-          streaming: true,
-          pushNotifications: push,
-          extendedAgentCard: true,
-          extensions: Object.values(EXTENSIONS).map((uri) => ({ uri })),
-        },
-        securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
-        securityRequirements: [{ schemes: { bearer: { list: [] } } }],
-      },
-    }),
-  );
+  const card = AgentCard.fromJSON(stockCard(listening.origin, parts.push));
   const handler = new DefaultRequestHandler(
-    card,
-    store,
-    puppet,
-    ...([undefined, undefined, undefined, card, sign] as const),
+    ...([card, tasks, puppet, undefined, pushes, undefined, card, parts.sign] as const),
   );
-  const options = { requestHandler: handler, userBuilder: knownBy };
+  const options = {
+    requestHandler: handler,
+    userBuilder: async (request: express.Request) => knownBy(request.headers.authorization),
+  };
   const [rpc, rest] = [jsonRpcHandler(options), restHandler(options)];
   app.use(CARD_PATH, agentCardHandler({ agentCardProvider: handler }));
   app.use((request, response, next) => (request.path === '/' ? rpc : rest)(request, response, next));
-  return listening;
+  const server = new Server();
+  server.addService(
+    A2AService,
+    grpcService({
+      requestHandler: handler,
+      userBuilder: async ({ metadata }) => knownBy(metadata.get('authorization')[0]?.toString()),
+    }),
+  );
+  return {
+    origin: listening.origin,
+    grpc: await bind(server),
+    async close() {
+      server.forceShutdown();
+      await listening.close();
+    },
+  };
 }
+
+function stockCard(origin: string, pushNotifications: boolean) {
+  const bindings = ['JSONRPC', 'HTTP+JSON', 'GRPC'];
+  const extensions = Object.values(EXTENSIONS).map((uri) => ({ uri }));
+  const json = {
+    capabilities: { streaming: true, pushNotifications, extendedAgentCard: true, extensions },
+    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+  };
+  return cardJson(origin, { bindings, json });
+}
+
+function bind(server: Server): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error ? reject(error) : resolve(`127.0.0.1:${port}`),
+    );
+  });
+}
+
+const NAMED = 'Bearer name:';
 
 /** As the SDK means it: who says nothing is anonymous, and who says something wrong makes it throw. */
-async function knownBy(request: express.Request) {
-  const { authorization } = request.headers;
+function knownBy(authorization: string | undefined): User {
   if (authorization === undefined) return { isAuthenticated: false, userName: '' };
-  if (authorization !== `Bearer ${TOKEN}`) throw new Error('that token is not good');
-  return { isAuthenticated: true, userName: 'default' };
-}
-
-/** The SDK's store in memory, with an eye on what is written and a way to have two writers at once. */
-export class MeetingStore extends InMemoryTaskStore {
-  /** By task, in characters of JSON. */
-  readonly written = new Map<string, number>();
-  #meeting: { waiting: number; both: PromiseWithResolvers<void> } | undefined;
-
-  letTwoMeet(): void {
-    this.#meeting = { waiting: 2, both: Promise.withResolvers() };
-  }
-
-  override async save(task: Task, context: ServerCallContext): Promise<void> {
-    this.written.set(task.id, (this.written.get(task.id) ?? 0) + JSON.stringify(task).length);
-    const meeting = this.#meeting;
-    if (meeting) {
-      meeting.waiting -= 1;
-      if (meeting.waiting === 0) {
-        this.#meeting = undefined;
-        meeting.both.resolve();
-      }
-      await meeting.both.promise;
-    }
-    return super.save(task, context);
-  }
+  if (authorization === `Bearer ${TOKEN}`) return { isAuthenticated: true, userName: 'default' };
+  if (authorization.startsWith(NAMED))
+    return { isAuthenticated: true, userName: authorization.slice(NAMED.length) };
+  throw new Error('that token is not good');
 }

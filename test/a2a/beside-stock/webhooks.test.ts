@@ -11,6 +11,8 @@ import type { Side } from './sides.js';
 const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
 /** How long there is to come what should not. */
 const GRACE_MS = 1_000;
+/** Longer than the SDK waits, shorter than the protocol advises. */
+const SLOW_ANSWER_MS = 6_000;
 const END = 'TASK_STATE_COMPLETED';
 
 const answers: Play = ({ say }) => {
@@ -19,7 +21,7 @@ const answers: Play = ({ say }) => {
 };
 
 /** The id of a task whose news go to the receiver. */
-async function sendFor(side: Side, { url }: PushReceiver, more: object = {}): Promise<string> {
+async function sendFor(side: Side, { url }: { readonly url: string }, more: object = {}): Promise<string> {
   const configuration = { ...AT_ONCE, taskPushNotificationConfig: { url, ...more } };
   return (await side.rpc('SendMessage', message('begin', {}, configuration))).json.result.task.id;
 }
@@ -103,4 +105,51 @@ besideStock('webhooks', [
     ours: { authorization: 'Bearer secret', token: 'mine' },
     stock: { authorization: 'Bearer secret', token: undefined },
   },
+  {
+    line: '3.3 #6 a receiver has at least ten seconds to answer',
+    agent: answers,
+    async ask(side) {
+      await using receiver = await PushReceiver.open();
+      receiver.answer = () => 'silence';
+      await sendFor(side, receiver);
+      await receiver.until((got) => got.length > 0);
+      await setTimeout(SLOW_ANSWER_MS);
+      return { isGivenUp: receiver.open === 0 || receiver.got.length > 1 };
+    },
+    ours: { isGivenUp: false },
+    stock: { isGivenUp: true },
+  },
+  {
+    line: '3.3 #6 the address of a webhook, which may hold a secret, is not logged',
+    agent: answers,
+    async ask(side) {
+      await using receiver = await PushReceiver.open();
+      await sendFor(side, { url: `${receiver.url}?key=hunter4` });
+      await receiver.untilEnd();
+      await setTimeout(50);
+      return side.hasLogged('hunter4');
+    },
+    ours: false,
+    stock: true,
+  },
 ]);
+
+besideStock(
+  'webhooks, where it takes time to look them up',
+  [
+    {
+      line: '3.3 #6 events are told in their order, the end last',
+      agent: answers,
+      async ask(side) {
+        await using receiver = await PushReceiver.open();
+        await sendFor(side, receiver);
+        await receiver.untilEnd();
+        await receiver.until((got) => got.length > 1);
+        return states(receiver.got.slice(-1));
+      },
+      ours: [END],
+      stock: [],
+    },
+  ],
+  { lateStore: true },
+);
