@@ -43,7 +43,7 @@ const { metafile, outputFiles } = await build({
   metafile: true,
   write: false,
   logLevel: 'warning',
-  plugins: [zodInOneLanguage(), requireWhatIsOutside()],
+  plugins: [zodInOneLanguage(), requireWhatIsOutside(), commonJsByItsNames()],
 });
 
 await mkdir(join(root, OUT, 'chunks'), { recursive: true });
@@ -82,6 +82,47 @@ function requireWhatIsOutside(): Plugin {
       }));
     },
   };
+}
+
+/**
+ * Whoever imports a CommonJS package lazily gets nothing but its default from esbuild, and from Node its names too:
+ * so there is a module between that has them.
+ */
+function commonJsByItsNames(): Plugin {
+  const namespace = 'by its names';
+  return {
+    name: namespace,
+    setup(builder) {
+      builder.onResolve({ filter: /^[a-z@]/ }, ({ kind, path, resolveDir }) => {
+        const isOurs = kind === 'dynamic-import' && !isOutside(path);
+        return isOurs ? { path, namespace, pluginData: resolveDir } : undefined;
+      });
+      builder.onLoad({ filter: /^/, namespace }, async ({ path, pluginData }) => ({
+        contents: await moduleWithNames(path),
+        resolveDir: pluginData as string,
+      }));
+    },
+  };
+}
+
+function isOutside(path: string): boolean {
+  const isOptional = Object.keys(peerDependencies).some((one) => path === one || path.startsWith(`${one}/`));
+  return isOptional || path.startsWith('node:') || builtinModules.includes(path);
+}
+
+/** Only of a CommonJS package (or of one like it) does the default hold all the names. */
+async function moduleWithNames(path: string): Promise<string> {
+  const exported = (await import(path)) as Readonly<Record<string, unknown>>;
+  const whole = Object(exported['default'] ?? {}) as Readonly<Record<string, unknown>>;
+  const names = Object.keys(exported).filter((name) => /^(?!default$|__)\w+$/.test(name));
+  const byDefault = 'default' in exported ? `export { default } from '${path}';` : '';
+  if (names.some((name) => whole[name] !== exported[name])) return `export * from '${path}';\n${byDefault}`;
+  // A name may be a word that JavaScript keeps for itself.
+  const parts = names.map((name, index) => `const part${index} = whole.${name};`);
+  const exports = names.map((name, index) => `part${index} as ${name}`);
+  return [`import whole from '${path}';`, ...parts, `export { ${exports.join(', ')} };`, byDefault].join(
+    '\n',
+  );
 }
 
 /** What is not imported anywhere is left out of the bundle, as it is marked to have no effect. */
