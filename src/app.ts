@@ -174,7 +174,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
     keys: keys.read,
     routes: [
       statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
-      ...ownerRoutes({ config, storage, journal, vault, desk: (await library).desk }),
+      ...ownerRoutes({ config, storage, journal, vault, families, desk: (await library).desk }),
     ],
     logger,
   });

@@ -23,7 +23,7 @@ import { note, runLoop } from './loop.js';
 import type { Equipment } from './loop.js';
 import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
 import { ownSkills, ownSkillsBlock } from './own-skills.js';
-import { assertRoster, partitionTools } from './partition.js';
+import { assertRoster, partitionTools, roleOf } from './partition.js';
 import type { Additions, PromptTexts } from './prompts.js';
 import { flatAgentInstruction, runtimeBlocks, subAgentInstruction } from './prompts.js';
 import { Toolbox } from './toolbox.js';
@@ -83,14 +83,14 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
   const subAgents = roster
     .filter((spec) => runsHere(spec.name))
     .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
-    .filter(({ spec, toolbox }) => spec.alwaysInclude || toolbox.tools().length > 0)
+    .filter(({ spec, toolbox }) => spec.alwaysInclude || toolbox.abilities().length > 0)
     .map(({ spec, toolbox }) => subAgent(spec, toolbox, options));
   const root = runsHere(ORCHESTRATOR_NAME) ? orchestrator(options) : undefined;
   return { root, subAgents, unmatched: owned.unmatched.map(({ name }) => name) };
 }
 
 function toolboxOf(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Toolbox {
-  const owns = (tool: Tool) => partitionTools([tool], options.roster)[spec.name]!.length > 0;
+  const owns = ({ name }: Pick<Tool, 'name'>) => roleOf(name, options.roster) === spec.name;
   return new Toolbox({ tools, source: options.source, owns, rules: options });
 }
 
@@ -253,7 +253,7 @@ function profileOf({
     name,
     extendedSkills,
     get description() {
-      return described(purpose, toolbox?.tools() ?? []);
+      return described(purpose, toolbox?.abilities() ?? []);
     },
     get skills() {
       return toolbox?.skills() ?? [];
@@ -261,7 +261,7 @@ function profileOf({
   };
 }
 
-function described(purpose: string, tools: readonly Tool[]): string {
+function described(purpose: string, tools: readonly Pick<Tool, 'name'>[]): string {
   return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
 }
 

@@ -2,7 +2,7 @@ import type { Peer, Skill } from '../core/agent.js';
 import type { SystemBlock } from '../core/model.js';
 import type { Roster } from '../core/roster.js';
 import type { Scope } from '../core/task.js';
-import type { ToolSource } from '../core/tool.js';
+import type { Tool, ToolSource } from '../core/tool.js';
 import { toolSkills } from './capabilities.js';
 import { partitionTools } from './partition.js';
 import { slot } from './prompts.js';
@@ -14,15 +14,19 @@ const LONGEST_LINE = 300;
 const LONGEST_LIST = 4_000;
 
 /**
- * What this owner has that stands on no public card, for agents that this node runs. What stems from outside is not told:
- * nobody but its owner may speak to an orchestrator.
+ * What this owner has that stands on no public card, for agents that this node runs. Of what stems from outside no more
+ * is told than its name: nobody but its owner may speak to an orchestrator.
  */
 export function ownSkills(scope: Scope, source: ToolSource | undefined, roster: Roster): OwnSkills {
   if (!source) return new Map();
   const common = new Set(source.list(undefined));
-  const own = source.list(scope).filter((tool) => !common.has(tool) && !tool.bringsOutside);
-  const owned = partitionTools(own, roster);
+  const own = source.list(scope).filter((tool) => !common.has(tool));
+  const owned = partitionTools(own.map(withoutForeignWords), roster);
   return new Map(roster.map(({ name }) => [name, toolSkills(owned[name] ?? [])]));
+}
+
+function withoutForeignWords(tool: Tool): Tool {
+  return tool.bringsOutside ? { ...tool, description: 'from outside' } : tool;
 }
 
 /** The owner's own lines of the routing table, for those who are there; none when there are none. */

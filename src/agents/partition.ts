@@ -22,16 +22,18 @@ export function partitionTools(
   tools: readonly Tool[],
   roster: Roster = STANDARD_ROSTER,
 ): RoleToolSet<string> {
-  const taker = roster.find(({ takesUnmatched }) => takesUnmatched);
-  const owners = Map.groupBy(tools, ({ name }) => (ownerOf(name, roster) ?? taker)?.name ?? UNMATCHED);
+  const owners = Map.groupBy(tools, ({ name }) => roleOf(name, roster) ?? UNMATCHED);
   return {
     ...Object.fromEntries(roster.map(({ name }) => [name, owners.get(name) ?? []])),
     [UNMATCHED]: owners.get(UNMATCHED) ?? [],
   };
 }
 
-function ownerOf(toolName: string, roster: Roster): AgentSpec | undefined {
-  return roster.find(({ prefixes }) => prefixes.some((prefix) => toolName.startsWith(prefix)));
+/** The name of the one role that a tool of this name goes to; undefined when it goes to nobody. */
+export function roleOf(toolName: string, roster: Roster): string | undefined {
+  const isOwner = ({ prefixes }: AgentSpec) => prefixes.some((prefix) => toolName.startsWith(prefix));
+  const role = roster.find(isOwner) ?? roster.find(({ takesUnmatched }) => takesUnmatched);
+  return role?.name;
 }
 
 /** Throws `invalid-config` when a roster cannot work. */

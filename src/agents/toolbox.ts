@@ -11,7 +11,7 @@ export interface ToolboxOptions {
   /** Where further ones come from. */
   readonly source: ToolSource | undefined;
   /** Whether the agent takes one of these. */
-  readonly owns: (tool: Tool) => boolean;
+  readonly owns: (tool: Pick<Tool, 'name'>) => boolean;
   readonly rules: ToolRules;
 }
 
@@ -41,9 +41,15 @@ export class Toolbox {
     return [...this.#fixed, ...this.#further(scope).map((tool) => this.#toFunction(tool))];
   }
 
+  /** What it is good for, for everybody: also what an owner may keep later. */
+  abilities(): readonly Pick<Tool, 'name' | 'examples'>[] {
+    const { source, owns } = this.#options;
+    return [...this.tools(), ...(source && owns(source.kind) ? [source.kind] : [])];
+  }
+
   /** For a card that everybody may read. */
   skills(): ReturnType<typeof skillsOf> {
-    return skillsOf(this.tools());
+    return skillsOf(this.abilities());
   }
 
   /** A fixed tool cannot be taken away by one of the same name. */

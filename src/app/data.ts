@@ -3,8 +3,10 @@ import type { HttpRoute } from '../core/http.js';
 import type { Journal } from '../core/journal.js';
 import type { EntryId } from '../core/knowledge.js';
 import { rootAgentName } from '../core/roster.js';
+import type { OwnedKind } from '../core/retention.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';
+import type { ToolFamily } from '../core/tool.js';
 import { createDataRoute } from '../http/data-route.js';
 import { factKey } from '../tools/facts/index.js';
 import { forgetAll, keptPages } from './kept-data.js';
@@ -17,20 +19,30 @@ export interface DataParts {
   readonly config: Config;
   readonly storage: Storage;
   readonly journal: Journal;
+  /** Some of them keep what is not in the storage. */
+  readonly families: readonly ToolFamily[];
 }
 
 /** Everything kept for the caller's owner besides secrets and payments. Tasks go first: one that runs could keep more. */
-export function dataRoute({ config, storage, journal }: DataParts): HttpRoute {
+export function dataRoute({ config, storage, journal, families }: DataParts): HttpRoute {
   const { knowledge, graph, memory, retention } = storage;
+  const elsewhere = families.flatMap(({ kept }) => kept ?? []);
   const owned = { journal, retention, rootAgentName: rootAgentName(config.agent.multiAgent) };
   return createDataRoute({
     path: DATA_PATH,
-    pages: { tasks: (scope, after) => readTasks(owned, scope, after), ...keptPages(storage) },
+    pages: {
+      tasks: (scope, after) => readTasks(owned, scope, after),
+      ...keptPages(storage),
+      ...byKind(elsewhere, (each) => (scope, after) => each.list(scope, after)),
+    },
     async remove(scope) {
       const tasks = await removeTasks(owned, scope);
       const kept = await forgetAll(storage, scope);
+      const others = await Promise.all(
+        elsewhere.map(async (one) => [one.kind, await one.removeAll(scope)] as const),
+      );
       await storage.purge();
-      return { tasks, ...kept };
+      return { tasks, ...kept, ...Object.fromEntries(others) };
     },
     forget: {
       async contexts(scope, id) {
@@ -44,8 +56,15 @@ export function dataRoute({ config, storage, journal }: DataParts): HttpRoute {
       knowledge: (scope, key) => forgetEntry(storage, scope, { kind: 'knowledge', key }),
       learnings: (scope, key) => forgetEntry(storage, scope, { kind: 'learning', key }),
       facts: (scope, fact) => forgetEntry(storage, scope, { kind: 'fact', key: factKey(fact) }),
+      ...byKind(elsewhere, (each) => async (scope, name) => ({
+        [each.kind]: await each.remove(scope, name),
+      })),
     },
   });
+}
+
+function byKind<Way>(kinds: readonly OwnedKind[], toWay: (kind: OwnedKind) => Way): Record<string, Way> {
+  return Object.fromEntries(kinds.map((each) => [each.kind, toWay(each)]));
 }
 
 async function forgetEntry(storage: Storage, scope: Scope, id: EntryId) {

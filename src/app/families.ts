@@ -51,7 +51,7 @@ export async function openFamilies(
   const opening = await Promise.all([
     openExec(context, skills),
     ...FAMILIES.map(async (open) => open(context)),
-    skillsFamily(skills),
+    skillsFamily(context, skills),
   ]);
   const families = [...opening, ...(await library).families];
   for (const { name, state, note, hint } of families) {
@@ -69,7 +69,7 @@ function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {
 /** Commands may read the skills of their owner, so that scripts of a skill are commands like others. */
 async function openExec(
   { config, sandbox: finding, logger }: FamilyContext,
-  skills: Skills | undefined,
+  skills: Skills,
 ): Promise<ToolFamily> {
   const { tools, workspace } = config;
   if (!finding) return off('exec');
@@ -82,15 +82,14 @@ async function openExec(
     environment: readEnv().variables,
     envAllow: tools.exec.envAllow,
     limits: tools.exec,
-    ...(skills ? { readable: (scope) => skills.folders(scope) } : {}),
+    ...(tools.skills.enabled ? { readable: (scope) => skills.folders(scope) } : {}),
     logger,
   });
   return { name: 'exec', state: 'on', tools: exec.tools, close: () => exec.close() };
 }
 
-function openSkills({ config, logger }: FamilyContext): Skills | undefined {
-  const { enabled, folders, workspace } = config.tools.skills;
-  if (!enabled) return undefined;
+function openSkills({ config, logger }: FamilyContext): Skills {
+  const { folders, workspace } = config.tools.skills;
   const owned = join(config.home, 'owners');
   return createSkills({
     shared: folders,
@@ -101,10 +100,11 @@ function openSkills({ config, logger }: FamilyContext): Skills | undefined {
   });
 }
 
-async function skillsFamily(skills: Skills | undefined): Promise<ToolFamily> {
-  if (!skills) return off('skills');
+async function skillsFamily({ config }: FamilyContext, skills: Skills): Promise<ToolFamily> {
+  const { kept } = skills;
+  if (!config.tools.skills.enabled) return { ...off('skills'), kept };
   await skills.source.refresh(undefined);
-  return { name: 'skills', state: 'on', tools: skills.tools, source: skills.source };
+  return { name: 'skills', state: 'on', tools: skills.tools, source: skills.source, kept };
 }
 
 function openGraph({ config, storage }: FamilyContext): ToolFamily {

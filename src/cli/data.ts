@@ -28,6 +28,7 @@ const FORGETTABLE = {
   knowledge: 'knowledge',
   learning: 'learnings',
   fact: 'facts',
+  skill: 'skills',
 } as const;
 
 const kindList = z.object({ kinds: z.array(z.string()) });

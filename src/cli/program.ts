@@ -125,7 +125,7 @@ function addDataCommands(data: Command, act: Act): void {
     .option('--json', 'say what was written as JSON')
     .action((flags: ExportFlags) => act(async (at) => (await import('./data.js')).exportData(flags, at)));
 
-  const kinds = ['context', 'knowledge', 'learning', 'fact'];
+  const kinds = ['context', 'knowledge', 'learning', 'fact', 'skill'];
   withServer(data.command('forget').addArgument(new Argument('<kind>', 'what it is').choices(kinds)))
     .argument('<name>', 'of a context its id, else the key or the words')
     .description('forget one thing for good; documents: lango ingest remove')

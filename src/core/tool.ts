@@ -4,6 +4,7 @@ import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
 import type { Example } from './model.js';
+import type { OwnedKind } from './retention.js';
 import type { SecretPlace } from './secret-reference.js';
 import type { Scope } from './task.js';
 
@@ -88,6 +89,8 @@ export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool
 
 /** Tools that come and go, some of them one owner's own. */
 export interface ToolSource {
+  /** What they all have in common, also while there are none: how their names begin, and how they are asked for. */
+  readonly kind: Pick<Tool, 'name' | 'examples'>;
   /** Looks again; asked for before each run of this owner. Never rejects. */
   refresh(scope: Scope | undefined): Promise<void>;
   /** Looks if it never looked for this owner. Never rejects. */
@@ -106,6 +109,8 @@ export interface ToolFamily {
   readonly tools: readonly Tool[];
   /** Further ones that come and go. */
   readonly source?: ToolSource;
+  /** What owners keep in it outside the database; there whatever the state is. */
+  readonly kept?: OwnedKind;
   /** In a sentence part: why it is not on, or what there is to know about it. */
   readonly note?: string;
   /** What to set or install, as a sentence. */

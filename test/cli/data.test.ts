@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
+import { smallZip } from '../support/small-zip.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
@@ -141,6 +142,27 @@ describe('lango data', () => {
     expect((await run('data', 'forget', 'fact', 'Tea is at four.')).stdout).toBe('Deleted: versions 1.\n');
     expect((await send('recall tea')).stdout).toMatch(/^Nothing was found/);
     expect((await run('data', 'forget', 'poem', 'x')).code).toBe(2);
+  }, 60_000);
+
+  it('exports skills file by file, with what says where they come from, and forgets one by its name', async () => {
+    server = await startServer(home);
+    const image = Buffer.from([0xff, 0xd8, 0xff, 0x00]);
+    const text = '---\nname: greet\ndescription: Greets.\n---\n\nSay hello.\n';
+    const zip = smallZip({ 'SKILL.md': text, 'face.jpg': image });
+    await writeFile(path.join(home.folder, 'workspace', 'greet.zip'), zip);
+    await send('import the skill greet.zip');
+    await send('create a skill named three-words: answer in three words');
+    expect((await exported())['skills']).toMatchObject([
+      { skill: 'greet', path: 'SKILL.md', fromOutside: true, text: expect.stringContaining('Say hello.') },
+      { skill: 'greet', path: 'face.jpg', fromOutside: true, base64: image.toString('base64') },
+      { skill: 'three-words', path: 'SKILL.md', fromOutside: false },
+    ]);
+    expect((await run('data', 'forget', 'skill', 'greet')).stdout).toBe('Deleted: skills 1.\n');
+    expect((await exported())['skills']).toMatchObject([{ skill: 'three-words' }]);
+    expect((await send('use the skill greet')).stdout).not.toContain('Say hello.');
+    expect((await run('data', 'delete', '--yes')).stdout).toMatch(/skills 1\.$/m);
+    expect((await exported())['skills']).toEqual([]);
+    expect(await readdir(path.join(home.folder, 'owners'))).toEqual([]);
   }, 60_000);
 
   it('deletes all of it only when it is said so', async () => {

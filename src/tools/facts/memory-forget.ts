@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { entryKey } from '../../core/knowledge.js';
 import type { Scope } from '../../core/task.js';
-import type { Tool, ToolContext } from '../../core/tool.js';
+import type { Tool, ToolContext, ToolOutput } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import type { FactOptions } from './fact.js';
 import { amongFacts, FACT_TIME_MS, factField, factKey, queryField } from './fact.js';
@@ -32,7 +32,7 @@ export function memoryForgetTool(options: FactOptions): Tool {
       if (words === undefined || (fact !== undefined && query !== undefined)) {
         throw new LangoError('invalid-input', 'Name either the fact or a query.');
       }
-      return { content: await forget(words, options, context) };
+      return forget(words, options, context);
     },
   });
 }
@@ -41,23 +41,29 @@ async function forget(
   words: string,
   { store, retrieval }: FactOptions,
   { tenant, owner, signal }: ToolContext,
-): Promise<string> {
+): Promise<ToolOutput> {
   const scope: Scope = { tenant, owner };
   const exact = await store.get(scope, { kind: 'fact', key: factKey(words) });
   if (exact) return forgotten(exact.content, await store.forget(scope, exact));
   const { hits } = await retrieval.search(scope, amongFacts(words, LOOKED_AT), signal);
   const matching = hits.filter(({ text }) => holdsAll(text, words));
+  const fromOutside = matching.some(({ facts }) => facts.fromOutside);
   if (matching.length > 1) {
     const lines = matching.map(({ text }) => `   > ${text}`);
-    return ['Nothing was forgotten: several facts match. Which of them?', ...lines].join('\n');
+    const content = ['Nothing was forgotten: several facts match. Which of them?', ...lines].join('\n');
+    return { content, fromOutside };
   }
   const [only] = matching;
-  if (!only) return `Nothing was forgotten: no fact matches "${words}".`;
-  return forgotten(only.text, await store.forget(scope, { kind: 'fact', key: only.name }));
+  if (!only) return { content: `Nothing was forgotten: no fact matches "${words}".` };
+  const versions = await store.forget(scope, { kind: 'fact', key: only.name });
+  return { ...forgotten(only.text, versions), fromOutside };
 }
 
-function forgotten(fact: string, versions: number): string {
-  return versions > 0 ? `Forgotten: ${fact}` : `Nothing was forgotten: "${fact}" is gone already.`;
+/** In the words of whoever asked, unless they asked by others. */
+function forgotten(fact: string, versions: number): ToolOutput {
+  return {
+    content: versions > 0 ? `Forgotten: ${fact}` : `Nothing was forgotten: "${fact}" is gone already.`,
+  };
 }
 
 /** Scripts without spaces are looked for as a whole. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { carriesMark, outsideField } from '../outside.js';
 import type { FactOptions } from './fact.js';
 import { FACT_TIME_MS, factField, factKey, oneLine } from './fact.js';
 
@@ -10,10 +11,7 @@ export function memoryStoreTool({ store, retrieval }: FactOptions): Tool {
       'Remembers a fact for this user, for all of their conversations: one sentence that says all that matters. Never a secret.',
     schema: z.strictObject({
       fact: factField('What to remember, in one sentence that is clear by itself'),
-      fromOutside: z
-        .boolean()
-        .optional()
-        .describe('True when it stems from a page, a document or another agent and not from the user'),
+      fromOutside: outsideField(),
     }),
     effect: 'keyed',
     danger: () => 'safe',
@@ -24,8 +22,8 @@ export function memoryStoreTool({ store, retrieval }: FactOptions): Tool {
       { text: 'remember the fact that {fact}' },
       { text: 'keep in mind that {fact}' },
     ],
-    async execute({ fact, fromOutside = false }, context) {
-      const { tenant, owner, taskId, contextId, hasReadOutside } = context;
+    async execute({ fact, fromOutside }, context) {
+      const { tenant, owner, taskId, contextId } = context;
       const text = oneLine(fact);
       const { version } = await store.save(
         { tenant, owner },
@@ -35,7 +33,7 @@ export function memoryStoreTool({ store, retrieval }: FactOptions): Tool {
           category: 'fact',
           content: text,
           tags: [],
-          provenance: { fromOutside: fromOutside || hasReadOutside, taskId, contextId },
+          provenance: { fromOutside: carriesMark({ fromOutside }, context), taskId, contextId },
           callKey: context.key,
           passages: [{ text, start: 0, end: text.length, lines: undefined, heading: [] }],
         },

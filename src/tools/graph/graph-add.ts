@@ -3,6 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import type { GraphStore } from '../../core/graph.js';
 import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
+import { carriesMark, outsideField } from '../outside.js';
 import { GRAPH_TIME_MS, nameField, tripleCount } from './fields.js';
 
 const TRIPLES_MAX = 200;
@@ -19,10 +20,7 @@ const schema = z.strictObject({
   object: nameField('What it is related to').optional(),
   triples: z.array(triple).min(1).max(TRIPLES_MAX).optional().describe('Several at once, instead of one'),
   source: nameField('Where it comes from; this task by default').optional(),
-  fromOutside: z
-    .boolean()
-    .optional()
-    .describe('True when it stems from a page, a document or another agent and not from the user'),
+  fromOutside: outsideField(),
 });
 
 export function addTool(graph: GraphStore): Tool {
@@ -40,17 +38,14 @@ export function addTool(graph: GraphStore): Tool {
       { text: 'add to the graph that {subject} owns {object}', arguments: { predicate: 'owns' } },
       { text: 'add to the graph: {subject} | {predicate} | {object}' },
     ],
-    async execute(input, { tenant, owner, taskId, contextId, hasReadOutside }) {
-      const { source = `task ${taskId}`, fromOutside = false } = input;
+    async execute(input, context) {
+      const { tenant, owner, taskId, contextId } = context;
+      const { source = `task ${taskId}` } = input;
+      const fromOutside = carriesMark(input, context);
       const triples = triplesOf(input);
       const added = await graph.add(
         { tenant, owner },
-        triples.map((one) => ({
-          ...one,
-          source,
-          fromOutside: fromOutside || hasReadOutside,
-          contextId,
-        })),
+        triples.map((one) => ({ ...one, source, fromOutside, contextId })),
       );
       const known = triples.length - added;
       const rest = known === 0 ? '' : `, ${known} known already`;

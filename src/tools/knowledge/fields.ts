@@ -23,17 +23,3 @@ export function tagsField() {
 export function sourceField() {
   return nameField('Where it comes from: an address, a file, a person', LONGEST_SOURCE).optional();
 }
-
-export function outsideField() {
-  return z
-    .boolean()
-    .optional()
-    .describe('True when it stems from a page, a document or another agent and not from the user');
-}
-
-const ADDRESS = /^https?:\/\//i;
-
-/** What says so itself, and whatever was saved from an address, stems from outside. */
-export function isFromOutside(source: string | undefined, said: boolean | undefined, read: boolean): boolean {
-  return (said ?? false) || read || (source !== undefined && ADDRESS.test(source));
-}

@@ -1,16 +1,9 @@
 import { z } from 'zod';
 import type { Entry } from '../../core/knowledge.js';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { carriesMark, outsideField } from '../outside.js';
 import { cutIntoPassages } from '../passages.js';
-import {
-  contentField,
-  isFromOutside,
-  nameField,
-  outsideField,
-  SAVE_TIME_MS,
-  sourceField,
-  tagsField,
-} from './fields.js';
+import { contentField, nameField, SAVE_TIME_MS, sourceField, tagsField } from './fields.js';
 import type { KnowledgeOptions } from './options.js';
 
 const DEFAULT_CATEGORY = 'general';
@@ -51,7 +44,7 @@ export function saveKnowledgeTool({ store, retrieval, maxCharacters }: Knowledge
           tags,
           provenance: {
             ...(source === undefined ? {} : { source }),
-            fromOutside: isFromOutside(source, fromOutside, context.hasReadOutside),
+            fromOutside: carriesMark({ source, fromOutside }, context),
             taskId,
             contextId,
           },

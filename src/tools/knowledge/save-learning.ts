@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { NewPassage } from '../../core/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { carriesMark, outsideField } from '../outside.js';
 import { cutIntoPassages } from '../passages.js';
-import { contentField, isFromOutside, nameField, outsideField, SAVE_TIME_MS } from './fields.js';
+import { contentField, nameField, SAVE_TIME_MS } from './fields.js';
 import type { KnowledgeOptions } from './options.js';
 
 const DEFAULT_CATEGORY = 'general';
@@ -42,7 +43,7 @@ export function saveLearningTool({ store, retrieval, maxCharacters }: KnowledgeO
           ...(diagnosis === undefined ? {} : { diagnosis }),
           tags: [],
           provenance: {
-            fromOutside: isFromOutside(undefined, fromOutside, context.hasReadOutside),
+            fromOutside: carriesMark({ fromOutside }, context),
             taskId,
             contextId,
           },

@@ -10,6 +10,7 @@ import {
   SKILL_FILE,
   toSkillText,
 } from './skill-file.js';
+import { welcome } from './skill-tool.js';
 
 const CREATE_TIME_MS = 60_000;
 const INSTRUCTIONS_MAX = 200_000;
@@ -59,19 +60,19 @@ export function createSkillTool(shelf: SkillShelf): Tool {
     async execute({ name, description, instructions, files = {}, replace = false }, context) {
       const { tenant, owner, hasReadOutside: fromOutside } = context;
       const head = description ?? firstLine(instructions);
-      const text = toSkillText({ name, description: head, instructions, fromOutside });
+      const text = toSkillText({ name, description: head, instructions });
       const others = Object.entries(files).map(([path, content]) => ({
         path: checkedPath(path),
         content: Buffer.from(content),
         isExecutable: content.startsWith('#!'),
       }));
       const main = { path: SKILL_FILE, content: Buffer.from(text), isExecutable: false };
-      await shelf.keep(
+      const kept = await shelf.keep(
         { tenant, owner },
         [main, ...others.filter(({ path }) => path !== SKILL_FILE)],
-        replace,
+        { replace, fromOutside },
       );
-      return { content: `The skill ${name} is there: "use the skill ${name}".` };
+      return { content: welcome(kept) };
     },
   });
 }

@@ -8,6 +8,7 @@ import { readArchive } from './archive.js';
 import type { SkillFile } from './files.js';
 import { readFolder, readInside, SKILL_MAX_BYTES } from './files.js';
 import type { SkillShelf } from './shelf.js';
+import { welcome } from './skill-tool.js';
 
 const IMPORT_TIME_MS = 120_000;
 const PATH_MAX = 4_096;
@@ -33,8 +34,9 @@ export function importSkillTool(shelf: SkillShelf, roots: readonly string[]): To
     examples: [{ text: 'import the skill {path}' }, { text: 'import the skill from {path}' }],
     async execute({ path, replace = false }, { tenant, owner }) {
       const files = await filesAt(path, roots);
-      const { name } = await shelf.keep({ tenant, owner }, files, replace);
-      return { content: `The skill ${name} is there: "use the skill ${name}".` };
+      // Somebody else wrote it, whoever put it there.
+      const kept = await shelf.keep({ tenant, owner }, files, { replace, fromOutside: true });
+      return { content: welcome(kept) };
     },
   });
 }

@@ -1,16 +1,19 @@
+import type { OwnedKind } from '../../core/retention.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import { createSkillTool } from './create-skill.js';
 import { importSkillTool } from './import-skill.js';
 import { listSkillsTool } from './list-skills.js';
+import { ownedSkills } from './owned.js';
 import type { KeptSkill, ShelfOptions } from './shelf.js';
 import { SkillShelf } from './shelf.js';
-import { skillTool } from './skill-tool.js';
+import { SKILL_KIND, skillTool } from './skill-tool.js';
 
 /** The family of skills: tools that keep them, and one tool for each that is kept. */
 export interface Skills {
   readonly tools: readonly Tool[];
   readonly source: ToolSource;
+  readonly kept: OwnedKind;
   /** Folders outside the workspace that commands of this owner need to see. They exist. */
   folders(scope: Scope): readonly string[];
 }
@@ -27,10 +30,12 @@ export function createSkills(options: ShelfOptions): Skills {
   return {
     tools: [createSkillTool(shelf), listSkillsTool(shelf), importSkillTool(shelf, options.roots)],
     source: {
+      kind: SKILL_KIND,
       refresh: (scope) => shelf.refresh(scope),
       prepare: (scope) => shelf.prepare(scope),
       list: (scope) => shelf.list(scope).map(toTool),
     },
+    kept: ownedSkills(shelf),
     folders: (scope) => shelf.folders(scope),
   };
 }

@@ -7,7 +7,7 @@ import type { Scope } from '../../core/task.js';
 import type { SkillFile } from './files.js';
 import { listFiles, readInside } from './files.js';
 import type { SkillText } from './skill-file.js';
-import { parseSkillText, SKILL_FILE } from './skill-file.js';
+import { markFromOutside, parseSkillText, SKILL_FILE } from './skill-file.js';
 
 /** A skill as it lies in its folder. */
 export interface KeptSkill extends Omit<SkillText, 'instructions'> {
@@ -27,6 +27,13 @@ export interface ShelfOptions {
   /** Where each owner's own skills are kept. */
   readonly owned: string;
   readonly logger: Logger;
+}
+
+export interface Keeping {
+  /** In the place of the one with this name. */
+  readonly replace: boolean;
+  /** It stems from text of outside, and says so from now on. */
+  readonly fromOutside: boolean;
 }
 
 interface Place {
@@ -90,14 +97,16 @@ export class SkillShelf {
 
   /**
    * Keeps a skill as this owner's, whole or not at all. The same content again changes nothing. Rejects with `conflict` when there is
-   * another one of this name and `replace` is not set, with `invalid-input` when its SKILL.md is wrong.
+   * another one of this name and `replace` is not set, with `invalid-input` or `too-large` when its SKILL.md is wrong.
    */
-  async keep(scope: Scope, files: readonly SkillFile[], replace: boolean): Promise<KeptSkill> {
+  async keep(scope: Scope, given: readonly SkillFile[], keeping: Keeping): Promise<KeptSkill> {
+    const files = keeping.fromOutside ? await Promise.all(given.map(marked)) : given;
     const main = files.find(({ path }) => path === SKILL_FILE);
     if (!main) throw new LangoError('invalid-input', `there is no ${SKILL_FILE} in it`);
+    if (main.content.length > SKILL_FILE_MAX_BYTES) throw tooLong();
     const { name, description, fromOutside } = await parseSkillText(main.content.toString('utf8'));
     const known = this.list(scope).find((skill) => skill.name === name);
-    if (known && !replace && !(await holds(known.folder, files))) throw taken(known);
+    if (known && !keeping.replace && !(await holds(known.folder, files))) throw taken(known);
     const shelf = this.ownerFolder(scope);
     await mkdir(shelf, { recursive: true, mode: 0o700 });
     const folder = join(await realpath(shelf), name);
@@ -125,7 +134,8 @@ export class SkillShelf {
     try {
       const { content } = await readInside(folder, SKILL_FILE, SKILL_FILE_MAX_BYTES);
       const { name, description, fromOutside } = await parseSkillText(content.toString('utf8'));
-      return { name, description, fromOutside, folder, origin };
+      // Agents may write to the workspace whatever they read.
+      return { name, description, fromOutside: fromOutside || origin === 'workspace', folder, origin };
     } catch (error) {
       if (!this.#warned.has(folder)) {
         this.#options.logger.warn('a skill was left out', { folder, error: errorText(error) });
@@ -153,6 +163,18 @@ function taken({ name, origin }: KeptSkill): LangoError {
   const whose = origin === 'owner' ? 'of yours' : origin === 'server' ? 'of this server' : 'in the workspace';
   return new LangoError('conflict', `there is a skill ${name} ${whose} already`, {
     hint: 'Choose another name, or set replace to put this one in its place.',
+  });
+}
+
+async function marked(file: SkillFile): Promise<SkillFile> {
+  if (file.path !== SKILL_FILE) return file;
+  return { ...file, content: Buffer.from(await markFromOutside(file.content.toString('utf8'))) };
+}
+
+function tooLong(): LangoError {
+  const most = `${SKILL_FILE_MAX_BYTES / 1_024} KiB`;
+  return new LangoError('too-large', `${SKILL_FILE} is longer than ${most}`, {
+    hint: 'Put what is not always needed into further files of the skill.',
   });
 }
 

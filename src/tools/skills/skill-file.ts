@@ -24,8 +24,9 @@ const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 export async function parseSkillText(text: string): Promise<SkillText> {
   const front = FRONT.exec(text);
   if (!front) throw wrong('it does not begin with a block of YAML between two lines "---"');
-  const head = await parseHead(front[1]!);
-  const { name, description, metadata } = head as Readonly<Record<string, unknown>>;
+  const { name, description, metadata } = await parseHead(front[1]!);
+  const marks = metadata ?? {};
+  if (!isKeys(marks)) throw wrong('metadata must hold keys with values');
   if (typeof name !== 'string' || name.length > NAME_MAX_LENGTH || !NAME_PATTERN.test(name)) {
     throw wrong(
       `name must be lower-case letters and digits in words joined by "-", ${NAME_MAX_LENGTH} at most`,
@@ -42,18 +43,27 @@ export async function parseSkillText(text: string): Promise<SkillText> {
     name,
     description: description.trim(),
     instructions: text.slice(front[0].length).trim(),
-    fromOutside:
-      String((metadata as Readonly<Record<string, unknown>> | undefined)?.[OUTSIDE_KEY]) === 'true',
+    fromOutside: String(marks[OUTSIDE_KEY]) === 'true',
   };
 }
 
-export function toSkillText({ name, description, instructions, fromOutside }: SkillText): string {
-  const mark = fromOutside ? `metadata:\n  ${OUTSIDE_KEY}: "true"\n` : '';
-  const head = `name: ${name}\ndescription: ${JSON.stringify(description)}\n${mark}`;
-  return `---\n${head}---\n\n${instructions.trim()}\n`;
+export function toSkillText({ name, description, instructions }: Omit<SkillText, 'fromOutside'>): string {
+  return `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${instructions.trim()}\n`;
 }
 
-async function parseHead(yaml: string): Promise<object> {
+/** The same text, marked as one that stems from outside. Everything else in it stays. Throws `invalid-input` like `parseSkillText`. */
+export async function markFromOutside(text: string): Promise<string> {
+  const { fromOutside } = await parseSkillText(text);
+  if (fromOutside) return text;
+  const { parseDocument } = await import('yaml');
+  const front = FRONT.exec(text)!;
+  const head = parseDocument(front[1]!);
+  if (head.get('metadata') === undefined) head.delete('metadata');
+  head.setIn(['metadata', OUTSIDE_KEY], 'true');
+  return `---\n${head.toString({ lineWidth: 0 })}---\n${text.slice(front[0].length)}`;
+}
+
+async function parseHead(yaml: string): Promise<Readonly<Record<string, unknown>>> {
   const { parse } = await import('yaml');
   let head: unknown;
   try {
@@ -61,8 +71,12 @@ async function parseHead(yaml: string): Promise<object> {
   } catch (error) {
     throw wrong('its head is not YAML', error);
   }
-  if (typeof head === 'object' && head !== null && !Array.isArray(head)) return head;
+  if (isKeys(head)) return head;
   throw wrong('its head holds no keys');
+}
+
+function isKeys(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function wrong(what: string, cause?: unknown): LangoError {

@@ -1,0 +1,72 @@
+import { isUtf8 } from 'node:buffer';
+import { rm } from 'node:fs/promises';
+import type { OwnedKind, Page } from '../../core/retention.js';
+import type { Scope } from '../../core/task.js';
+import { listFiles, readInside } from './files.js';
+import type { KeptSkill, SkillShelf } from './shelf.js';
+
+/** A page ends with the file that makes it so long. */
+const PAGE_BYTES = 500_000;
+
+interface FileOfSkill {
+  readonly skill: KeptSkill;
+  readonly path: string;
+  /** Where it stands in the list. */
+  readonly place: string;
+}
+
+/** What `create_skill` and `import_skill` keep for each owner, file by file. */
+export function ownedSkills(shelf: SkillShelf): OwnedKind {
+  const own = async (scope: Scope): Promise<readonly KeptSkill[]> => {
+    await shelf.refresh(scope);
+    return shelf.list(scope).filter(({ origin }) => origin === 'owner');
+  };
+  const take = async (scope: Scope, skills: readonly KeptSkill[]): Promise<number> => {
+    for (const { folder } of skills) await rm(folder, { recursive: true });
+    await shelf.refresh(scope);
+    return skills.length;
+  };
+  return {
+    kind: 'skills',
+    list: async (scope, after) => page(await filesOf(await own(scope)), after),
+    async remove(scope, name) {
+      return take(
+        scope,
+        (await own(scope)).filter((skill) => skill.name === name),
+      );
+    },
+    // What is left over of a broken one goes too.
+    async removeAll(scope) {
+      const count = await take(scope, await own(scope));
+      await rm(shelf.ownerFolder(scope), { recursive: true, force: true });
+      return count;
+    },
+  };
+}
+
+async function filesOf(skills: readonly KeptSkill[]): Promise<readonly FileOfSkill[]> {
+  const files: FileOfSkill[] = [];
+  for (const skill of skills) {
+    for (const path of await listFiles(skill.folder)) {
+      files.push({ skill, path, place: `${skill.name}/${path}` });
+    }
+  }
+  return files.sort((a, b) => (a.place < b.place ? -1 : 1));
+}
+
+async function page(files: readonly FileOfSkill[], after: string): Promise<Page<unknown>> {
+  const items: unknown[] = [];
+  let bytes = 0;
+  for (const { skill, path, place } of files) {
+    if (place <= after) continue;
+    const { content, isExecutable } = await readInside(skill.folder, path);
+    const { name, fromOutside } = skill;
+    const whole = isUtf8(content)
+      ? { text: content.toString('utf8') }
+      : { base64: content.toString('base64') };
+    items.push({ skill: name, path, fromOutside, isExecutable, ...whole });
+    bytes += content.length;
+    if (bytes > PAGE_BYTES) return { items, next: place };
+  }
+  return { items, next: undefined };
+}
