@@ -4,7 +4,7 @@ import { isInterrupted } from '../core/task.js';
 import { nobody, terminalAsker, waysToAnswer } from './asking.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
-import { ask, connect } from './connection.js';
+import { agentsHint, ask, connect } from './connection.js';
 import { converse } from './conversation.js';
 import { EXIT } from './exit.js';
 import { onInterrupt } from './interrupt.js';
@@ -85,15 +85,25 @@ class Chat {
       case '/tasks':
         await this.#listTasks();
         break;
-      default:
+      case '/help':
         this.#terminal.note(HELP);
+        break;
+      default:
+        this.#terminal.note(`There is no ${safeLine(line)}.\n${HELP}`);
     }
   }
 
   async #switchTo(name: string | undefined): Promise<void> {
     const names = await agentNames(this.#connection);
     if (name !== undefined && names.includes(name)) this.#startOver(name);
-    else this.#terminal.note(`Agents here: ${safeLine(names.join(', '))}`);
+    else
+      this.#terminal.note(
+        safeLine(
+          name === undefined
+            ? agentsHint('', names)
+            : `There is no agent ${name}. ${agentsHint(name, names)}`,
+        ),
+      );
   }
 
   #startOver(agent: string | undefined): void {

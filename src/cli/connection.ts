@@ -10,6 +10,7 @@ import { loadToken } from '../config/secrets.js';
 import { causesOf, codeOf } from '../core/causes.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
+import { nearestOf } from '../core/nearest.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { CommandError, EXIT, usageError } from './exit.js';
@@ -101,7 +102,10 @@ export async function explain(error: unknown, { url, client }: Connection, agent
   const { code, message } = error;
   const details = { cause: error, exitCode: exitCodeOf(error) };
   if (isNobodyThere(error)) {
-    const hint = 'Start one with: lango serve';
+    const isHere = LOOPBACK.test(new URL(url).hostname);
+    const hint = isHere
+      ? 'Start one with: lango serve'
+      : 'Is the address right (--url, LANGO_URL), and does a server run there?';
     return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });
   }
   if (code === 'unauthenticated') {
@@ -111,10 +115,17 @@ export async function explain(error: unknown, { url, client }: Connection, agent
   }
   if (code === 'not-found' && agent !== undefined && !(await hasCard(client, agent))) {
     const names = (await client.catalog().catch(() => [])).map(({ name }) => name);
-    const hint = names.length > 0 ? `Agents there: ${names.join(', ')}.` : 'See: lango agents';
+    const hint = names.length > 0 ? agentsHint(agent, names) : 'See: lango agents';
     return new CommandError(code, `There is no agent ${agent} at ${url}.`, { ...details, hint });
   }
   return code === 'unavailable' || code === 'timeout' ? new CommandError(code, message, details) : error;
+}
+
+/** What to write in the place of an agent's name that is none. */
+export function agentsHint(wrong: string, names: readonly string[]): string {
+  const nearest = nearestOf(wrong, names);
+  const all = `Agents there: ${names.join(', ')}.`;
+  return nearest === undefined ? all : `Did you mean ${nearest}? ${all}`;
 }
 
 /** Runs a call to the server; what it throws is explained. */
@@ -143,7 +154,11 @@ export async function refusal(connection: Connection, text: string, agent?: stri
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url;
-  throw usageError('The address of the server must be an http or https URL without credentials.');
+  const withScheme = text.includes('//') ? '' : `http://${text}`;
+  throw usageError(
+    'The address of the server must be an http or https URL without credentials.',
+    `For instance: ${URL.canParse(withScheme) ? withScheme : 'http://127.0.0.1:4100'}`,
+  );
 }
 
 /** The token of our own server stays on this machine, and with the server that the configuration describes. */

@@ -1,35 +1,57 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 
+/** What many commands share stands behind a command's own options in its help. */
+const PLACE_HEADING = 'Where:';
+
 /** For a command that works on a data folder. */
 export function withFolders(command: Command): Command {
-  return command
-    .option(
+  return addPlaces(command, [
+    new Option('--home <folder>', 'data folder; default: LANGO_HOME, else ~/.lango'),
+    new Option(
       '--config <file>',
       'configuration file; default: LANGO_CONFIG, else config.yaml in the data folder',
-    )
-    .option('--home <folder>', 'data folder; default: LANGO_HOME, else ~/.lango');
+    ),
+  ]);
 }
 
 /** For a command that asks a server. */
 export function withServer(command: Command): Command {
-  return withFolders(command)
-    .option('--url <url>', 'the server; default: LANGO_URL, else what the configuration says')
-    .option('--token <token>', 'its bearer token; LANGO_TOKEN keeps it out of the list of processes');
+  return withFolders(
+    addPlaces(command, [
+      new Option('--url <url>', 'the server; default: LANGO_URL, else what the configuration says'),
+      new Option('--token <token>', 'its bearer token; LANGO_TOKEN keeps it out of the list of processes'),
+    ]),
+  );
 }
 
 /** For commands that speak the protocol itself. */
 export function withAgents(command: Command): Command {
-  return withServer(command).addOption(
+  return addPlaces(withServer(command), [
     new Option('--transport <name>', 'speak nothing else; default: what the card names first').choices([
       'jsonrpc',
       'http',
       'grpc',
     ]),
-  );
+  ]);
 }
 
 /** For an option that may be given several times. */
 export function collect(value: string, others: readonly string[] = []): readonly string[] {
   return [...others, value];
+}
+
+/** The order of the groups of a command's help: its own first. */
+export function ownFirst<T>(
+  _all: readonly T[],
+  visible: readonly T[],
+  groupOf: (one: T) => string,
+): Map<string, T[]> {
+  const groups = [...Map.groupBy(visible, groupOf)];
+  return new Map(groups.sort(([a], [b]) => Number(a === PLACE_HEADING) - Number(b === PLACE_HEADING)));
+}
+
+function addPlaces(command: Command, options: readonly Option[]): Command {
+  for (const option of options) command.addOption(option.helpGroup(PLACE_HEADING));
+  return command;
 }

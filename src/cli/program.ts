@@ -8,7 +8,8 @@ import type { Act } from './command.js';
 import type { ConfigFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
 import type { DataFlags, DeleteFlags, ExportFlags, ForgetKind } from './data.js';
-import { collect, withAgents, withFolders, withServer } from './flags.js';
+import { usageError } from './exit.js';
+import { collect, ownFirst, withAgents, withFolders, withServer } from './flags.js';
 import type { IngestFlags, RemoveFlags } from './ingest.js';
 import type { KeysFlags } from './keys.js';
 import type { SendFlags } from './send.js';
@@ -27,8 +28,7 @@ export function createProgram(act: Act): Command {
     .description('An A2A-native agent server, and its client.')
     .version(packageVersion(), '-v, --version')
     .option('--debug', 'show the stack of an error')
-    .exitOverride()
-    .showHelpAfterError('See: lango --help');
+    .configureHelp({ groupItems: ownFirst });
 
   withFolders(program.command('serve').description('run the server'))
     .option('--host <address>', 'address to listen on')
@@ -86,7 +86,22 @@ export function createProgram(act: Act): Command {
     .option('--model', 'also send the model a tiny request')
     .option('--json', 'one JSON object')
     .action((flags: DoctorFlags) => act(async (at) => (await import('./doctor.js')).doctor(flags, at)));
+  throwErrors(program, 'lango');
   return program;
+}
+
+/** What is wrong with a command line is told like every other error, with the help of the command it is about. */
+function throwErrors(command: Command, name: string): void {
+  command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
+    if (error.exitCode === 0 || error.code === 'commander.help') throw error;
+    throw usageError(sentenceOf(error.message), `See: ${name} --help`);
+  });
+  for (const sub of command.commands) throwErrors(sub, `${name} ${sub.name()}`);
+}
+
+/** "error: unknown command 'sen'", a line feed, "(Did you mean send?)" */
+function sentenceOf(message: string): string {
+  return message.replace(/^error: /, '').replace(/\s+/g, ' ');
 }
 
 function addTaskCommands(tasks: Command, act: Act): void {

@@ -27,7 +27,7 @@ export async function run(args: readonly string[]): Promise<number> {
 
 /** The one place where a command's error is told: sentence, hint, exit code; a stack only with --debug. */
 function fail(error: unknown, args: readonly string[], terminal: Terminal): number {
-  // Commander has said everything already, help included.
+  // Help was asked for, or is what was shown.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   terminal.progress.stop();
   const isTold = isLangoError(error);

@@ -29,6 +29,8 @@ interface ListedTask extends TaskView {
 }
 
 const TEXT_CHARACTERS = 60;
+/** A request, what was asked back, and the answer to that. */
+const LISTED_MESSAGES = 3;
 
 /** `lango tasks list`: the newest tasks first, of one agent or of all. */
 export async function listTasks(flags: ListFlags, { env, terminal }: CommandContext): Promise<number> {
@@ -68,6 +70,7 @@ export async function newestTasks(
 ): Promise<readonly ListedTask[]> {
   const query: ListRequest = {
     pageSize: limit,
+    historyLength: LISTED_MESSAGES,
     ...(state ? { state } : {}),
     ...(context ? { contextId: context } : {}),
   };
@@ -94,9 +97,16 @@ export function rowOf(task: ListedTask, color: boolean): string {
     paint.dim(safeLine(stateAt)),
     paint.author(safeLine(agent ?? 'agent')),
     paint.state(state),
-    safeLine(text, TEXT_CHARACTERS),
+    safeLine(requestOf(task), TEXT_CHARACTERS),
+    paint.dim(safeLine(text, TEXT_CHARACTERS)),
   ];
   return columns.filter((column) => column !== '').join('  ');
+}
+
+/** The words of the person; an approval has none. */
+function requestOf({ history }: TaskView): string {
+  const said = history.filter(({ role }) => role === 'user').map(({ parts }) => textOf(parts));
+  return said.find((words) => words !== '') ?? '';
 }
 
 function detailsOf(task: ListedTask, flags: ConnectionFlags, color: boolean): readonly string[] {

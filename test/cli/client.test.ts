@@ -214,6 +214,12 @@ describe('lango agents, card and tasks', () => {
     expect(tasks.map(({ state }) => state)).toEqual(['input-required']);
   });
 
+  it('lists what was asked for', async () => {
+    await run('send', '--context', 'the-list', 'write "listed" into listed.txt');
+    const { stdout } = await run('tasks', 'list', '--agent', 'lango-orchestrator', '--context', 'the-list');
+    expect(stdout).toMatch(/ lango-orchestrator {2}✔ completed {2}write "listed" into listed\.txt$/m);
+  });
+
   it('watches a task from its start, also when it has ended', async () => {
     const { taskId } = JSON.parse((await run('send', '--json', 'write "x" into w.txt')).stdout) as Answered;
     const { code, stdout } = await run('tasks', 'watch', taskId);
@@ -257,14 +263,33 @@ describe('lango chat', () => {
     expect(stdout.match(/^✔ completed/gm)).toHaveLength(2);
     expect(stdout).toMatch(/^[0-9a-f-]{36} .* lango-orchestrator {2}✔ completed/m);
     expect(stderr).toContain('A new conversation.');
-    expect(stderr).toContain('/agent NAME');
+    expect(stderr).toMatch(/^There is no \/nonsense\.\n.*\/agent NAME/ms);
   });
 
   it('switches to another agent, if there is one of that name', async () => {
     const input = ['/agent nobody', '/agent operator', 'list the files'].join('\n');
     const { stdout, stderr } = await lango(['chat'], { env: server.env, input });
-    expect(stderr).toMatch(/Agents here: lango-orchestrator, .*operator, planner/);
+    expect(stderr).toMatch(
+      /There is no agent nobody\. Agents there: lango-orchestrator, .*operator, planner/,
+    );
     expect(stdout).toMatch(/^operator ▸ fs_list/m);
+  });
+});
+
+describe('help', () => {
+  it("shows a command's own options before those that it shares", async () => {
+    const { code, stdout } = await run('send', '--help');
+    expect(code).toBe(0);
+    expect(stdout.indexOf('--agent')).toBeLessThan(stdout.indexOf('Where:'));
+    expect(stdout.indexOf('Where:')).toBeLessThan(stdout.indexOf('--url'));
+  });
+
+  it('knows each command that the page of the command line lists, and no other', async () => {
+    const page = await readFile('docs/cli.md', 'utf8');
+    const listed = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map(([, name]) => name);
+    const { stdout } = await run('--help');
+    const known = [...stdout.matchAll(/^ {2}(\w+) .* {2}/gm)].map(([, name]) => name);
+    expect(known.filter((name) => name !== 'help').sort()).toEqual(listed.sort());
   });
 });
 
@@ -275,6 +300,22 @@ describe('errors of client commands', () => {
       code: 3,
       stdout: '',
       stderr: 'error: No server answers at http://127.0.0.1:1.\nStart one with: lango serve\n',
+    });
+  });
+
+  it('sends nobody to start a server on another machine', async () => {
+    const { code, stderr } = await run('agents', '--url', 'http://nobody.invalid');
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: expect.stringMatching(/No server answers at http:\/\/nobody\.invalid\.\nIs the address right/),
+    });
+  });
+
+  it('says how an address is written', async () => {
+    const { code, stderr } = await run('agents', '--url', 'localhost:4100');
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('For instance: http://localhost:4100'),
     });
   });
 
@@ -296,6 +337,11 @@ describe('errors of client commands', () => {
       expect(stderr).toContain('There is no agent nobody');
       expect(stderr).toMatch(/Agents there: lango-orchestrator, .*operator/);
     }
+  });
+
+  it('suggests the agent whose name is nearest', async () => {
+    const { stderr } = await run('send', 'hi', '--agent', 'operater');
+    expect(stderr).toMatch(/\nDid you mean operator\? Agents there: /);
   });
 
   it('knows no foreign task', async () => {
@@ -327,6 +373,20 @@ describe('errors of client commands', () => {
       expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
       expect(stderr).toMatch(/^error: /);
     }
+  });
+
+  it('points at the help of the command that was meant, also in JSON', async () => {
+    const { stderr } = await run('tasks', 'list', '--limit', '0');
+    expect(stderr).toMatch(/from 1 to 100\.\nSee: lango tasks list --help$/m);
+    const wrong = await run('send', '--json', '--jsn', 'x');
+    expect(wrong).toMatchObject({ code: 2, stdout: '' });
+    expect(JSON.parse(wrong.stderr)).toEqual({
+      error: {
+        code: 'invalid-input',
+        message: "unknown option '--jsn' (Did you mean --json?)",
+        hint: 'See: lango send --help',
+      },
+    });
   });
 
   it('says what failed when the model cannot be reached', async () => {

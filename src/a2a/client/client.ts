@@ -48,6 +48,8 @@ export interface ListRequest {
   /** 1 to 100. */
   readonly pageSize?: number;
   readonly pageToken?: string;
+  /** How many messages of each task, the newest ones; default: none. */
+  readonly historyLength?: number;
 }
 
 interface TaskList {
@@ -149,6 +151,7 @@ class Client implements AgentClient {
           status: request.state ? toWireState(request.state) : WireState.TASK_STATE_UNSPECIFIED,
           pageSize: request.pageSize,
           pageToken: request.pageToken ?? '',
+          historyLength: request.historyLength ?? 0,
           statusTimestampAfter: undefined,
         },
         options,
