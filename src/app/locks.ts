@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
-import { loadOrCreateToken } from '../config/secrets.js';
+import { loadOrCreateToken } from '../config/token.js';
 import type { Audit } from '../core/audit.js';
 import type { Logger } from '../core/logger.js';
 import type { TlsMaterial } from '../http/tls.js';

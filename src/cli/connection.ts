@@ -6,7 +6,7 @@ import type { Config } from '../config/config.js';
 import type { Env } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
-import { loadToken } from '../config/secrets.js';
+import { loadToken } from '../config/token.js';
 import { causesOf, codeOf } from '../core/causes.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';

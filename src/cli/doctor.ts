@@ -1,6 +1,6 @@
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
-import { loadToken } from '../config/secrets.js';
+import { loadToken } from '../config/token.js';
 import { isLangoError } from '../core/errors.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';

@@ -1,16 +1,15 @@
 import type { KeyObject } from 'node:crypto';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, randomBytes, sign } from 'node:crypto';
-import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { codeOf } from '../core/causes.js';
-import { LangoError, errorText, isLangoError } from '../core/errors.js';
+import { LangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/keys.js';
+import { OwnFile } from './own-file.js';
 
 const FILE = 'keys.json';
 const SEAL_BYTES = 32;
-const ANYONE_ELSE = 0o077;
 const ALGORITHM = 'EdDSA';
 /** What was signed with an old key can be checked for so long after its rotation, in milliseconds. */
 const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -91,8 +90,7 @@ export async function rotateKeys(home: string, now = Date.now()): Promise<readon
     const kept = file.keys
       .map((entry) => ({ ...entry, retiredAt: entry.retiredAt ?? now }))
       .filter(({ retiredAt }) => retiredAt + KEPT_MS > now);
-    const draft = await writeDraft(home, { ...file, keys: [newEntry(now), ...kept] });
-    await rename(draft, join(home, FILE));
+    await ownFile(home).replace(textOf({ ...file, keys: [newEntry(now), ...kept] }));
   }
   return listKeys(home);
 }
@@ -125,32 +123,21 @@ function newEntry(now: number): KeyEntry {
 }
 
 async function loadFile(home: string): Promise<KeyFile | undefined> {
-  const file = join(home, FILE);
-  try {
-    const handle = await open(file, 'r');
-    try {
-      const { mode } = await handle.stat();
-      if ((mode & ANYONE_ELSE) !== 0 && process.platform !== 'win32') {
-        throw new LangoError('invalid-config', `The key file ${file} can be read by other users.`, {
-          hint: `Run: chmod 600 ${file}`,
-        });
-      }
-      return parseFile(await handle.readFile('utf8'), file);
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw isLangoError(error) ? error : folderError(home, error);
-  }
+  const file = ownFile(home);
+  const text = await file.load();
+  return text === undefined ? undefined : parseFile(text, file);
+}
+
+function ownFile(home: string): OwnFile {
+  return new OwnFile(home, FILE, 'key file');
 }
 
 /** What is wrong with it is not told: that could show a key. */
-function parseFile(text: string, file: string): KeyFile {
+function parseFile(text: string, { path }: OwnFile): KeyFile {
   try {
     return keyFile.parse(JSON.parse(text));
   } catch {
-    throw new LangoError('invalid-config', `The key file ${file} does not hold the keys of a node.`, {
+    throw new LangoError('invalid-config', `The key file ${path} does not hold the keys of a node.`, {
       hint: 'Restore it from a backup, or move it away: new keys are made at the next start.',
     });
   }
@@ -158,36 +145,12 @@ function parseFile(text: string, file: string): KeyFile {
 
 async function createFile(home: string): Promise<KeyFile> {
   const seal = randomBytes(SEAL_BYTES).toString('base64url');
-  const file: KeyFile = { version: 1, seal, keys: [newEntry(Date.now())] };
-  const draft = await writeDraft(home, file);
-  try {
-    await link(draft, join(home, FILE));
-    return file;
-  } catch (error) {
-    const winner = codeOf(error) === 'EEXIST' ? await loadFile(home) : undefined;
-    if (winner === undefined) throw folderError(home, error);
-    return winner;
-  } finally {
-    await rm(draft, { force: true }).catch(() => undefined);
-  }
+  const file = ownFile(home);
+  return parseFile(await file.create(textOf({ version: 1, seal, keys: [newEntry(Date.now())] })), file);
 }
 
-/** Written beside and moved into place, so that nobody ever reads half a file. */
-async function writeDraft(home: string, file: KeyFile): Promise<string> {
-  const draft = join(home, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
-  try {
-    await mkdir(home, { recursive: true, mode: 0o700 });
-    const handle = await open(draft, 'wx', 0o600);
-    try {
-      await handle.writeFile(`${JSON.stringify(file, undefined, 2)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    return draft;
-  } catch (error) {
-    throw folderError(home, error);
-  }
+function textOf(file: KeyFile): string {
+  return `${JSON.stringify(file, undefined, 2)}\n`;
 }
 
 async function stampOf(home: string): Promise<string> {
@@ -198,11 +161,4 @@ async function stampOf(home: string): Promise<string> {
     // A file that is gone for a moment changes nothing.
     return '';
   }
-}
-
-function folderError(home: string, cause: unknown): LangoError {
-  return new LangoError('storage', `The data folder ${home} cannot be used: ${errorText(cause)}.`, {
-    hint: 'Set LANGO_HOME to a folder that you can write to.',
-    cause,
-  });
 }
