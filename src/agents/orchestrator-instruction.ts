@@ -1,5 +1,6 @@
 import type { Peer } from '../core/agent.js';
 import type { Roster } from '../core/roster.js';
+import { oneLine, shorten } from '../core/text.js';
 import { TRANSFER_NAME } from './transfer.js';
 
 /** Descriptions come from cards, some of them from outside. */
@@ -64,6 +65,5 @@ function entry(
 
 /** One line that cannot close the slot it stands in. */
 function asData(text: string, longest: number): string {
-  const line = text.replace(/[<>]/g, ' ').replace(/\s+/g, ' ').trim();
-  return line.length <= longest ? line : `${line.slice(0, longest)} …`;
+  return shorten(oneLine(text.replace(/[<>]/g, ' ')), longest);
 }

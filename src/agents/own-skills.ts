@@ -2,6 +2,7 @@ import type { Peer, Skill } from '../core/agent.js';
 import type { SystemBlock } from '../core/model.js';
 import type { Roster } from '../core/roster.js';
 import type { Scope } from '../core/task.js';
+import { oneLine } from '../core/text.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import { toolSkills } from './capabilities.js';
 import { partitionTools } from './partition.js';
@@ -33,7 +34,7 @@ function withoutForeignWords(tool: Tool): Tool {
 export function ownSkillsBlock(skills: OwnSkills, peers: readonly Peer[]): readonly SystemBlock[] {
   const lines = peers.flatMap(({ name }) =>
     (skills.get(name) ?? []).map(({ examples: [use = ''], description }) =>
-      `- ${name}: ${use} (${description})`.replace(/\s+/g, ' ').slice(0, LONGEST_LINE),
+      oneLine(`- ${name}: ${use} (${description})`).slice(0, LONGEST_LINE),
     ),
   );
   if (lines.length === 0) return [];

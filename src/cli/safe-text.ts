@@ -1,3 +1,5 @@
+import { oneLine } from '../core/text.js';
+
 /** What could drive a terminal or turn text around: control characters except tab and line feed, and direction marks. */
 const UNSAFE =
   // eslint-disable-next-line no-control-regex
@@ -14,7 +16,7 @@ export function safeText(text: string): string {
 
 /** The same in one line of at most `limit` characters. */
 export function safeLine(text: string, limit = Infinity): string {
-  const line = safeText(text).replace(/\s+/g, ' ').trim();
+  const line = oneLine(safeText(text));
   const characters = [...line];
   return characters.length <= limit ? line : characters.slice(0, limit - 1).join('') + ELLIPSIS;
 }

@@ -27,7 +27,18 @@ function characterStart(bytes: Buffer, index: number): number {
   return start;
 }
 
-const BYTES_PER_TOKEN = 4;
+/** The first `longest` characters (UTF-16 code units) of `text`, and "…" for the rest. Always well formed. */
+export function shorten(text: string, longest: number): string {
+  return text.length <= longest ? text : `${text.slice(0, longest).toWellFormed()}…`;
+}
+
+/** `text` on one line: each run of white space becomes a space, none is left at the ends. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+/** The measure of `estimateTokens`. */
+export const BYTES_PER_TOKEN = 4;
 
 /** A rough count of tokens, for budgets where the vendor's own count is not known yet. */
 export function estimateTokens(text: string): number {

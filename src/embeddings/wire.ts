@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isLangoError, LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../core/retry.js';
+import { oneLine } from '../core/text.js';
 import { toUnitVectors } from './vectors.js';
 
 /** What a vendor's provider is made from. */
@@ -74,7 +75,7 @@ async function attempt(
 
 async function failureOf(response: Response, { apiKey, model }: WireOptions, url: URL): Promise<LangoError> {
   const { status } = response;
-  const text = (await response.text().catch(() => '')).replace(/\s+/g, ' ').trim();
+  const text = oneLine(await response.text().catch(() => ''));
   const said = (apiKey ? text.replaceAll(apiKey, '[API key]') : text).slice(0, LONGEST_QUOTE);
   const words = said === '' || /<html|<!doctype/i.test(said) ? '' : ` It says: ${said}`;
   if (status === 401 || status === 403) {

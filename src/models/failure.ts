@@ -2,6 +2,7 @@ import { causesOf, codeOf } from '../core/causes.js';
 import { isLangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
 import type { ModelErrorCode } from '../core/model.js';
+import { oneLine } from '../core/text.js';
 import type { Endpoint } from './endpoint.js';
 
 export interface FailureDetails {
@@ -133,7 +134,7 @@ function quoted(body: unknown, apiKey: string | undefined): string {
   const message = isJsonObject(error) ? error.message : error;
   if (typeof message !== 'string' || /<html|<!doctype/i.test(message)) return '';
   const text = apiKey ? message.replaceAll(apiKey, '[API key]') : message;
-  return text.replace(/\s+/g, ' ').trim().slice(0, MAX_QUOTED_CHARACTERS);
+  return oneLine(text).slice(0, MAX_QUOTED_CHARACTERS);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import type { FunctionSpec, ModelRequest } from '../../core/model.js';
+import { BYTES_PER_TOKEN } from '../../core/text.js';
 import { attachmentNote } from './report.js';
 import { declineReason, notUnderstood, replyTo } from './answers.js';
 import { ASK, DECLINE, TRANSFER } from './control.js';
@@ -9,9 +10,6 @@ import { writePlan } from './plan.js';
 import { draftScript, parseDraft, readScript } from './script.js';
 import { readTurn } from './turn.js';
 import { work } from './work.js';
-
-/** One token is about four bytes: the measure of core's `estimateTokens`. */
-const BYTES_PER_TOKEN = 4;
 
 /** What the model says to a request. Pure: the same request gives the same decision, ids included. */
 export function decide(request: ModelRequest): Decision {

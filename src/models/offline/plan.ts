@@ -1,3 +1,4 @@
+import { shorten } from '../../core/text.js';
 import { clauseText, splitClauses, type Clause, type Meaning } from './clauses.js';
 import { short } from './report.js';
 import { readWords } from './words.js';
@@ -19,7 +20,7 @@ export function writePlan(request: string): string {
   const steps = clauses.length > 1 ? clauses.map((clause) => stepText(goal, clause)) : outline(goal);
   const check = clauses.length > 1 ? [`Check that each step did what it should: ${short(goal)}`] : [];
   const lines = [...steps, ...check].map((step, index) => `${index + 1}. ${step}`);
-  return `Plan: ${cutGoal(goal)}\n\n${lines.join('\n')}\n\n${CLOSING}`;
+  return `Plan: ${shorten(goal, LONGEST_GOAL)}\n\n${lines.join('\n')}\n\n${CLOSING}`;
 }
 
 function goalOf(request: string): string {
@@ -46,10 +47,6 @@ function outline(goal: string): readonly string[] {
     `Do it in small parts, the one that everything else depends on first: ${name}.`,
     'Check the result against what was agreed in step 1, and correct what does not hold.',
   ];
-}
-
-function cutGoal(goal: string): string {
-  return goal.length <= LONGEST_GOAL ? goal : `${goal.slice(0, LONGEST_GOAL).toWellFormed()}…`;
 }
 
 function capitalized(text: string): string {

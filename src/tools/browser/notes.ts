@@ -1,3 +1,4 @@
+import { oneLine } from '../../core/text.js';
 import type { GatewayFailure } from './options.js';
 
 const NOTES_MAX = 12;
@@ -10,7 +11,7 @@ export class Notes {
   readonly #failures = new Map<string, GatewayFailure['why']>();
 
   add(note: string): void {
-    const text = note.replace(/\s+/g, ' ').slice(0, NOTE_CHARACTERS);
+    const text = oneLine(note).slice(0, NOTE_CHARACTERS);
     if (this.#notes.has(text)) return;
     if (this.#notes.size < NOTES_MAX) this.#notes.add(text);
     else this.#left += 1;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MEMORY_COLLECTION } from '../../core/library.js';
 import type { KnowledgeStore } from '../../core/knowledge.js';
 import type { Retrieval, SearchRequest } from '../../core/retrieval.js';
+import { oneLine } from '../../core/text.js';
 
 export interface FactOptions {
   readonly store: KnowledgeStore;
@@ -24,10 +25,6 @@ export function queryField(description: string) {
 /** What names a fact: its words, without what ends a sentence. */
 export function factKey(fact: string): string {
   return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
-}
-
-export function oneLine(text: string): string {
-  return text.replace(/\s+/gu, ' ').trim();
 }
 
 export function amongFacts(query: string, limit: number): SearchRequest {

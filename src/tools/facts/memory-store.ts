@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { oneLine } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { carriesMark, outsideField } from '../outside.js';
 import type { FactOptions } from './fact.js';
-import { FACT_TIME_MS, factField, factKey, oneLine } from './fact.js';
+import { FACT_TIME_MS, factField, factKey } from './fact.js';
 
 export function memoryStoreTool({ store, retrieval }: FactOptions): Tool {
   return defineTool({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shorten } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './fields.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
@@ -110,9 +111,7 @@ class Search {
     if (name) this.add(`${shown}${place.stats.isDirectory() ? '/' : ''} (name)`);
     const all = lines.length === 0 ? [] : text.split('\n');
     for (const line of lines) {
-      const trimmed = all[line - 1]!.trim();
-      const cut = trimmed.length > LINE_MAX_LENGTH ? `${trimmed.slice(0, LINE_MAX_LENGTH)}…` : trimmed;
-      this.add(`${shown}:${line}: ${cut}`);
+      this.add(`${shown}:${line}: ${shorten(all[line - 1]!.trim(), LINE_MAX_LENGTH)}`);
     }
     this.checkLimits();
   }

@@ -1,5 +1,6 @@
 import type { Distiller } from '../../core/distiller.js';
 import type { NewObservation, Observation, Reflection } from '../../core/memory.js';
+import { oneLine, shorten } from '../../core/text.js';
 import type { Chapter } from './transcript.js';
 import { day } from './transcript.js';
 
@@ -65,10 +66,10 @@ function byRule({ asked, answered }: Chapter): string {
 
 /** The first sentence, or as much of it as fits. */
 function sentence(text: string): string {
-  const line = text.replace(/\s+/g, ' ');
+  const line = oneLine(text);
   const end = /[.!?。！？](?=\s|$)/.exec(line);
   const first = end ? line.slice(0, end.index + 1) : line;
-  return first.length > SENTENCE_MAX_LENGTH ? `${first.slice(0, SENTENCE_MAX_LENGTH)}…` : first;
+  return shorten(first, SENTENCE_MAX_LENGTH);
 }
 
 /** Without a model the old is only made shorter: what was asked. */

@@ -1,5 +1,6 @@
 import { causesOf } from '../../core/causes.js';
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import { oneLine } from '../../core/text.js';
 import type { Network } from './networks.js';
 
 const LONGEST_REMARK = 160;
@@ -40,7 +41,7 @@ export function rpcRemark(error: unknown): string | undefined {
     const answer = cause as { readonly code?: unknown; readonly details?: unknown };
     if (nameOf(cause) === 'RpcRequestError' && typeof answer.code === 'number') {
       const remark = typeof answer.details === 'string' ? answer.details : errorText(cause).split('\n')[0]!;
-      return remark.replace(/\s+/g, ' ').slice(0, LONGEST_REMARK);
+      return oneLine(remark).slice(0, LONGEST_REMARK);
     }
   }
   return undefined;

@@ -1,3 +1,4 @@
+import { oneLine, shorten } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { DEFAULT_LIMIT, querySchema, SEARCH_TIME_MS } from './fields.js';
 import type { WebHit, WebSearch } from './web-search.js';
@@ -31,14 +32,11 @@ export function searchWebTool(web: WebSearch): Tool {
 }
 
 function describe({ title, url, text }: WebHit, index: number): string {
-  const lines = [oneLine(title, LONGEST_TITLE), oneLine(text, LONGEST_TEXT)].filter((line) => line !== '');
-  return [`${index + 1}. ${oneLine(url, LONGEST_URL)}`, ...lines.map((line) => `   > ${line}`)].join('\n');
+  const lines = [plain(title, LONGEST_TITLE), plain(text, LONGEST_TEXT)].filter((line) => line !== '');
+  return [`${index + 1}. ${plain(url, LONGEST_URL)}`, ...lines.map((line) => `   > ${line}`)].join('\n');
 }
 
-function oneLine(text: string, longest: number): string {
-  const plain = text
-    .replace(/<[^>]*>/g, '')
-    .replace(/\s+/g, ' ')
-    .trim();
-  return plain.length > longest ? `${plain.slice(0, longest).toWellFormed()}…` : plain;
+/** On one line, without markup. */
+function plain(text: string, longest: number): string {
+  return shorten(oneLine(text.replace(/<[^>]*>/g, '')), longest);
 }
