@@ -1,10 +1,8 @@
 import { LangoError } from '../core/errors.js';
+import { LONGEST_TIMER_MS } from '../core/limits.js';
 
 /** How long work that was told to stop may take to do so before it is left behind, in milliseconds. */
 const STOP_GRACE_MS = 1_000;
-
-/** Timers hold 31 bits of milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface TimeLimit {
   readonly signal: AbortSignal;

@@ -3,6 +3,7 @@ import type { GrpcTls } from '../a2a/server/grpc/tls-credentials.js';
 import { createKeyRoute } from '../a2a/server/key-route.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import { createA2aRoutes } from '../a2a/server/routes.js';
+import { STALLED_HEARTBEATS } from '../a2a/server/sse.js';
 import { StreamPlaces } from '../a2a/server/stream-places.js';
 import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
@@ -35,9 +36,6 @@ export interface Doors {
   /** Reads the certificates again, for new connections. Rejects when they are wrong: then the old ones stay. */
   readonly renew: () => Promise<void>;
 }
-
-/** A reader of a stream that has taken nothing for so many heartbeats is let go. */
-const STALLED_HEARTBEATS = 2;
 
 export async function createDoors(options: DoorsOptions): Promise<Doors> {
   const { config, locks, agents, root, routes, keys, logger } = options;

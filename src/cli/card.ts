@@ -1,4 +1,5 @@
 import { cardHash, verifyCard } from '../a2a/client/card-trust.js';
+import { KEYS_PATH } from '../core/card.js';
 import type { Json, JsonObject } from '../core/json.js';
 import { isJsonObject } from '../core/json.js';
 import { silentLogger } from '../core/logger.js';
@@ -18,8 +19,6 @@ export interface CardFlags extends ConnectionFlags {
   /** The file with the keys that it is checked with; without it, those of its server. */
   readonly keys?: string;
 }
-
-const KEYS_PATH = '/.well-known/jwks.json';
 
 /** `lango card`: an agent card as it is served. `name` may also be an address. */
 export async function card(

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
+import { ANYONE_ELSE } from '../config/own-file.js';
 import { errorText } from '../core/errors.js';
 import type { Finding } from './finding.js';
 import { fail, ok } from './finding.js';
@@ -13,7 +14,6 @@ const SQLITE_MAGIC = 'SQLite format 3\0';
 const HEADER_BYTES = 100;
 const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
-const ANYONE_ELSE = 0o077;
 const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
 
 /** The marks that a program leaves in its database. */

@@ -1,5 +1,6 @@
 import { openHomeVault } from '../app.js';
 import { loadConfig } from '../config/load.js';
+import { MIN_PASSPHRASE } from '../config/vault-keys.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import type { SecretItem, SecretPermission } from '../core/secrets.js';
@@ -31,8 +32,6 @@ export interface RotateFlags extends Pick<SecretFlags, 'json' | 'home' | 'config
   readonly passphrase?: boolean;
   readonly keyFile?: boolean;
 }
-
-const MIN_PASSPHRASE = 12;
 
 /** `lango secrets set`: the value comes from the terminal, without echo, or from standard input. */
 export async function setSecret(name: string, flags: SetFlags, context: CommandContext): Promise<number> {

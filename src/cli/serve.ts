@@ -7,6 +7,7 @@ import { loadConfig } from '../config/load.js';
 import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
 import { loadToken } from '../config/token.js';
+import { CARD_PATH } from '../core/card.js';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
@@ -26,7 +27,6 @@ export interface ServeFlags {
   readonly json?: boolean;
 }
 
-const CARD_PATH = '/.well-known/agent-card.json';
 const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
 /** What callers need where there is no token of this node. */
 const ACCESS_WORDS = {

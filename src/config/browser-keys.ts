@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { count, path, seconds, text } from './fields.js';
+import { count, path, seconds, text, MIB } from './fields.js';
 
-const MIB = 1024 * 1024;
 /** As base64, with what is said of it, it still is an entry of the journal. */
 const SCREENSHOT_MAX_BYTES = 180_000;
 

@@ -1,15 +1,17 @@
 import { z } from 'zod';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/roster.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, AGENT_NAME } from '../core/roster.js';
 
-const NAME_PATTERN = /^[a-z][a-z0-9-]{0,63}$/;
 const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
 const PREFIX_PATTERN = /^[a-z][a-z0-9_]*$/;
 const TOOL_PATTERN = /^[a-z][a-z0-9_]{0,63}$/;
 const VARIABLE_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** What an HTTP header may carry. */
-const SECRET_PATTERN = /^[\x21-\x7e]+$/;
+export const SECRET_PATTERN = /^[\x21-\x7e]+$/;
 /** Beyond this, Node's timers fire at once instead of late. */
 const MAX_SECONDS = 2_000_000;
+
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
 
 /** Stands for the data folder in the defaults of paths. */
 export const HOME_MARK = '${LANGO_HOME}';
@@ -53,9 +55,7 @@ export function secret(description: string): z.ZodOptional<z.ZodString> {
 }
 
 export function agentName(): z.ZodString {
-  return z
-    .string()
-    .regex(NAME_PATTERN, 'must be lower-case letters, digits and "-", beginning with a letter');
+  return z.string().regex(AGENT_NAME, 'must be lower-case letters, digits and "-", beginning with a letter');
 }
 
 /** The name of a sub-agent, here or elsewhere: any but a root agent's. */

@@ -3,12 +3,9 @@ import { DEFAULT_LIMITS } from '../core/limits.js';
 import { skillsTools } from './skills-keys.js';
 import { browserTools } from './browser-keys.js';
 import { knowledgeTools, searchTools } from './knowledge-keys.js';
-import { HOME_MARK, count, path, seconds, text, toolName, variableName } from './fields.js';
+import { HOME_MARK, count, path, seconds, text, toolName, variableName, KIB, MIB } from './fields.js';
 import { memoryTools } from './memory-keys.js';
 import { cryptoTools, secretsTools } from './vault-tool-keys.js';
-
-const KIB = 1024;
-const MIB = 1024 * KIB;
 
 export const storage = z
   .strictObject({

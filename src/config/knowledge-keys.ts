@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { count, httpUrl, path, seconds, secret, text } from './fields.js';
-
-const MIB = 1024 * 1024;
+import { count, httpUrl, path, seconds, secret, text, MIB } from './fields.js';
 
 export const DEFAULT_OPENAI_EMBEDDING = 'text-embedding-3-small';
 export const DEFAULT_VOYAGE_EMBEDDING = 'voyage-3.5';

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { codeOf } from '../core/causes.js';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
 
-const ANYONE_ELSE = 0o077;
+/** The rights of all but the owner in a file's mode. */
+export const ANYONE_ELSE = 0o077;
 
 /** A file of the data folder that only its owner may read. */
 export class OwnFile {

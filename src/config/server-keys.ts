@@ -11,11 +11,10 @@ import {
   seconds,
   secret,
   text,
+  KIB,
+  MIB,
 } from './fields.js';
 import { cardTrust, push, signCards } from './push-keys.js';
-
-const KIB = 1024;
-const MIB = 1024 * KIB;
 
 const serverLimits = z
   .strictObject({

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { count } from './fields.js';
+import { count, KIB } from './fields.js';
 
-const KIB = 1024;
 const MAX_DAYS = 36_500;
 
 export const tasks = z

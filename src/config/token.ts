@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
+import { SECRET_PATTERN } from './fields.js';
 import { OwnFile } from './own-file.js';
 
 const TOKEN_BYTES = 32;
-const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
 
 /**
  * The token of this data folder; made at the first call, in a file that only its owner can read. Two
@@ -30,7 +30,7 @@ function tokenFile(home: string): OwnFile {
 
 function checkedToken(text: string, { path }: OwnFile): string {
   const token = text.trim();
-  if (TOKEN_PATTERN.test(token)) return token;
+  if (SECRET_PATTERN.test(token)) return token;
   throw new LangoError('invalid-config', `The token file ${path} does not hold a token.`, {
     hint: 'Delete it, and a new one is made at the next start.',
   });

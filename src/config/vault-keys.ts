@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HOME_MARK, path } from './fields.js';
 
-const MIN_PASSPHRASE = 12;
+export const MIN_PASSPHRASE = 12;
 
 export const vault = z
   .strictObject({

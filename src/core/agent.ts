@@ -15,7 +15,7 @@ export interface Agent {
 }
 
 export interface AgentProfile {
-  /** `[a-z][a-z0-9-]{0,63}`: part of its URL and of the delegation function's enum. */
+  /** As `AGENT_NAME` says. */
   readonly name: string;
   /** One or two sentences for people and for an orchestrator; never a tool name. */
   readonly description: string;

@@ -77,3 +77,8 @@ export function isLangoError(error: unknown, code?: ErrorCode): error is LangoEr
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** For whatever comes in while the server stops: another node may take it, or this one when it is back. */
+export function serverStopping(): LangoError {
+  return new LangoError('unavailable', 'The server is stopping.', { retryable: true, retryAfterMs: 2_000 });
+}

@@ -42,3 +42,6 @@ export const DEFAULT_LIMITS: AgentLimits = {
 
 /** Which tool calls wait for a person: those marked dangerous, all, none, or the tools named. */
 export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
+
+/** The longest that a timer can wait: it holds 31 bits of milliseconds, and fires at once for more. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;

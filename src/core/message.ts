@@ -10,6 +10,9 @@ export type Part =
   | ({ readonly kind: 'file'; readonly bytes: string } & PartExtras)
   | ({ readonly kind: 'file'; readonly url: string } & PartExtras);
 
+/** Base64 text of either alphabet, with or without its padding. */
+export const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
+
 interface PartExtras {
   readonly mediaType?: string;
   readonly filename?: string;

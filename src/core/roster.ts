@@ -1,3 +1,6 @@
+/** How an agent may be named: it is part of its URL and of the delegation function's enum. */
+export const AGENT_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+
 /** One agent of the roster, as data: the registry is a list of these, shipped or from the config. */
 export interface AgentSpec {
   readonly name: string;

@@ -1,12 +1,12 @@
 import { LangoError } from '../core/errors.js';
 import type { ClientCertificate, Credentials } from '../core/identity.js';
 import type { Verifier } from './verifier.js';
+import { MAX_NAME_LENGTH } from './verifier.js';
 
 /** Which name of a certificate says whose it is. */
 export type CertificateName = 'cn' | 'dns' | 'email' | 'uri';
 
 const PREFIX = { dns: 'DNS', email: 'email', uri: 'URI' } as const;
-const MAX_NAME_LENGTH = 256;
 
 /** Callers are known by the certificate of their connection. The name must be there exactly once. */
 export function createCertificateVerifier(name: CertificateName): Verifier {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LangoError, errorText, isLangoError } from '../core/errors.js';
+import { errorText, isLangoError, serverStopping } from '../core/errors.js';
 import type { HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
@@ -63,7 +63,6 @@ export interface Host {
 }
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
-const RETRY_AFTER_MS = 2_000;
 /** For connections on which an answer is on its way out. */
 const LAST_WORDS_MS = 500;
 const HSTS = 'max-age=31536000';
@@ -133,7 +132,7 @@ class NodeHost implements Host {
 
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
-    this.#closing.abort(stopping());
+    this.#closing.abort(serverStopping());
     this.#silent.destroy();
     const { drainSeconds } = this.#options.limits;
     await within(drainSeconds * 1_000, this.#idle());
@@ -216,13 +215,6 @@ class NodeHost implements Host {
     if (!request.complete && !response.headersSent) response.setHeader('Connection', 'close');
     sendError(response, error);
   }
-}
-
-function stopping(): LangoError {
-  return new LangoError('unavailable', 'The server is stopping.', {
-    retryable: true,
-    retryAfterMs: RETRY_AFTER_MS,
-  });
 }
 
 /** Resolves when `work` does, or after that time. */

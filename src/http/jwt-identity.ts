@@ -4,6 +4,7 @@ import type { Caller } from '../core/identity.js';
 import { bearerToken, noBearer } from './bearer.js';
 import type { Verifier } from './verifier.js';
 import type { JwtKeys } from './jwt-keys.js';
+import { MAX_NAME_LENGTH } from './verifier.js';
 
 export interface JwtRules {
   readonly issuer: string;
@@ -18,7 +19,6 @@ export interface JwtRules {
   readonly scopeClaim: string;
 }
 
-const MAX_NAME_LENGTH = 256;
 /** Some issuers write the scopes here, whatever RFC 8693 says. */
 const OTHER_SCOPE_CLAIM = 'scp';
 

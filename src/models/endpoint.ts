@@ -22,9 +22,6 @@ export interface VendorOptions {
 export const DEFAULT_MAX_RETRIES = 3;
 export const DEFAULT_SILENCE_MS = 300_000;
 
-/** A longer wait than any silence limit: it leaves the watch over time to us, not to the vendor's SDK. */
-export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 /** Where requests go, and the words in which a failure speaks of it. */
 export interface Endpoint {
   /** "Anthropic at api.anthropic.com:443": how a sentence about it begins. */

@@ -1,10 +1,12 @@
 import { AgentCard } from '@a2a-js/sdk';
 import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
 import type { AgentProfile, Skill } from '../../core/agent.js';
+import { CARD_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
-import { EXTENSIONS } from '../translate/extensions.js';
+import { AGENT_NAME } from '../../core/roster.js';
+import { OUR_EXTENSIONS } from '../translate/extensions.js';
 import { grpcPlace } from './grpc-transport.js';
 
 export interface CardRequest {
@@ -16,8 +18,6 @@ export interface CardRequest {
   readonly signal: AbortSignal;
 }
 
-const CARD_PATHS = ['.well-known/agent-card.json', '.well-known/agent.json'];
-const NAME = /^[a-z][a-z0-9-]{0,63}$/;
 const MAX_SKILLS = 64;
 const MAX_ITEMS = 16;
 /** A skill of ours stands for a whole family of tools, with the examples of each. */
@@ -25,7 +25,6 @@ const MAX_EXAMPLES = 64;
 const MAX_DESCRIPTION = 1_000;
 const MAX_LABEL = 200;
 const MAX_NAME = 64;
-const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
 /** The card's JSON. Throws a `LangoError` when it cannot be had: `not-found`, `too-large`, `invalid-agent-response`, … */
 export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
@@ -49,7 +48,7 @@ function cardUrls(url: string): readonly string[] {
   const base = new URL(url);
   if (base.pathname.endsWith('.json')) return [base.href];
   if (!base.pathname.endsWith('/')) base.pathname += '/';
-  return CARD_PATHS.map((path) => new URL(path, base).href);
+  return [CARD_PATH, OLD_CARD_PATH].map((path) => new URL(`.${path}`, base).href);
 }
 
 async function readText(response: Response, maxBytes: number): Promise<string> {
@@ -160,7 +159,7 @@ export function relocated(card: AgentCard, origin: string): AgentCard {
  */
 export function toProfile(card: AgentCard, name: string | undefined): AgentProfile {
   const chosen = name ?? slug(card.name);
-  if (!NAME.test(chosen)) {
+  if (!AGENT_NAME.test(chosen)) {
     throw wrong(
       `the name "${label(name ?? card.name)}" cannot be used (letters, digits and hyphens are needed)`,
     );

@@ -1,4 +1,5 @@
 import { TaskState as WireState } from '@a2a-js/sdk';
+import { CARD_TYPE, CATALOG_PATH } from '../../core/card.js';
 import { newId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
@@ -89,8 +90,6 @@ export interface AgentClient {
   catalog(): Promise<readonly CatalogEntry[]>;
 }
 
-const CATALOG_PATH = '/.well-known/ai-catalog.json';
-const CARD_TYPE = 'application/a2a-agent-card+json';
 const MAX_BYTES = 1024 * 1024;
 const CALL_MS = 30_000;
 

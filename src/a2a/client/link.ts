@@ -12,7 +12,7 @@ import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { TRACE_PARAMETER } from '../../core/trace.js';
-import { EXTENSIONS } from '../translate/extensions.js';
+import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
 import { CALL_FACTS } from './in-process.js';
@@ -35,8 +35,6 @@ export interface LinkCall {
   /** What the call is part of (`core/trace.ts`). */
   readonly trace?: string | undefined;
 }
-
-const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
 /** The protocol bindings that we speak, as cards name them. */
 const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;

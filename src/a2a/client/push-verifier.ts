@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
+import { KEYS_PATH } from '../../core/card.js';
 import { codeOf } from '../../core/causes.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
@@ -33,7 +34,6 @@ export interface PushNotification {
 /** Rejects with `forbidden` for a request that is not a delivery of that server, made now, for this receiver. */
 export type VerifyPush = (request: PushRequest) => Promise<PushNotification>;
 
-const KEYS_PATH = '/.well-known/jwks.json';
 const CLOCK_SKEW_SECONDS = 30;
 /** Keys are read again when one is not among them, but not more often than this. */
 const COOLDOWN_MS = 10_000;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AgentCard } from '@a2a-js/sdk';
+import { CARD_PATH, CARD_TYPE, CATALOG_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ReadKeys, SigningKey } from '../../core/keys.js';
@@ -7,22 +8,16 @@ import { sendJson } from './answer.js';
 import { signedJson } from './card-signature.js';
 import { agentUrl, cardJson } from './card.js';
 import { namedVersion } from './http-call.js';
+import { JSON_TYPE } from './modes.js';
 import { sendWrongMethod } from './rest.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import { toCardOfBoth, toOldCard } from './v03/card.js';
 import type { Shelf, Shelved } from './shelf.js';
 
-const CARD_TYPE = 'application/json';
 const CATALOG_TYPE = 'application/ai-catalog+json';
-const CATALOG_ENTRY_TYPE = 'application/a2a-agent-card+json';
 const CATALOG_VERSION = '1.0';
 const MAX_AGE_SECONDS = 60;
 const MAX_TAGS = 32;
-
-export const CARD_PATH = '/.well-known/agent-card.json';
-/** Where peers of before 0.3, and some of 0.3, look. */
-export const OLD_CARD_PATH = '/.well-known/agent.json';
-export const CATALOG_PATH = '/.well-known/ai-catalog.json';
 
 /** Says where the catalog is, to whoever found only one card (RFC 8288). */
 const CATALOG_LINK = `<${CATALOG_PATH}>; rel="ai-catalog"; type="${CATALOG_TYPE}"`;
@@ -50,7 +45,7 @@ export async function answerCard(
     JSON.stringify(servedCard(json, version, key)),
   );
   answerDocument(exchange, {
-    type: CARD_TYPE,
+    type: JSON_TYPE,
     document,
     headers: { Link: CATALOG_LINK, Vary: 'Host, A2A-Version' },
   });
@@ -88,7 +83,7 @@ export function answerCatalog(
     return {
       identifier: url,
       displayName: card.name,
-      type: CATALOG_ENTRY_TYPE,
+      type: CARD_TYPE,
       url,
       description: card.description,
       tags: [...new Set(card.skills.flatMap(({ tags }) => tags))].slice(0, MAX_TAGS),

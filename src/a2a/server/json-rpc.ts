@@ -7,6 +7,7 @@ import { toWireError } from '../translate/errors.js';
 import { errorHeaders, logDefect, sendJson, sendNothing } from './answer.js';
 import type { Binding } from './binding.js';
 import { detached, extensionHeaders, namedVersion, openCall } from './http-call.js';
+import { JSON_TYPE } from './modes.js';
 import type { Operation, OperationName, Request } from './operations.js';
 import { operationNamed } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
@@ -15,7 +16,6 @@ import type { Dialect } from './v03/dialect.js';
 import { SCHEMA_DIALECT } from './v03/dialect.js';
 import { OLD_METHODS } from './v03/methods.js';
 
-const TYPE = 'application/json';
 const VERSIONS: readonly ProtocolVersion[] = ['1.0', '0.3'];
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
@@ -55,12 +55,12 @@ export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): P
     const result = JSON.stringify(
       method.dialect ? method.dialect.result(method.name, answer as Json) : answer,
     );
-    sendJson(exchange, { status: 200, type: TYPE, body: resultText(id, result), headers });
+    sendJson(exchange, { status: 200, type: JSON_TYPE, body: resultText(id, result), headers });
   } catch (error) {
     const fault = toFault(exchange, error);
     sendJson(exchange, {
       status: fault.status,
-      type: TYPE,
+      type: JSON_TYPE,
       body: errorTextOf(id, fault),
       headers: fault.headers,
     });
@@ -70,7 +70,7 @@ export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): P
 /** For a path that belongs to no agent: the call cannot even be read. */
 export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
   const fault = { status: 404, headers: {}, error: { code: METHOD_NOT_FOUND, message } };
-  sendJson(exchange, { status: fault.status, type: TYPE, body: errorTextOf(null, fault) });
+  sendJson(exchange, { status: fault.status, type: JSON_TYPE, body: errorTextOf(null, fault) });
 }
 
 interface Notification {

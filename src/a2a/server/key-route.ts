@@ -1,10 +1,8 @@
+import { KEYS_PATH } from '../../core/card.js';
 import type { HttpRoute } from '../../core/http.js';
 import type { ReadKeys } from '../../core/keys.js';
 import { answerDocument } from './discovery.js';
 import { Shelf } from './shelf.js';
-
-/** Where receivers of push notifications and readers of cards find this node's public keys. */
-const KEYS_PATH = '/.well-known/jwks.json';
 
 const TYPE = 'application/jwk-set+json';
 

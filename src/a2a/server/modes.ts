@@ -2,7 +2,7 @@ import { LangoError } from '../../core/errors.js';
 import type { Part } from '../../core/message.js';
 
 const TEXT = 'text/plain';
-const JSON_TYPE = 'application/json';
+export const JSON_TYPE = 'application/json';
 const BYTES = 'application/octet-stream';
 
 /** Throws `content-type-not-supported` for a part whose media type is none of the card's input modes. */

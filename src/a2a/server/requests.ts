@@ -14,9 +14,10 @@ import {
 } from '@a2a-js/sdk';
 import type { MessageFns } from '@a2a-js/sdk';
 import { z } from 'zod';
+import { BASE64 } from '../../core/message.js';
+import { MAX_ID_LENGTH } from '../translate/extensions.js';
 import { bool, jsonObject, parseAs, protoEnum, protoObject, text, whole } from './proto-json.js';
 
-const MAX_ID_LENGTH = 256;
 const MAX_PARTS = 256;
 const MAX_LIST = 256;
 const MAX_MEDIA_TYPE_LENGTH = 256;
@@ -26,7 +27,6 @@ const MAX_SECRET_LENGTH = 4_096;
 const MAX_PAGE_SIZE = 100;
 const MAX_PAGE_TOKEN_LENGTH = 1_024;
 
-const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i;
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
 

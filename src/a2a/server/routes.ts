@@ -1,9 +1,10 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
+import { CARD_PATH, CATALOG_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
 import type { ReadKeys } from '../../core/keys.js';
 import type { Discovery } from './discovery.js';
-import { CARD_PATH, CATALOG_PATH, OLD_CARD_PATH, answerCard, answerCatalog } from './discovery.js';
+import { answerCard, answerCatalog } from './discovery.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import { Shelf } from './shelf.js';

@@ -12,7 +12,7 @@ export interface StreamLimits {
 }
 
 /** A reader that has not taken what was held for it after so many heartbeats is closed. */
-const STALLED_HEARTBEATS = 2;
+export const STALLED_HEARTBEATS = 2;
 
 /**
  * A stream of server-sent events. What is sent in one turn of the event loop leaves in one write. While the

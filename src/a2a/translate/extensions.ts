@@ -23,7 +23,10 @@ export const EXTENSIONS = {
   usage: 'urn:lango:a2a:usage:v1',
 } as const;
 
-const MAX_ID_LENGTH = 256;
+export const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
+
+/** The longest id of anything that comes from outside, in characters. */
+export const MAX_ID_LENGTH = 256;
 
 export interface AuthorMark {
   readonly author: string;

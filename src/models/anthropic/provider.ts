@@ -1,4 +1,5 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
+import { LONGEST_TIMER_MS } from '../../core/limits.js';
 import {
   addUsage,
   functionCalls,
@@ -13,7 +14,6 @@ import {
 import {
   DEFAULT_MAX_RETRIES,
   DEFAULT_SILENCE_MS,
-  LONGEST_TIMER_MS,
   openEndpoint,
   type Endpoint,
   type VendorOptions,
@@ -78,6 +78,7 @@ async function openClient(options: AnthropicOptions, { baseUrl }: Endpoint): Pro
     apiKey: options.apiKey,
     baseURL: baseUrl,
     maxRetries: 0,
+    // The watch over time is ours.
     timeout: LONGEST_TIMER_MS,
     logLevel: 'off',
     openTelemetry: false,

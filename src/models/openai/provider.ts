@@ -1,9 +1,9 @@
 import type { OpenAI } from 'openai';
+import { LONGEST_TIMER_MS } from '../../core/limits.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import {
   DEFAULT_MAX_RETRIES,
   DEFAULT_SILENCE_MS,
-  LONGEST_TIMER_MS,
   openEndpoint,
   type Endpoint,
   type VendorOptions,
@@ -65,6 +65,7 @@ async function openClient({ apiKey, fetch }: VendorOptions, { baseUrl }: Endpoin
     project: null,
     baseURL: baseUrl,
     maxRetries: 0,
+    // The watch over time is ours.
     timeout: LONGEST_TIMER_MS,
     logLevel: 'off',
     // A redirect would carry the conversation to another host.

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { BASE64 } from '../../core/message.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { ANSWER_TIME_MS, textField } from './keys.js';
 
 const ALGORITHMS = ['sha256', 'sha384', 'sha512', 'sha3-256', 'sha3-384', 'sha3-512'] as const;
-const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
 const schema = z.strictObject({
   text: textField('What to hash'),

@@ -11,7 +11,7 @@ export interface FactOptions {
 
 export const FACT_TIME_MS = 30_000;
 const LONGEST_FACT = 1_000;
-const LONGEST_QUERY = 1_000;
+export const LONGEST_QUERY = 1_000;
 
 /** One line, in whatever script. */
 export function factField(description: string) {

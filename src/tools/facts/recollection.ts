@@ -4,7 +4,7 @@ import { textOf } from '../../core/message.js';
 import type { Retrieval } from '../../core/retrieval.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
-import { amongFacts } from './fact.js';
+import { amongFacts, LONGEST_QUERY } from './fact.js';
 
 export interface FactRecollectionOptions {
   readonly retrieval: Retrieval;
@@ -13,7 +13,6 @@ export interface FactRecollectionOptions {
 }
 
 const MOST_FACTS = 20;
-const LONGEST_QUERY = 1_000;
 /** An answer does not wait longer for what may help it. */
 const SEARCH_MS = 2_000;
 

@@ -48,7 +48,7 @@ export async function readWhole(place: Place, shown: string, maxBytes: number): 
   }
 }
 
-const MODE_BITS = 0o777;
+export const MODE_BITS = 0o777;
 const NEW_FILE_MODE = 0o666;
 
 /**

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './fields.js';
-import { describeType } from './files.js';
+import { describeType, MODE_BITS } from './files.js';
 import type { Workspace } from './workspace.js';
 
 const STAT_TIME_MS = 10_000;
-const MODE_BITS = 0o777;
 
 const schema = z.strictObject({ path: pathField('The file or folder') });
 

@@ -5,8 +5,7 @@ import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import { carriesMark, outsideField } from '../outside.js';
 import { GRAPH_TIME_MS, nameField, tripleCount } from './fields.js';
-
-const TRIPLES_MAX = 200;
+import { TRIPLES_MAX } from './statements.js';
 
 const triple = z.strictObject({
   subject: nameField('What the statement is about'),

@@ -4,7 +4,7 @@ import { NAME_MAX } from './fields.js';
 
 /** What one call of a model reads. */
 const PART_CHARACTERS = 8_000;
-const TRIPLES_MAX = 200;
+export const TRIPLES_MAX = 200;
 
 /** A text in parts that are not too long, cut between paragraphs where that can be. */
 export function partsOf(text: string): readonly string[] {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 export const SAVE_TIME_MS = 15_000;
 const LONGEST_TAG = 64;
 const MOST_TAGS = 20;
+export const DEFAULT_CATEGORY = 'general';
 const LONGEST_NAME = 200;
 const LONGEST_SOURCE = 2_000;
 

@@ -3,10 +3,8 @@ import type { Entry } from '../../core/knowledge.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { carriesMark, outsideField } from '../outside.js';
 import { cutIntoPassages } from '../passages.js';
-import { contentField, nameField, SAVE_TIME_MS, sourceField, tagsField } from './fields.js';
+import { contentField, nameField, SAVE_TIME_MS, sourceField, tagsField, DEFAULT_CATEGORY } from './fields.js';
 import type { KnowledgeOptions } from './options.js';
-
-const DEFAULT_CATEGORY = 'general';
 
 export function saveKnowledgeTool({ store, retrieval, maxCharacters }: KnowledgeOptions): Tool {
   const schema = z.strictObject({

@@ -3,10 +3,9 @@ import type { NewPassage } from '../../core/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { carriesMark, outsideField } from '../outside.js';
 import { cutIntoPassages } from '../passages.js';
-import { contentField, nameField, SAVE_TIME_MS } from './fields.js';
+import { contentField, nameField, SAVE_TIME_MS, DEFAULT_CATEGORY } from './fields.js';
 import type { KnowledgeOptions } from './options.js';
 
-const DEFAULT_CATEGORY = 'general';
 const LONGEST_TRIGGER = 500;
 
 export function saveLearningTool({ store, retrieval, maxCharacters }: KnowledgeOptions): Tool {

@@ -5,7 +5,7 @@ import type { Desk } from './desk.js';
 import { addressField, amountField } from './fields.js';
 import { outcomeOf, quoted } from './report.js';
 
-const LONGEST_PURPOSE = 200;
+export const LONGEST_PURPOSE = 200;
 
 const schema = z.strictObject({
   to: addressField('The address of the payee, in full, exactly as the user gave it'),

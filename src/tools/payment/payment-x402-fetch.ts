@@ -5,6 +5,7 @@ import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import type { Desk } from './desk.js';
 import { addressField, amountField } from './fields.js';
 import type { PaidFetch } from './paid-fetch.js';
+import { LONGEST_PURPOSE } from './payment-send.js';
 import { quoted } from './report.js';
 
 export interface X402Rules {
@@ -16,7 +17,6 @@ export interface X402Rules {
 
 const LONGEST_URL = 2_000;
 const LONGEST_BODY = 64 * 1024;
-const LONGEST_PURPOSE = 200;
 const LONGEST_HEADER = 4_000;
 const MOST_HEADERS = 20;
 /** What the connection and the payment need for themselves. */

@@ -1,11 +1,10 @@
 import type { Entry, ZipFile } from 'yauzl';
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
 import type { SkillFile } from './files.js';
-import { checkedPath, SkillSize } from './files.js';
+import { checkedPath, SkillSize, EXECUTABLE } from './files.js';
 import { SKILL_FILE } from './skill-file.js';
 
 const ZIP_MARK = Buffer.from('PK\u0003\u0004');
-const EXECUTABLE = 0o111;
 const UNIX_MODE_SHIFT = 16;
 const FILE_TYPE = 0o170000;
 const SYMLINK = 0o120000;

@@ -14,7 +14,7 @@ const FILES_MAX = 500;
 const FILE_MAX_BYTES = 5 * 1024 * 1024;
 export const SKILL_MAX_BYTES = 20 * 1024 * 1024;
 const DEPTH_MAX = 10;
-const EXECUTABLE = 0o111;
+export const EXECUTABLE = 0o111;
 
 /** Says no to a path that is absolute, leaves its folder, or could not stand in a file system. */
 export function checkedPath(path: string): string {

@@ -1,4 +1,4 @@
-import { CARD_PATH } from '../../../src/a2a/server/discovery.js';
+import { CARD_PATH } from '../../../src/core/card.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { besideStock } from './compare.js';
 import type { Side } from './sides.js';

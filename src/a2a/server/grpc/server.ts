@@ -1,6 +1,6 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LangoError, errorText } from '../../../core/errors.js';
+import { LangoError, errorText, serverStopping } from '../../../core/errors.js';
 import { DIALECT_1_0 } from './methods.js';
 import { DIALECT_0_3 } from './old-methods.js';
 import type { ServiceOptions } from './service.js';
@@ -31,8 +31,6 @@ export interface GrpcServer {
   stop(): Promise<void>;
 }
 
-const RETRY_AFTER_MS = 2_000;
-
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   // What matters of it stands in our own log.
   setLogVerbosity(logVerbosity.NONE);
@@ -53,7 +51,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     start: () => listen(server, options, secure ?? ServerCredentials.createInsecure()),
     renewTls: (tls) => secure?.renew(tls),
     async stop() {
-      closing.abort(stopping());
+      closing.abort(serverStopping());
       const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       const late = new AbortController();
       await Promise.race([
@@ -87,11 +85,4 @@ function cannotListen(cause: Error, where: string): LangoError {
     isTaken ? `${where} is already in use.` : `Cannot listen on ${where}: ${errorText(cause)}.`,
     { hint: 'Choose another port for gRPC with server.grpc.port (0 takes a free one).', cause },
   );
-}
-
-function stopping(): LangoError {
-  return new LangoError('unavailable', 'The server is stopping.', {
-    retryable: true,
-    retryAfterMs: RETRY_AFTER_MS,
-  });
 }
