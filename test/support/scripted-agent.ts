@@ -27,7 +27,7 @@ export function scriptedAgent(name: string, script: Script = followOrders): Agen
 
 const PIXEL: Part = { kind: 'file', bytes: 'iVBORw0KGgo=', mediaType: 'image/png', filename: 'pixel.png' };
 
-/** "say X", "chunks N", "ask", "wait", "fail", "refuse", "file": one of each way a run can go. */
+/** "say X", "chunks N", "ask", "wait", "fail", "refuse", "file", "echo": one of each way a run can go. */
 export async function followOrders(run: Run, text: string): Promise<RunEnd> {
   const [order = '', ...words] = text.split(' ');
   const say = (what: string): void =>
@@ -58,6 +58,11 @@ export async function followOrders(run: Run, text: string): Promise<RunEnd> {
         append: false,
       });
       return { state: 'completed' };
+    case 'echo': {
+      const [, ...parts] = run.inputs.at(-1)!.message.parts;
+      run.emit({ type: 'artifact', artifact: { id: 'echo', name: 'as it came', parts }, append: false });
+      return { state: 'completed' };
+    }
     default:
       say(`you said: ${text}`);
       return { state: 'completed' };

@@ -1,19 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { Role, TaskState } from '@a2a-js/sdk';
-import type { CallInterceptor, Client } from '@a2a-js/sdk/client';
-import {
-  ClientFactory,
-  ClientFactoryOptions,
-  JsonRpcTransportFactory,
-  RestTransportFactory,
-} from '@a2a-js/sdk/client';
-import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import type { Client } from '@a2a-js/sdk/client';
 import { newId } from '../../../src/core/ids.js';
 import type { A2aNode } from '../../support/a2a-node.js';
-import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
+import { startA2aNode } from '../../support/a2a-node.js';
 import { taskIn } from '../../support/a2a-requests.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
+import {
+  RETURN_AT_ONCE,
+  answerOf,
+  asTask,
+  clientFactory,
+  collect,
+  partsRequest,
+  textRequest,
+} from './stock-client.js';
 
 /** The client of the SDK as it is published, with a token and nothing else of ours: it does everything. */
 
@@ -32,85 +33,18 @@ beforeAll(async () => {
 
 afterAll(() => node.stop());
 
-/** How the SDK has a client say who calls, on every transport. */
-const withToken: CallInterceptor = {
-  async before(call) {
-    const serviceParameters = { ...call.options?.serviceParameters, authorization: `Bearer ${TOKEN}` };
-    call.options = { ...call.options, serviceParameters };
-  },
-  async after() {},
-};
-
-function factory(transport: string): ClientFactory {
-  return new ClientFactory(
-    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-      transports: [new JsonRpcTransportFactory(), new RestTransportFactory(), new GrpcTransportFactory()],
-      preferredTransports: [transport],
-      clientConfig: { interceptors: [withToken] },
-    }),
-  );
-}
-
-function request(text: string, place: { readonly taskId?: string; readonly contextId?: string } = {}) {
-  return {
-    tenant: '',
-    message: {
-      messageId: newId(),
-      role: Role.ROLE_USER,
-      parts: [
-        {
-          content: { $case: 'text' as const, value: text },
-          metadata: undefined,
-          filename: '',
-          mediaType: '',
-        },
-      ],
-      contextId: place.contextId ?? '',
-      taskId: place.taskId ?? '',
-      metadata: undefined,
-      extensions: [],
-      referenceTaskIds: [],
-    },
-    configuration: undefined,
-    metadata: undefined,
-  };
-}
-
-const RETURN_AT_ONCE = {
-  acceptedOutputModes: [],
-  taskPushNotificationConfig: undefined,
-  returnImmediately: true,
-};
-
-function asTask(result: unknown): Task {
-  expect(result).toHaveProperty('status');
-  return result as Task;
-}
-
-function answerOf(task: Task): string {
-  return task.artifacts
-    .flatMap(({ parts }) => parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')))
-    .join('');
-}
-
-async function collect(stream: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
-  const events: StreamResponse[] = [];
-  for await (const event of stream) events.push(event);
-  return events;
-}
-
 describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over %s', (transport) => {
   let client: Client;
 
   beforeAll(async () => {
-    client = await factory(transport).createFromUrl(node.origin);
+    client = await clientFactory(transport).createFromUrl(node.origin);
   });
 
   it('X1 finds the root agent by the host alone, and each agent by its own card', async () => {
     expect((await client.getAgentCard()).name).toBe('lango-orchestrator');
-    const operator = await factory(transport).createFromUrl(`${node.origin}/agents/operator/`);
+    const operator = await clientFactory(transport).createFromUrl(`${node.origin}/agents/operator/`);
     expect((await operator.getAgentCard()).name).toBe('operator');
-    expect(answerOf(asTask(await operator.sendMessage(request('say hello'))))).toBe('hello');
+    expect(answerOf(asTask(await operator.sendMessage(textRequest('say hello'))))).toBe('hello');
   });
 
   it('X5 speaks 1.0 over the transport it prefers, and reads the card for known callers', async () => {
@@ -119,14 +53,14 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
   });
 
   it('X5 sends a message and gets the finished task with its artifact', async () => {
-    const task = asTask(await client.sendMessage(request('say good morning')));
+    const task = asTask(await client.sendMessage(textRequest('say good morning')));
     expect(task.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
     expect(answerOf(task)).toBe('good morning');
     expect(task.history.map(({ role }) => role)).toEqual([Role.ROLE_USER]);
   });
 
   it('X5 streams: the task first, then what happens, the end last', async () => {
-    const events = await collect(client.sendMessageStream(request('chunks 3')));
+    const events = await collect(client.sendMessageStream(textRequest('chunks 3')));
     expect(events[0]?.payload?.$case).toBe('task');
     const text = events.flatMap(({ payload }) =>
       payload?.$case === 'artifactUpdate' ? (payload.value.artifact?.parts ?? []) : [],
@@ -140,7 +74,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
 
   it('X5 gets and lists tasks', async () => {
     const sent = asTask(
-      await client.sendMessage(request('say listed', { contextId: `context-of-${transport}` })),
+      await client.sendMessage(textRequest('say listed', { contextId: `context-of-${transport}` })),
     );
     expect(asTask(await client.getTask({ tenant: '', id: sent.id })).status?.state).toBe(
       TaskState.TASK_STATE_COMPLETED,
@@ -157,17 +91,17 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
   });
 
   it('X5 cancels a running task, which stops it', async () => {
-    const sent = asTask(await client.sendMessage({ ...request('wait'), configuration: RETURN_AT_ONCE }));
+    const sent = asTask(await client.sendMessage({ ...textRequest('wait'), configuration: RETURN_AT_ONCE }));
     expect(sent.status?.state).toBe(TaskState.TASK_STATE_SUBMITTED);
     const canceled = asTask(await client.cancelTask({ tenant: '', id: sent.id, metadata: undefined }));
     expect(canceled.status?.state).toBe(TaskState.TASK_STATE_CANCELED);
-    await expect(client.sendMessage(request('more', { taskId: sent.id }))).rejects.toMatchObject({
+    await expect(client.sendMessage(textRequest('more', { taskId: sent.id }))).rejects.toMatchObject({
       name: expect.stringContaining('UnsupportedOperationError'),
     });
   });
 
   it('X5 subscribes to a running task and sees its end', async () => {
-    const sent = asTask(await client.sendMessage({ ...request('wait'), configuration: RETURN_AT_ONCE }));
+    const sent = asTask(await client.sendMessage({ ...textRequest('wait'), configuration: RETURN_AT_ONCE }));
     await taskIn(node, sent.id, 'working');
     const stream = client.resubscribeTask({ tenant: '', id: sent.id });
     const first = await stream.next();
@@ -179,10 +113,10 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
   });
 
   it('X5 answers a question in a second turn of the same task', async () => {
-    const asked = asTask(await client.sendMessage(request('ask')));
+    const asked = asTask(await client.sendMessage(textRequest('ask')));
     expect(asked.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
     expect(asked.status?.message?.parts[0]?.content?.value).toBe('what shall I say?');
-    const answered = asTask(await client.sendMessage(request('say hi', { taskId: asked.id })));
+    const answered = asTask(await client.sendMessage(textRequest('say hi', { taskId: asked.id })));
     expect(answered.id).toBe(asked.id);
     expect(answered.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
     expect(answered.history.map(({ role }) => role)).toEqual([
@@ -193,12 +127,12 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
   });
 
   it('X5 streams the answer to a question', async () => {
-    const question = (await collect(client.sendMessageStream(request('ask')))).at(-1)?.payload;
+    const question = (await collect(client.sendMessageStream(textRequest('ask')))).at(-1)?.payload;
     expect(question?.$case === 'statusUpdate' && question.value.status?.state).toBe(
       TaskState.TASK_STATE_INPUT_REQUIRED,
     );
     const taskId = question?.$case === 'statusUpdate' ? question.value.taskId : '';
-    const events = await collect(client.sendMessageStream(request('say hi', { taskId })));
+    const events = await collect(client.sendMessageStream(textRequest('say hi', { taskId })));
     const last = events.at(-1)?.payload;
     expect(last?.$case === 'statusUpdate' && last.value).toMatchObject({
       taskId,
@@ -207,7 +141,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
   });
 
   it('X5 makes, reads, lists and deletes push configs', async () => {
-    const { id: taskId } = asTask(await client.sendMessage(request('ask')));
+    const { id: taskId } = asTask(await client.sendMessage(textRequest('ask')));
     const one = { tenant: '', taskId, id: 'b' };
     const config = (id: string) => ({ ...one, id, url: HOOK, token: '', authentication: undefined });
     for (const id of ['a', 'b']) {
@@ -236,7 +170,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     [
       'a subscription to a task that has ended',
       async (c: Client) => {
-        const { id } = asTask(await c.sendMessage(request('say done')));
+        const { id } = asTask(await c.sendMessage(textRequest('say done')));
         return collect(c.resubscribeTask({ tenant: '', id }));
       },
       'UnsupportedOperationError',
@@ -244,14 +178,9 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of the stock SDK over 
     [
       'a media type that the agent does not take',
       (c: Client) => {
-        const image = {
-          content: { $case: 'raw' as const, value: Buffer.from('x') },
-          metadata: undefined,
-          filename: '',
-          mediaType: 'image/png',
-        };
-        const { message, ...rest } = request('');
-        return c.sendMessage({ ...rest, message: { ...message, parts: [image] } });
+        const content = { $case: 'raw' as const, value: Buffer.from('x') };
+        const image = { content, metadata: undefined, filename: '', mediaType: 'image/png' };
+        return c.sendMessage(partsRequest([image]));
       },
       'ContentTypeNotSupportedError',
     ],
