@@ -3,7 +3,6 @@ import type { GrpcTls } from '../a2a/server/grpc/tls-credentials.js';
 import { createKeyRoute } from '../a2a/server/key-route.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
 import { createA2aRoutes } from '../a2a/server/routes.js';
-import { STALLED_HEARTBEATS } from '../a2a/server/sse.js';
 import { StreamPlaces } from '../a2a/server/stream-places.js';
 import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
@@ -87,11 +86,7 @@ async function createGrpc(
     root,
     ...shared,
     ...(locks.tls ? { tls: grpcTls(locks.tls, config) } : {}),
-    limits: { depth: limits.jsonDepth, keys: limits.jsonKeys, headerBytes: limits.headerBytes },
-    messageBytes: limits.bodyBytes,
-    stallMs: 1_000 * STALLED_HEARTBEATS * limits.heartbeatSeconds,
-    heartbeatSeconds: limits.heartbeatSeconds,
-    drainSeconds: limits.drainSeconds,
+    limits,
     logger,
   });
 }

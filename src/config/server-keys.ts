@@ -24,8 +24,18 @@ const serverLimits = z
     headerBytes: count()
       .default(16 * KIB)
       .describe('Size of all headers of a request.'),
-    headerSeconds: seconds().default(10).describe('Time a client has to send its headers.'),
-    bodySeconds: seconds().default(30).describe('Time a client has to send its whole request.'),
+    headerSeconds: seconds()
+      .default(10)
+      .describe('Time a client has to send its headers; over TLS also for the handshake.'),
+    bodySeconds: seconds()
+      .default(30)
+      .describe('Time a client has to send the body of a request, or the message of a gRPC call.'),
+    connections: count()
+      .default(4000)
+      .describe('Connections open at once, on the port of HTTP and on that of gRPC each.'),
+    callsPerConnection: count()
+      .default(1000)
+      .describe('Calls under way on one connection of gRPC; over HTTP it is one.'),
     ...rateKeys,
     streams: count().default(1000).describe('Event streams open at once.'),
     streamsPerCaller: count().default(500).describe('Event streams that one caller may have open.'),

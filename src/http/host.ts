@@ -19,6 +19,8 @@ import type { TlsMaterial } from './tls.js';
 
 interface HostLimits extends BodyLimits {
   readonly headerBytes: number;
+  /** Open at the same time; those beyond are closed at once. */
+  readonly connections: number;
   /** Time a client has to send its headers. */
   readonly headerSeconds: number;
   /** Time that open requests get to end when the host stops. */
@@ -99,6 +101,7 @@ class NodeHost implements Host {
       connectionsCheckingInterval: Math.min(1_000, headersTimeout / 2),
     };
     this.#server = createNodeServer(times, options.tls);
+    this.#server.maxConnections = limits.connections;
     this.#silent = new SilentConnections(this.#server);
     this.#server.on('clientError', answerBrokenRequest);
     this.#server.on('request', (request, response) => {

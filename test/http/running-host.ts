@@ -15,6 +15,7 @@ export const LIMITS: HostOptions['limits'] = {
   headerBytes: 4_096,
   headerSeconds: 5,
   bodySeconds: 5,
+  connections: 1_000,
   drainSeconds: 2,
 };
 

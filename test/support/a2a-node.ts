@@ -8,7 +8,7 @@ import { createGrpcServer } from '../../src/a2a/server/grpc/server.js';
 import { createAgentHandler } from '../../src/a2a/server/handler.js';
 import { PushConfigs } from '../../src/a2a/server/push-configs.js';
 import { createA2aRoutes } from '../../src/a2a/server/routes.js';
-import type { StreamLimits } from '../../src/a2a/server/sse.js';
+import type { StreamLimits } from '../../src/a2a/server/stream-limits.js';
 import { StreamPlaces } from '../../src/a2a/server/stream-places.js';
 import type { Agent } from '../../src/core/agent.js';
 import type { Logger } from '../../src/core/logger.js';
@@ -32,6 +32,8 @@ const HOST_LIMITS = {
   headerBytes: 16 * 1024,
   headerSeconds: 5,
   drainSeconds: 1,
+  connections: 1_000,
+  callsPerConnection: 100,
 };
 
 const STREAM_LIMITS: StreamLimits = {
@@ -98,16 +100,8 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     agents: published,
     root,
     authenticator,
-    limits: {
-      depth: HOST_LIMITS.jsonDepth,
-      keys: HOST_LIMITS.jsonKeys,
-      headerBytes: HOST_LIMITS.headerBytes,
-    },
+    limits: { ...HOST_LIMITS, ...streams },
     places,
-    stallMs: 2_000 * streams.heartbeatSeconds,
-    messageBytes: HOST_LIMITS.bodyBytes,
-    heartbeatSeconds: streams.heartbeatSeconds,
-    drainSeconds: HOST_LIMITS.drainSeconds,
     logger,
   });
   const host = createHost({

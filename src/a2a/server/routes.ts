@@ -8,7 +8,7 @@ import { answerCard, answerCatalog } from './discovery.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import { Shelf } from './shelf.js';
-import type { StreamLimits } from './sse.js';
+import type { StreamLimits } from './stream-limits.js';
 import type { StreamPlaces } from './stream-places.js';
 import { Streaming } from './streaming.js';
 

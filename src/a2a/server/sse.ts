@@ -1,18 +1,6 @@
 import type { ServerResponse } from 'node:http';
-
-export interface StreamLimits {
-  /** Streams at the same time, of all agents of the node. */
-  readonly streams: number;
-  /** Of one caller. */
-  readonly streamsPerCaller: number;
-  /** What one stream may hold for a reader that is behind. */
-  readonly streamBufferBytes: number;
-  /** A stream with nothing to say sends a comment this often, so that no proxy takes it for dead. */
-  readonly heartbeatSeconds: number;
-}
-
-/** A reader that has not taken what was held for it after so many heartbeats is closed. */
-export const STALLED_HEARTBEATS = 2;
+import type { StreamLimits } from './stream-limits.js';
+import { stallMs } from './stream-limits.js';
 
 /**
  * A stream of server-sent events. What is sent in one turn of the event loop leaves in one write. While the
@@ -32,7 +20,7 @@ export class EventStream {
     const heartbeatMs = options.limits.heartbeatSeconds * 1_000;
     this.#response = response;
     this.#bufferBytes = options.limits.streamBufferBytes;
-    this.#stallMs = heartbeatMs * STALLED_HEARTBEATS;
+    this.#stallMs = stallMs(options.limits);
     this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs).unref();
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',

@@ -1,20 +1,18 @@
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
+import type { StreamLimits } from './stream-limits.js';
 
 const RETRY_AFTER_MS = 1_000;
 
-export interface StreamPlaceLimits {
-  readonly streams: number;
-  readonly streamsPerCaller: number;
-}
+type PlaceLimits = Pick<StreamLimits, 'streams' | 'streamsPerCaller'>;
 
 /** How many streams a node, and each caller of it, has open at the same time, over all transports. */
 export class StreamPlaces {
-  readonly #limits: StreamPlaceLimits;
+  readonly #limits: PlaceLimits;
   readonly #openOf = new Map<string, number>();
   #open = 0;
 
-  constructor(limits: StreamPlaceLimits) {
+  constructor(limits: PlaceLimits) {
     this.#limits = limits;
   }
 

@@ -1,8 +1,8 @@
 import type { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
 import { seqIn } from '../translate/extensions.js';
-import type { StreamLimits } from './sse.js';
 import { EventStream } from './sse.js';
+import type { StreamLimits } from './stream-limits.js';
 import { StreamPlaces } from './stream-places.js';
 
 /** How a binding writes one event, and an error after the first event. */

@@ -209,6 +209,7 @@ describe('X5 gRPC', () => {
     });
     await start({ agents: [much], streams: { streams: 1, heartbeatSeconds: 0.1 } });
     const stuck = open('sendStreamingMessage', send('much'));
+    await new Promise((resolve) => stuck.stream.once('data', resolve));
     stuck.stream.pause();
     let place: Ended;
     do place = await open('subscribeToTask', { tenant: 'operator', id: 'nothing' }).ended;

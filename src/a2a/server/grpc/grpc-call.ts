@@ -1,19 +1,19 @@
 import type { Metadata, ServerUnaryCall } from '@grpc/grpc-js';
 import { LangoError } from '../../../core/errors.js';
-import type { Caller, ClientCertificate, Credentials } from '../../../core/identity.js';
+import type { Caller } from '../../../core/identity.js';
 import { TRACE_PARAMETER, readTrace } from '../../../core/trace.js';
 import type { Call } from '../../translate/call.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import { CURSOR_PARAMETER, cursorIn } from '../service-parameters.js';
+import type { Passage } from './gate.js';
+import { textIn } from './metadata.js';
 
 /** A call before its message is understood. */
-export type AnyCall = Pick<
-  ServerUnaryCall<Buffer, unknown>,
-  'metadata' | 'request' | 'getPeer' | 'getAuthContext' | 'sendMetadata'
-> & { once(event: 'cancelled', listener: () => void): unknown };
+export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'request' | 'sendMetadata'> & {
+  once(event: 'cancelled', listener: () => void): unknown;
+};
 
-export interface CallFacts {
-  readonly scope: Caller;
+export interface CallFacts extends Passage {
   readonly version: ProtocolVersion;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
@@ -26,10 +26,10 @@ export class GrpcCall implements Call {
   readonly version: ProtocolVersion;
   readonly #metadata: Metadata;
 
-  constructor(call: AnyCall, { scope, version, closing }: CallFacts) {
+  constructor(call: AnyCall, { scope, from, version, closing }: CallFacts) {
     this.scope = scope;
     this.version = version;
-    this.from = addressOf(call);
+    this.from = from;
     this.#metadata = call.metadata;
     const gone = new AbortController();
     // Also when its deadline has passed. The task goes on.
@@ -44,43 +44,4 @@ export class GrpcCall implements Call {
   get after(): number | undefined {
     return cursorIn(textIn(this.#metadata, CURSOR_PARAMETER));
   }
-}
-
-export function credentialsOf(call: AnyCall): Credentials {
-  return {
-    authorization: textIn(call.metadata, 'authorization') || undefined,
-    address: addressOf(call),
-    certificate: () => certificateOf(call),
-  };
-}
-
-/** One that is not trusted does not get so far: the handshake refuses it. */
-function certificateOf(call: AnyCall): ClientCertificate | undefined {
-  const { sslPeerCertificate: shown } = call.getAuthContext();
-  if (!shown) return undefined;
-  const subject = shown.subject as unknown as ClientCertificate['subject'];
-  return { problem: undefined, subject, alternativeNames: shown.subjectaltname ?? '' };
-}
-
-export function textIn(metadata: Metadata, name: string): string {
-  return metadata
-    .get(name)
-    .map((value) => value.toString())
-    .join(',')
-    .trim();
-}
-
-/** Throws `too-large` for more metadata than there may be headers over HTTP. */
-export function assertMetadataSize(metadata: Metadata, maxBytes: number): void {
-  let size = 0;
-  for (const [name, values] of Object.entries(metadata.toHttp2Headers())) {
-    for (const value of [values].flat()) size += name.length + String(value).length;
-  }
-  if (size > maxBytes) throw new LangoError('too-large', `The metadata is larger than ${maxBytes} bytes.`);
-}
-
-/** "::1:50123": everything before the port. */
-function addressOf(call: AnyCall): string {
-  const peer = call.getPeer();
-  return peer.slice(0, peer.lastIndexOf(':'));
 }

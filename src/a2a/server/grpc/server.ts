@@ -1,6 +1,8 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
-import { setTimeout as delay } from 'node:timers/promises';
-import { LangoError, errorText, serverStopping } from '../../../core/errors.js';
+import { serverStopping } from '../../../core/errors.js';
+import { Gate } from './gate.js';
+import type { GateOptions } from './gate.js';
+import { Listener } from './listener.js';
 import { DIALECT_1_0 } from './methods.js';
 import { DIALECT_0_3 } from './old-methods.js';
 import type { ServiceOptions } from './service.js';
@@ -8,17 +10,29 @@ import { createService } from './service.js';
 import type { GrpcTls } from './tls-credentials.js';
 import { TlsCredentials } from './tls-credentials.js';
 
-export interface GrpcServerOptions extends Omit<ServiceOptions, 'closing'> {
+/** Under the names of `server.limits`. */
+interface GrpcLimits {
+  readonly bodyBytes: number;
+  /** Time for the handshake of TLS. */
+  readonly headerSeconds: number;
+  readonly connections: number;
+  /** Calls at the same time on one connection. */
+  readonly callsPerConnection: number;
+  /** Pause after which a silent connection is asked whether it is alive; when it does not say so in as long again, it is cut. */
+  readonly heartbeatSeconds: number;
+  /** Time that open calls get to end when the server stops. */
+  readonly drainSeconds: number;
+}
+
+type Built = 'gate' | 'closing' | 'limits';
+
+export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<GateOptions, Built> {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
   /** Without it the connections are in the clear. */
   readonly tls?: GrpcTls;
-  readonly messageBytes: number;
-  /** Pause after which a silent connection is asked whether it is alive. */
-  readonly heartbeatSeconds: number;
-  /** Time that open calls get to end when the server stops. */
-  readonly drainSeconds: number;
+  readonly limits: GrpcLimits & ServiceOptions['limits'] & GateOptions['limits'];
 }
 
 /** The gRPC binding of a node: every agent on one port, chosen by the tenant of its card. */
@@ -31,58 +45,53 @@ export interface GrpcServer {
   stop(): Promise<void>;
 }
 
+/** Clients keep one connection for all calls; one without a call for so many heartbeats is closed, and they open another. */
+const IDLE_HEARTBEATS = 20;
+
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  // What matters of it stands in our own log.
-  setLogVerbosity(logVerbosity.NONE);
+  const { host, port, limits, logger } = options;
   const closing = new AbortController();
-  const heartbeatMs = options.heartbeatSeconds * 1_000;
-  const server = new Server({
-    'grpc.max_receive_message_length': options.messageBytes,
-    'grpc.keepalive_time_ms': heartbeatMs,
-    'grpc.keepalive_timeout_ms': heartbeatMs,
-    'grpc.enable_channelz': 0,
-  });
+  const gate = new Gate({ ...options, closing: closing.signal });
+  const server = createLibraryServer(limits, gate);
   for (const dialect of [DIALECT_1_0, DIALECT_0_3]) {
-    const { definition, implementation } = createService(dialect, { ...options, closing: closing.signal });
+    const { definition, implementation } = createService(dialect, {
+      ...options,
+      gate,
+      closing: closing.signal,
+    });
     server.addService(definition, implementation);
   }
-  const secure = options.tls && new TlsCredentials(options.tls);
+  const secure = options.tls && new TlsCredentials(options.tls, limits.headerSeconds);
+  const door = server.createConnectionInjector(secure ?? ServerCredentials.createInsecure());
+  const listener = new Listener({
+    serve: (socket) => door.injectConnection(socket),
+    connections: limits.connections,
+    logger,
+  });
   return {
-    start: () => listen(server, options, secure ?? ServerCredentials.createInsecure()),
+    start: () => listener.listen(host, port),
     renewTls: (tls) => secure?.renew(tls),
     async stop() {
       closing.abort(serverStopping());
-      const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-      const late = new AbortController();
-      await Promise.race([
-        closed,
-        delay(options.drainSeconds * 1_000, undefined, { signal: late.signal }).catch(() => {}),
-      ]);
-      late.abort();
-      server.forceShutdown();
+      const drained = listener.drain(limits.drainSeconds * 1_000);
+      // Takes no more calls, and closes each connection after its last one. It calls back too early to be waited for.
+      server.tryShutdown(() => {});
+      await drained;
     },
   };
 }
 
-function listen(
-  server: Server,
-  { host, port }: GrpcServerOptions,
-  credentials: ServerCredentials,
-): Promise<number> {
-  const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return new Promise((resolve, reject) => {
-    server.bindAsync(where, credentials, (error, taken) => {
-      if (error) reject(cannotListen(error, where));
-      else resolve(taken);
-    });
+function createLibraryServer(limits: GrpcLimits, { interceptor }: Gate): Server {
+  // What matters of it stands in our own log.
+  setLogVerbosity(logVerbosity.NONE);
+  const heartbeatMs = limits.heartbeatSeconds * 1_000;
+  return new Server({
+    'grpc.max_receive_message_length': limits.bodyBytes,
+    'grpc.max_concurrent_streams': limits.callsPerConnection,
+    'grpc.keepalive_time_ms': heartbeatMs,
+    'grpc.keepalive_timeout_ms': heartbeatMs,
+    'grpc.max_connection_idle_ms': heartbeatMs * IDLE_HEARTBEATS,
+    'grpc.enable_channelz': 0,
+    interceptors: [interceptor],
   });
-}
-
-function cannotListen(cause: Error, where: string): LangoError {
-  const isTaken = errorText(cause).includes('EADDRINUSE');
-  return new LangoError(
-    'unavailable',
-    isTaken ? `${where} is already in use.` : `Cannot listen on ${where}: ${errorText(cause)}.`,
-    { hint: 'Choose another port for gRPC with server.grpc.port (0 takes a free one).', cause },
-  );
 }

@@ -1,17 +1,14 @@
 import { Metadata } from '@grpc/grpc-js';
 import type {
   MethodDefinition,
-  ServerErrorResponse,
   ServerUnaryCall,
   ServerWritableStream,
   ServiceDefinition,
   UntypedServiceImplementation,
   sendUnaryData,
 } from '@grpc/grpc-js';
-import type { Authenticator } from '../../../core/identity.js';
 import type { Logger } from '../../../core/logger.js';
 import { toCallContext } from '../../translate/call.js';
-import { isTold } from '../../translate/errors.js';
 import type { Operation, Request } from '../operations.js';
 import { operationNamed } from '../operations.js';
 import type { PublishedAgent } from '../routes.js';
@@ -22,12 +19,16 @@ import {
   activatedExtensions,
   versionIn,
 } from '../service-parameters.js';
+import type { StreamLimits } from '../stream-limits.js';
+import { stallMs } from '../stream-limits.js';
 import type { StreamPlaces } from '../stream-places.js';
-import { writeEvent } from './event-writer.js';
+import { EventWriter } from './event-writer.js';
+import type { Gate } from './gate.js';
 import type { AnyCall } from './grpc-call.js';
-import { GrpcCall, assertMetadataSize, credentialsOf, textIn } from './grpc-call.js';
+import { GrpcCall } from './grpc-call.js';
+import { textIn } from './metadata.js';
 import type { GrpcDialect, GrpcMethod } from './methods.js';
-import { NoSuchAgent, toGrpcStatus } from './status.js';
+import { NoSuchAgent, statusOf } from './status.js';
 import type { ValueLimits } from './value-limits.js';
 import { assertValueLimits } from './value-limits.js';
 
@@ -36,11 +37,10 @@ export interface ServiceOptions {
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent for callers that cannot name one. */
   readonly root: string;
-  readonly authenticator: Authenticator;
-  readonly limits: ValueLimits & { readonly headerBytes: number };
+  /** What its calls came through. */
+  readonly gate: Gate;
+  readonly limits: ValueLimits & StreamLimits;
   readonly places: StreamPlaces;
-  /** How long the reader of a stream may take nothing. */
-  readonly stallMs: number;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
   readonly logger: Logger;
@@ -102,10 +102,10 @@ class A2aService {
     callback: sendUnaryData<Buffer>,
   ): Promise<void> {
     try {
-      const request = await this.#open(method, call);
+      const request = this.#open(method, call);
       callback(null, method.encode(await operation.answer(request)));
     } catch (error) {
-      callback(this.#statusOf(method, error));
+      callback(statusOf(error, { path: method.path, logger: this.#options.logger }));
     }
   }
 
@@ -113,27 +113,35 @@ class A2aService {
     { method, operation }: Bound<Extract<Operation, { kind: 'stream' }>>,
     call: ServerWritableStream<Buffer, Buffer>,
   ): Promise<void> {
-    const { places, stallMs, closing } = this.#options;
+    const { places, limits, closing, logger } = this.#options;
     try {
-      const request = await this.#open(method, call);
-      const { signal } = request.call;
-      await places.hold(request.call.scope, async () => {
+      const request = this.#open(method, call);
+      const { scope, signal } = request.call;
+      const writer = new EventWriter(call, limits);
+      await places.hold(scope, async () => {
         for await (const event of operation.events(request))
-          await writeEvent(call, method.encodeEvent(event), { signal, stallMs });
+          await writer.write(method.encodeEvent(event), signal);
+        await writer.flush(signal);
       });
       // What is missing is there to be resumed; an end without a word would say that nothing is.
       if (closing.aborted) throw closing.reason;
       call.end();
     } catch (error) {
-      call.emit('error', this.#statusOf(method, error));
+      call.emit('error', statusOf(error, { path: method.path, logger }));
+      this.#cutLater(call);
     }
   }
 
-  /** Who calls, then which version, then whom, then what. */
-  async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: GrpcCall }> {
-    const { agents, root, authenticator, limits, closing } = this.#options;
-    assertMetadataSize(call.metadata, limits.headerBytes);
-    const scope = await authenticator.authenticate(credentialsOf(call));
+  /** The status stands behind what the reader has not taken: what it still does not take is dropped, and its cursor gets it. */
+  #cutLater(call: ServerWritableStream<Buffer, Buffer>): void {
+    const { gate, limits } = this.#options;
+    const timer = setTimeout(() => gate.passage(call).cut(), stallMs(limits)).unref();
+    call.once('cancelled', () => clearTimeout(timer));
+  }
+
+  /** Which version, then whom, then what. */
+  #open(method: GrpcMethod, call: AnyCall): Request & { readonly call: GrpcCall } {
+    const { agents, root, gate, limits, closing } = this.#options;
     const { version } = this.#dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
@@ -141,7 +149,7 @@ class A2aService {
     const agent = agents.get(tenant ?? root);
     if (!agent) throw new NoSuchAgent(tenant ?? root);
     this.#acknowledge(call);
-    const open = new GrpcCall(call, { scope, version, closing });
+    const open = new GrpcCall(call, { ...gate.passage(call), version, closing });
     return { handler: agent.handler, params, context: toCallContext(open), call: open };
   }
 
@@ -153,15 +161,5 @@ class A2aService {
       if (activated !== '') metadata.set(name, activated);
     }
     call.sendMetadata(metadata);
-  }
-
-  #statusOf(method: GrpcMethod, error: unknown): ServerErrorResponse {
-    if (!isTold(error) && !(error instanceof NoSuchAgent)) {
-      this.#options.logger.error('an A2A call failed', {
-        path: method.path,
-        error: error instanceof Error ? error.stack : String(error),
-      });
-    }
-    return toGrpcStatus(error);
   }
 }

@@ -1,9 +1,10 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Metadata, status } from '@grpc/grpc-js';
-import type { ServerErrorResponse } from '@grpc/grpc-js';
+import type { StatusObject } from '@grpc/grpc-js';
 import type { JsonObject } from '../../../core/json.js';
+import type { Logger } from '../../../core/logger.js';
 import type { WireError } from '../../translate/errors.js';
-import { toWireError } from '../../translate/errors.js';
+import { isTold, toWireError } from '../../translate/errors.js';
 
 const DETAILS = 'grpc-status-details-bin';
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
@@ -19,24 +20,34 @@ export class NoSuchAgent extends Error {
   }
 }
 
-/** An error as gRPC tells it: a status, and google.rpc details with what the other bindings say in JSON (A2A 1.0 section 10.6). */
-export function toGrpcStatus(error: unknown): ServerErrorResponse {
-  if (!(error instanceof NoSuchAgent)) return grpcStatus(toWireError(error));
-  return grpcStatus({
-    status: 'NOT_FOUND',
-    message: error.message,
-    details: [],
-    retryAfterSeconds: undefined,
-  });
+/**
+ * An error as gRPC tells it: a status, google.rpc details with what the other bindings say in JSON (A2A 1.0 section 10.6), and
+ * as metadata what stands in the headers of an answer over HTTP. What is only told as "internal error" goes to the log in full.
+ */
+export function statusOf(error: unknown, { path, logger }: CallInLog): StatusObject {
+  if (error instanceof NoSuchAgent)
+    return grpcStatus({ status: 'NOT_FOUND', message: error.message, details: [], headers: {} });
+  if (!isTold(error)) {
+    const shown = error instanceof Error ? error.stack : String(error);
+    logger.error('an A2A call failed', { path, error: shown });
+  }
+  return grpcStatus(toWireError(error));
 }
 
-type StatusFacts = Pick<WireError, 'status' | 'message' | 'details' | 'retryAfterSeconds'>;
+interface CallInLog {
+  /** Service and method. */
+  readonly path: string;
+  readonly logger: Logger;
+}
 
-function grpcStatus(facts: StatusFacts): ServerErrorResponse {
+type StatusFacts = Pick<WireError, 'status' | 'message' | 'details' | 'headers'> & Partial<WireError>;
+
+function grpcStatus(facts: StatusFacts): StatusObject {
   const code = status[facts.status as keyof typeof status];
   const metadata = new Metadata();
+  for (const [name, value] of Object.entries(facts.headers)) metadata.set(name, value);
   metadata.set(DETAILS, encodeStatus(facts, code));
-  return Object.assign(new Error(facts.message), { code, details: facts.message, metadata });
+  return { code, details: facts.message, metadata };
 }
 
 /** google.rpc.Status. */

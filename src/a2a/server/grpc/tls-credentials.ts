@@ -13,8 +13,16 @@ export interface GrpcTls {
 
 /** The library's own credentials know neither revocation nor a version of TLS, and cannot be renewed. */
 export class TlsCredentials extends ServerCredentials {
-  constructor(tls: GrpcTls) {
-    super({ requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined }, { ...tls });
+  constructor(tls: GrpcTls, handshakeSeconds: number) {
+    const asksClients = tls.ca !== undefined;
+    super(
+      {
+        requestCert: asksClients,
+        rejectUnauthorized: asksClients,
+        handshakeTimeout: handshakeSeconds * 1_000,
+      },
+      { ...tls },
+    );
   }
 
   /** From now on new connections get this. */

@@ -2,9 +2,9 @@ import { LangoError } from '../../../core/errors.js';
 
 export interface ValueLimits {
   /** Arrays and objects inside each other. */
-  readonly depth: number;
+  readonly jsonDepth: number;
   /** Members of one object. */
-  readonly keys: number;
+  readonly jsonKeys: number;
 }
 
 /**
@@ -19,10 +19,11 @@ export function assertValueLimits(root: unknown, limits: ValueLimits): void {
       if (typeof value === 'number' && !Number.isFinite(value))
         throw refused('A number is one that JSON cannot hold.');
       if (typeof value !== 'object' || value === null) continue;
-      if (depth >= limits.depth) throw refused(`The JSON is nested deeper than ${limits.depth} levels.`);
+      if (depth >= limits.jsonDepth)
+        throw refused(`The JSON is nested deeper than ${limits.jsonDepth} levels.`);
       const members = Object.values(value);
-      if (!Array.isArray(value) && members.length > limits.keys)
-        throw refused(`A JSON object has more than ${limits.keys} members.`);
+      if (!Array.isArray(value) && members.length > limits.jsonKeys)
+        throw refused(`A JSON object has more than ${limits.jsonKeys} members.`);
       for (const member of members) next.push(member);
     }
     level = next;

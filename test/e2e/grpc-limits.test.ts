@@ -1,0 +1,205 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { constants } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RawGrpc, framedMessage } from '../support/raw-grpc.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import type { TestServer } from '../support/server.js';
+import { withServer } from '../support/server.js';
+
+/** What bounds a peer that speaks gRPC badly, seen on the wire. */
+
+interface Bounded {
+  readonly server: TestServer;
+  readonly port: number;
+  readonly open: () => RawGrpc;
+}
+
+async function withLimits(
+  limits: object,
+  use: (bounded: Bounded) => Promise<void>,
+  worker = scriptedAgent('worker'),
+): Promise<void> {
+  const settings = { server: { port: 0, grpc: { enabled: true, port: 0 }, limits } };
+  await withServer({ agents: [worker], settings }, async (server) => {
+    const port = server.address.grpcPort!;
+    await use({ server, port, open: () => new RawGrpc(port, server.address.token!) });
+  });
+}
+
+async function storedTasks({ server }: Bounded): Promise<number> {
+  const answer = await server.fetch('/agents/worker/tasks');
+  return ((await answer.json()) as { readonly totalSize: number }).totalSize;
+}
+
+async function untilClosed(socket: Socket): Promise<void> {
+  if (!socket.closed) await once(socket, 'close');
+}
+
+describe('a call whose message does not come', () => {
+  it.each([
+    ['nothing', Buffer.alloc(0)],
+    ['half a frame', framedMessage('say hi').subarray(0, 20)],
+    ['a message without an end', framedMessage('say hi')],
+  ])('is answered after server.limits.bodySeconds, and its stream is closed: %s', async (_what, bytes) => {
+    await withLimits({ bodySeconds: 0.3 }, async (bounded) => {
+      using peer = bounded.open();
+      const { stream, answer } = peer.begin();
+      if (bytes.length > 0) stream.write(bytes);
+      expect(await answer).toMatchObject({
+        status: 'DEADLINE_EXCEEDED',
+        message: 'The message did not arrive within 0.3 s.',
+        reason: 'TIMEOUT',
+        code: 0,
+      });
+      const next = peer.begin();
+      next.stream.end(framedMessage('say hi'));
+      expect(await next.answer).toMatchObject({ status: 'OK' });
+      expect(await storedTasks(bounded)).toBe(1);
+    });
+  });
+
+  it('is refused before it comes, when nobody is known behind it or its metadata is too large', async () => {
+    await withLimits({ bodySeconds: 60, headerBytes: 2_048 }, async ({ open }) => {
+      using peer = open();
+      const unknown = peer.begin('sendMessage', { authorization: 'Bearer wrong' });
+      expect(await unknown.answer).toMatchObject({ status: 'UNAUTHENTICATED', code: 0 });
+      const large = peer.begin('sendMessage', { 'x-large': 'x'.repeat(3_000) });
+      expect(await large.answer).toMatchObject({ status: 'RESOURCE_EXHAUSTED', code: 0 });
+    });
+  });
+
+  it('does not hold the server up: what is left after server.limits.drainSeconds is cut', async () => {
+    await withLimits({ bodySeconds: 60, drainSeconds: 0.3 }, async ({ server, open }) => {
+      using peer = open();
+      const { stream, answer } = peer.begin();
+      await peer.heard();
+      const stopped = server.stop();
+      await once(peer.session, 'goaway');
+      expect(stream.closed).toBe(false);
+      await stopped;
+      expect(await answer).toMatchObject({ status: undefined, code: constants.NGHTTP2_CANCEL });
+    });
+  });
+});
+
+describe('one connection', () => {
+  it('has server.limits.callsPerConnection calls at once; those beyond are refused, and another connection has its own', async () => {
+    await withLimits({ callsPerConnection: 3 }, async ({ open }) => {
+      using first = open();
+      // Before it hears of the limit.
+      const calls = Array.from({ length: 8 }, () => first.begin());
+      for (const { answer } of calls.slice(3))
+        expect(await answer).toMatchObject({ code: constants.NGHTTP2_REFUSED_STREAM });
+      expect(first.session.remoteSettings.maxConcurrentStreams).toBe(3);
+      using second = open();
+      const other = second.begin();
+      other.stream.end(framedMessage('say hi'));
+      expect(await other.answer).toMatchObject({ status: 'OK' });
+      for (const { stream, answer } of calls.slice(0, 3)) {
+        stream.close(constants.NGHTTP2_CANCEL);
+        await answer;
+      }
+      const later = first.begin();
+      later.stream.end(framedMessage('say hi'));
+      expect(await later.answer).toMatchObject({ status: 'OK' });
+    });
+  });
+
+  it('is cut when its peer says nothing at all', async () => {
+    await withLimits({ heartbeatSeconds: 0.1 }, async ({ port }) => {
+      await untilClosed(connect(port, '127.0.0.1').resume());
+    });
+  });
+
+  it('is closed after twenty heartbeats without a call, and not before', async () => {
+    await withLimits({ heartbeatSeconds: 0.05 }, async ({ open }) => {
+      using busy = open();
+      using idle = open();
+      busy.begin();
+      await once(idle.session, 'close');
+      expect([busy.session.closed, busy.session.destroyed]).toEqual([false, false]);
+    });
+  });
+
+  it('is cut after two heartbeats when its peer vanished without a word, and its stream makes room', async () => {
+    await withLimits({ heartbeatSeconds: 0.2, streams: 1 }, async ({ server, port, open }) => {
+      const wire = createServer((near) => {
+        const far = connect(port, '127.0.0.1').on('error', () => {});
+        near.pipe(far).pipe(near);
+        near
+          .on('error', () => {})
+          .once('vanish', () => {
+            near.unpipe(far);
+            far.unpipe(near).resume();
+          });
+        void untilClosed(far).then(() => near.emit('cut'));
+        wire.once('vanish', () => near.emit('vanish')).once('close', () => near.destroy());
+        sockets.push(near);
+      }).listen(0, '127.0.0.1');
+      const sockets: Socket[] = [];
+      await once(wire, 'listening');
+      using peer = new RawGrpc((wire.address() as AddressInfo).port, server.address.token!);
+      const held = peer.begin('sendStreamingMessage');
+      held.stream.end(framedMessage('wait'));
+      await once(held.stream, 'data');
+      const cut = once(sockets[0]!, 'cut');
+      wire.emit('vanish');
+      await cut;
+      using other = open();
+      for (let status; status !== 'OK'; await sleep(20)) {
+        const next = other.begin('sendStreamingMessage');
+        next.stream.end(framedMessage('say hi'));
+        ({ status } = await next.answer);
+      }
+      sockets[0]!.destroy();
+      wire.close();
+    });
+  });
+});
+
+describe('the reader of a stream', () => {
+  it('that takes nothing, not even the word that it is too slow, is cut', async () => {
+    const chatter = scriptedAgent('worker', async (run) => {
+      for (let n = 0; n < 100; n += 1) {
+        const text = 'x'.repeat(10_000);
+        await run.append({ type: 'text-delta', artifactId: 'answer', text, replace: n === 0 });
+      }
+      return { state: 'completed' };
+    });
+    const limits = { heartbeatSeconds: 0.1, streamBufferBytes: 50_000 };
+    await withLimits(
+      limits,
+      async ({ open }) => {
+        using peer = open();
+        const { stream, answer } = peer.begin('sendStreamingMessage');
+        stream.pause().end(framedMessage('go'));
+        expect(await answer).toMatchObject({ status: undefined, code: constants.NGHTTP2_ENHANCE_YOUR_CALM });
+      },
+      chatter,
+    );
+  });
+});
+
+describe('connections', () => {
+  it('are server.limits.connections on each port; those beyond are closed, and one that leaves makes room', async () => {
+    await withLimits({ connections: 2 }, async ({ server, port }) => {
+      for (const place of [port, Number(new URL(server.address.origin).port)]) {
+        const open = () =>
+          connect(place, '127.0.0.1')
+            .on('error', () => {})
+            .resume();
+        const [first, second] = [open(), open()];
+        await Promise.all([once(first, 'connect'), once(second, 'connect')]);
+        await untilClosed(open());
+        expect([first.closed, second.closed]).toEqual([false, false]);
+        first.destroy();
+        let third = open();
+        while (await Promise.race([untilClosed(third).then(() => true), sleep(200, false)])) third = open();
+        for (const socket of [second, third]) socket.destroy();
+      }
+    });
+  });
+});

@@ -1,0 +1,96 @@
+import { decodeErrorInfo, decodeStatus } from '@a2a-js/sdk/errors/grpc';
+import { A2AService } from '@a2a-js/sdk/server/grpc';
+import { status as grpcStatus } from '@grpc/grpc-js';
+import { once } from 'node:events';
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import { connect } from 'node:http2';
+import { frame } from '../../scripts/fuzz/grpc-call.js';
+import { request } from '../suites/a2a-operations.js';
+
+/** gRPC by hand, for what no library lets out: half a call, a call too many, a connection that says nothing more. */
+export class RawGrpc implements Disposable {
+  readonly session: ClientHttp2Session;
+  readonly #token: string;
+
+  constructor(port: number, token: string) {
+    this.session = connect(`http://127.0.0.1:${port}`);
+    this.session.on('error', () => {});
+    this.#token = token;
+  }
+
+  /** Sends the head of a call, and nothing else yet. */
+  begin(method: keyof A2AService = 'sendMessage', metadata: Readonly<Record<string, string>> = {}): RawCall {
+    const stream = this.session.request(
+      {
+        ':method': 'POST',
+        ':path': A2AService[method].path,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        authorization: `Bearer ${this.#token}`,
+        ...metadata,
+      },
+      { endStream: false },
+    );
+    return new RawCall(stream);
+  }
+
+  /** Resolves once the server has read what was sent. */
+  async heard(): Promise<void> {
+    if (this.session.connecting) await once(this.session, 'connect');
+    await new Promise<void>((resolve) => void this.session.ping(() => resolve()));
+  }
+
+  [Symbol.dispose](): void {
+    this.session.destroy();
+  }
+}
+
+export interface RawAnswer {
+  /** The name of the status; undefined when none came. */
+  readonly status: string | undefined;
+  readonly message: string;
+  /** Of google.rpc.ErrorInfo. */
+  readonly reason: string | undefined;
+  /** The kinds of google.rpc details. */
+  readonly details: readonly string[];
+  readonly head: IncomingHttpHeaders;
+  /** How the stream was closed, as HTTP/2 numbers it. */
+  readonly code: number;
+}
+
+export class RawCall {
+  readonly stream: ClientHttp2Stream;
+  /** Once the stream is closed, by whomever. */
+  readonly answer: Promise<RawAnswer>;
+
+  constructor(stream: ClientHttp2Stream) {
+    this.stream = stream;
+    const head: IncomingHttpHeaders = {};
+    const add = (more: IncomingHttpHeaders): void => void Object.assign(head, more);
+    stream.on('response', add).on('trailers', add);
+    stream.on('error', () => {}).resume();
+    this.answer = new Promise((resolve) => {
+      stream.on('close', () => resolve(answerIn(head, stream)));
+    });
+  }
+}
+
+/** A message in its frame, for an agent. */
+export function framedMessage(text: string, tenant = 'worker'): Buffer {
+  return frame(A2AService.sendMessage.requestSerialize({ ...request(text), tenant }));
+}
+
+function answerIn(head: IncomingHttpHeaders, { rstCode }: ClientHttp2Stream): RawAnswer {
+  const told = head['grpc-status-details-bin'];
+  const details = told === undefined ? [] : decodeStatus(Buffer.from(String(told), 'base64')).details;
+  const info = details.find(({ typeUrl }) => typeUrl.endsWith('ErrorInfo'));
+  const code = head['grpc-status'];
+  return {
+    status: code === undefined ? undefined : grpcStatus[Number(code)],
+    message: decodeURIComponent(String(head['grpc-message'] ?? '')),
+    reason: info && decodeErrorInfo(info.value).reason,
+    details: details.map(({ typeUrl }) => typeUrl.slice(typeUrl.lastIndexOf('.') + 1)),
+    head,
+    code: rstCode ?? -1,
+  };
+}
