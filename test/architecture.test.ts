@@ -65,7 +65,14 @@ const CONNECTING =
 /** Of these modules, what only listens, looks at addresses or names things. */
 const HARMLESS = new Set([
   ...['createServer', 'isIP', 'isIPv4', 'isIPv6', 'BlockList', 'Metadata', 'status'],
-  ...['Server', 'ServerCredentials', 'logVerbosity', 'setLogVerbosity', 'ClientCallContextKey'],
+  ...[
+    'Server',
+    'ServerCredentials',
+    'ServerInterceptingCall',
+    'logVerbosity',
+    'setLogVerbosity',
+    'ClientCallContextKey',
+  ],
 ]);
 
 /** The only modules that have such a thing in hand, each with the words that keep it in bounds. */

@@ -115,7 +115,7 @@ describe('one connection', () => {
   });
 
   it('is closed after twenty heartbeats without a call, and not before', async () => {
-    await withLimits({ heartbeatSeconds: 0.05 }, async ({ open }) => {
+    await withLimits({ heartbeatSeconds: 0.15 }, async ({ open }) => {
       using busy = open();
       using idle = open();
       busy.begin();
@@ -125,7 +125,7 @@ describe('one connection', () => {
   });
 
   it('is cut after two heartbeats when its peer vanished without a word, and its stream makes room', async () => {
-    await withLimits({ heartbeatSeconds: 0.2, streams: 1 }, async ({ server, port, open }) => {
+    await withLimits({ heartbeatSeconds: 0.3, streams: 1 }, async ({ server, port, open }) => {
       const wire = createServer((near) => {
         const far = connect(port, '127.0.0.1').on('error', () => {});
         near.pipe(far).pipe(near);
@@ -169,7 +169,7 @@ describe('the reader of a stream', () => {
       }
       return { state: 'completed' };
     });
-    const limits = { heartbeatSeconds: 0.1, streamBufferBytes: 50_000 };
+    const limits = { heartbeatSeconds: 0.3, streamBufferBytes: 50_000 };
     await withLimits(
       limits,
       async ({ open }) => {

@@ -207,7 +207,7 @@ describe('X5 gRPC', () => {
       }
       return { state: 'completed' };
     });
-    await start({ agents: [much], streams: { streams: 1, heartbeatSeconds: 0.1 } });
+    await start({ agents: [much], streams: { streams: 1, heartbeatSeconds: 0.3 } });
     const stuck = open('sendStreamingMessage', send('much'));
     await new Promise((resolve) => stuck.stream.once('data', resolve));
     stuck.stream.pause();
