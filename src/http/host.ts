@@ -11,9 +11,11 @@ import { answerBrokenRequest } from './broken-request.js';
 import { answerPreflight, shareWithOrigin } from './cross-origin.js';
 import { sendError } from './errors.js';
 import { Exchange } from './exchange.js';
+import type { Health } from './health-route.js';
+import { createHealthRoute } from './health-route.js';
 import { cannotListen } from './listen-error.js';
 import { SilentConnections, createNodeServer, renewCertificates } from './node-server.js';
-import type { Health, PlainApp } from './plain-app.js';
+import type { PlainApp } from './plain-app.js';
 import { createPlainApp } from './plain-app.js';
 import type { TlsMaterial } from './tls.js';
 
@@ -80,6 +82,7 @@ class NodeHost implements Host {
   readonly #admit: (request: IncomingMessage) => Admission;
   readonly #closing = new AbortController();
   readonly #silent: SilentConnections;
+  readonly #routes: readonly HttpRoute[];
   /** Exchanges under way. */
   #underWay = 0;
   #whenIdle: (() => void) | undefined;
@@ -88,6 +91,8 @@ class NodeHost implements Host {
   constructor(options: HostOptions) {
     this.#options = options;
     const { limits, host } = options;
+    const health = (): Health => (this.#closing.signal.aborted ? NOT_READY : options.health());
+    this.#routes = [...options.routes, createHealthRoute(health)];
     this.#admit = createAdmission({
       ...options,
       isSecure: options.tls !== undefined,
@@ -199,14 +204,11 @@ class NodeHost implements Host {
   }
 
   async #route(exchange: Exchange): Promise<void> {
-    for (const route of this.#options.routes) {
+    for (const route of this.#routes) {
       if (await route(exchange)) return;
     }
     exchange.anyone();
-    this.#plainApp ??= createPlainApp({
-      logger: this.#options.logger,
-      health: () => (this.#closing.signal.aborted ? NOT_READY : this.#options.health()),
-    });
+    this.#plainApp ??= createPlainApp(this.#options.logger);
     (await this.#plainApp)(exchange.request, exchange.response);
   }
 

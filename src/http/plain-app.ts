@@ -4,32 +4,15 @@ import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { httpErrorBody, sendError, sendJson } from './errors.js';
 
-/** Whether the server can do its work, for `/readyz`. */
-export interface Health {
-  readonly ready: boolean;
-  /** Why not, fit for anybody to read. */
-  readonly reason?: string;
-}
-
-export interface PlainAppOptions {
-  readonly health: () => Health;
-  readonly logger: Logger;
-}
-
 export type PlainApp = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The express app for everything that no route claims: health, "not found", and the error handler at the end. */
-export async function createPlainApp(options: PlainAppOptions): Promise<PlainApp> {
-  // Loaded on first use: requests to agents never need it, and a start without it is faster.
+/** The express app for everything that no route claims: "not found", and the error handler at the end. */
+export async function createPlainApp(logger: Logger): Promise<PlainApp> {
+  // Loaded on first use: no client that knows its way needs it, and a start without it is faster.
   const { default: express } = await import('express');
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.get('/healthz', (_request, response) => sendJson(response, 200, { status: 'ok' }));
-  app.get('/readyz', (_request, response) => {
-    const { ready, reason } = options.health();
-    sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', reason });
-  });
   app.use((request) => {
     throw new LangoError('not-found', `There is nothing at ${request.method} ${request.path}.`);
   });
@@ -40,7 +23,7 @@ export async function createPlainApp(options: PlainAppOptions): Promise<PlainApp
       sendJson(response, 400, httpErrorBody(400, 'INVALID_ARGUMENT', 'The request is malformed.'));
       return;
     }
-    if (!isLangoError(error)) options.logger.error('request failed', { error: errorText(error) });
+    if (!isLangoError(error)) logger.error('request failed', { error: errorText(error) });
     sendError(response, error);
   });
   return app;

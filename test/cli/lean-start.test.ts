@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { MAIN, cleanEnv } from './lango-process.js';
 
 /**
- * The packages that `lango serve` may load before its first request. Everything else is loaded when it is used
+ * The packages that `lango serve` may load before its first task, with its cards read and its health asked for.
+ * Everything else is loaded when it is used
  * (`await import(…)`): each package here costs every start, and every server at rest, time and memory.
  */
 const ALLOWED: ReadonlySet<string> = new Set([
@@ -44,7 +45,14 @@ async function modulesOfStart(): Promise<readonly string[]> {
   const env = cleanEnv({ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'warn', LOADED: list });
   const hook = path.join(folder, 'hook.mjs');
   const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0'], { env });
-  for await (const line of createInterface({ input: child.stdout })) if (line.startsWith('ready ')) break;
+  let origin = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    origin = /^ready (.*)/.exec(line)?.[1] ?? '';
+    if (origin !== '') break;
+  }
+  for (const page of ['/.well-known/agent-card.json', '/healthz', '/readyz']) {
+    expect((await fetch(origin + page)).status).toBe(200);
+  }
   const gone = new Promise((resolve) => child.once('close', resolve));
   child.stdout.resume();
   child.kill('SIGTERM');
@@ -62,7 +70,7 @@ async function modulesIn(url: string): Promise<readonly string[]> {
 }
 
 describe('the start of the server', () => {
-  it('loads no package that the first card does not need, and no model that is not in use', async () => {
+  it('loads no package that neither the first card nor a health check needs, and no model that is not in use', async () => {
     const loaded = await modulesOfStart();
     const packages = loaded.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
     const heavy = new Set(packages.filter((name) => name !== undefined && !ALLOWED.has(name)));
