@@ -46,8 +46,12 @@ export interface Peer extends AgentProfile {
    */
   send(request: PeerRequest, signal: AbortSignal): AsyncIterable<PeerEvent>;
   /** Asks the peer to cancel one of its tasks that nobody watches: best effort, for seconds at most. Never throws. */
-  cancel(scope: Scope, taskId: string): Promise<void>;
+  cancel(scope: Scope, task: AskedTask): Promise<void>;
 }
+
+/** A task that a peer was asked for: by its id, or by the message that asked as long as the id is not known. */
+export type AskedTask =
+  { readonly taskId: string } | { readonly contextId: string; readonly messageId: string };
 
 export interface PeerRequest {
   readonly scope: Scope;

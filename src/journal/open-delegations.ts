@@ -4,28 +4,39 @@ import { isInterrupted } from '../core/task.js';
 /** A task of a peer that may still go on, or waits for a person. */
 export interface OpenDelegation {
   readonly agent: string;
-  readonly taskId: string;
+  /** The id of the message that asked for it. */
+  readonly messageId: string;
+  /** Undefined while the peer has not named it: it may have taken the message all the same. */
+  readonly taskId: string | undefined;
 }
 
 /** What a task asked of peers and what has not ended yet, as far as its log says. */
 export class OpenDelegations {
-  readonly #agents = new Map<string, string>();
-  readonly #tasks = new Map<string, string>();
+  readonly #byStep = new Map<string, OpenDelegation>();
+  /** Under the task's id, or the message's while there is none: a person's answer is a step of the same task. */
   readonly #open = new Map<string, OpenDelegation>();
 
   /** Entries come in order; one that was added before changes nothing. */
   add(body: EventBody): void {
     switch (body.type) {
       case 'delegation-start':
-        this.#agents.set(body.step, body.agent);
+        if (this.#byStep.has(body.step)) break;
+        this.#set(body.step, { agent: body.agent, messageId: body.key, taskId: undefined });
         break;
-      case 'delegation-task':
-        this.#tasks.set(body.step, body.taskId);
-        this.#open.set(body.taskId, { agent: this.#agents.get(body.step) ?? '', taskId: body.taskId });
+      case 'delegation-task': {
+        const asked = this.#byStep.get(body.step);
+        if (!asked || asked.taskId !== undefined) break;
+        this.#open.delete(asked.messageId);
+        this.#set(body.step, { ...asked, taskId: body.taskId });
         break;
-      case 'delegation-end':
-        if (!isInterrupted(body.state)) this.#open.delete(this.#tasks.get(body.step) ?? '');
+      }
+      case 'delegation-end': {
+        const asked = this.#byStep.get(body.step);
+        if (!asked) break;
+        if (asked.taskId === undefined) this.#open.delete(asked.messageId);
+        else if (!isInterrupted(body.state)) this.#open.delete(asked.taskId);
         break;
+      }
       default:
         break;
     }
@@ -33,5 +44,10 @@ export class OpenDelegations {
 
   list(): readonly OpenDelegation[] {
     return [...this.#open.values()];
+  }
+
+  #set(step: string, delegation: OpenDelegation): void {
+    this.#byStep.set(step, delegation);
+    this.#open.set(delegation.taskId ?? delegation.messageId, delegation);
   }
 }

@@ -152,10 +152,13 @@ export class Worker {
     await this.#callOff(task, (await this.#replay(task)).delegations.list());
   }
 
-  async #callOff({ tenant, owner }: TaskRecord, open: readonly OpenDelegation[]): Promise<void> {
-    const { peers } = this.#options;
+  async #callOff(task: TaskRecord, open: readonly OpenDelegation[]): Promise<void> {
+    const { tenant, owner, contextId } = task;
     await Promise.all(
-      open.map(async ({ agent, taskId }) => peers.get(agent)?.cancel({ tenant, owner }, taskId)),
+      open.map(async ({ agent, taskId, messageId }) => {
+        const asked = taskId === undefined ? { contextId, messageId } : { taskId };
+        await this.#options.peers.get(agent)?.cancel({ tenant, owner }, asked);
+      }),
     );
   }
 

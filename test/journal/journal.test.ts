@@ -246,14 +246,17 @@ describe('a task that left delegations open', () => {
     expect(states).toEqual(['input-required']);
   });
 
-  it('and fails beside them has them canceled', async () => {
+  it.each([
+    ['beside them has them canceled', [...DELEGATES, WAITS], 'child'],
+    ['before their tasks are named has them canceled by the message that asked', DELEGATES.slice(0, 1), 'k'],
+  ])('and fails %s', async (_, bodies, name) => {
     await open(async (run) => {
-      await delegate(run, [...DELEGATES, WAITS]);
+      await delegate(run, bodies);
       throw new LangoError('model', 'no model answers');
     });
     const { task } = await journal.submit(message('go'));
     await ended(task.id);
-    expect(canceled).toEqual(['ada vault child']);
+    expect(canceled).toEqual([`ada vault ${name}`]);
   });
 
   it('leaves alone those that ended, and those it still waits for', async () => {
@@ -410,8 +413,8 @@ const peers: Pick<PeerDirectory, 'get'> = {
     send: () => {
       throw new Error('nothing is sent here');
     },
-    async cancel({ owner }, taskId) {
-      canceled.push(`${owner} ${name} ${taskId}`);
+    async cancel({ owner }, task) {
+      canceled.push(`${owner} ${name} ${'taskId' in task ? task.taskId : task.messageId}`);
       await onCanceled();
     },
   }),

@@ -186,6 +186,19 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       expect(executor.canceled).toHaveLength(1);
     });
 
+    it('cancels a task that is known only by the message that asked for it', async () => {
+      const { peer, executor } = await start();
+      const request = ask('wait');
+      const watched = collect(peer.send(request, never));
+      await executor.isWaiting;
+      const { scope, contextId, message } = request;
+      await peer.cancel(scope, { contextId, messageId: newId() });
+      expect(executor.canceled).toHaveLength(0);
+      await peer.cancel(scope, { contextId, messageId: message.id });
+      expect((await watched).end.state).toBe('canceled');
+      expect(executor.canceled).toHaveLength(1);
+    });
+
     it('only stops watching when the server stops, and finds the task again', async () => {
       const { peer, executor } = await start();
       const controller = new AbortController();

@@ -55,7 +55,7 @@ export class MemoryPeers implements PeerDirectory {
     const peer: Peer = {
       ...agent.profile,
       send: (request, signal) => this.#send(agent, request, signal),
-      cancel: async (_, taskId) => this.#tasks.get(taskId)?.run.abort(),
+      cancel: async (_, task) => this.#tasks.get('taskId' in task ? task.taskId : '')?.run.abort(),
     };
     this.#peers.set(name, peer);
     return peer;

@@ -2,7 +2,7 @@ import type { SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
 import { toWireMessage } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
-import { cancelTask } from './cancel.js';
+import { cancelAsked } from './cancel.js';
 import type { Link } from './link.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
@@ -40,7 +40,7 @@ export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts
         if (event.type !== 'status') yield event;
       }
     },
-    cancel: (scope, taskId) => cancelTask(link, scope, taskId),
+    cancel: (scope, task) => cancelAsked(link, scope, task),
   };
 }
 
