@@ -1,4 +1,5 @@
 import type { Scope, TaskEvent } from './task.js';
+import type { Trace } from './trace.js';
 
 /** Where news of a task are to be sent (A2A 1.0 section 4.3). */
 interface PushTarget {
@@ -56,7 +57,7 @@ export interface PushWork extends PushConfig {
   readonly agent: string;
   readonly contextId: string;
   /** That the task is part of. */
-  readonly trace: string | undefined;
+  readonly trace: Trace | undefined;
   /** The `seq` of the last event that was delivered, or was there before the config. */
   readonly cursor: number;
   /** The `seq` of the delivery that was begun; 0 when none was. A retry ends with the same event. */

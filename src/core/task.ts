@@ -2,6 +2,7 @@ import type { JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
 import type { EffectClass } from './effect.js';
+import type { Trace } from './trace.js';
 
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
 export const TASK_STATES = [
@@ -53,8 +54,8 @@ export interface Grant {
   readonly tools?: readonly string[];
   /** What is asked for may stem from text of outside: nothing that is kept for it may go without that mark. */
   readonly fromOutside?: boolean;
-  /** The trace that the task is part of: no authority, but it travels the same way. See `core/trace.ts`. */
-  readonly trace?: string;
+  /** The trace that the task is part of: no authority, but it travels the same way. */
+  readonly trace?: Trace;
 }
 
 /** One row of the tasks table: what a list needs, without reading the log. */

@@ -4,7 +4,7 @@ import type { HttpExchange } from '../core/http.js';
 const EXPOSED_HEADERS =
   'A2A-Extensions, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, ETag, Last-Modified';
 const ACCEPTED_HEADERS =
-  'Authorization, Content-Type, A2A-Version, A2A-Extensions, Last-Event-ID, If-None-Match, X-Request-Id, Traceparent';
+  'Authorization, Content-Type, A2A-Version, A2A-Extensions, Last-Event-ID, If-None-Match, X-Request-Id, Traceparent, Tracestate';
 const PREFLIGHT_SECONDS = '600';
 
 /** Lets a page of `origin` (which the operator allowed) read the answer. */

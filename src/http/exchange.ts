@@ -4,7 +4,7 @@ import type { HttpExchange } from '../core/http.js';
 import type { Authenticator, Caller } from '../core/identity.js';
 import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
-import { TRACE_PARAMETER, readTrace, traceIdOf } from '../core/trace.js';
+import { readTrace, traceIdOf } from '../core/trace.js';
 import type { Logger } from '../core/logger.js';
 import type { BodyLimits } from './body.js';
 import { readBytes, readJson } from './body.js';
@@ -63,7 +63,7 @@ export class Exchange implements HttpExchange {
 
   /** What each log line of this request carries. */
   get logFields(): Readonly<Record<string, string>> {
-    const trace = readTrace(headerText(this.request.headers[TRACE_PARAMETER]));
+    const trace = readTrace((name) => headerText(this.request.headers[name]));
     return { requestId: this.requestId, ...(trace === undefined ? {} : { traceId: traceIdOf(trace) }) };
   }
 

@@ -1,4 +1,5 @@
 import type { PushConfig, PushWork } from '../core/push.js';
+import type { Trace } from '../core/trace.js';
 
 /** A row of `push_configs`; the column names are the same in every database. */
 export interface PushRow {
@@ -27,6 +28,7 @@ export interface PushRow {
 export interface PushWorkRow extends PushRow {
   readonly agent: string;
   readonly context: string;
+  /** In JSON. */
   readonly trace: string | null;
 }
 
@@ -51,7 +53,7 @@ export function toPushWork(row: PushWorkRow): PushWork {
     key: row.key,
     agent: row.agent,
     contextId: row.context,
-    trace: row.trace ?? undefined,
+    trace: row.trace === null ? undefined : (JSON.parse(row.trace) as Trace),
     cursor: row.cursor,
     upTo: row.up_to,
     attempts: row.attempts,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { continueTrace, readTrace } from '../../src/core/trace.js';
+import { continueTrace } from '../../src/core/trace.js';
 import { openGrpcOnlyHost } from '../support/grpc-only.js';
 import { PushReceiver } from '../support/push-receiver.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
@@ -11,18 +11,27 @@ import { startServer, withServer } from '../support/server.js';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const GIVEN = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
+const STATE = 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE';
 const HANDED_ON = new RegExp(`^00-${TRACE_ID}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`);
 
 /** Says which trace its task is part of. */
 const mirror = scriptedAgent('mirror', async (run) => {
-  run.emit({ type: 'text-delta', artifactId: 'a', text: run.grant.trace ?? 'no trace', replace: true });
+  const { traceparent, tracestate } = run.grant.trace ?? {};
+  const text = [traceparent ?? 'no trace', tracestate].filter(Boolean).join(' ');
+  run.emit({ type: 'text-delta', artifactId: 'a', text, replace: true });
   return { state: 'completed' };
 });
 
-async function send(server: TestServer, path: string, { trace, push }: { trace?: string; push?: string }) {
+interface Sent {
+  readonly trace?: string;
+  readonly state?: string;
+  readonly push?: string;
+}
+
+async function send(server: TestServer, path: string, { trace, state, push }: Sent) {
   const response = await server.fetch(`${path}/message:send`, {
     method: 'POST',
-    headers: trace === undefined ? {} : { traceparent: trace },
+    headers: { ...(trace ? { traceparent: trace } : {}), ...(state ? { tracestate: state } : {}) },
     body: JSON.stringify({
       message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'which?' }] },
       ...(push ? { configuration: { taskPushNotificationConfig: { url: push } } } : {}),
@@ -53,7 +62,50 @@ describe('traceparent', () => {
       expect((await send(server, '/agents/mirror', sent)).text).toBe(text);
     });
   });
+});
 
+const members = (count: number, of = 'v'): string =>
+  Array.from({ length: count }, (_, n) => `k${n}=${of}`).join(',');
+const LONG = `long=${'x'.repeat(200)}`;
+
+describe('tracestate', () => {
+  it.each([
+    ['as it came', STATE, STATE],
+    ['with spaces and empty members', ' rojo=1 ,, congo@x/y-z=a b ', 'rojo=1,congo@x/y-z=a b'],
+    ['32 members', members(32), members(32)],
+    ['33 members', members(33), undefined],
+    [
+      'more than 512 characters: long members first',
+      `${LONG},${members(30, 'v'.repeat(8))}`,
+      members(30, 'v'.repeat(8)),
+    ],
+    ['more than 512 characters: the oldest next', members(30, 'v'.repeat(30)), members(14, 'v'.repeat(30))],
+    [
+      '512 characters',
+      `a=${'x'.repeat(252)},b=${'x'.repeat(255)}`,
+      `a=${'x'.repeat(252)},b=${'x'.repeat(255)}`,
+    ],
+    ['one key twice', 'rojo=1,rojo=2', undefined],
+    ['no value', 'rojo=1,congo', undefined],
+    ['capitals', 'Rojo=1', undefined],
+    ['a value that is none', 'rojo=1=2', undefined],
+    ['none', undefined, undefined],
+  ])('%s', async (_what, state, passed) => {
+    await withServer({ agents: [mirror] }, async (server) => {
+      const sent = { trace: GIVEN, ...(state === undefined ? {} : { state }) };
+      const text = passed === undefined ? GIVEN : `${GIVEN} ${passed}`;
+      expect((await send(server, '/agents/mirror', sent)).text).toBe(text);
+    });
+  });
+
+  it('is nothing without a traceparent', async () => {
+    await withServer({ agents: [mirror] }, async (server) => {
+      expect((await send(server, '/agents/mirror', { state: STATE })).text).toBe('no trace');
+    });
+  });
+});
+
+describe('a trace', () => {
   it('stands in the log and the audit, and goes to the receiver of push notifications', async () => {
     await using receiver = await PushReceiver.open();
     const settings = { server: { port: 0 }, egress: { allowPrivate: ['127.0.0.1'] } };
@@ -67,9 +119,12 @@ describe('traceparent', () => {
         if (fields) logged.push(fields);
         return this;
       };
-      await send(server, '/agents/mirror', { trace: GIVEN, push: receiver.url });
+      await send(server, '/agents/mirror', { trace: GIVEN, state: STATE, push: receiver.url });
       await receiver.untilEnd();
-      for (const { headers } of receiver.got) expect(headers['traceparent']).toMatch(HANDED_ON);
+      for (const { headers } of receiver.got) {
+        expect(headers['traceparent']).toMatch(HANDED_ON);
+        expect(headers['tracestate']).toBe(STATE);
+      }
       const audit = server.log.lines.find((line) => line.includes('"audit"'));
       expect(audit).toContain(`"traceId":"${TRACE_ID}"`);
       expect(logged).toContainEqual(expect.objectContaining({ agent: 'mirror', traceId: TRACE_ID }));
@@ -90,9 +145,10 @@ describe('traceparent', () => {
         const model = new ScriptedModel({ orchestrator: [call(ask(agent, 'which?', true))] });
         const settings = { server: { port: 0 }, a2a: { enabled: true, remoteAgents } };
         await withServer({ agents: [mirror], model, settings }, async (server) => {
-          const { text, id } = await send(server, '', { trace: GIVEN });
-          expect([agent, text]).toEqual([agent, expect.stringMatching(HANDED_ON)]);
-          expect(text).toBe(continueTrace(readTrace(GIVEN)!, id));
+          const { text, id } = await send(server, '', { trace: GIVEN, state: STATE });
+          const { traceparent } = continueTrace({ traceparent: GIVEN }, id);
+          expect(traceparent).toMatch(HANDED_ON);
+          expect([agent, text]).toEqual([agent, `${traceparent} ${STATE}`]);
         });
       }
     } finally {

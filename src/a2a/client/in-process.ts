@@ -3,13 +3,14 @@ import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import type { StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { Scope } from '../../core/task.js';
+import type { Trace } from '../../core/trace.js';
 import { toCallContext } from '../translate/call.js';
 
 /** What a call inside the process says besides its parameters; over HTTP the headers say it. */
 export interface CallFacts {
   readonly scope: Scope;
   readonly after: number | undefined;
-  readonly trace?: string | undefined;
+  readonly trace?: Trace | undefined;
 }
 
 export const CALL_FACTS = new ClientCallContextKey<CallFacts>('lango call facts');

@@ -11,7 +11,7 @@ import {
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
-import { TRACE_PARAMETER } from '../../core/trace.js';
+import type { Trace } from '../../core/trace.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
@@ -32,8 +32,8 @@ export interface LinkCall {
   readonly scope: Scope | undefined;
   readonly signal: AbortSignal;
   readonly after?: number | undefined;
-  /** What the call is part of (`core/trace.ts`). */
-  readonly trace?: string | undefined;
+  /** What the call is part of. */
+  readonly trace?: Trace | undefined;
 }
 
 /** The protocol bindings that we speak, as cards name them. */
@@ -104,7 +104,7 @@ export function requestOptions(link: Link, call: LinkCall): RequestOptions {
   const serviceParameters = ServiceParameters.create(withA2AVersion(link.transport.protocolVersion));
   if (link.extensions.length > 0) withA2AExtensions(...link.extensions)(serviceParameters);
   if (after !== undefined) serviceParameters['Last-Event-ID'] = String(after);
-  if (trace !== undefined) serviceParameters[TRACE_PARAMETER] = trace;
+  Object.assign(serviceParameters, trace);
   return {
     signal,
     serviceParameters,

@@ -4,6 +4,7 @@ import { causesOf, codeOf } from '../../core/causes.js';
 import type { ErrorCode, LangoError } from '../../core/errors.js';
 import { errorText, isLangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
+import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';
 import { CANCEL_MS, cancelTask } from './cancel.js';
 import type { Link } from './link.js';
@@ -25,7 +26,7 @@ export interface Watch {
   readonly link: Link;
   readonly reader: TaskReader;
   readonly scope: Scope | undefined;
-  readonly trace?: string | undefined;
+  readonly trace?: Trace | undefined;
   /** What to send first; without it the task that `reader` names is looked at and followed. */
   readonly request?: SendMessageRequest;
   /** With an answer for `request`: that somebody else answered before is no failure. */

@@ -3,7 +3,8 @@ import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Call } from '../translate/call.js';
 import { toCallContext } from '../translate/call.js';
-import { TRACE_PARAMETER, readTrace } from '../../core/trace.js';
+import type { Trace } from '../../core/trace.js';
+import { readTrace } from '../../core/trace.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
@@ -24,7 +25,7 @@ export async function openCall(exchange: HttpExchange, version: ProtocolVersion)
 export async function detached(exchange: HttpExchange, version: ProtocolVersion): Promise<ServerCallContext> {
   const scope = await exchange.caller();
   const from = exchange.address;
-  const trace = readTrace(headerOf(exchange, TRACE_PARAMETER));
+  const trace = traceOf(exchange);
   return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from, trace, version });
 }
 
@@ -67,13 +68,17 @@ class HttpCall implements Call {
     return this.#exchange.signal;
   }
 
-  get trace(): string | undefined {
-    return readTrace(headerOf(this.#exchange, TRACE_PARAMETER));
+  get trace(): Trace | undefined {
+    return traceOf(this.#exchange);
   }
 
   get after(): number | undefined {
     return cursorIn(headerOf(this.#exchange, CURSOR_PARAMETER));
   }
+}
+
+function traceOf(exchange: HttpExchange): Trace | undefined {
+  return readTrace((name) => headerOf(exchange, name));
 }
 
 function headerOf(exchange: HttpExchange, name: string): string {

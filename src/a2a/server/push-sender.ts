@@ -3,7 +3,7 @@ import { StreamResponse } from '@a2a-js/sdk';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { ReadKeys } from '../../core/keys.js';
 import type { PushSecrets, PushSender, PushWork, Sealer } from '../../core/push.js';
-import { TRACE_PARAMETER, continueTrace } from '../../core/trace.js';
+import { continueTrace } from '../../core/trace.js';
 import type { TaskEvent } from '../../core/task.js';
 import { toStreamResponse } from '../translate/events.js';
 import { signJwt } from './signing.js';
@@ -42,7 +42,7 @@ export function createPushSender(options: PushSenderOptions): PushSender {
         'Content-Type': work.version === '1.0' ? PUSH_TYPE : LEGACY_TYPE,
         'A2A-Version': work.version,
         'User-Agent': options.userAgent,
-        ...(work.trace === undefined ? {} : { [TRACE_PARAMETER]: continueTrace(work.trace, work.taskId) }),
+        ...(work.trace && continueTrace(work.trace, work.taskId)),
       };
       const answer = await post(options.fetch, work.url, { headers, body, signal });
       await answer.body?.cancel().catch(() => undefined);

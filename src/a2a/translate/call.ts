@@ -1,6 +1,7 @@
 import { ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
+import type { Trace } from '../../core/trace.js';
 
 /** What our handler needs to know of a call besides its parameters, whatever transport brought it. */
 export interface Call {
@@ -11,8 +12,8 @@ export interface Call {
   readonly after: number | undefined;
   /** The client's address; absent inside the process. */
   readonly from?: string;
-  /** The trace that it is part of (`readTrace`). */
-  readonly trace?: string | undefined;
+  /** The trace that it is part of. */
+  readonly trace?: Trace | undefined;
   /** Which version of the protocol it speaks; 1.0 when absent. */
   readonly version?: string;
 }

@@ -202,7 +202,7 @@ interface PushStatements {
 
 const ACTIVE = "state = 'active'";
 const WORK =
-  "SELECT p.*, t.agent, t.context, t.authority ->> '$.trace' AS trace FROM push_configs p JOIN tasks t ON t.id = p.task WHERE p.state = 'active'";
+  "SELECT p.*, t.agent, t.context, t.authority -> '$.trace' AS trace FROM push_configs p JOIN tasks t ON t.id = p.task WHERE p.state = 'active'";
 const SETTLED = 'lease_by = NULL, lease_until = 0';
 
 const SQL: Readonly<Record<keyof PushStatements, string>> = {

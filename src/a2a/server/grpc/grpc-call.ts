@@ -1,7 +1,8 @@
 import type { Metadata, ServerUnaryCall } from '@grpc/grpc-js';
 import { LangoError } from '../../../core/errors.js';
 import type { Caller } from '../../../core/identity.js';
-import { TRACE_PARAMETER, readTrace } from '../../../core/trace.js';
+import type { Trace } from '../../../core/trace.js';
+import { readTrace } from '../../../core/trace.js';
 import type { Call } from '../../translate/call.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import { CURSOR_PARAMETER, cursorIn } from '../service-parameters.js';
@@ -37,8 +38,8 @@ export class GrpcCall implements Call {
     this.signal = AbortSignal.any([gone.signal, closing]);
   }
 
-  get trace(): string | undefined {
-    return readTrace(textIn(this.#metadata, TRACE_PARAMETER));
+  get trace(): Trace | undefined {
+    return readTrace((name) => textIn(this.#metadata, name));
   }
 
   get after(): number | undefined {
