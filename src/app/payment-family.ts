@@ -1,10 +1,10 @@
-import { createRequire } from 'node:module';
 import type { Config } from '../config/config.js';
 import { GAS_DECIMALS, toUnits } from '../core/amount.js';
 import type { Logger } from '../core/logger.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
+import { isInstalled } from '../tools/programs.js';
 import type { VaultAccess } from './vault.js';
 
 const NAME = 'payment';
@@ -81,13 +81,4 @@ export async function openPayment({
 
 function missing(note: string, hint: string): ToolFamily {
   return { name: NAME, state: 'missing', tools: [], note, hint };
-}
-
-function isInstalled(name: string): boolean {
-  try {
-    createRequire(import.meta.url).resolve(name);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { errorText } from '../core/errors.js';
 import { DEFAULT_COLLECTION } from '../core/library.js';
 import type { Submission } from '../core/retrieval.js';
+import { counted } from '../core/text.js';
 import type { CommandContext } from './command.js';
 import type { ConnectionFlags } from './connection.js';
 import type { DocumentsWay } from './documents-way.js';
@@ -165,7 +166,7 @@ export async function listDocuments(flags: DocumentFlags, context: CommandContex
     terminal.print('There are no documents. To take some in: lango ingest PATH…');
   } else {
     for (const { collection, name, origin, passages } of documents) {
-      terminal.print(safeLine(`${collection}  ${name}  ${count(passages, 'passage')}  ${origin}`));
+      terminal.print(safeLine(`${collection}  ${name}  ${counted(passages, 'passage')}  ${origin}`));
     }
   }
   return EXIT.ok;
@@ -189,7 +190,7 @@ export async function removeDocuments(
   });
   const { terminal } = context;
   if (flags.json) terminal.print(jsonLine({ collection, removed }));
-  else terminal.print(`Removed ${count(removed, 'document')} from ${safeLine(collection)}.`);
+  else terminal.print(`Removed ${counted(removed, 'document')} from ${safeLine(collection)}.`);
   return EXIT.ok;
 }
 
@@ -220,12 +221,8 @@ function tell(tally: Tally, { collection, isJson, terminal }: Telling): void {
   if (skipped.length > SHOWN_SKIPPED) terminal.note(`Skipped ${skipped.length - SHOWN_SKIPPED} more.`);
   terminal.print(
     safeLine(
-      `${collection}: ${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed, ${skipped.length} skipped; ${count(embedded, 'vector')} made.`,
+      `${collection}: ${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed, ${skipped.length} skipped; ${counted(embedded, 'vector')} made.`,
     ),
   );
   if (note !== undefined) terminal.note(safeLine(note));
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }

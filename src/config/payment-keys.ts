@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { amountProblem, DECIMALS, GAS_DECIMALS } from '../core/amount.js';
+import { ADDRESS } from '../core/payment.js';
 import { count, host, httpUrl, refuseDuplicates, seconds } from './fields.js';
-
-const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
 /** A decimal string: a number of YAML or JSON would be a float. */
 function amount(decimals: number): z.ZodString {

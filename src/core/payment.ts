@@ -1,5 +1,8 @@
 import type { Scope } from './task.js';
 
+/** The form of an address; whether its checksum holds (EIP-55) is another question. */
+export const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+
 /**
  * What became of one payment. It only goes forward:
  * `reserved` (counts against the limits, nothing is signed) → `signed` (the signed form is stored) → `sent`

@@ -37,6 +37,11 @@ export interface Scope {
   readonly owner: string;
 }
 
+/** One text for one owner, for maps: owners of one name in two tenants have two. */
+export function scopeKey({ tenant, owner }: Scope): string {
+  return JSON.stringify([tenant, owner]);
+}
+
 /**
  * What a task may still do. Authority travels with the task and only narrows: see `narrowGrant`.
  * On the wire it is the delegation-chain extension.

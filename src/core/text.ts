@@ -44,3 +44,8 @@ export const BYTES_PER_TOKEN = 4;
 export function estimateTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text, 'utf8') / BYTES_PER_TOKEN);
 }
+
+/** "1 byte", "2 bytes". */
+export function counted(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
+}

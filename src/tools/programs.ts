@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 
 /** Not PATH: what runs with the server's rights is found where only an administrator can put it. */
 const FOLDERS = ['/usr/bin', '/bin', '/usr/local/bin'];
@@ -18,4 +19,14 @@ export function isExecutable(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Whether a package that lango can do without is there. */
+export function isInstalled(name: string): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
 }

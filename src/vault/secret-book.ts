@@ -19,6 +19,7 @@ import {
 } from '../core/secret-reference.js';
 import { noScrubber } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
+import { scopeKey } from '../core/task.js';
 import type { VaultItem } from '../core/vault.js';
 import type { SealedVault } from './vault.js';
 
@@ -63,7 +64,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   readonly everywhere: Scrubber = live(() => (this.#all ??= compileValues([...this.#owned.values()])));
 
   scrubber(scope: Scope): Scrubber {
-    const name = nameOf(scope);
+    const name = scopeKey(scope);
     return live(() => {
       const owned = this.#owned.get(name);
       return owned ? (owned.scrubber ??= compileValues([owned])) : noScrubber;
@@ -92,7 +93,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
 
   async list(scope: Scope): Promise<readonly SecretItem[]> {
     const items = await this.#vault.list(scope, 'secret');
-    const values = this.#owned.get(nameOf(scope))?.values;
+    const values = this.#owned.get(scopeKey(scope))?.values;
     return items.map((item) =>
       values?.has(item.name) ? toItem(item) : { ...toItem(item), isDamaged: true },
     );
@@ -110,7 +111,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
 
   async delete(scope: Scope, name: string): Promise<boolean> {
     const existed = await this.#vault.delete(scope, 'secret', name);
-    this.#owned.get(nameOf(scope))?.values.delete(name);
+    this.#owned.get(scopeKey(scope))?.values.delete(name);
     this.#changed(scope);
     return existed;
   }
@@ -149,7 +150,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   }
 
   #of({ tenant, owner }: Scope): Owned {
-    const name = nameOf({ tenant, owner });
+    const name = scopeKey({ tenant, owner });
     const known = this.#owned.get(name);
     if (known) return known;
     const made: Owned = { values: new Map(), scrubber: undefined };
@@ -158,7 +159,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   }
 
   #changed(scope: Scope): void {
-    const owned = this.#owned.get(nameOf(scope));
+    const owned = this.#owned.get(scopeKey(scope));
     if (!owned) return;
     owned.scrubber = undefined;
     this.#all = undefined;
@@ -196,10 +197,6 @@ function live(current: () => Scrubber): Scrubber {
     text: (text) => current().text(text),
     stream: () => current().stream(),
   };
-}
-
-function nameOf({ tenant, owner }: Scope): string {
-  return JSON.stringify([tenant, owner]);
 }
 
 function toItem({ name, metadata, version, createdAt, updatedAt }: VaultItem): SecretItem {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import type { Scope } from '../core/task.js';
+import { scopeKey } from '../core/task.js';
 import type {
   KeptEntry,
   MasterSource,
@@ -103,7 +104,7 @@ export class SealedVault implements Vault {
   }
 
   async #dataKey(scope: Scope): Promise<Buffer> {
-    const name = JSON.stringify([scope.tenant, scope.owner]);
+    const name = scopeKey(scope);
     const known = this.#dataKeys.get(name) ?? this.#loadDataKey(scope);
     this.#dataKeys.set(name, known);
     known.catch(() => this.#dataKeys.delete(name));

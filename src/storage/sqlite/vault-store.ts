@@ -1,6 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
+import { scopeKey } from '../../core/task.js';
 import type {
   MasterRecord,
   MasterSource,
@@ -67,8 +68,8 @@ export class SqliteVaultStore implements VaultStore {
   async rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void> {
     await this.#database.write(() => {
       const known = this.#statements.dataKeys.all();
-      const given = new Set(keys.map(({ tenant, owner }) => JSON.stringify([tenant, owner])));
-      const isWhole = known.every(({ tenant, owner }) => given.has(JSON.stringify([tenant, owner])));
+      const given = new Set(keys.map(scopeKey));
+      const isWhole = known.every((scope) => given.has(scopeKey(scope)));
       if (this.#master()?.id !== from || !isWhole || given.size !== known.length) {
         throw new LangoError('conflict', 'The vault was changed at the same time; nothing was rotated.', {
           hint: 'Try again.',

@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { LangoError } from '../../core/errors.js';
-import { findProgram, isExecutable } from '../programs.js';
+import { findProgram, isExecutable, isInstalled } from '../programs.js';
 
 /** A Chromium that can be started, and how. */
 export interface Chromium {
@@ -44,15 +43,6 @@ export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
     });
   }
   return { executable, sandbox: search.sandbox, setpriv };
-}
-
-function isInstalled(library: string): boolean {
-  try {
-    createRequire(import.meta.url).resolve(library);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function findExecutable({ executable, path }: ChromiumSearch): Promise<string> {

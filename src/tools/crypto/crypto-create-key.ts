@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ANSWER_TIME_MS } from '../vault-fields.js';
 import { KEY_ALGORITHMS, generateKey } from './algorithms.js';
 import type { Keys } from './keys.js';
-import { ANSWER_TIME_MS, keyField } from './keys.js';
+import { keyField } from './keys.js';
 
 const schema = z.strictObject({
   name: keyField().describe('The name to keep it under'),

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { SecretKeeper } from '../../core/secrets.js';
-import { VAULT_NAME } from '../../core/vault.js';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
 import { decryptJwe } from './jws.js';
 import type { Keys } from './keys.js';
-import { ANSWER_TIME_MS, keyField } from './keys.js';
+import { keyField } from './keys.js';
 
 const CIPHERTEXT_MAX_LENGTH = 400_000;
 const NAME_DIGITS = 12;
@@ -16,11 +16,7 @@ const schema = z.strictObject({
     .max(CIPHERTEXT_MAX_LENGTH)
     .describe('A compact JWE, as crypto_encrypt gives it'),
   key: keyField(),
-  saveAs: z
-    .string()
-    .regex(VAULT_NAME, 'must be a letter, then up to 63 letters, digits, "_", "." or "-"')
-    .optional()
-    .describe('The name of the secret that the decrypted text becomes; made up by default'),
+  saveAs: nameField('The name of the secret that the decrypted text becomes; made up by default').optional(),
 });
 
 export function cryptoDecryptTool(keys: Keys, keeper: SecretKeeper): Tool {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ANSWER_TIME_MS } from '../vault-fields.js';
 import { encryptJwe } from './jws.js';
 import type { Keys } from './keys.js';
-import { ANSWER_TIME_MS, keyField, textField } from './keys.js';
+import { keyField, textField } from './keys.js';
 
 const schema = z.strictObject({ text: textField('What to encrypt'), key: keyField() });
 

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { BASE64 } from '../../core/message.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS, textField } from './keys.js';
+import { ANSWER_TIME_MS } from '../vault-fields.js';
+import { textField } from './keys.js';
 
 const ALGORITHMS = ['sha256', 'sha384', 'sha512', 'sha3-256', 'sha3-384', 'sha3-512'] as const;
 

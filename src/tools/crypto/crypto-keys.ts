@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ANSWER_TIME_MS } from '../vault-fields.js';
 import type { Keys } from './keys.js';
-import { ANSWER_TIME_MS } from './keys.js';
 
 export function cryptoKeysTool(keys: Keys): Tool {
   return defineTool({

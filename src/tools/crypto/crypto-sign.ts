@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ANSWER_TIME_MS } from '../vault-fields.js';
 import { privateKeyOf, signBytes } from './algorithms.js';
 import { signJws } from './jws.js';
 import type { Keys } from './keys.js';
-import { ANSWER_TIME_MS, keyField, textField } from './keys.js';
+import { keyField, textField } from './keys.js';
 
 const schema = z.strictObject({
   text: textField('What to sign'),

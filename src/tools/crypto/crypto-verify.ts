@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { ANSWER_TIME_MS } from '../vault-fields.js';
 import { privateKeyOf, readPublicKey, verifyBytes } from './algorithms.js';
 import { isJws, verifyJws } from './jws.js';
 import type { Keys } from './keys.js';
-import { ANSWER_TIME_MS, keyField, textField } from './keys.js';
+import { keyField, textField } from './keys.js';
 
 const PUBLIC_KEY_MAX_LENGTH = 2_000;
 const SIGNATURE_MAX_LENGTH = 400_000;

@@ -4,18 +4,14 @@ import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import type { KeptEntry, Vault, VaultItem } from '../../core/vault.js';
-import { VAULT_NAME } from '../../core/vault.js';
+import { nameField } from '../vault-fields.js';
 import type { KeyAlgorithm, SigningAlgorithm } from './algorithms.js';
 import { KEY_ALGORITHMS, privateKeyOf } from './algorithms.js';
 
-export const ANSWER_TIME_MS = 10_000;
 const TEXT_MAX_LENGTH = 256 * 1024;
 
-export function keyField() {
-  return z
-    .string()
-    .regex(VAULT_NAME, 'must be a letter, then up to 63 letters, digits, "_", "." or "-"')
-    .describe('The name of the key');
+export function keyField(): z.ZodString {
+  return nameField('The name of the key');
 }
 
 export function textField(description: string) {

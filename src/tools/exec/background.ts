@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
+import { scopeKey } from '../../core/task.js';
 import type { Ending, Process } from './process.js';
 
 /** A command that goes on after the call that started it. */
@@ -95,6 +96,6 @@ export class Background {
   }
 }
 
-function isOf({ scope }: Pick<Entry, 'scope'>, { tenant, owner }: Scope): boolean {
-  return scope.tenant === tenant && scope.owner === owner;
+function isOf(entry: Pick<Entry, 'scope'>, scope: Scope): boolean {
+  return scopeKey(entry.scope) === scopeKey(scope);
 }

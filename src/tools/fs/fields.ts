@@ -16,8 +16,3 @@ export function pathField(description: string): z.ZodString {
 export function pathArgument(value: string): PathArgument {
   return { name: 'path', value };
 }
-
-/** "1 byte", "2 bytes". */
-export function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? '' : 's'}`;
-}

@@ -2,8 +2,9 @@ import { opendir, rmdir, unlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { codeOf } from '../../core/causes.js';
 import { isLangoError, LangoError } from '../../core/errors.js';
+import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { count, pathArgument, pathField } from './fields.js';
+import { pathArgument, pathField } from './fields.js';
 import { syncFolder } from './files.js';
 import type { Place } from './place.js';
 import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
@@ -42,7 +43,7 @@ export function deleteTool(workspace: Workspace): Tool {
         const entries = recursive ? await clearFolder(visit, spot.place, signal) : 0;
         await removeSpot(spot, visit.show(spot.path));
         await syncFolder(spot.folder);
-        const content = entries === 0 ? '' : ` with ${count(entries, 'thing')} in it`;
+        const content = entries === 0 ? '' : ` with ${counted(entries, 'thing')} in it`;
         return { content: `deleted ${visit.show(spot.path)}${content}` };
       }),
     settle: ({ path }) =>

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { count, pathArgument, pathField } from './fields.js';
+import { pathArgument, pathField } from './fields.js';
 import { assertFile, readWhole, replaceFile } from './files.js';
 import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
 
@@ -107,5 +108,5 @@ function assertSize(text: string, maxBytes: number): void {
 }
 
 function describe({ oldText, newText }: EditInput, shown: string): string {
-  return `replaced ${count(oldText.length, 'character')} by ${newText.length} in ${shown}`;
+  return `replaced ${counted(oldText.length, 'character')} by ${newText.length} in ${shown}`;
 }

@@ -1,8 +1,9 @@
 import { readlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { count, pathArgument, pathField } from './fields.js';
+import { pathArgument, pathField } from './fields.js';
 import { describeType } from './files.js';
 import { walkTree, type TreeEntry } from './tree.js';
 import type { Visit, Workspace } from './workspace.js';
@@ -61,7 +62,7 @@ async function describeEntry(visit: Visit, entry: TreeEntry, recursive: boolean)
   const { stats, path } = entry.place;
   const shown = visit.show(path);
   if (stats.isDirectory()) return `${shown}/${recursive && !entry.isEntered ? ' (not listed)' : ''}`;
-  if (stats.isFile()) return `${shown} (${count(stats.size, 'byte')})`;
+  if (stats.isFile()) return `${shown} (${counted(stats.size, 'byte')})`;
   if (!stats.isSymbolicLink()) return `${shown} (${describeType(entry.place)})`;
   const target = await readlink(`${entry.folder.at}/${entry.name}`).catch(() => '?');
   return `${shown} (a symbolic link to ${target})`;

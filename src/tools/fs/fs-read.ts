@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { count, pathArgument, pathField } from './fields.js';
+import { pathArgument, pathField } from './fields.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { openFile } from './files.js';
 import { readLines, type LinePage } from './lines.js';
@@ -53,7 +54,7 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
 }
 
 function describeBinary(shown: string, kind: string, bytes: number): string {
-  return `${shown} is a binary file, ${kind}, ${count(bytes, 'byte')}; fs_read shows text only.`;
+  return `${shown} is a binary file, ${kind}, ${counted(bytes, 'byte')}; fs_read shows text only.`;
 }
 
 function describePage(
@@ -64,7 +65,7 @@ function describePage(
   if (lines === 0 && offset > 1) {
     throw new LangoError(
       'invalid-input',
-      `offset: ${offset} is past the end; ${shown} has ${count(seen, 'line')}.`,
+      `offset: ${offset} is past the end; ${shown} has ${counted(seen, 'line')}.`,
     );
   }
   if (lines === 0) return `${shown} is empty.`;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
+import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { count, pathArgument, pathField } from './fields.js';
+import { pathArgument, pathField } from './fields.js';
 import { assertFile, replaceFile } from './files.js';
 import type { Workspace } from './workspace.js';
 
@@ -42,7 +43,7 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
         const shown = visit.show(spot.path);
         if (spot.place !== undefined) assertFile(spot.place, shown);
         await replaceFile(spot, content, key);
-        return { content: `wrote ${count(bytes, 'byte')} to ${shown}` };
+        return { content: `wrote ${counted(bytes, 'byte')} to ${shown}` };
       });
     },
   });

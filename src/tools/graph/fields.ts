@@ -16,8 +16,3 @@ export function tripleLine({ subject, predicate, object, sources, fromOutside }:
   const mark = fromOutside ? ', from outside' : '';
   return `${subject} | ${predicate} | ${object}  [${sources.join('; ')}${mark}]`;
 }
-
-/** "1 triple", "3 triples". */
-export function tripleCount(count: number): string {
-  return `${count} ${count === 1 ? 'triple' : 'triples'}`;
-}

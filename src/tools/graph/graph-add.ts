@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { GraphStore } from '../../core/graph.js';
+import { counted } from '../../core/text.js';
 import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import { carriesMark, outsideField } from '../outside.js';
-import { GRAPH_TIME_MS, nameField, tripleCount } from './fields.js';
+import { GRAPH_TIME_MS, nameField } from './fields.js';
 import { TRIPLES_MAX } from './statements.js';
 
 const triple = z.strictObject({
@@ -48,7 +49,7 @@ export function addTool(graph: GraphStore): Tool {
       );
       const known = triples.length - added;
       const rest = known === 0 ? '' : `, ${known} known already`;
-      return { content: `Added ${tripleCount(added)}${rest}. Source: ${source}.` };
+      return { content: `Added ${counted(added, 'triple')}${rest}. Source: ${source}.` };
     },
   });
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { GraphStore } from '../../core/graph.js';
+import { counted } from '../../core/text.js';
 import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
-import { GRAPH_TIME_MS, nameField, tripleCount } from './fields.js';
+import { GRAPH_TIME_MS, nameField } from './fields.js';
 
 const schema = z.strictObject({
   subject: nameField('What the statement is about').optional(),
@@ -40,7 +41,7 @@ export function removeTool(graph: GraphStore): Tool {
       }
       const removed =
         source === undefined ? await graph.remove(scope, pattern) : await graph.removeSource(scope, source);
-      return { content: removed === 0 ? 'Nothing matched.' : `Removed ${tripleCount(removed)}.` };
+      return { content: removed === 0 ? 'Nothing matched.' : `Removed ${counted(removed, 'triple')}.` };
     },
   });
 }

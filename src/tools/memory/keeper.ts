@@ -4,7 +4,7 @@ import type { Logger } from '../../core/logger.js';
 import type { MemoryStore, Observation, Reflection } from '../../core/memory.js';
 import type { TaskStore } from '../../core/store.js';
 import type { Scope, TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import { isTerminal, scopeKey } from '../../core/task.js';
 import { estimateTokens } from '../../core/text.js';
 import { observe, reflect } from './observer.js';
 import type { Chapter } from './transcript.js';
@@ -47,7 +47,7 @@ export function createKeeper(options: KeeperOptions): Keeper {
   const looks = new Map<string, Promise<void>>();
   return {
     runEnded(task) {
-      const owner = JSON.stringify([task.tenant, task.owner]);
+      const owner = scopeKey(task);
       if (closing.signal.aborted || looks.has(owner)) return;
       const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(TIME_MS)]);
       const look = observeSession(task, options, signal)

@@ -2,6 +2,7 @@ import type * as ViemModule from 'viem';
 import type { PublicClient } from 'viem';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { DECIMALS } from '../../core/amount.js';
+import { ADDRESS } from '../../core/payment.js';
 import { isNotFound, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';
 
@@ -51,7 +52,7 @@ export class Connection {
   /** Its checksummed form (EIP-55). Throws `invalid-input` for what is no address or has a wrong checksum. */
   async checksum(text: string, field: string): Promise<Hex> {
     const { getAddress, isAddress } = await loadViem();
-    if (!/^0x[0-9a-fA-F]{40}$/.test(text)) {
+    if (!ADDRESS.test(text)) {
       throw new LangoError(
         'invalid-input',
         `${field}: "${text.slice(0, 60)}" is not an address: "0x" and 40 hex digits.`,

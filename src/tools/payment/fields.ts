@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { amountProblem, toUnits } from '../../core/amount.js';
+import { ADDRESS } from '../../core/payment.js';
 
 /** A decimal string of USDC that is more than zero. */
 export function amountField(description: string): z.ZodString {
@@ -14,8 +15,5 @@ export function amountField(description: string): z.ZodString {
 
 /** The form of an address; its checksum is looked at when it is used. */
 export function addressField(description: string): z.ZodString {
-  return z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: "0x" and 40 hex digits')
-    .describe(description);
+  return z.string().regex(ADDRESS, 'must be an address: "0x" and 40 hex digits').describe(description);
 }

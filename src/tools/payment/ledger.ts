@@ -54,6 +54,11 @@ export class Ledger {
     return { ...(isLost ? await transfers.deliver(payment) : payment), note: payment.note ?? outcome.note };
   }
 
+  /** Like `settle`, but a chain that cannot be asked is only noted. */
+  look(payment: Payment, resend?: readonly PaymentState[]): Promise<Payment> {
+    return this.settle(payment, resend).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
+  }
+
   /** Looks until the outcome is known or `ms` have passed; then the payment is as open as it was. */
   async await(
     payment: Payment,
@@ -67,10 +72,7 @@ export class Ledger {
       pause = Math.min(pause * PAUSE_GROWTH, LONGEST_PAUSE_MS)
     ) {
       signal.throwIfAborted();
-      current = await this.settle(current).catch((error: unknown) => ({
-        ...current,
-        note: errorText(error),
-      }));
+      current = await this.look(current);
       if (!isOpen(current.state) || current.state === 'refused' || Date.now() + pause > until) break;
       await sleep(pause, undefined, { signal });
     }

@@ -3,6 +3,8 @@ import type { Payment, PaymentChange } from '../../core/payment.js';
 import { isOpen } from '../../core/payment.js';
 import type { Connection, Hex } from './connection.js';
 import { authorizationOf } from './authorization.js';
+import type { Receipt } from './connection.js';
+import { isSame } from './x402-offer.js';
 
 /** What the chain says of a payment; `open` with what is known so far. */
 export type Outcome =
@@ -48,7 +50,7 @@ async function lookAtTransfer(
         };
       if (!receipt.isSuccess)
         return { state: 'failed', note: `reverted in block ${receipt.block}: no USDC moved` };
-      if (receipt.transfers.some((transfer) => isThis(transfer, payment))) {
+      if (receipt.transfers.some((transfer) => isTransferOf(transfer, payment))) {
         return { state: 'confirmed', note: `block ${receipt.block}` };
       }
       return {
@@ -79,12 +81,7 @@ async function lookAtAuthorization(payment: Payment, connection: Connection): Pr
   return { state: 'open', note: 'the payee has not redeemed it yet' };
 }
 
-function isThis(
-  transfer: { readonly from: string; readonly to: string; readonly value: bigint },
-  payment: Payment,
-): boolean {
-  const same = (left: string, right: string) => left.toLowerCase() === right.toLowerCase();
-  return (
-    same(transfer.from, payment.from) && same(transfer.to, payment.to) && transfer.value === payment.amount
-  );
+/** Whether it is the transfer that the payment is for. */
+export function isTransferOf({ from, to, value }: Receipt['transfers'][number], payment: Payment): boolean {
+  return isSame(from, payment.from) && isSame(to, payment.to) && value === payment.amount;
 }

@@ -6,6 +6,7 @@ import { isOpen } from '../../core/payment.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Hex } from './connection.js';
 import type { Ledger } from './ledger.js';
+import { isTransferOf } from './outcome.js';
 import type { Order } from './payer.js';
 import { outcomeOf } from './report.js';
 import { isSame, objection, offerOf, type Terms } from './x402-offer.js';
@@ -56,7 +57,7 @@ export class PaidFetch {
         await jsonOf(response),
       );
     } catch {
-      throw new LangoError('not-supported', 'It asks to be paid in a way that is not x402 version 2.');
+      throw notX402();
     }
     const terms = await this.#terms();
     const lines = required.accepts.map((asked) => {
@@ -85,7 +86,7 @@ export class PaidFetch {
     const isSettled = attempt.settlement?.success === true;
     const seen = isSettled
       ? await ledger.await(payment, { ms: confirmMs, signal })
-      : await ledger.settle(payment).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
+      : await ledger.look(payment);
     const { content, isError } = outcomeOf(
       await this.#withHash(seen, attempt.settlement),
       connection.network,
@@ -157,9 +158,7 @@ export class PaidFetch {
     const payment = await this.#options.store.get(order, order.key);
     if (!payment || !isOpen(payment.state)) {
       if (error instanceof LangoError) throw error;
-      throw new LangoError('not-supported', 'It asks to be paid in a way that is not x402 version 2.', {
-        cause: error,
-      });
+      throw notX402(error);
     }
     const body = `No answer came: ${error instanceof LangoError ? error.message : 'the request failed'}`;
     return {
@@ -174,11 +173,7 @@ export class PaidFetch {
     const hash = settlement?.transaction ?? '';
     if (payment.state !== 'confirmed' || payment.hash !== undefined || !HASH.test(hash)) return payment;
     const receipt = await connection.receipt(hash as Hex).catch(() => undefined);
-    const { from, to, amount } = payment;
-    const holds = receipt?.transfers.some(
-      (transfer) => isSame(transfer.from, from) && isSame(transfer.to, to) && transfer.value === amount,
-    );
-    if (!holds) return payment;
+    if (!receipt?.transfers.some((transfer) => isTransferOf(transfer, payment))) return payment;
     return (await store.advance(payment, ['confirmed'], { state: 'confirmed', hash })) ?? payment;
   }
 
@@ -209,6 +204,12 @@ function refusal(asked: PaymentRequirements, { request, order, terms }: Wanted):
   if (amount > request.maxAmount)
     return `it costs ${usdc(amount)}, and at most ${usdc(request.maxAmount)} was approved`;
   return undefined;
+}
+
+function notX402(cause?: unknown): LangoError {
+  return new LangoError('not-supported', 'It asks to be paid in a way that is not x402 version 2.', {
+    cause,
+  });
 }
 
 function mismatch(offers: readonly PaymentRequirements[], wanted: Wanted): LangoError {

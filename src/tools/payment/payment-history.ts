@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { errorText } from '../../core/errors.js';
-import type { Payment } from '../../core/payment.js';
 import { isOpen } from '../../core/payment.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { Desk } from './desk.js';
@@ -17,13 +15,6 @@ const schema = z.strictObject({
 
 export function historyTool({ ledger, store, connection, askMs }: Desk): Tool {
   const { chainId } = connection.network;
-
-  async function upToDate(payment: Payment): Promise<Payment> {
-    return ledger
-      .settle(payment, ['signed', 'sent'])
-      .catch((error: unknown) => ({ ...payment, note: errorText(error) }));
-  }
-
   return defineTool({
     name: 'payment_history',
     description:
@@ -45,7 +36,9 @@ export function historyTool({ ledger, store, connection, askMs }: Desk): Tool {
       const open = payments.filter((payment) => isOpen(payment.state) && payment.chainId === chainId);
       const looked = new Set(open.slice(0, MOST_LOOKS));
       const shown = await Promise.all(
-        payments.map(async (payment) => (looked.has(payment) ? upToDate(payment) : payment)),
+        payments.map(async (payment) =>
+          looked.has(payment) ? ledger.look(payment, ['signed', 'sent']) : payment,
+        ),
       );
       return { content: shown.map(lineOf).join('\n') };
     },

@@ -4,6 +4,7 @@ import type { LibraryStore, Unembedded } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { EmbeddingProgress } from '../../core/retrieval.js';
 import type { Scope } from '../../core/task.js';
+import { scopeKey } from '../../core/task.js';
 
 export interface VectorMakerOptions {
   readonly library: LibraryStore;
@@ -26,7 +27,7 @@ export class VectorMaker {
 
   /** In the background; what fails is logged, and tried again at the next call. */
   catchUp(scope: Scope): void {
-    const name = nameOf(scope);
+    const name = scopeKey(scope);
     if (this.#working.has(name) || this.#closing.signal.aborted) return;
     const work = this.#work(scope).finally(() => this.#working.delete(name));
     this.#working.set(name, work);
@@ -61,7 +62,7 @@ export class VectorMaker {
 
   /** Batches of one owner go one after the other: two would make the same vectors twice. */
   async #batch(scope: Scope, signal: AbortSignal): Promise<number> {
-    const name = nameOf(scope);
+    const name = scopeKey(scope);
     const before = this.#batches.get(name) ?? Promise.resolve();
     const batch = before.catch(() => undefined).then(() => this.#embed(scope, signal));
     this.#batches.set(name, batch);
@@ -86,8 +87,4 @@ export class VectorMaker {
 /** A passage out of its place says less: its document and headings go before it. */
 function textOf({ name, heading, text }: Unembedded): string {
   return `${[name, ...heading].join(' > ')}\n\n${text}`;
-}
-
-function nameOf({ tenant, owner }: Scope): string {
-  return JSON.stringify([tenant, owner]);
 }

@@ -1,17 +1,6 @@
-import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { SecretItem } from '../../core/secrets.js';
-import { VAULT_NAME } from '../../core/vault.js';
-
-export const ANSWER_TIME_MS = 10_000;
-
-export function nameField() {
-  return z
-    .string()
-    .regex(VAULT_NAME, 'must be a letter, then up to 63 letters, digits, "_", "." or "-"')
-    .describe('The name of the secret');
-}
 
 /** A secret as a model sees it. */
 export function described(item: SecretItem): JsonObject {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { SecretKeeper } from '../../core/secrets.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS, nameField, noSecret } from './fields.js';
+import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
+import { noSecret } from './fields.js';
 
-const schema = z.strictObject({ name: nameField() });
+const schema = z.strictObject({ name: nameField('The name of the secret') });
 
 export function secretsDeleteTool(keeper: SecretKeeper): Tool {
   return defineTool({

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { SecretKeeper } from '../../core/secrets.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS, described } from './fields.js';
+import { ANSWER_TIME_MS } from '../vault-fields.js';
+import { described } from './fields.js';
 
 export function secretsListTool(keeper: SecretKeeper): Tool {
   return defineTool({

@@ -2,13 +2,14 @@ import { z } from 'zod';
 import type { SecretKeeper } from '../../core/secrets.js';
 import { SECRET_PLACES } from '../../core/secret-reference.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS, described, nameField } from './fields.js';
+import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
+import { described } from './fields.js';
 
 const VALUE_MAX_LENGTH = 16 * 1024;
 const HOSTS_MAX = 50;
 
 const schema = z.strictObject({
-  name: nameField().describe('The name to keep it under, such as "github"'),
+  name: nameField('The name to keep it under, such as "github"'),
   value: z.string().min(1).max(VALUE_MAX_LENGTH).describe('The secret itself, exactly as it was given'),
   for: z
     .array(z.enum(SECRET_PLACES))

@@ -4,6 +4,7 @@ import { dirname, join, sep } from 'node:path';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { Scope } from '../../core/task.js';
+import { scopeKey } from '../../core/task.js';
 import type { SkillFile } from './files.js';
 import { listFiles, readInside } from './files.js';
 import type { SkillText } from './skill-file.js';
@@ -152,11 +153,8 @@ function distinct(skills: readonly KeptSkill[]): readonly KeptSkill[] {
   return [...byName.values()];
 }
 
-function ownerName({ tenant, owner }: Scope): string {
-  return createHash('sha256')
-    .update(JSON.stringify([tenant, owner]))
-    .digest('hex')
-    .slice(0, 32);
+function ownerName(scope: Scope): string {
+  return createHash('sha256').update(scopeKey(scope)).digest('hex').slice(0, 32);
 }
 
 function taken({ name, origin }: KeptSkill): LangoError {

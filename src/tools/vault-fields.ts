@@ -1,0 +1,13 @@
+import { z } from 'zod';
+import { VAULT_NAME } from '../core/vault.js';
+
+/** The time that a call of the vault may take, in milliseconds. */
+export const ANSWER_TIME_MS = 10_000;
+
+/** The name of a secret or a key. */
+export function nameField(description: string): z.ZodString {
+  return z
+    .string()
+    .regex(VAULT_NAME, 'must be a letter, then up to 63 letters, digits, "_", "." or "-"')
+    .describe(description);
+}
