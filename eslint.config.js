@@ -26,6 +26,11 @@ export default tseslint.config(
           selector: 'ExportDefaultDeclaration',
           message: 'Named exports only: a name is what one searches for.',
         },
+        {
+          selector:
+            ':matches(PropertyDefinition, MethodDefinition[kind!="constructor"])[accessibility="private"], TSParameterProperty',
+          message: 'Private members are #private: the language keeps them so, not only the compiler.',
+        },
       ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-explicit-any': 'error',

@@ -28,30 +28,30 @@ const ENDED_IN_ALL = 64;
  * restart the commands are gone and so are the handles.
  */
 export class Background {
-  private readonly entries = new Map<string, Entry>();
-  private readonly starting = new Set<{ readonly scope: Scope }>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #starting = new Set<{ readonly scope: Scope }>();
 
   /** Rejects with `too-many` when the owner, or all owners together, run as many as they may. */
   async start(scope: Scope, command: string, launch: () => Promise<Process>): Promise<Handle> {
-    this.assertRoom(scope);
+    this.#assertRoom(scope);
     const place = { scope };
-    this.starting.add(place);
+    this.#starting.add(place);
     try {
       const process = await launch();
-      return this.add({ id: randomBytes(4).toString('hex'), command, process, scope });
+      return this.#add({ id: randomBytes(4).toString('hex'), command, process, scope });
     } finally {
-      this.starting.delete(place);
+      this.#starting.delete(place);
     }
   }
 
   /** The owner's, oldest first. */
   list(scope: Scope): readonly Handle[] {
-    return this.entriesOf(scope);
+    return this.#entriesOf(scope);
   }
 
   /** Throws `not-found`, also for a handle of somebody else. */
   require(scope: Scope, id: string): Handle {
-    const found = this.entriesOf(scope).find((entry) => entry.id === id);
+    const found = this.#entriesOf(scope).find((entry) => entry.id === id);
     if (found !== undefined) return found;
     throw new LangoError(
       'not-found',
@@ -59,9 +59,9 @@ export class Background {
     );
   }
 
-  private assertRoom(scope: Scope): void {
-    const running = [...this.entries.values()].filter(({ end }) => end === undefined);
-    const taken = [...running, ...this.starting];
+  #assertRoom(scope: Scope): void {
+    const running = [...this.#entries.values()].filter(({ end }) => end === undefined);
+    const taken = [...running, ...this.#starting];
     const own = taken.filter((entry) => isOf(entry, scope));
     if (own.length < RUNNING_PER_OWNER && taken.length < RUNNING_IN_ALL) return;
     throw new LangoError(
@@ -70,29 +70,29 @@ export class Background {
     );
   }
 
-  private add(started: Pick<Entry, 'id' | 'command' | 'process' | 'scope'>): Handle {
+  #add(started: Pick<Entry, 'id' | 'command' | 'process' | 'scope'>): Handle {
     const entry: Entry = { ...started, startedAt: Date.now(), end: undefined };
-    this.entries.set(entry.id, entry);
+    this.#entries.set(entry.id, entry);
     entry.process.ended.then(
-      (ending) => this.finish(entry, ending),
-      () => this.entries.delete(entry.id),
+      (ending) => this.#finish(entry, ending),
+      () => this.#entries.delete(entry.id),
     );
     return entry;
   }
 
-  private finish(entry: Entry, ending: Ending): void {
+  #finish(entry: Entry, ending: Ending): void {
     entry.end = { ...ending, at: Date.now() };
-    this.dropOldest(this.entriesOf(entry.scope), ENDED_PER_OWNER);
-    this.dropOldest([...this.entries.values()], ENDED_IN_ALL);
+    this.#dropOldest(this.#entriesOf(entry.scope), ENDED_PER_OWNER);
+    this.#dropOldest([...this.#entries.values()], ENDED_IN_ALL);
   }
 
-  private dropOldest(entries: readonly Entry[], max: number): void {
+  #dropOldest(entries: readonly Entry[], max: number): void {
     const ended = entries.filter(({ end }) => end !== undefined);
-    for (const { id } of ended.slice(0, -max)) this.entries.delete(id);
+    for (const { id } of ended.slice(0, -max)) this.#entries.delete(id);
   }
 
-  private entriesOf(scope: Scope): readonly Entry[] {
-    return [...this.entries.values()].filter((entry) => isOf(entry, scope));
+  #entriesOf(scope: Scope): readonly Entry[] {
+    return [...this.#entries.values()].filter((entry) => isOf(entry, scope));
   }
 }
 

@@ -13,67 +13,70 @@ const HEAD_SHARE = 0.7;
  * bytes of the whole output.
  */
 export class Capture {
-  private readonly head: Buffer;
-  private readonly ring: Buffer;
-  private total = 0;
+  readonly #head: Buffer;
+  readonly #ring: Buffer;
+  #total = 0;
 
   constructor(limitBytes: number) {
     const headBytes = Math.floor(limitBytes * HEAD_SHARE);
-    this.head = Buffer.alloc(headBytes);
-    this.ring = Buffer.alloc(limitBytes - headBytes);
+    this.#head = Buffer.alloc(headBytes);
+    this.#ring = Buffer.alloc(limitBytes - headBytes);
   }
 
   get totalBytes(): number {
-    return this.total;
+    return this.#total;
   }
 
   /** Whether something had to be dropped. */
   get isCut(): boolean {
-    return this.total > this.head.length + this.ring.length;
+    return this.#total > this.#head.length + this.#ring.length;
   }
 
   append(chunk: Buffer): void {
-    const toHead = Math.min(chunk.length, Math.max(0, this.head.length - this.total));
-    chunk.copy(this.head, this.total, 0, toHead);
+    const toHead = Math.min(chunk.length, Math.max(0, this.#head.length - this.#total));
+    chunk.copy(this.#head, this.#total, 0, toHead);
     const rest = chunk.subarray(toHead);
-    const tail = rest.subarray(Math.max(0, rest.length - this.ring.length));
-    const start = this.total + chunk.length - tail.length - this.head.length;
+    const tail = rest.subarray(Math.max(0, rest.length - this.#ring.length));
+    const start = this.#total + chunk.length - tail.length - this.#head.length;
     for (let done = 0; done < tail.length;) {
-      const at = (start + done) % this.ring.length;
-      done += tail.copy(this.ring, at, done);
+      const at = (start + done) % this.#ring.length;
+      done += tail.copy(this.#ring, at, done);
     }
-    this.total += chunk.length;
+    this.#total += chunk.length;
   }
 
   /** All of it, or the head and the tail with a mark between that says how much is missing and `advice`. */
   text(advice: string): string {
-    if (!this.isCut) return this.bytes(0, this.total).toString('utf8');
-    const head = wholeCharacters(this.bytes(0, this.head.length));
-    const tail = wholeCharacters(this.bytes(this.tailStart(), this.total));
-    const missing = this.total - head.length - tail.length;
+    if (!this.isCut) return this.#bytes(0, this.#total).toString('utf8');
+    const head = wholeCharacters(this.#bytes(0, this.#head.length));
+    const tail = wholeCharacters(this.#bytes(this.#tailStart(), this.#total));
+    const missing = this.#total - head.length - tail.length;
     return `${head.toString('utf8')}\n[… ${missing} bytes left out; ${advice} …]\n${tail.toString('utf8')}`;
   }
 
   /** At most `maxBytes` (4 at least) from `offset` on; from the tail when that part is gone. */
   slice(offset: number, maxBytes: number): Slice {
-    const inGap = this.isCut && offset >= this.head.length && offset < this.tailStart();
-    const start = Math.min(inGap ? this.tailStart() : offset, this.total);
-    const kept = this.isCut && start < this.head.length ? this.head.length : this.total;
-    const bytes = withoutBrokenEnd(this.bytes(start, Math.min(start + maxBytes, kept)));
+    const inGap = this.isCut && offset >= this.#head.length && offset < this.#tailStart();
+    const start = Math.min(inGap ? this.#tailStart() : offset, this.#total);
+    const kept = this.isCut && start < this.#head.length ? this.#head.length : this.#total;
+    const bytes = withoutBrokenEnd(this.#bytes(start, Math.min(start + maxBytes, kept)));
     return { text: bytes.toString('utf8'), offset: start, nextOffset: start + bytes.length };
   }
 
-  private tailStart(): number {
-    return Math.max(this.head.length, this.total - this.ring.length);
+  #tailStart(): number {
+    return Math.max(this.#head.length, this.#total - this.#ring.length);
   }
 
   /** The kept bytes of `[start, end)`, which must not reach into the gap. */
-  private bytes(start: number, end: number): Buffer {
-    const fromHead = this.head.subarray(Math.min(start, this.head.length), Math.min(end, this.head.length));
+  #bytes(start: number, end: number): Buffer {
+    const fromHead = this.#head.subarray(
+      Math.min(start, this.#head.length),
+      Math.min(end, this.#head.length),
+    );
     const parts = [fromHead];
-    for (let at = Math.max(start, this.head.length); at < end;) {
-      const index = (at - this.head.length) % this.ring.length;
-      const part = this.ring.subarray(index, Math.min(this.ring.length, index + end - at));
+    for (let at = Math.max(start, this.#head.length); at < end;) {
+      const index = (at - this.#head.length) % this.#ring.length;
+      const part = this.#ring.subarray(index, Math.min(this.#ring.length, index + end - at));
       parts.push(part);
       at += part.length;
     }

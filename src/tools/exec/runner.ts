@@ -49,45 +49,48 @@ export interface CommandInput {
 
 /** Starts commands and knows all that run, so that none outlives the server. */
 export class Runner {
-  private readonly running = new Set<Process>();
-  private readonly shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
-  private readonly killAll = () => this.running.forEach((child) => child.killNow());
-  private isClosed = false;
+  readonly #running = new Set<Process>();
+  readonly #shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
+  readonly #killAll = () => this.#running.forEach((child) => child.killNow());
+  #isClosed = false;
 
-  constructor(private readonly options: ExecOptions) {
-    process.on('exit', this.killAll);
+  readonly #options: ExecOptions;
+
+  constructor(options: ExecOptions) {
+    this.#options = options;
+    process.on('exit', this.#killAll);
   }
 
   /** Rejects with `invalid-input` for a folder outside the roots, with `unavailable` after `close`. */
   async start(input: CommandInput, scope: Scope): Promise<Process> {
-    const cwd = await this.resolveFolder(input.cwd ?? '.');
-    const { limits, network, sandbox } = this.options;
+    const cwd = await this.#resolveFolder(input.cwd ?? '.');
+    const { limits, network, sandbox } = this.#options;
     const command: ShellCommand = {
-      shell: this.shell,
+      shell: this.#shell,
       command: input.command,
       cwd,
-      env: { ...(await this.environment()), ...input.env },
-      readable: this.options.readable?.(scope) ?? [],
+      env: { ...(await this.#environment()), ...input.env },
+      readable: this.#options.readable?.(scope) ?? [],
       limits,
     };
-    if (this.isClosed)
+    if (this.#isClosed)
       throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
     const child = startProcess(sandbox?.launch(command, network) ?? openLaunch(command), limits.outputBytes);
-    this.running.add(child);
-    const forget = () => this.running.delete(child);
+    this.#running.add(child);
+    const forget = () => this.#running.delete(child);
     child.ended.then(forget, forget);
     return child;
   }
 
   /** Ends everything that runs; resolves when nothing does. */
   async close(): Promise<void> {
-    this.isClosed = true;
-    await Promise.allSettled([...this.running].map((child) => child.stop()));
-    process.off('exit', this.killAll);
+    this.#isClosed = true;
+    await Promise.allSettled([...this.#running].map((child) => child.stop()));
+    process.off('exit', this.#killAll);
   }
 
-  private async resolveFolder(given: string): Promise<string> {
-    const roots = await this.realRoots();
+  async #resolveFolder(given: string): Promise<string> {
+    const roots = await this.#realRoots();
     const folder = await realpath(resolve(roots[0] ?? '/', given)).catch(() => undefined);
     const isInside = roots.some((root) => folder === root || folder?.startsWith(root + sep));
     if (folder === undefined || !isInside || !(await stat(folder)).isDirectory()) {
@@ -97,15 +100,15 @@ export class Runner {
     return folder;
   }
 
-  private realRoots(): Promise<string[]> {
-    return Promise.all(this.options.roots.map((root) => realpath(root))).catch((cause: unknown) => {
+  #realRoots(): Promise<string[]> {
+    return Promise.all(this.#options.roots.map((root) => realpath(root))).catch((cause: unknown) => {
       throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
     });
   }
 
-  private async environment(): Promise<Record<string, string>> {
-    const { environment, envAllow } = this.options;
-    const [home = '/'] = await this.realRoots();
+  async #environment(): Promise<Record<string, string>> {
+    const { environment, envAllow } = this.#options;
+    const [home = '/'] = await this.#realRoots();
     const allowed = envAllow.flatMap((name) => {
       const value = environment[name];
       return value === undefined ? [] : [[name, value] as const];

@@ -75,71 +75,75 @@ interface SearchOptions {
 
 /** One search with its limits and what it found so far. */
 class Search {
-  private readonly found: string[] = [];
-  private readonly last = Date.now() + WORK_TIME_MS;
-  private files = 0;
-  private bytes = 0;
-  private leftOut = 0;
-  private stop: string | undefined;
+  readonly #found: string[] = [];
+  readonly #last = Date.now() + WORK_TIME_MS;
+  #files = 0;
+  #bytes = 0;
+  #leftOut = 0;
+  #stop: string | undefined;
 
-  constructor(private readonly options: SearchOptions) {}
+  readonly #options: SearchOptions;
+
+  constructor(options: SearchOptions) {
+    this.#options = options;
+  }
 
   async run(top: Place, signal: AbortSignal): Promise<void> {
-    if (!top.stats.isDirectory()) return this.look(top, top.path);
-    for await (const { place } of walkTree(this.options.visit, top, { recursive: true, signal })) {
+    if (!top.stats.isDirectory()) return this.#look(top, top.path);
+    for await (const { place } of walkTree(this.#options.visit, top, { recursive: true, signal })) {
       const path = place.path.slice(top.path.length + 1);
-      if (this.options.filter(path)) await this.look(place, path);
-      if (this.stop !== undefined) return;
+      if (this.#options.filter(path)) await this.#look(place, path);
+      if (this.#stop !== undefined) return;
     }
   }
 
   report(pattern: string): string {
     const notes = [
-      ...(this.stop === undefined ? [] : [this.stop]),
-      ...(this.leftOut === 0 ? [] : [`${this.leftOut} binary or very large files were not searched`]),
+      ...(this.#stop === undefined ? [] : [this.#stop]),
+      ...(this.#leftOut === 0 ? [] : [`${this.#leftOut} binary or very large files were not searched`]),
     ];
     const found =
-      this.found.length === 0 ? [`No match for "${pattern}" in ${this.files} files.`] : this.found;
+      this.#found.length === 0 ? [`No match for "${pattern}" in ${this.#files} files.`] : this.#found;
     return [...found, ...(notes.length === 0 ? [] : [`[${notes.join('; ')}]`])].join('\n');
   }
 
   /** `path` is for the name: below the folder that is searched. */
-  private async look(place: Place, path: string): Promise<void> {
-    const shown = this.options.visit.show(place.path);
-    const text = place.stats.isFile() ? await this.readText(place, shown) : '';
-    const { name, lines } = await this.options.matcher.match(path.split('/').at(-1)!, text);
-    if (name) this.add(`${shown}${place.stats.isDirectory() ? '/' : ''} (name)`);
+  async #look(place: Place, path: string): Promise<void> {
+    const shown = this.#options.visit.show(place.path);
+    const text = place.stats.isFile() ? await this.#readText(place, shown) : '';
+    const { name, lines } = await this.#options.matcher.match(path.split('/').at(-1)!, text);
+    if (name) this.#add(`${shown}${place.stats.isDirectory() ? '/' : ''} (name)`);
     const all = lines.length === 0 ? [] : text.split('\n');
     for (const line of lines) {
-      this.add(`${shown}:${line}: ${shorten(all[line - 1]!.trim(), LINE_MAX_LENGTH)}`);
+      this.#add(`${shown}:${line}: ${shorten(all[line - 1]!.trim(), LINE_MAX_LENGTH)}`);
     }
-    this.checkLimits();
+    this.#checkLimits();
   }
 
-  private add(line: string): void {
-    if (this.found.length < this.options.limit) this.found.push(line);
+  #add(line: string): void {
+    if (this.#found.length < this.#options.limit) this.#found.push(line);
     else
-      this.stop = `the first ${this.options.limit} matches; narrow it down with path or glob, or raise limit`;
+      this.#stop = `the first ${this.#options.limit} matches; narrow it down with path or glob, or raise limit`;
   }
 
   /** Empty for what is not searched. */
-  private async readText(place: Place, shown: string): Promise<string> {
-    this.files += 1;
-    const bytes = place.stats.size > FILE_MAX_BYTES ? undefined : await this.readBytes(place, shown);
+  async #readText(place: Place, shown: string): Promise<string> {
+    this.#files += 1;
+    const bytes = place.stats.size > FILE_MAX_BYTES ? undefined : await this.#readBytes(place, shown);
     if (bytes === undefined || binaryKind(bytes.subarray(0, SAMPLE_BYTES)) !== undefined) {
-      this.leftOut += 1;
+      this.#leftOut += 1;
       return '';
     }
-    this.bytes += bytes.length;
+    this.#bytes += bytes.length;
     return bytes.toString('utf8');
   }
 
-  private readBytes(place: Place, shown: string): Promise<Buffer | undefined> {
+  #readBytes(place: Place, shown: string): Promise<Buffer | undefined> {
     return readWhole(place, shown, FILE_MAX_BYTES).catch(() => undefined);
   }
 
-  private checkLimits(): void {
-    if (this.files < FILES_MAX && this.bytes < TOTAL_MAX_BYTES && Date.now() < this.last) return;
-    this.stop ??= `stopped after ${this.files} files; narrow it down with path or glob`;
+  #checkLimits(): void {
+    if (this.#files < FILES_MAX && this.#bytes < TOTAL_MAX_BYTES && Date.now() < this.#last) return;
+    this.#stop ??= `stopped after ${this.#files} files; narrow it down with path or glob`;
   }
 }

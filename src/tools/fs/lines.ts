@@ -49,51 +49,55 @@ async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenera
 }
 
 class PageBuilder {
-  private readonly whole: Buffer[] = [];
-  private open: Buffer[] = [];
-  private bytes = 0;
-  private lines = 0;
+  readonly #whole: Buffer[] = [];
+  #open: Buffer[] = [];
+  #bytes = 0;
+  #lines = 0;
   /** Lines that are complete, on the page or before it. */
-  private seen = 0;
-  private isCut = false;
-  private isOpen = false;
+  #seen = 0;
+  #isCut = false;
+  #isOpen = false;
 
-  constructor(private readonly range: LineRange) {}
+  readonly #range: LineRange;
+
+  constructor(range: LineRange) {
+    this.#range = range;
+  }
 
   /** Takes a piece of a line; false when the page has no room for it. */
   add(piece: Buffer, endsLine: boolean): boolean {
-    if (this.isCut || this.lines === this.range.limit) return false;
-    if (this.seen + 1 >= this.range.offset && !this.keep(piece)) return false;
-    this.isOpen = !endsLine;
-    if (endsLine) this.endLine();
+    if (this.#isCut || this.#lines === this.#range.limit) return false;
+    if (this.#seen + 1 >= this.#range.offset && !this.#keep(piece)) return false;
+    this.#isOpen = !endsLine;
+    if (endsLine) this.#endLine();
     return true;
   }
 
   finish(hasMore: boolean): LinePage {
-    if (this.isOpen && (!hasMore || this.isCut)) this.endLine();
-    const { lines, seen, isCut } = this;
-    return { bytes: Buffer.concat(this.whole), lines, seen, hasMore, isCut };
+    if (this.#isOpen && (!hasMore || this.#isCut)) this.#endLine();
+    const bytes = Buffer.concat(this.#whole);
+    return { bytes, lines: this.#lines, seen: this.#seen, hasMore, isCut: this.#isCut };
   }
 
-  private keep(piece: Buffer): boolean {
-    const room = this.range.maxBytes - this.bytes;
+  #keep(piece: Buffer): boolean {
+    const room = this.#range.maxBytes - this.#bytes;
     if (piece.length <= room) {
-      this.open.push(Buffer.from(piece));
-      this.bytes += piece.length;
+      this.#open.push(Buffer.from(piece));
+      this.#bytes += piece.length;
       return true;
     }
-    if (this.lines > 0) return false;
-    this.open.push(Buffer.from(piece.subarray(0, room)));
-    this.isCut = true;
-    this.isOpen = true;
+    if (this.#lines > 0) return false;
+    this.#open.push(Buffer.from(piece.subarray(0, room)));
+    this.#isCut = true;
+    this.#isOpen = true;
     return false;
   }
 
-  private endLine(): void {
-    this.seen += 1;
-    if (this.seen >= this.range.offset) this.lines += 1;
-    this.whole.push(...this.open);
-    this.open = [];
-    this.isOpen = false;
+  #endLine(): void {
+    this.#seen += 1;
+    if (this.#seen >= this.#range.offset) this.#lines += 1;
+    this.#whole.push(...this.#open);
+    this.#open = [];
+    this.#isOpen = false;
   }
 }

@@ -39,9 +39,13 @@ const LINKS_MAX = 40;
 
 /** The folders that the tools may touch. */
 export class Workspace {
-  private last: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly roots: readonly string[]) {}
+  readonly #roots: readonly string[];
+
+  constructor(roots: readonly string[]) {
+    this.#roots = roots;
+  }
 
   /**
    * Runs `work` and lets go of all it held. System errors come out as sentences about `subject`. Rejects
@@ -49,7 +53,7 @@ export class Workspace {
    */
   async visit<Result>(subject: PathArgument, work: (visit: Visit) => Promise<Result>): Promise<Result> {
     const roots = await Promise.all(
-      this.roots.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
+      this.#roots.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
     ).catch((cause: unknown) => {
       throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
     });
@@ -65,21 +69,25 @@ export class Workspace {
 
   /** Like `visit`, one after the other: two edits of a file at once do not lose one. */
   change<Result>(subject: PathArgument, work: (visit: Visit) => Promise<Result>): Promise<Result> {
-    const result = this.last.then(() => this.visit(subject, work));
-    this.last = result.catch(() => undefined);
+    const result = this.#last.then(() => this.visit(subject, work));
+    this.#last = result.catch(() => undefined);
     return result;
   }
 }
 
 /** What one call sees of the workspace. Every folder on the way to a path is opened in the one before it. */
 export class Visit {
-  private readonly held = new Set<Place>();
+  readonly #held = new Set<Place>();
 
-  constructor(private readonly roots: readonly Root[]) {}
+  readonly #roots: readonly Root[];
+
+  constructor(roots: readonly Root[]) {
+    this.#roots = roots;
+  }
 
   /** What stands at a path, symbolic links followed. Rejects when it is missing or outside the roots. */
   async find(argument: PathArgument): Promise<Place> {
-    const end = await this.walk(argument, { follow: true, make: false });
+    const end = await this.#walk(argument, { follow: true, make: false });
     if (!isSpot(end)) return end;
     if (end.place !== undefined) return end.place;
     throw missing(argument);
@@ -87,7 +95,7 @@ export class Visit {
 
   /** A name that may be made, replaced, or removed. Rejects for a root, and like `find` for its folder. */
   async spot(argument: PathArgument, options: SpotOptions): Promise<Spot> {
-    const end = await this.walk(argument, options);
+    const end = await this.#walk(argument, options);
     if (isSpot(end)) return end;
     throw new LangoError(
       'invalid-input',
@@ -98,7 +106,7 @@ export class Visit {
   /** What stands under `name` in the folder, a link not followed; undefined when nothing does. */
   async child(folder: Place, name: string): Promise<Place | undefined> {
     try {
-      return await this.hold(`${folder.at}/${name}`, resolve(folder.path, name));
+      return await this.#hold(`${folder.at}/${name}`, resolve(folder.path, name));
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw error;
@@ -116,39 +124,39 @@ export class Visit {
         return false;
       },
     );
-    const made = await this.hold(at, path);
+    const made = await this.#hold(at, path);
     const owner = ownerFor(folder);
     if (!isMade || owner === undefined) return made;
     await chown(made.at, owner.uid, owner.gid);
     await this.release(made);
-    return this.hold(at, path);
+    return this.#hold(at, path);
   }
 
   /** Lets go of a place before the visit ends. */
   async release(place: Place): Promise<void> {
-    if (this.held.delete(place)) await place.close();
+    if (this.#held.delete(place)) await place.close();
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.held].map((place) => this.release(place)));
+    await Promise.all([...this.#held].map((place) => this.release(place)));
   }
 
   /** How a path is shown, and may be given back: relative to the first root; absolute in another. */
   show(path: string): string {
-    const first = this.roots[0]!.real;
+    const first = this.#roots[0]!.real;
     return isInside(path, first) ? relative(first, path) || '.' : path;
   }
 
   /** Whether a root is at `path` or below it. */
   holdsRoot(path: string): boolean {
-    return this.roots.some(({ real }) => isInside(real, path));
+    return this.#roots.some(({ real }) => isInside(real, path));
   }
 
-  private async walk(argument: PathArgument, options: SpotOptions): Promise<Spot | Place> {
+  async #walk(argument: PathArgument, options: SpotOptions): Promise<Spot | Place> {
     let path = argument.value;
     for (let links = 0; links <= LINKS_MAX; links += 1) {
-      const { root, names } = this.locate(argument, path);
-      const end = await this.descend(argument, { root, names, ...options });
+      const { root, names } = this.#locate(argument, path);
+      const end = await this.#descend(argument, { root, names, ...options });
       if (!('link' in end)) return end;
       path = end.link;
     }
@@ -156,9 +164,9 @@ export class Visit {
   }
 
   /** The root that a path lies in, and the names from there. Looks at the text only. */
-  private locate(argument: PathArgument, path: string): { root: Root; names: string[] } {
-    const absolute = isAbsolute(path) ? resolve(path) : resolve(this.roots[0]!.real, path);
-    for (const root of this.roots) {
+  #locate(argument: PathArgument, path: string): { root: Root; names: string[] } {
+    const absolute = isAbsolute(path) ? resolve(path) : resolve(this.#roots[0]!.real, path);
+    for (const root of this.#roots) {
       for (const start of [root.real, root.given]) {
         if (isInside(absolute, start)) {
           return { root, names: relative(start, absolute).split(sep).filter(Boolean) };
@@ -170,11 +178,11 @@ export class Visit {
   }
 
   /** Goes down name by name. A link ends it with the path where to go on. */
-  private async descend(
+  async #descend(
     argument: PathArgument,
     { root, names, follow, make }: SpotOptions & { readonly root: Root; readonly names: readonly string[] },
   ): Promise<Step> {
-    let folder = await this.hold(root.real, root.real);
+    let folder = await this.#hold(root.real, root.real);
     for (const [index, name] of names.entries()) {
       if (!folder.stats.isDirectory()) {
         throw new LangoError(
@@ -195,9 +203,9 @@ export class Visit {
     return folder;
   }
 
-  private async hold(at: string, path: string): Promise<Place> {
+  async #hold(at: string, path: string): Promise<Place> {
     const place = await holdPlace(at, path);
-    this.held.add(place);
+    this.#held.add(place);
     return place;
   }
 }
