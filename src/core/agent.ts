@@ -9,7 +9,8 @@ export interface Agent {
   readonly profile: AgentProfile;
   /**
    * Works on one task. May throw: the journal ends the task as failed, with the text of a
-   * `LangoError` or a general one. Stops soon after `run.signal` aborts.
+   * `LangoError` or a general one. Stops soon after `run.signal` aborts. The task is stored with the first thing that is
+   * appended: what must not be done for a task that could not be stored, or not twice, waits for an `append`.
    */
   run(run: Run): Promise<RunEnd>;
 }

@@ -41,8 +41,13 @@ export interface Storage {
  */
 export interface TaskStore {
   /**
-   * Inbox row, task row and event 1 in one transaction; the task is leased to `worker` at once when
-   * `lease` is set. A message id that this owner already sent to this agent gives the earlier task, and
+   * What `accept` would give for a message that was sent before; undefined for a new one. Rejects with `too-many` when
+   * there is no room for `push`.
+   */
+  findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined>;
+  /**
+   * Inbox row, task row, event 1 and those of `opening` in one transaction; the task is leased to `worker` at once when
+   * `lease` is set. The outcome holds the task as it is with event 1. A message id that this owner already sent to this agent gives the earlier task, and
    * leaves its push configs as they are. Rejects with `too-many` when there is no room for `push`.
    */
   accept(entry: NewTask): Promise<AcceptOutcome>;
@@ -105,6 +110,8 @@ export interface NewTask {
   readonly requestHash: string;
   /** The worker that starts on it at once; undefined leaves it for `claim`. */
   readonly lease: string | undefined;
+  /** What its run wrote before the task was stored; with a `lease` only. */
+  readonly opening?: readonly NewEvent[];
   /** Stored in the same transaction, for the events after the message. */
   readonly push?: NewPush | undefined;
 }
@@ -127,8 +134,32 @@ export type AcceptOutcome =
       /** Whether the lease was taken by this call. */
       readonly leased: boolean;
     }
+  | EarlierOutcome;
+
+/** Of a message whose id this owner already sent to this agent. */
+export type EarlierOutcome =
   | { readonly kind: 'repeated'; readonly task: TaskRecord; readonly seq: number }
   | { readonly kind: 'conflict' };
+
+/** A task as it is with its first event. `at` is in milliseconds since the epoch. */
+export function taskOfNew(entry: NewTask, at: number): TaskRecord {
+  return {
+    id: entry.id,
+    tenant: entry.scope.tenant,
+    owner: entry.scope.owner,
+    agent: entry.agent,
+    contextId: entry.contextId,
+    parentTaskId: entry.parentTaskId,
+    grant: entry.grant,
+    state: 'submitted',
+    statusMessage: undefined,
+    head: 1,
+    epoch: 1,
+    attempts: 0,
+    createdAt: at,
+    statusAt: at,
+  };
+}
 
 /** How long a lease lasts without a renewal or an append, in milliseconds of the store's clock. */
 export const LEASE_MS = 10_000;

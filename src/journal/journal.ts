@@ -83,7 +83,10 @@ class TaskJournal implements RunningJournal {
     const submission = { ...given, message };
     const outcome =
       taskId === undefined
-        ? await this.#accept(submission, requestHash)
+        ? await this.#worker.accept({
+            ...submission,
+            ...{ id: newId(), contextId: contextId ?? newId(), requestHash },
+          })
         : await this.#addInput(submission, { taskId, requestHash });
     if (outcome.kind === 'conflict') {
       throw new LangoError('conflict', `message id ${message.id} was already used with other content`, {
@@ -133,21 +136,6 @@ class TaskJournal implements RunningJournal {
     } finally {
       watch.close();
     }
-  }
-
-  #accept(submission: Submission, requestHash: string): Promise<AcceptOutcome> {
-    const { message } = submission;
-    const contextId = submission.contextId ?? newId();
-    return this.#worker.withPlace(submission.grant, async (lease) => {
-      const entry = { ...submission, id: newId(), contextId, requestHash, lease };
-      const outcome = await this.#store.accept(entry);
-      if (outcome.kind === 'accepted' && outcome.leased) {
-        const { task, seq } = outcome;
-        const body = { type: 'message', message } as const;
-        this.#worker.launch(task, [{ taskId: task.id, seq, at: task.createdAt, author: undefined, body }]);
-      }
-      return outcome;
-    });
   }
 
   async #addInput(

@@ -1,5 +1,4 @@
 import { LangoError } from '../core/errors.js';
-import type { Fence, TaskStore } from '../core/store.js';
 import type { EventBody, NewEvent } from '../core/task.js';
 
 /** Text waits at most this long, and at most this much of it, before it becomes durable and visible. */
@@ -31,8 +30,7 @@ export interface AppendReport {
  * under way at a time, and stops for good at the first failure.
  */
 export class Outbound {
-  readonly #store: TaskStore;
-  readonly #fence: Fence;
+  readonly #append: (events: readonly NewEvent[]) => Promise<number>;
   readonly #limit: number;
   readonly #onAppended: (report: AppendReport) => void;
   readonly #onFailure: (error: LangoError) => void;
@@ -48,8 +46,7 @@ export class Outbound {
   #written: number;
 
   constructor(options: OutboundOptions) {
-    this.#store = options.store;
-    this.#fence = options.fence;
+    this.#append = options.append;
     this.#limit = options.limit;
     this.#onAppended = options.onAppended;
     this.#onFailure = options.onFailure;
@@ -126,7 +123,7 @@ export class Outbound {
     this.#pendingText = 0;
     this.#urgent = false;
     this.#busy = true;
-    this.#store.append(this.#fence, events).then(
+    this.#append(events).then(
       (head) => {
         this.#busy = false;
         this.#onAppended({ head, count: events.length });
@@ -156,8 +153,8 @@ interface Waiting {
 }
 
 export interface OutboundOptions {
-  readonly store: TaskStore;
-  readonly fence: Fence;
+  /** Stores events with the next numbers; resolves with the new head once they are durable. */
+  readonly append: (events: readonly NewEvent[]) => Promise<number>;
   /** The most entries the task may have. */
   readonly limit: number;
   /** The newest `seq` there is. */

@@ -8,6 +8,7 @@ import type { TaskStore } from '../core/store.js';
 import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import { CleanEvents } from './clean-events.js';
+import type { Opening } from './opening.js';
 import type { OpenDelegation } from './open-delegations.js';
 import type { AppendReport } from './outbound.js';
 import { Outbound } from './outbound.js';
@@ -34,7 +35,8 @@ export class TaskRun implements Run {
   #looking = false;
 
   constructor(options: TaskRunOptions) {
-    const { task, store, replay } = options;
+    const { task, store, replay, opening } = options;
+    const fence = { taskId: task.id, epoch: task.epoch };
     this.task = task;
     this.grant = task.grant;
     this.attempt = replay.attempts + 1;
@@ -47,8 +49,7 @@ export class TaskRun implements Run {
     this.#seen = replay.head;
     this.#hasReadOutside = replay.hasReadOutside || task.grant.fromOutside === true;
     this.#outbound = new Outbound({
-      store,
-      fence: { taskId: task.id, epoch: task.epoch },
+      append: (events) => (opening ? opening.append(events) : store.append(fence, events)),
       limit: options.eventsPerTask,
       head: replay.head,
       onAppended: (report) => this.#onAppended(report),
@@ -73,7 +74,9 @@ export class TaskRun implements Run {
     return this.#replay.step(step);
   }
 
-  history(limit: number, after?: string): Promise<readonly TaskEvent[]> {
+  async history(limit: number, after?: string): Promise<readonly TaskEvent[]> {
+    // It is the past of a task that the store knows.
+    await this.#outbound.settle();
     return this.#store.readSession(this.task, limit, after);
   }
 
@@ -151,6 +154,8 @@ export interface TaskRunOptions {
   readonly task: TaskRecord;
   readonly store: TaskStore;
   readonly replay: Replay;
+  /** Of a task that is not stored yet. */
+  readonly opening?: Opening | undefined;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
   /** The most entries the task may have. */

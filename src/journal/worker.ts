@@ -1,17 +1,17 @@
 import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { Message } from '../core/message.js';
-import { textPart } from '../core/message.js';
-import { questionPart } from '../core/questions.js';
-import type { RunEnd } from '../core/run.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { TaskStore } from '../core/store.js';
+import type { AcceptOutcome, NewTask, TaskStore } from '../core/store.js';
 import { LEASE_MS } from '../core/store.js';
-import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import type { Grant, TaskRecord } from '../core/task.js';
 import { traceIdOf } from '../core/trace.js';
-import { isInterrupted, isTerminal } from '../core/task.js';
+import { isTerminal } from '../core/task.js';
+import { Turns } from '../core/turns.js';
+import type { Closing } from './closing.js';
+import { closingOfAbort, isOpenTo, runEnd } from './closing.js';
 import type { OpenDelegation } from './open-delegations.js';
+import { Opening } from './opening.js';
 import { Places, levelOf } from './places.js';
 import { Replay } from './replay.js';
 import { scrubEvent } from '../core/scrub-event.js';
@@ -46,11 +46,19 @@ export interface WorkerOptions {
   readonly runSeconds: number;
 }
 
+interface RunUnderWay {
+  readonly run: TaskRun;
+  readonly opening: Opening | undefined;
+  readonly done: Promise<void>;
+}
+
 /** Runs tasks: takes leases, hands each task to its agent, closes it with exactly one entry. */
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #places: Places;
-  readonly #runs = new Map<string, { readonly run: TaskRun; readonly done: Promise<void> }>();
+  readonly #runs = new Map<string, RunUnderWay>();
+  /** New messages, by whose they are and their id. */
+  readonly #messages = new Turns();
   #timer: NodeJS.Timeout | undefined;
   #claiming = false;
   /** A place became free while the last look for tasks was under way. */
@@ -98,21 +106,34 @@ export class Worker {
     }
   }
 
-  /** Starts on a task that was leased to us. `events` is its whole log when the caller has it. */
-  launch(task: TaskRecord, events?: readonly TaskEvent[]): void {
+  /**
+   * Takes a new task, once for each message, and begins on it at once when there is a place for it: then the first
+   * write of its run stores it. Else it waits for `claim`.
+   */
+  accept(entry: Omit<NewTask, 'lease'>): Promise<AcceptOutcome> {
+    const { scope, agent, message } = entry;
+    return this.#messages.take(JSON.stringify([scope.tenant, scope.owner, agent, message.id]), async () => {
+      const { store, worker } = this.#options;
+      const waiting = { ...entry, lease: undefined };
+      const earlier = await store.findEarlier(waiting);
+      if (earlier) return earlier;
+      if (this.#stopped || this.#places.free(levelOf(entry.grant)) === 0) return store.accept(waiting);
+      const opening = new Opening(store, { ...entry, lease: worker });
+      this.#places.take(levelOf(entry.grant));
+      this.#begin(opening.task, opening.replay(), opening);
+      return opening.outcome;
+    });
+  }
+
+  /** Starts on a task that was leased to us. */
+  launch(task: TaskRecord): void {
     const earlier = this.#runs.get(task.id);
     if (earlier) {
       // Its closing entry is written (the answer to it came already); only its clean-up is not done.
-      void earlier.done.then(() => this.launch(task, events));
+      void earlier.done.then(() => this.launch(task));
       return;
     }
     this.#places.take(levelOf(task.grant));
-    if (events) {
-      const replay = new Replay();
-      for (const event of events) replay.add(event);
-      this.#begin(task, replay);
-      return;
-    }
     this.#replay(task).then(
       (replay) => this.#begin(task, replay),
       (error: unknown) => {
@@ -165,7 +186,11 @@ export class Worker {
   async #tend(): Promise<void> {
     const { store, worker, logger } = this.#options;
     try {
-      const lost = await store.renew(worker, [...this.#runs.keys()]);
+      const stored = [...this.#runs].filter(([, { opening }]) => opening?.isWritten ?? true);
+      const lost = await store.renew(
+        worker,
+        stored.map(([id]) => id),
+      );
       for (const id of lost) {
         this.#runs.get(id)?.run.abort(new LangoError('fenced', 'another process took the task over'));
       }
@@ -184,14 +209,14 @@ export class Worker {
     }
   }
 
-  #begin(task: TaskRecord, replay: Replay): void {
+  #begin(task: TaskRecord, replay: Replay, opening?: Opening): void {
     if (this.#stopped) {
       this.#leave(task);
       return;
     }
     const { store, secrets, eventsPerTask } = this.#options;
     const run = new TaskRun({
-      ...{ task, store, replay, eventsPerTask },
+      ...{ task, store, replay, opening, eventsPerTask },
       logger: this.#log(task),
       scrubber: secrets.scrubber(task),
     });
@@ -200,7 +225,7 @@ export class Worker {
       if (again) this.launch(task);
       this.#leave(task);
     });
-    this.#runs.set(task.id, { run, done });
+    this.#runs.set(task.id, { run, opening, done });
   }
 
   /** Its place is free for another. */
@@ -221,7 +246,7 @@ export class Worker {
         await run.settle();
         return true;
       }
-      if (end) await this.#close(run, end);
+      await (end ? this.#close(run, end) : run.settle());
     } catch (error) {
       const level = isLangoError(error, 'fenced') ? 'info' : 'error';
       run.logger[level]('a run ended without its closing entry', { error: errorText(error) });
@@ -293,13 +318,6 @@ export class Worker {
   }
 }
 
-type Closing = Omit<RunEnd, 'state'> & { readonly state: Extract<EventBody, { type: 'run-end' }>['state'] };
-
-/** Whether another message could still change the outcome. */
-function isOpenTo(end: Closing): boolean {
-  return end.state === 'completed' || isInterrupted(end.state);
-}
-
 /** Resolves to undefined some time after the abort, so that an agent that ignores it cannot hold a task. */
 function stopped(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
@@ -307,33 +325,4 @@ function stopped(signal: AbortSignal): Promise<undefined> {
     if (signal.aborted) later();
     else signal.addEventListener('abort', later, { once: true });
   });
-}
-
-function closingOfAbort(reason: unknown): Closing | undefined {
-  if (isLangoError(reason, 'canceled')) return { state: 'canceled' };
-  if (isLangoError(reason, 'unavailable') || isLangoError(reason, 'fenced')) return undefined;
-  const code = isLangoError(reason, 'timeout') ? 'limit-seconds' : 'internal';
-  return { state: 'failed', reason: code, text: errorText(reason) };
-}
-
-function runEnd(run: TaskRun, end: Closing): EventBody {
-  const message = closingMessage(run, end);
-  return {
-    type: 'run-end',
-    state: end.state,
-    ...(end.reason === undefined ? {} : { reason: end.reason }),
-    ...(message ? { message } : {}),
-    ...(end.questions ? { questions: end.questions } : {}),
-    usage: run.usage(),
-    ...(run.hasReadOutside() ? { fromOutside: true } : {}),
-  };
-}
-
-function closingMessage(run: TaskRun, end: Closing): Message | undefined {
-  const parts = [
-    ...(end.text === undefined ? [] : [textPart(end.text)]),
-    ...(end.questions ?? []).map(questionPart),
-  ];
-  if (parts.length === 0) return undefined;
-  return { id: `${run.task.id}:end:${run.attempt}`, role: 'agent', parts };
 }

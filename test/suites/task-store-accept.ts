@@ -7,6 +7,7 @@ import {
   ALICE,
   ALICE_ELSEWHERE,
   BOB,
+  delta,
   fenceOf,
   message,
   newInput,
@@ -15,6 +16,7 @@ import {
   reload,
   RUN_START,
   runEnd,
+  seqsOf,
   taskOf,
   typesOf,
 } from './task-store-fixtures.js';
@@ -137,6 +139,64 @@ export function acceptCases(get: () => StoreUnderTest): void {
       const entry = newTask({ message: message('é'.repeat((limit - frame) / 2 + 1)) });
       await expect(store.accept(entry)).rejects.toMatchObject({ code: 'too-large' });
       expect(await store.get(ALICE, entry.id)).toBeUndefined();
+    });
+  });
+
+  describe('accept with what the run wrote already', () => {
+    it('keeps all of it, and tells the task as it was with the message alone', async () => {
+      const { store } = get();
+      const entry = newTask({ lease: 'worker', opening: [RUN_START, delta('hello')] });
+      const outcome = await store.accept(entry);
+      expect(outcome).toMatchObject({ kind: 'accepted', seq: 1, leased: true });
+      const task = taskOf(outcome);
+      expect(task).toMatchObject({ state: 'submitted', head: 1, epoch: 1, attempts: 0 });
+      expect(await typesOf(store, task)).toEqual(['message', 'run-start', 'text-delta']);
+      expect(await seqsOf(store, task)).toEqual([1, 2, 3]);
+      expect(await reload(store, task)).toEqual({ ...task, state: 'working', head: 3, attempts: 1 });
+      expect(await store.append(fenceOf(task), [delta(' again')])).toBe(4);
+    });
+
+    it('leaves nothing to claim of a run that has ended, and its lease to nobody', async () => {
+      const { store } = get();
+      const entry = newTask({ lease: 'worker', opening: [RUN_START, runEnd('input-required', 'which?')] });
+      const task = taskOf(await store.accept(entry));
+      expect(await reload(store, task)).toMatchObject({
+        state: 'input-required',
+        statusMessage: { parts: [{ kind: 'text', text: 'which?' }] },
+      });
+      expect(await store.claim('other', [entry.agent], () => 9)).toEqual([]);
+      expect(await store.addInput(newInput(task, { lease: 'other' }))).toMatchObject({ leased: true });
+    });
+
+    it('writes none of it for a message that came before', async () => {
+      const { store } = get();
+      const entry = newTask();
+      const task = taskOf(await store.accept(entry));
+      const again = { ...entry, id: newId(), lease: 'worker', opening: [RUN_START] };
+      expect(await store.accept(again)).toEqual({ kind: 'repeated', task, seq: 1 });
+      expect(await store.get(ALICE, again.id)).toBeUndefined();
+      expect(await typesOf(store, task)).toEqual(['message']);
+    });
+
+    it('stores nothing when one entry is too large', async () => {
+      const { store } = get();
+      const entry = newTask({ lease: 'worker', opening: [RUN_START, delta('x'.repeat(MAX_EVENT_BYTES))] });
+      await expect(store.accept(entry)).rejects.toMatchObject({ code: 'too-large' });
+      expect(await store.get(ALICE, entry.id)).toBeUndefined();
+      expect(await store.accept({ ...entry, opening: [] })).toMatchObject({ kind: 'accepted' });
+    });
+  });
+
+  describe('findEarlier', () => {
+    it('says beforehand what accept would, of the same owner and agent', async () => {
+      const { store } = get();
+      const entry = newTask();
+      expect(await store.findEarlier(entry)).toBeUndefined();
+      const task = taskOf(await store.accept(entry));
+      expect(await store.findEarlier({ ...entry, id: newId() })).toEqual({ kind: 'repeated', task, seq: 1 });
+      expect(await store.findEarlier({ ...entry, requestHash: 'other' })).toEqual({ kind: 'conflict' });
+      expect(await store.findEarlier({ ...entry, scope: BOB })).toBeUndefined();
+      expect(await store.findEarlier({ ...entry, agent: 'librarian' })).toBeUndefined();
     });
   });
 

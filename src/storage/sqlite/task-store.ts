@@ -1,5 +1,5 @@
 import type { TaskPage, TaskQuery } from '../../core/journal.js';
-import type { AcceptOutcome, Fence, NewInput, NewTask, TaskStore } from '../../core/store.js';
+import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask, TaskStore } from '../../core/store.js';
 import { LEASE_MS } from '../../core/store.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { EncodedEvent, EventRow } from '../rows.js';
@@ -10,8 +10,8 @@ import type { RecentEvents } from './recent-events.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
 import { taskLister } from './task-list.js';
-import type { WriteContext } from './task-writes.js';
-import { acceptTask, addInput, appendEvents, cancelTask, claimTasks } from './task-writes.js';
+import type { EncodedBatch, WriteContext } from './task-writes.js';
+import { acceptTask, addInput, appendEvents, cancelTask, claimTasks, earlierOutcome } from './task-writes.js';
 
 /** What other stores of the same database have to do with. */
 interface SharedParts {
@@ -41,10 +41,18 @@ export class SqliteTaskStore implements TaskStore {
     database.onTouch((taskId, events) => this.#recent.add(taskId, events));
   }
 
+  async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
+    return this.#read(() => {
+      const earlier = earlierOutcome({ statements: this.#statements }, entry);
+      if (!earlier && entry.push) this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
+      return earlier;
+    });
+  }
+
   async accept(entry: NewTask): Promise<AcceptOutcome> {
-    const event = this.#encodeMessage(entry);
+    const encoded = { message: this.#encodeMessage(entry), opening: this.#encodeBatch(entry.opening ?? []) };
     assertKeys({ contextId: entry.contextId });
-    return this.#write((context) => acceptTask(context, entry, event));
+    return this.#write((context) => acceptTask(context, entry, encoded));
   }
 
   async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
@@ -53,8 +61,8 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
-    const encoded = { change: changeOf(events), events: events.map((event) => this.#encode(event)) };
-    return this.#write((context) => appendEvents(context, fence, encoded));
+    const batch = this.#encodeBatch(events);
+    return this.#write((context) => appendEvents(context, fence, batch));
   }
 
   async requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
@@ -116,6 +124,10 @@ export class SqliteTaskStore implements TaskStore {
   #encodeMessage({ scope, agent, message }: NewTask | NewInput): EncodedEvent {
     assertKeys({ tenant: scope.tenant, owner: scope.owner, agent, 'message.id': message.id });
     return this.#encode({ author: CALLER_AUTHOR, body: { type: 'message', message } });
+  }
+
+  #encodeBatch(events: readonly NewEvent[]): EncodedBatch {
+    return { change: changeOf(events), events: events.map((event) => this.#encode(event)) };
   }
 
   #encode(event: NewEvent): EncodedEvent {

@@ -1,7 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import { NO_USAGE } from '../../core/model.js';
-import type { AcceptOutcome, Fence, NewInput, NewTask } from '../../core/store.js';
-import { LEASE_MS } from '../../core/store.js';
+import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask } from '../../core/store.js';
+import { LEASE_MS, taskOfNew } from '../../core/store.js';
 import type { EventBody, NewEvent, Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from '../rows.js';
@@ -20,7 +20,17 @@ export interface WriteContext {
   readonly touch: Touch;
 }
 
-export function acceptTask(context: WriteContext, entry: NewTask, event: EncodedEvent): AcceptOutcome {
+/** Events that are written together, and what they do to the row of their task. */
+export interface EncodedBatch {
+  readonly change: TaskChange;
+  readonly events: readonly EncodedEvent[];
+}
+
+export function acceptTask(
+  context: WriteContext,
+  entry: NewTask,
+  { message, opening }: { readonly message: EncodedEvent; readonly opening: EncodedBatch },
+): AcceptOutcome {
   const place = { scope: entry.scope, taskId: entry.id };
   if (entry.push) {
     // Nothing may be written before it is refused, and a repeated message needs no room.
@@ -30,7 +40,9 @@ export function acceptTask(context: WriteContext, entry: NewTask, event: Encoded
   }
   if (!addToInbox(context, entry, { id: entry.id, head: 1 })) return earlierOutcome(context, entry)!;
   const { now, statements } = context;
+  const { change, events } = opening;
   const { tenant, owner } = entry.scope;
+  const isLeased = entry.lease !== undefined;
   const row = {
     id: entry.id,
     tenant,
@@ -40,22 +52,22 @@ export function acceptTask(context: WriteContext, entry: NewTask, event: Encoded
     parent: entry.parentTaskId ?? null,
     authority: JSON.stringify(entry.grant),
     level: entry.grant.chain.length,
-    state: 'submitted',
-    status_message: null,
+    state: change.state ?? 'submitted',
+    status_message: change.statusMessage,
     status_at: now,
     created_at: now,
-    head: 1,
+    head: 1 + events.length,
     epoch: 1,
-    lease_by: entry.lease ?? null,
-    lease_until: entry.lease === undefined ? 0 : now + LEASE_MS,
-    attempts: 0,
-    expires_at: null,
+    lease_by: change.endsRun ? null : (entry.lease ?? null),
+    lease_until: isLeased ? now + LEASE_MS : 0,
+    attempts: change.runStarts,
+    expires_at: change.expiresAt ?? null,
     cancel_requested: 0,
   } as const;
   const key = Number(statements.insertTask.run(...taskValues(row)).lastInsertRowid);
-  insertEvents(context, { ...row, key }, [event]);
-  if (entry.push) context.pushes.put(place, entry.push, row.head);
-  return { kind: 'accepted', task: toTaskRecord(row), seq: 1, leased: entry.lease !== undefined };
+  insertEvents(context, { id: row.id, head: row.head, key }, [message, ...events]);
+  if (entry.push) context.pushes.put(place, entry.push, 1);
+  return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: isLeased };
 }
 
 /** A worker that is at it reads the message too, so the state changes only on an idle task. */
@@ -86,11 +98,7 @@ export function addInput(
 }
 
 /** Gives the new head; throws `LangoError` `fenced` when the task is another's or has ended. */
-export function appendEvents(
-  context: WriteContext,
-  fence: Fence,
-  { change, events }: { readonly change: TaskChange; readonly events: readonly EncodedEvent[] },
-): number {
+export function appendEvents(context: WriteContext, fence: Fence, { change, events }: EncodedBatch): number {
   const { statements, now } = context;
   const task = statements.fenced.get(fence.taskId, fence.epoch);
   if (!task) throw new LangoError('fenced', 'The task has ended, or somebody else works on it now.');
@@ -183,11 +191,14 @@ function addToInbox(
 }
 
 /** Undefined for a message that was not sent before. */
-function earlierOutcome(context: WriteContext, entry: NewTask | NewInput): AcceptOutcome | undefined {
+export function earlierOutcome(
+  { statements }: Pick<WriteContext, 'statements'>,
+  entry: NewTask | NewInput,
+): EarlierOutcome | undefined {
   const { tenant, owner } = entry.scope;
-  const sent = context.statements.inbox.get(tenant, owner, entry.agent, entry.message.id);
+  const sent = statements.inbox.get(tenant, owner, entry.agent, entry.message.id);
   if (!sent) return undefined;
-  const task = context.statements.task.get(sent.task, tenant, owner);
+  const task = statements.task.get(sent.task, tenant, owner);
   if (!task || sent.request_hash !== entry.requestHash) return { kind: 'conflict' };
   return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
 }

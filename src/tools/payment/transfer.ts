@@ -5,7 +5,7 @@ import { eth, usdc } from '../../core/amount.js';
 import type { Connection, Hex } from './connection.js';
 import { loadViem } from './connection.js';
 import { rpcRemark } from './failures.js';
-import { Turns } from './turns.js';
+import { Turns } from '../../core/turns.js';
 
 export interface TransferOptions {
   readonly connection: Connection;

@@ -3,8 +3,7 @@ export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 
   async take<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#last.get(name) ?? Promise.resolve();
-    const mine = before.then(work, work);
+    const mine = this.#last.get(name)?.then(work) ?? work();
     const settled = mine.catch(() => undefined);
     this.#last.set(name, settled);
     try {

@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { textPart } from '../../src/core/message.js';
+import { close, ended, journal, message, open, SCOPE, store, until } from './journal-under-test.js';
+
+afterEach(close);
+
+describe('a message of a new task', () => {
+  it('is stored together with what its run wrote in the same turn', async () => {
+    await open(async (run) => {
+      run.emit({ type: 'text-delta', artifactId: 'answer', text: 'done', replace: true });
+      return { state: 'completed' };
+    });
+    const told: string[] = [];
+    store.onAppend((taskId) => void told.push(taskId));
+    const { task, seq } = await journal.submit(message('go'));
+    expect(await store.get(SCOPE, task.id)).toMatchObject({ state: 'completed', head: 4 });
+    expect({ seq, state: task.state, told }).toEqual({ seq: 1, state: 'submitted', told: [task.id] });
+  });
+
+  it('begins one run, however often it is sent', async () => {
+    const runs: string[] = [];
+    await open(async (run) => {
+      runs.push(run.task.id);
+      return { state: 'completed' };
+    });
+    const sent = message('go');
+    const accepted = await Promise.all(Array.from({ length: 20 }, () => journal.submit(sent)));
+    accepted.push(await journal.submit(sent));
+    await journal.stop();
+    await journal.start();
+    accepted.push(await journal.submit(sent));
+    expect(new Set(accepted.map(({ task }) => task.id))).toEqual(new Set(runs));
+    expect(runs).toHaveLength(1);
+  });
+
+  it('of a run that cannot be stored is stored without it, and the task fails', async () => {
+    await open(async (run) => {
+      run.emit({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(300_000) } });
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    const events = (await ended(task.id)).map(({ body }) => body);
+    expect(events).toMatchObject([
+      { type: 'message' },
+      { type: 'run-end', state: 'failed', reason: 'too-large' },
+    ]);
+  });
+
+  it('that is too large itself is refused, and its run leaves nothing', async () => {
+    await open(async () => ({ state: 'completed' }));
+    const large = message('x'.repeat(300_000));
+    await expect(journal.submit(large)).rejects.toMatchObject({ code: 'too-large' });
+    const page = await journal.list(SCOPE, { agent: 'echo', pageSize: 5 });
+    expect(page.totalSize).toBe(0);
+    expect(
+      await journal.submit({ ...large, message: { ...large.message, parts: [textPart('go')] } }),
+    ).toMatchObject({ repeated: false });
+  });
+
+  it('reads what was said before it, though its task is not stored when the run begins', async () => {
+    const counts: number[] = [];
+    await open(async (run) => {
+      counts.push((await run.history(100)).filter(({ body }) => body.type === 'message').length);
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('one'));
+    await ended(task.id);
+    const second = await journal.submit({ ...message('two'), contextId: task.contextId });
+    await ended(second.task.id);
+    expect(counts).toEqual([0, 1]);
+  });
+
+  it('that comes as the server stops is stored for the next start', async () => {
+    const attempts: number[] = [];
+    await open(async (run) => {
+      attempts.push(run.attempt);
+      return attempts.length === 1 ? until(run.signal) : { state: 'completed' };
+    });
+    const submitted = journal.submit(message('go'));
+    await new Promise((resolve) => queueMicrotask(() => resolve(undefined)));
+    await journal.stop();
+    const { task } = await submitted;
+    await journal.start();
+    expect((await ended(task.id)).at(-1)?.body).toMatchObject({ state: 'completed' });
+  });
+});
