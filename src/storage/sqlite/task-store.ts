@@ -44,7 +44,8 @@ export class SqliteTaskStore implements TaskStore {
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
     return this.#read(() => {
       const earlier = earlierOutcome({ statements: this.#statements }, entry);
-      if (!earlier && entry.push) this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
+      if (!earlier && entry.push)
+        this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
       return earlier;
     });
   }
