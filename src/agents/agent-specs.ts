@@ -7,3 +7,10 @@ export const agentSpecs: Readonly<Record<'standard' | 'classic', Roster>> = {
   standard: STANDARD_ROSTER,
   classic: CLASSIC_ROSTER,
 };
+
+/** `roster` with `own` before it: their prefixes are matched first, and each takes the place of one of its name. */
+export function extendRoster(roster: keyof typeof agentSpecs | Roster, own: Roster): Roster {
+  const specs = typeof roster === 'string' ? agentSpecs[roster] : roster;
+  const names = new Set(own.map(({ name }) => name));
+  return [...own, ...specs.filter(({ name }) => !names.has(name))];
+}

@@ -1,4 +1,4 @@
-import { agentSpecs } from '../agents/agent-specs.js';
+import { extendRoster } from '../agents/agent-specs.js';
 import { buildAgentTree } from '../agents/agent-tree.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import type { Config } from '../config/config.js';
@@ -38,11 +38,11 @@ export interface Agents {
 /** The agents of this node, with those that a program brought. Throws `invalid-config` when names clash or none is left. */
 export function createAgents(options: AgentsOptions): Agents {
   const { config, own, additions, remembering, ...parts } = options;
-  const { roster } = config.agent;
+  const { roster, ownAgents } = config.agent;
   const tree = buildAgentTree({
     ...parts,
     multiAgent: config.agent.multiAgent,
-    roster: typeof roster === 'string' ? agentSpecs[roster] : roster,
+    roster: extendRoster(roster, ownAgents),
     limits: agentLimits(config),
     approval: config.approval.policy,
     ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),

@@ -31,9 +31,8 @@ const agentSpec = z.strictObject({
     .describe('Also owns the tools that no prefix matches. One agent of a roster at most.'),
 });
 
-const roster = z
+const agentSpecs = z
   .array(agentSpec)
-  .min(1)
   .superRefine(refuseDuplicates((spec) => spec.name, ['name']))
   .superRefine((specs, context) => {
     const takers = specs.flatMap((spec, index) => (spec.takesUnmatched ? [index] : []));
@@ -76,9 +75,14 @@ export const agent = z
       .default(true)
       .describe('An orchestrator that delegates to sub-agents; false: one agent with all tools.'),
     roster: z
-      .union([z.enum(['standard', 'classic']), roster])
+      .union([z.enum(['standard', 'classic']), agentSpecs.min(1)])
       .default('standard')
       .describe('The sub-agents: a shipped roster, or your own as a list.'),
+    ownAgents: agentSpecs
+      .default([])
+      .describe(
+        'Sub-agents besides the roster. Their prefixes are matched first; one with the name of an agent of the roster takes its place.',
+      ),
     maxDelegationRounds: z
       .int()
       .min(0)

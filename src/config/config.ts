@@ -33,8 +33,9 @@ export interface Config {
   readonly logging: Readonly<Settings['logging']>;
 }
 
-interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'limits'>> {
+interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
+  readonly ownAgents: Roster;
   readonly limits: Omit<AgentLimits, 'delegationRounds' | 'approvalSeconds'>;
 }
 

@@ -24,7 +24,7 @@ export const RULES: readonly Rule[] = [
     check: checkEmbedding,
   },
   { keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'], check: checkWebSearch },
-  { keys: ['agent.roster', 'a2a.remoteAgents'], check: checkAgentNames },
+  { keys: ['agent.roster', 'agent.ownAgents', 'a2a.remoteAgents'], check: checkAgentNames },
   { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
 ];
 
@@ -76,8 +76,8 @@ function checkWebSearch({ webSearch }: Settings): readonly Finding[] {
 }
 
 function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {
-  if (typeof agent.roster === 'string') return [];
-  const local = new Set(agent.roster.map(({ name }) => name));
+  const listed = typeof agent.roster === 'string' ? [] : agent.roster;
+  const local = new Set([...listed, ...agent.ownAgents].map(({ name }) => name));
   return a2a.remoteAgents.flatMap(({ name }, index) =>
     local.has(name) ? finding(['a2a', 'remoteAgents', index, 'name'], 'is the name of a local agent') : [],
   );

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { FunctionSpec } from '../../src/core/model.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
@@ -18,6 +19,16 @@ describe('M. Modes and the agent tree', () => {
       );
       const card = await (await server.fetch('/.well-known/agent-card.json')).json();
       expect(card).toMatchObject({ name: 'lango-orchestrator' });
+    });
+  });
+
+  it('M1 the orchestrator may delegate to each of the six', async () => {
+    const model = new ScriptedModel({ orchestrator: [say('hello')] });
+    await withServer({ tools: ROLES, model }, async (server) => {
+      await sendText(server, 'hi');
+      expect(namesOffered(model.asked('orchestrator')[0]!.functions[0]!)).toEqual(
+        ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'].sort(),
+      );
     });
   });
 
@@ -107,6 +118,38 @@ describe('M. Modes and the agent tree', () => {
       expect(functions).toEqual(expect.arrayContaining(['garden_water', 'odd_one']));
     });
   });
+
+  it('M5 own agents extend a shipped roster, come first in matching, and take the place of their names', async () => {
+    const own = (name: string, prefixes: string[], alwaysInclude = false) => ({
+      name,
+      description: `Is the ${name} of this house.`,
+      instruction: `You are the ${name}. You are not as shipped.`,
+      prefixes,
+      alwaysInclude,
+    });
+    const ownAgents = [own('gardener', ['fs_plant']), own('host', [], true), own('vault', ['crypto_'])];
+    const model = new ScriptedModel({
+      orchestrator: [say('hi')],
+      ...Object.fromEntries(['gardener', 'host', 'vault', 'operator'].map((name) => [name, [say('done')]])),
+    });
+    const settings = { server: { port: 0 }, agent: { ownAgents } };
+    const tools = ['fs_plant', 'fs_read', 'crypto_sign', 'secrets_get'].map((name) => toolNamed(name));
+    await withServer({ tools, model, settings }, async (server) => {
+      const named = [...(await published(server))].sort();
+      expect(named).toEqual(['gardener', 'host', 'lango-orchestrator', 'operator', 'planner', 'vault']);
+      for (const agent of ['gardener', 'host', 'vault', 'operator']) await sendText(server, 'go', { agent });
+      const offered = (agent: string) =>
+        model.asked(agent)[0]!.functions.flatMap(({ name }) => (/_/.test(name) ? [name] : []));
+      expect(offered('gardener')).toContain('fs_plant');
+      expect(offered('operator')).not.toContain('fs_plant');
+      expect(offered('vault')).toContain('crypto_sign');
+      expect(offered('vault')).not.toContain('secrets_get');
+      expect(model.asked('vault')[0]!.system[0]!.text).toContain('not as shipped');
+      await sendText(server, 'hi');
+      const instruction = JSON.stringify(model.asked('orchestrator')[0]!.system);
+      for (const { description } of ownAgents) expect(instruction).toContain(description);
+    });
+  });
 });
 
 describe('P. Which agent owns a tool', () => {
@@ -143,9 +186,16 @@ describe('P. Which agent owns a tool', () => {
     });
   });
 
-  it('P2 a tool that no agent owns is named in a warning at start', async () => {
-    await withServer({ tools: [toolNamed('odd_one')], model: MODEL }, async ({ log }) => {
-      expect(log.lines.filter((line) => line.includes('odd_one') && line.includes('"warn"'))).toHaveLength(1);
+  it('P2 P3 each tool has one place: one of the six roles, or unmatched, of which a warning at start tells', async () => {
+    const roles = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
+    const model = new ScriptedModel(Object.fromEntries(roles.map((name) => [name, [say('ok')]])));
+    await withServer({ tools: [...ROLES, toolNamed('odd_one')], model }, async (server) => {
+      const dead = server.log.lines.filter((line) => line.includes('no agent owns the tool'));
+      expect(dead).toEqual([expect.stringMatching(/"warn".*odd_one/)]);
+      for (const agent of roles) await sendText(server, 'go', { agent });
+      const offered = model.requests.flatMap(({ functions }) => functions.map(({ name }) => name));
+      for (const { name } of ROLES) expect(offered.filter((one) => one === name)).toHaveLength(1);
+      expect(offered).not.toContain('odd_one');
     });
   });
 
@@ -189,6 +239,44 @@ describe('P. Which agent owns a tool', () => {
     });
   });
 });
+
+describe('P5 roster classic, tool by tool', () => {
+  const OWNED = {
+    executor: ['exec_x', 'fs_x', 'browser_x', 'crypto_x', 'skill_x', 'payment_x', 'odd_one'],
+    researcher: ['search_x', 'rag_x', 'graph_x', 'save_knowledge_x', 'save_learning_x'],
+    'memory-manager': ['memory_x', 'observe_x', 'reflect_x'],
+    planner: [],
+  };
+  const TOOLS = Object.values(OWNED).flat();
+
+  it('P5 C2 O3 R1 gives each agent its own, in words for the orchestrator, with instructions that follow the rules', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [say('hi')],
+      ...Object.fromEntries(Object.keys(OWNED).map((name) => [name, [say('done')]])),
+    });
+    const settings = { server: { port: 0 }, agent: { roster: 'classic' as const } };
+    await withServer({ tools: TOOLS.map((name) => toolNamed(name)), model, settings }, async (server) => {
+      for (const [agent, names] of Object.entries(OWNED)) {
+        await sendText(server, 'go', { agent });
+        const [{ functions, system }] = model.asked(agent) as [(typeof model.requests)[number]];
+        const offered = functions.map(({ name }) => name).filter((name) => TOOLS.includes(name));
+        expect(offered).toEqual(names);
+        for (const part of ['You are the ', 'Does:', 'Input:', 'Output:', 'Constraints:', 'Report:'])
+          expect(system[0]!.text).toContain(part);
+      }
+      await sendText(server, 'hi');
+      const text = model.asked('orchestrator')[0]!.system[0]!.text;
+      const entries = [...text.matchAll(/^- ([a-z-]+)$/gm)].map(([, name]) => name!);
+      expect(entries.sort()).toEqual(Object.keys(OWNED).sort());
+      for (const name of TOOLS) expect(text).not.toContain(name);
+    });
+  });
+});
+
+function namesOffered({ parameters }: FunctionSpec): readonly string[] {
+  const properties = parameters['properties'] as { agent_name: { enum: string[] } };
+  return [...properties.agent_name.enum].sort();
+}
 
 async function published(server: TestServer): Promise<readonly string[]> {
   return (await server.client.catalog()).map(({ name }) => name);
