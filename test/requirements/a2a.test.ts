@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,8 +24,12 @@ const TOOLS = EVERY_ROLE.map((name) => toolNamed(name));
 
 describe('X. A2A', () => {
   it('X1 every agent has its own card and its own endpoint, and the card its file', async () => {
-    const names = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
-    const model = new ScriptedModel(Object.fromEntries(names.map((name) => [name, [say(`I am ${name}`)]])));
+    const names = [
+      ...['lango-orchestrator', 'operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'],
+    ];
+    const model = new ScriptedModel(
+      Object.fromEntries(names.map((name) => [name.replace('lango-', ''), [say(`I am ${name}`)]])),
+    );
     await withServer({ tools: TOOLS, model }, async (server) => {
       for (const name of names) {
         // A public card: no token.
@@ -108,11 +114,22 @@ describe('X. A2A', () => {
     });
   });
 
-  it('X2 a card that cannot be reached, read or trusted is skipped with a warning; the rest goes on', async () => {
+  it('X2 a card that cannot be reached, read or verified is skipped with a warning; the rest goes on', async () => {
     const dead = await freePort();
+    const other = await startServer(remoteNode('never asked'));
+    const page = createServer((_, response) => response.end('<html>no card</html>'));
+    await once(page.listen(0, '127.0.0.1'), 'listening');
+    const { port } = page.address() as AddressInfo;
     const remoteAgents = [
       { name: 'dead', url: `http://127.0.0.1:${dead}`, allowPrivate: true },
       { name: 'private', url: `http://127.0.0.1:${dead}` },
+      { name: 'unreadable', url: `http://127.0.0.1:${port}`, allowPrivate: true },
+      {
+        name: 'unverified',
+        url: `${other.address.origin}/agents/weather`,
+        allowPrivate: true,
+        verify: { hash: '0'.repeat(64) },
+      },
     ];
     const model = new ScriptedModel({
       orchestrator: [call(ask('operator', 'go', true))],
@@ -131,6 +148,8 @@ describe('X. A2A', () => {
       const instruction = JSON.stringify(model.asked('orchestrator')[0]!.system);
       for (const { name } of remoteAgents) expect(instruction).not.toContain(name);
     });
+    page.close();
+    await other.stop();
   });
 
   it('X3 a remote agent of the config is a sub-agent: in the instruction with the words of its real card, and at work', async () => {
@@ -146,7 +165,9 @@ describe('X. A2A', () => {
         const outcome = await sendText(server, 'how is it outside?');
         expect(outcome.end.text).toBe('They say: the weather is fine');
         expect(doings(outcome)).toContain('forecaster: text "the weather is fine"');
-        expect(JSON.stringify(model.asked('orchestrator')[0]!.system)).toContain('Foretells the weather.');
+        expect(model.asked('orchestrator')[0]!.system[0]!.text).toMatch(
+          /^- forecaster\n {2}Its card says: Foretells the weather\.$/m,
+        );
         const [task] = (await far.client.list({ agent: 'weather' })).tasks;
         expect(task).toMatchObject({ state: 'completed' });
       });

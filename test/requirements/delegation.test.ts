@@ -3,7 +3,8 @@ import Database from 'better-sqlite3';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { FunctionSpec } from '../../src/core/model.js';
+import { textPart } from '../../src/core/message.js';
+import type { FunctionSpec, ModelProvider } from '../../src/core/model.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
@@ -23,7 +24,19 @@ describe('D. Delegation', () => {
       expect(end.state).toBe('completed');
       const [first, second] = model.asked('orchestrator');
       expect(namesIn(first!.functions[0]!).sort()).toEqual(['librarian', 'operator', 'planner']);
-      expect(resultsIn(second)[0]).toMatch(/operator/);
+      expect(resultsIn(second)[0]).toContain('Valid names: librarian, operator, planner.');
+    });
+  });
+
+  it('D1 a model that goes on inventing names is told each time, and stopped by the limits', async () => {
+    const invent = Array.from({ length: 10 }, (_, n) => call(ask(`stranger-${n}`)));
+    const model = new ScriptedModel({ orchestrator: invent });
+    const settings = { server: { port: 0 }, agent: { limits: { turns: 3 } } };
+    await withServer({ tools: TOOLS, model, settings }, async (server) => {
+      const { end } = await sendText(server, 'work');
+      expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('agent.limits.turns') });
+      expect(model.requests).toHaveLength(3);
+      expect(resultsIn(model.requests[2])[0]).toContain('There is no agent named "stranger-1"');
     });
   });
 
@@ -45,6 +58,27 @@ describe('D. Delegation', () => {
       expect(tasks).toMatchObject([{ contextId: 'talk-1', state: 'completed' }]);
       const message = await firstMessage(server, tasks[0]!.id);
       expect(JSON.stringify(message.metadata)).toContain(`"parentTaskId":"${outcome.taskId}"`);
+    });
+  });
+
+  it('D2 what a sub-agent does is seen while it does it', async () => {
+    const seen = Promise.withResolvers<void>();
+    const execute = async () => {
+      // Ends only once the caller has seen it begin.
+      await seen.promise;
+      return { content: 'seen' };
+    };
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator')), say('done')],
+      operator: [call(['exec_shell', { path: 'x' }]), say('worked')],
+    });
+    await withServer({ tools: [toolNamed('exec_shell', { execute })], model }, async ({ client }) => {
+      const events = [];
+      for await (const event of client.send({ parts: [textPart('work')] }, AbortSignal.timeout(15_000))) {
+        events.push(event);
+        if (event.type === 'activity' && event.activity.type === 'tool-call') seen.resolve();
+      }
+      expect(events.at(-1)).toMatchObject({ type: 'end', state: 'completed', text: 'done' });
     });
   });
 
@@ -83,6 +117,22 @@ describe('D. Delegation', () => {
       const asked = model.asked('orchestrator');
       expect(resultsIn(asked[1])[0]).toContain('not an action');
       expect(namesIn(asked[1]!.functions[0]!)).not.toContain('operator');
+    });
+  });
+
+  it('D4 when all have refused, the orchestrator answers from what it has', async () => {
+    const refuse = (reason: string) => [call(['decline_request', { reason }])];
+    const names = ['operator', 'librarian', 'planner'];
+    const model = new ScriptedModel({
+      orchestrator: [...names.map((name) => call(ask(name))), say('Nobody could.')],
+      ...Object.fromEntries(names.map((name) => [name, refuse(`not for the ${name}`)])),
+    });
+    await withServer({ tools: TOOLS, model }, async (server) => {
+      const { end, events } = await sendText(server, 'work');
+      expect(end).toMatchObject({ state: 'completed', text: 'Nobody could.' });
+      expect(model.asked('orchestrator').at(-1)!.functions).toEqual([]);
+      const said = events.flatMap((event) => (event.type === 'text-delta' ? [event.text] : []));
+      expect(said.join('')).toBe('Nobody could.');
     });
   });
 
@@ -135,6 +185,33 @@ describe('D. Delegation', () => {
       const deltas = events.filter((event) => event.type === 'text-delta');
       expect(deltas.map(({ author }) => author)).toEqual(deltas.map(() => 'operator'));
       expect(deltas.length).toBeGreaterThan(0);
+    });
+  });
+
+  it('D6 a final answer reaches the user as it is made', async () => {
+    const seen = Promise.withResolvers<void>();
+    const scripted = new ScriptedModel({ orchestrator: [call(ask('operator', 'go', true))] });
+    const model: ModelProvider = {
+      id: 'slow',
+      async *stream(request) {
+        if (request.functions.some(({ name }) => name === 'transfer_to_agent')) {
+          yield* scripted.stream(request);
+          return;
+        }
+        yield { type: 'text', text: 'first ' };
+        // Goes on only once the user has seen that.
+        await seen.promise;
+        yield { type: 'text', text: 'second' };
+        yield { type: 'end', answer: say('first second') };
+      },
+    };
+    await withServer({ tools: TOOLS, model }, async ({ client }) => {
+      const events = [];
+      for await (const event of client.send({ parts: [textPart('work')] }, AbortSignal.timeout(15_000))) {
+        events.push(event);
+        if (event.type === 'text-delta' && event.text.includes('first')) seen.resolve();
+      }
+      expect(events.at(-1)).toMatchObject({ state: 'completed', text: 'first second' });
     });
   });
 
@@ -213,24 +290,34 @@ describe('A. Authors', () => {
   it.each([
     { multiAgent: true, root: 'lango-orchestrator', speaker: 'orchestrator' },
     { multiAgent: false, root: 'lango-agent', speaker: 'flat' },
-  ])('A2 an entry that does not say who wrote it gets the name of the root agent, $root', async (mode) => {
-    const { multiAgent, root, speaker } = mode;
-    const home = await mkdtemp(path.join(tmpdir(), 'lango-authors-'));
-    const model = new ScriptedModel({ [speaker]: [say('Hello!')] });
-    const options = { home, model, settings: { server: { port: 0 }, tools: BARE, agent: { multiAgent } } };
-    let taskId = '';
-    await withServer(options, async (server) => {
-      taskId = (await sendText(server, 'hi')).taskId;
-    });
-    const database = new Database(path.join(home, 'lango.db'));
-    database.prepare("UPDATE events SET author = NULL WHERE type = 'text-delta'").run();
-    database.close();
-    await withServer(options, async (server) => {
-      const task = await server.client.get({ taskId });
-      expect(task.artifacts[0]?.metadata).toMatchObject({ 'urn:lango:a2a:author:v1': { author: root } });
-    });
-    await rm(home, { recursive: true });
-  });
+  ])(
+    'A1 A2 A3 multiAgent $multiAgent: a stored author stays, and one that is not stored is $root',
+    async (mode) => {
+      const { multiAgent, root, speaker } = mode;
+      const home = await mkdtemp(path.join(tmpdir(), 'lango-authors-'));
+      const model = new ScriptedModel({ [speaker]: [say('Hello!'), say('Yes?')] });
+      const options = { home, model, settings: { server: { port: 0 }, tools: BARE, agent: { multiAgent } } };
+      let taskId = '';
+      await withServer(options, async (server) => {
+        taskId = (await sendText(server, 'hi', { contextId: 'talk' })).taskId;
+      });
+      for (const stored of [null, 'lango-orchestrator', 'somebody']) {
+        const database = new Database(path.join(home, 'lango.db'));
+        database.prepare("UPDATE events SET author = ? WHERE type IN ('text-delta', 'turn-end')").run(stored);
+        database.close();
+        await withServer(options, async (server) => {
+          const author = stored ?? root;
+          const task = await server.client.get({ taskId });
+          expect(task.artifacts[0]?.metadata).toMatchObject({ 'urn:lango:a2a:author:v1': { author } });
+          // The model is told the same of the conversation so far.
+          await sendText(server, 'and?', { contextId: 'talk' });
+          const said = model.requests.at(-1)!.messages.find(({ role }) => role === 'assistant');
+          expect(said).toMatchObject({ author });
+        });
+      }
+      await rm(home, { recursive: true });
+    },
+  );
 
   it('A4 two agents that speak one after the other stay two messages, each with its author', async () => {
     const model = new ScriptedModel({
