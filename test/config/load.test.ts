@@ -317,7 +317,10 @@ describe('what must hold between keys', () => {
     const ownAgents = [spec];
     expect(await problem({ agent: { ownAgents: [spec, spec] } })).toBe('agent.ownAgents[1].name');
     expect(
-      await problem({ agent: { ownAgents }, a2a: { remoteAgents: [{ name: 'a', url: 'http://a.example' }] } }),
+      await problem({
+        agent: { ownAgents },
+        a2a: { remoteAgents: [{ name: 'a', url: 'http://a.example' }] },
+      }),
     ).toBe('a2a.remoteAgents[0].name');
     expect(resolveConfig({ env, settings: roster(spec) }).config.agent.roster).toEqual([
       { ...spec, prefixes: [], alwaysInclude: false, takesUnmatched: false },
