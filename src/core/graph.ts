@@ -45,8 +45,9 @@ export interface EdgeQuery {
 
 /**
  * An owner's triples. Names are the same when they differ only in case, in white space or in Unicode's
- * compatible forms (see `nameKey`); they are shown as they were first written. Writes are atomic and
- * resolve after commit; failures reject with code `storage`.
+ * compatible forms (see `nameKey`); they are shown as they were first written. Writes resolve after commit; failures
+ * reject with code `storage`. Adding is atomic; taking away goes in steps between which others get their turn: what is
+ * gone stays gone, and asked again it goes on.
  */
 export interface GraphStore {
   /** Adds those that are not known from that source yet; resolves with how many. */

@@ -61,7 +61,8 @@ export interface KnowledgeStore {
   forget(scope: Scope, id: EntryId): Promise<number>;
   /**
    * What stems from this context: entries whose newest version was saved in it, with all versions, and of others the
-   * versions that were. Resolves with how many versions are gone.
+   * versions that were. Goes in steps between which others get their turn: what is gone stays gone, and asked again it
+   * goes on. Resolves with how many versions are gone.
    */
   forgetContext(scope: Scope, contextId: string): Promise<number>;
 }

@@ -124,7 +124,10 @@ export type Unembedded = Pick<Hit, 'id' | 'name' | 'heading' | 'text'>;
 export interface LibraryStore {
   /** Adds the document, or takes the place of the one with its origin. One with the same hash keeps its passages. */
   put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'>;
-  /** Resolves with how many are gone. Without origins: the whole collection. */
+  /**
+   * Resolves with how many are gone. Without origins: the whole collection. Each document goes whole; with many it goes
+   * in steps between which others get their turn, and asked again it goes on.
+   */
   remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number>;
   list(scope: Scope, query: DocumentQuery): Promise<DocumentPage>;
   collections(scope: Scope): Promise<readonly CollectionRecord[]>;

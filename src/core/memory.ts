@@ -59,7 +59,8 @@ export interface MemoryPlace {
 
 /**
  * An owner's observations and reflections, kept beside the journal, which keeps every message itself. Writes are
- * atomic and resolve after commit; failures reject with code `storage`.
+ * atomic and resolve after commit; failures reject with code `storage`. Forgetting goes in steps between which others
+ * get their turn: what is gone stays gone, and asked again it goes on.
  */
 export interface MemoryStore {
   /** The last task of this session whose messages were observed. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { GraphStore, NewTriple } from '../../src/core/graph.js';
 import type { Storage } from '../../src/core/store.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+import { expectTurnWithin } from './turns.js';
 
 function triple(text: string, source = 'note', fromOutside = false): NewTriple {
   const [subject, predicate, object] = text.split(' | ');
@@ -77,6 +78,26 @@ export function graphStoreSuite(name: string, open: () => Promise<Storage>): voi
       expect(await lines({})).toHaveLength(2);
       expect(await lines({}, BOB)).toHaveLength(1);
     });
+
+    it.each([
+      ['everything', () => graph.remove(ALICE, {})],
+      ['what matches', () => graph.remove(ALICE, { object: 'o' })],
+      ['a context', () => graph.forgetContext(ALICE, 'c1')],
+      ['a source', () => graph.removeSource(ALICE, 'note')],
+    ])(
+      'removes %s however much it is, counts each once, and lets others write meanwhile',
+      async (_, remove) => {
+        const many = Array.from({ length: 1_300 }, (_each, n) => ({
+          ...triple(`s${n} | p${n % 9} | o`),
+          contextId: 'c1',
+        }));
+        await graph.add(ALICE, many);
+        await graph.add(BOB, [BILLING]);
+        expect(await expectTurnWithin(remove, () => graph.add(BOB, [LEDGER]))).toBe(1_300);
+        expect(await lines({})).toEqual([]);
+        expect(await lines({}, BOB)).toHaveLength(2);
+      },
+    );
 
     it('lists all of them page by page, each once', async () => {
       const many = Array.from({ length: 25 }, (_, n) => triple(`s${n % 3} x | has | o${n}`));

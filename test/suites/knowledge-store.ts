@@ -3,6 +3,7 @@ import type { KnowledgeStore } from '../../src/core/knowledge.js';
 import type { Storage } from '../../src/core/store.js';
 import { entryOf } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+import { expectTurnWithin } from './turns.js';
 
 const KEY = { kind: 'knowledge', key: 'deploy-key' } as const;
 
@@ -83,6 +84,16 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<Storage>):
       expect(await store.versions(ALICE, { kind: 'knowledge', key: 'other' }, 5)).toHaveLength(1);
       expect(await storage.library.findText(ALICE, { text: 'first', limit: 5 })).toEqual([]);
       expect(await store.list(BOB, { kind: 'knowledge', limit: 5 })).toHaveLength(1);
+    });
+
+    it('forgets a context however much it is, and lets others write meanwhile', async () => {
+      const provenance = { fromOutside: false, contextId: 'gone' };
+      const saves = Array.from({ length: 75 }, (_, n) => entryOf(`k${n}`, `fridays ${n}`, { provenance }));
+      await Promise.all(saves.map((entry) => store.save(ALICE, entry)));
+      const forget = () => store.forgetContext(ALICE, 'gone');
+      expect(await expectTurnWithin(forget, () => store.save(BOB, entryOf('deploy-key', 'x')))).toBe(75);
+      expect(await store.list(ALICE, { kind: 'knowledge', limit: 5 })).toEqual([]);
+      expect(await storage.library.findText(ALICE, { text: 'fridays', limit: 5 })).toEqual([]);
     });
 
     it('keeps owners and tenants apart', async () => {

@@ -3,6 +3,7 @@ import type { LibraryStore } from '../../src/core/library.js';
 import type { Storage } from '../../src/core/store.js';
 import { documentOf, entryOf, unit } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+import { expectTurnWithin } from './turns.js';
 
 /** What every `LibraryStore` promises. Each case gets a new storage. */
 export function libraryStoreSuite(name: string, open: () => Promise<Storage>): void {
@@ -156,6 +157,14 @@ export function libraryStoreSuite(name: string, open: () => Promise<Storage>): v
       expect(await find('beta')).toEqual(['b']);
       expect(await library.remove(ALICE, 'documents')).toBe(1);
       expect(await find('beta')).toEqual([]);
+    });
+
+    it('removes a collection however large it is, and lets others write meanwhile', async () => {
+      await Promise.all(Array.from({ length: 90 }, (_, n) => put(`file ${n}`, `alpha ${n}`)));
+      const other = () => library.put(BOB, documentOf('of bob', 'alpha'));
+      expect(await expectTurnWithin(() => library.remove(ALICE, 'documents'), other)).toBe(90);
+      expect(await find('alpha')).toEqual([]);
+      expect((await library.list(BOB, { limit: 5 })).documents).toHaveLength(1);
     });
 
     it('lists page by page, and by collection', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { MemoryStore, NewObservation, Observation } from '../../src/core/memory.js';
 import type { Storage } from '../../src/core/store.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
+import { expectTurnWithin } from './turns.js';
 
 const AGENT = 'lango-orchestrator';
 
@@ -109,6 +110,23 @@ export function memoryStoreSuite(name: string, open: () => Promise<Storage>): vo
       expect(await texts({ open: true, limit: 9 })).toEqual(['there']);
       expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBeUndefined();
       expect(await memory.observedUpTo(ALICE, AGENT, 'c2')).toBe('t2');
+    });
+
+    it.each([
+      ['a context', () => memory.forgetContext(ALICE, 'c1')],
+      ['everything', () => memory.forgetAll(ALICE)],
+    ])('forgets %s however much it is, and lets others write meanwhile', async (_, forget) => {
+      const many = Array.from({ length: 650 }, (_each, n) => noted(`note ${n}`, n));
+      await memory.observe(ALICE, batch('t2', many));
+      const reflection = { text: 'all', from: 1, to: 1, by: 'rules', fromOutside: false };
+      await memory.reflect(ALICE, reflection, await ids());
+      await memory.observe(BOB, batch('t2', [noted('mine')]));
+      const other = () => memory.observe(BOB, batch('t4', [noted('mine too')], 't2'));
+      expect(await expectTurnWithin(forget, other)).toBe(651);
+      expect(await ids()).toEqual([]);
+      expect(await memory.reflections(ALICE, 9)).toEqual([]);
+      expect(await memory.observedUpTo(ALICE, AGENT, 'c1')).toBeUndefined();
+      expect(await texts({ limit: 9 }, BOB)).toHaveLength(2);
     });
 
     it("is each owner's own", async () => {

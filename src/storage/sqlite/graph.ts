@@ -5,6 +5,8 @@ import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/retention.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
+import type { Step } from './steps.js';
+import { inSteps } from './steps.js';
 
 const COLUMNS = ['subject', 'predicate', 'object'] as const;
 
@@ -14,6 +16,17 @@ const INSERT_TRIPLE = `INSERT OR IGNORE INTO graph_triples (subject, predicate, 
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
 /** Stands for no context. */
 const NONE = 0;
+/** No name has it. */
+const NOBODY = -1;
+/** Rows that one transaction takes away, and names whose triples are looked for at once. */
+const ROWS_AT_ONCE = 200;
+const DELETE_ROW =
+  'DELETE FROM graph_triples WHERE subject = ? AND predicate = ? AND object = ? AND source = ?';
+const STATED = 'SELECT 1 FROM graph_triples WHERE subject = ? AND predicate = ? AND object = ?';
+const NAMES_AFTER =
+  'SELECT key FROM graph_names WHERE tenant = ? AND owner = ? AND key > ? ORDER BY key LIMIT ?';
+const NAMED_BETWEEN =
+  'subject IN (SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key > ? AND key <= ?)';
 /** Asked of each row, so that a limited look stops early. */
 const OWNED = 'EXISTS (SELECT 1 FROM graph_names WHERE id = subject AND tenant = ? AND owner = ?)';
 /** A name that nothing mentions any more goes too: forgotten means forgotten. */
@@ -88,24 +101,24 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   async remove(scope: Scope, pattern: TriplePattern): Promise<number> {
-    return this.#database.write(() => this.#delete(this.#matching(scope, pattern)));
+    if (COLUMNS.every((column) => pattern[column] === undefined)) return this.#removeAll(scope);
+    return this.#deleteAll(() => this.#matching(scope, pattern));
   }
 
   async removeSource(scope: Scope, source: string): Promise<number> {
-    return this.#database.write(() => this.removeSourceNow(scope, source));
+    return this.#deleteAll(() => this.#statedBy(scope, source));
   }
 
   /** Inside a write. */
-  removeSourceNow(scope: Scope, source: string): number {
-    const id = this.#idOf(scope, source);
-    return id === undefined ? 0 : this.#delete({ sql: 'source = ?', values: [id] });
+  removeSourceNow(scope: Scope, source: string): void {
+    while (!this.#deleteSome(this.#statedBy(scope, source)).isLast);
   }
 
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
-    return this.#database.write(() => {
-      const id = this.#idOf(scope, contextName(contextId));
-      return id === undefined ? 0 : this.#delete({ sql: 'context = ? AND context > 0', values: [id] });
-    });
+    return this.#deleteAll(() => ({
+      sql: 'context = ? AND context > 0',
+      values: [this.#idOf(scope, contextName(contextId)) ?? NOBODY],
+    }));
   }
 
   async find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]> {
@@ -150,7 +163,7 @@ export class SqliteGraphStore implements GraphStore {
     if (named.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
     return {
       sql: named.map((column) => `${column} = ?`).join(' AND '),
-      values: named.map((column) => this.#idOf(scope, pattern[column]!) ?? -1),
+      values: named.map((column) => this.#idOf(scope, pattern[column]!) ?? NOBODY),
     };
   }
 
@@ -171,21 +184,44 @@ export class SqliteGraphStore implements GraphStore {
     return rows.map(toKnown);
   }
 
-  /** How many triples are gone for good: those that no other source states. */
-  #delete({ sql, values }: Condition): number {
-    const gone = this.#prepare(
-      `DELETE FROM graph_triples WHERE ${sql} RETURNING subject, predicate, object, source, context`,
+  #statedBy(scope: Scope, source: string): Condition {
+    return { sql: 'source = ?', values: [this.#idOf(scope, source) ?? NOBODY] };
+  }
+
+  /** Name after name, so that no step walks the triples of others. */
+  async #removeAll({ tenant, owner }: Scope): Promise<number> {
+    let removed = 0;
+    for (let after = ''; ;) {
+      const keys = this.#database.read(() =>
+        this.#prepare(NAMES_AFTER).pluck().all(tenant, owner, after, ROWS_AT_ONCE),
+      ) as string[];
+      const last = keys.at(-1);
+      if (last === undefined) return removed;
+      const values = [tenant, owner, after, last];
+      removed += await this.#deleteAll(() => ({ sql: NAMED_BETWEEN, values }));
+      after = last;
+    }
+  }
+
+  /** The condition is made anew in each step: the number of a name that is gone may become another's. */
+  #deleteAll(condition: () => Condition): Promise<number> {
+    return inSteps(this.#database, () => this.#deleteSome(condition()));
+  }
+
+  /** Counts the triples that are gone for good: those that no other source states. */
+  #deleteSome({ sql, values }: Condition): Step {
+    const rows = this.#prepare(
+      `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,
     )
       .raw()
-      .all(...values) as unknown as Ids[];
-    const names = new Set(gone.flat());
-    const triples = new Map(gone.map(([s, p, o]) => [`${s} ${p} ${o}`, [s, p, o]]));
-    const stated = this.#prepare(
-      'SELECT 1 FROM graph_triples WHERE subject = ? AND predicate = ? AND object = ?',
-    );
-    const lost = [...triples.values()].filter((triple) => stated.get(...triple) === undefined);
-    for (const id of names) this.#prepare(DELETE_UNUSED_NAME).run({ id });
-    return lost.length;
+      .all(...values, ROWS_AT_ONCE) as unknown as Ids[];
+    let count = 0;
+    for (const [subject, predicate, object, source] of rows) {
+      this.#prepare(DELETE_ROW).run(subject, predicate, object, source);
+      if (this.#prepare(STATED).get(subject, predicate, object) === undefined) count += 1;
+    }
+    for (const id of new Set(rows.flat())) this.#prepare(DELETE_UNUSED_NAME).run({ id });
+    return { count, isLast: rows.length < ROWS_AT_ONCE };
   }
 
   #intern(scope: Scope, name: string): number {

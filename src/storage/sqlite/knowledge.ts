@@ -32,7 +32,9 @@ const LIST = `SELECT * FROM entries e WHERE ${OWNED} AND key > ? AND version = (
   ) ORDER BY key LIMIT ?`;
 const FORGET = `DELETE FROM entries WHERE ${OWNED} AND key = ?`;
 const IN_CONTEXT = "tenant = ? AND owner = ? AND provenance ->> '$.contextId' = ?";
-const SAVED_IN_CONTEXT = `SELECT DISTINCT kind, key FROM entries WHERE ${IN_CONTEXT}`;
+const SAVED_IN_CONTEXT = `SELECT DISTINCT kind, key FROM entries WHERE ${IN_CONTEXT} LIMIT ?`;
+/** Entries that one transaction takes away. */
+const FORGOTTEN_AT_ONCE = 20;
 const FORGET_VERSIONS = `DELETE FROM entries WHERE ${IN_CONTEXT} AND kind = ? AND key = ?`;
 
 interface EntryRow {
@@ -101,17 +103,20 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
 
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     const context = [scope.tenant, scope.owner, contextId];
-    const forgotten = await this.#database.write(() =>
-      this.#prepared.all<EntryId>(SAVED_IN_CONTEXT, ...context).map(({ kind, key }) => {
-        const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, { kind, key }), 1);
-        const isLastWord = newest && toEntry(newest).provenance.contextId === contextId;
-        if (isLastWord) return this.#forgetNow(scope, { kind, key });
-        const { changes } = this.#prepared.run(FORGET_VERSIONS, ...context, kind, key);
-        return { count: changes, gone: undefined };
-      }),
-    );
-    for (const { gone } of forgotten) if (gone) this.#library.forgotten(gone.shelf.id, gone.passages);
-    return forgotten.reduce((sum, { count }) => sum + count, 0);
+    for (let versions = 0; ;) {
+      const forgotten = await this.#database.write(() =>
+        this.#prepared.all<EntryId>(SAVED_IN_CONTEXT, ...context, FORGOTTEN_AT_ONCE).map((id) => {
+          const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, id), 1);
+          const isLastWord = newest && toEntry(newest).provenance.contextId === contextId;
+          if (isLastWord) return this.#forgetNow(scope, id);
+          const { changes } = this.#prepared.run(FORGET_VERSIONS, ...context, id.kind, id.key);
+          return { count: changes, gone: undefined };
+        }),
+      );
+      for (const { gone } of forgotten) if (gone) this.#library.forgotten(gone.shelf.id, gone.passages);
+      versions += forgotten.reduce((sum, { count }) => sum + count, 0);
+      if (forgotten.length < FORGOTTEN_AT_ONCE) return versions;
+    }
   }
 
   #forgetNow(scope: Scope, id: EntryId) {

@@ -20,7 +20,6 @@ const ADD_DOCUMENT = `INSERT INTO documents (shelf, origin, name, hash, modified
 const ADD_PASSAGE = `INSERT INTO passages (document, shelf, start, end, first_line, last_line, heading, text)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const ADD_TERMS = 'INSERT INTO passage_words (rowid, terms) VALUES (?, ?)';
-const ORIGINS = 'SELECT origin FROM documents WHERE shelf = ?';
 const DROP_DOCUMENT = 'DELETE FROM documents WHERE id = ?';
 const DROP_PASSAGES = 'DELETE FROM passages WHERE document = ? RETURNING id';
 const DROP_WORDS = 'DELETE FROM passage_words WHERE rowid = ?';
@@ -57,11 +56,9 @@ export function putDocument(
   return { outcome: found ? 'changed' : 'added', removed };
 }
 
-/** Inside a write: takes these documents, or all, from the shelf. */
-export function removeDocuments(prepared: Prepared, shelf: Shelf, origins?: readonly string[]): Removed {
-  const meant =
-    origins ?? prepared.all<{ readonly origin: string }>(ORIGINS, shelf.id).map(({ origin }) => origin);
-  const found = meant.flatMap((origin) => prepared.first<Found>(FIND, shelf.id, origin) ?? []);
+/** Inside a write: takes these documents from the shelf. */
+export function removeDocuments(prepared: Prepared, shelf: Shelf, origins: readonly string[]): Removed {
+  const found = origins.flatMap((origin) => prepared.first<Found>(FIND, shelf.id, origin) ?? []);
   return dropDocuments(prepared, shelf, found);
 }
 

@@ -28,6 +28,9 @@ import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
 
 const LIST = `SELECT d.*, s.collection FROM documents d JOIN shelves s ON s.id = d.shelf
   WHERE d.shelf IN (SELECT value FROM json_each(?)) AND d.id > ? ORDER BY d.id LIMIT ?`;
+const ORIGINS = 'SELECT origin FROM documents WHERE shelf = ?';
+/** Documents that one transaction takes away. */
+const REMOVED_AT_ONCE = 20;
 const UNEMBEDDED = `SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
   WHERE p.shelf IN (SELECT value FROM json_each(?)) AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
 const SHELF_OF = 'SELECT shelf FROM passages WHERE id = ?';
@@ -77,7 +80,7 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   /** Like `putNow`. */
-  removeNow(scope: Scope, collection: string, origins?: readonly string[]) {
+  removeNow(scope: Scope, collection: string, origins: readonly string[]) {
     const [shelf] = findShelves(this.#prepared, scope, { only: [collection] });
     if (!shelf) return undefined;
     const { documents, passages } = removeDocuments(this.#prepared, shelf, origins);
@@ -94,9 +97,15 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   async remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number> {
-    const gone = await this.#database.write(() => this.removeNow(scope, collection, origins));
-    if (gone) this.#vectors.removed(gone.shelf.id, gone.passages);
-    return gone?.count ?? 0;
+    const meant = origins ?? this.#originsIn(scope, collection);
+    let removed = 0;
+    for (let from = 0; from < meant.length; from += REMOVED_AT_ONCE) {
+      const some = meant.slice(from, from + REMOVED_AT_ONCE);
+      const gone = await this.#database.write(() => this.removeNow(scope, collection, some));
+      if (gone) this.#vectors.removed(gone.shelf.id, gone.passages);
+      removed += gone?.count ?? 0;
+    }
+    return removed;
   }
 
   async list(scope: Scope, { limit, after, ...shelves }: DocumentQuery): Promise<DocumentPage> {
@@ -176,6 +185,13 @@ export class SqliteLibraryStore implements LibraryStore {
     });
     ids.forEach((id) => this.#vectors.dropped(id));
     return count;
+  }
+
+  #originsIn(scope: Scope, collection: string): readonly string[] {
+    return this.#database.read(() => {
+      const [shelf] = findShelves(this.#prepared, scope, { only: [collection] });
+      return shelf ? this.#prepared.column<string>(ORIGINS, shelf.id) : [];
+    });
   }
 
   #shelfOf(passage: number): number | undefined {

@@ -10,6 +10,7 @@ import type {
 } from '../../core/memory.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
+import { inSteps } from './steps.js';
 
 interface ObservationRow {
   readonly id: string;
@@ -47,7 +48,13 @@ const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by, outside FROM r
 /** Comes after every other. */
 const END: MemoryPlace = { at: Number.MAX_SAFE_INTEGER, id: '' };
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
-  WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL`;
+  WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL LIMIT ?`;
+/** What names a row of each table. */
+const KEYS = { observations: 'id', reflections: 'id', observed: 'tenant, owner, agent, context' };
+/** What one transaction takes away. */
+const ROWS_AT_ONCE = 200;
+
+type Table = keyof typeof KEYS;
 
 /** See `MEMORY_SCHEMA`. */
 export class SqliteMemoryStore implements MemoryStore {
@@ -119,26 +126,34 @@ export class SqliteMemoryStore implements MemoryStore {
 
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     const { tenant, owner } = scope;
-    return this.#database.write(() => {
-      const told = this.#all(REFLECTIONS_OF_CONTEXT, tenant, owner, contextId) as { readonly id: string }[];
-      let gone = 0;
+    const own = [tenant, owner, contextId];
+    const reflections = await inSteps(this.#database, () => {
+      const told = this.#all(REFLECTIONS_OF_CONTEXT, ...own, ROWS_AT_ONCE) as { readonly id: string }[];
       for (const { id } of told) {
-        gone += this.#run('DELETE FROM reflections WHERE id = ?', id);
+        this.#run('DELETE FROM reflections WHERE id = ?', id);
         this.#run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
       }
-      const own = 'WHERE tenant = ? AND owner = ? AND context = ?';
-      gone += this.#run(`DELETE FROM observations ${own}`, tenant, owner, contextId);
-      this.#run(`DELETE FROM observed ${own}`, tenant, owner, contextId);
-      return gone;
+      return { count: told.length, isLast: told.length < ROWS_AT_ONCE };
     });
+    const observations = await this.#drop('observations', 'tenant = ? AND owner = ? AND context = ?', own);
+    await this.#drop('observed', 'tenant = ? AND owner = ? AND context = ?', own);
+    return reflections + observations;
   }
 
   async forgetAll({ tenant, owner }: Scope): Promise<number> {
-    return this.#database.write(() => {
-      const counts = ['observations', 'reflections', 'observed'].map((table) =>
-        this.#run(`DELETE FROM ${table} WHERE tenant = ? AND owner = ?`, tenant, owner),
-      );
-      return counts[0]! + counts[1]!;
+    const drop = (table: Table): Promise<number> =>
+      this.#drop(table, 'tenant = ? AND owner = ?', [tenant, owner]);
+    const [reflections, observations] = [await drop('reflections'), await drop('observations')];
+    await drop('observed');
+    return reflections + observations;
+  }
+
+  #drop(table: Table, condition: string, values: readonly string[]): Promise<number> {
+    const key = KEYS[table];
+    const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ?)`;
+    return inSteps(this.#database, () => {
+      const count = this.#run(sql, ...values, ROWS_AT_ONCE);
+      return { count, isLast: count < ROWS_AT_ONCE };
     });
   }
 
