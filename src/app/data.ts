@@ -3,7 +3,7 @@ import type { HttpRoute } from '../core/http.js';
 import type { Journal } from '../core/journal.js';
 import type { EntryId } from '../core/knowledge.js';
 import { rootAgentName } from '../core/roster.js';
-import type { OwnedKind } from '../core/retention.js';
+import type { OwnedKind } from '../core/page.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';
 import type { ToolFamily } from '../core/tool.js';

@@ -1,8 +1,9 @@
 import { LangoError } from '../core/errors.js';
-import type { Entry, EntryKind } from '../core/knowledge.js';
+import type { EntryKind } from '../core/knowledge.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
 import type { MemoryPlace } from '../core/memory.js';
-import type { Page } from '../core/retention.js';
+import type { Bite, Page } from '../core/page.js';
+import { pageBySize } from '../core/page.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';
 
@@ -10,16 +11,14 @@ import type { Scope } from '../core/task.js';
 type ReadPage = (scope: Scope, after: string) => Promise<Page<unknown>>;
 
 const PAGE = 200;
-/** A page of entries ends with the one that makes it so long. */
-const PAGE_CHARACTERS = 500_000;
 
 /** What agents and people keep, by kind. */
 export function keptPages(storage: Storage): Readonly<Record<string, ReadPage>> {
   const { memory, graph } = storage;
   return {
-    knowledge: (scope, after) => entryPage(storage, scope, { kind: 'knowledge', after }),
-    learnings: (scope, after) => entryPage(storage, scope, { kind: 'learning', after }),
-    facts: (scope, after) => entryPage(storage, scope, { kind: 'fact', after }),
+    knowledge: entryPages(storage, 'knowledge'),
+    learnings: entryPages(storage, 'learning'),
+    facts: entryPages(storage, 'fact'),
     documents: (scope, after) => documentPage(storage, scope, after),
     graph: (scope, after) => graph.list(scope, after, PAGE),
     async observations(scope, after) {
@@ -31,6 +30,10 @@ export function keptPages(storage: Storage): Readonly<Record<string, ReadPage>> 
       return { items, next: nextOf(items.map(({ id, to }) => ({ id, at: to }))) };
     },
   };
+}
+
+function entryPages(storage: Storage, kind: EntryKind): ReadPage {
+  return (scope, after) => pageBySize(after, (place) => entryBite(storage, scope, { kind, after: place }));
 }
 
 /** Resolves with how many of each are gone. Asked again after a failure, it goes on where it ended. */
@@ -68,27 +71,20 @@ async function forgetEntries({ knowledge }: Storage, scope: Scope, kind: EntryKi
   }
 }
 
-interface EntryPlace {
-  readonly kind: EntryKind;
-  /** The key of the last one before. */
-  readonly after: string;
+/** One version, the oldest of each entry first. */
+async function entryBite({ knowledge }: Storage, scope: Scope, place: EntryPlace): Promise<Bite> {
+  const { kind, after } = place;
+  const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(after) ?? [];
+  if (after !== '' && key === undefined) throw noPlace();
+  const query = key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
+  const [entry] = await knowledge.history(scope, kind, query);
+  if (!entry) return { items: [], size: 0, next: undefined };
+  return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
 }
 
-/** Every version, the newest of each first. */
-async function entryPage({ knowledge }: Storage, scope: Scope, place: EntryPlace): Promise<Page<Entry>> {
-  const newest = await knowledge.list(scope, { ...place, limit: PAGE });
-  const items: Entry[] = [];
-  let length = 0;
-  for (const [index, entry] of newest.entries()) {
-    const versions = entry.version === 1 ? [entry] : await knowledge.versions(scope, entry, entry.version);
-    items.push(...versions);
-    length += versions.reduce((sum, { content }) => sum + content.length, 0);
-    const isLast = index === newest.length - 1 && newest.length < PAGE;
-    if (!isLast && (length > PAGE_CHARACTERS || index === newest.length - 1)) {
-      return { items, next: entry.key };
-    }
-  }
-  return { items, next: undefined };
+interface EntryPlace {
+  readonly kind: EntryKind;
+  readonly after: string;
 }
 
 /** Of files that were taken in; their text is in the files. */

@@ -1,6 +1,8 @@
 import { exportTask } from '../a2a/server/task-export.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
+import type { Bite, Page } from '../core/page.js';
+import { pageBySize } from '../core/page.js';
 import type { RetentionStore } from '../core/retention.js';
 import type { Scope, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
@@ -11,19 +13,34 @@ export interface OwnedTasksParts {
   readonly rootAgentName: string;
 }
 
-const EXPORTED_AT_ONCE = 20;
 const REMOVED_AT_ONCE = 50;
 
-/** One page of a caller's tasks, of all agents, with what was said and made in them. */
-export async function readTasks(
-  { retention, journal, rootAgentName }: OwnedTasksParts,
-  scope: Scope,
-  after: string,
-) {
-  const { items, next } = await retention.listOwned(scope, after, EXPORTED_AT_ONCE);
-  const tasks = [];
-  for (const record of items) tasks.push(await exportTask(journal, record, rootAgentName));
-  return { items: tasks, next };
+/**
+ * One page of a caller's tasks, of all agents, with what was said and made in them. A long one comes in several items,
+ * which may be on several pages: see `TaskStretch`.
+ */
+export function readTasks(parts: OwnedTasksParts, scope: Scope, after: string): Promise<Page<unknown>> {
+  return pageBySize(after, (place) => readStretch(parts, scope, place));
+}
+
+/** A place is that of a task in the list, behind the number of its entry that was told last, 0 for all of it. */
+async function readStretch(parts: OwnedTasksParts, scope: Scope, place: string): Promise<Bite> {
+  const [, told, listed] = /^(\d{1,15}) (.*)$/s.exec(place) ?? [undefined, '0', place];
+  const begun = told === '0' ? undefined : await parts.journal.get(scope, listed.split(' ').at(-1)!);
+  if (begun) return stretchOf(parts, begun, { after: Number(told), listed: listed });
+  const { items, next } = await parts.retention.listOwned(scope, listed, 1);
+  const [record] = items;
+  if (!record || next === undefined) return { items: [], size: 0, next: undefined };
+  return stretchOf(parts, record, { after: 0, listed: next });
+}
+
+async function stretchOf(
+  { journal, rootAgentName }: OwnedTasksParts,
+  record: TaskRecord,
+  { after, listed }: { readonly after: number; readonly listed: string },
+): Promise<Bite> {
+  const { item, bytes, next = 0 } = await exportTask(journal, record, { after, rootAgentName });
+  return { items: [item], size: bytes, next: `${next} ${listed}` };
 }
 
 /** Ends what has not ended, then takes all of them away. Throws `unavailable` when some did not stop in time. */

@@ -1,4 +1,4 @@
-import type { Page } from './retention.js';
+import type { Page } from './page.js';
 import type { Scope } from './task.js';
 
 /** One statement about the world: SUBJECT stands in the relation PREDICATE to OBJECT. Names, not addresses. */

@@ -43,6 +43,12 @@ export interface EntryQuery {
   readonly after?: string;
 }
 
+export interface HistoryQuery {
+  readonly limit: number;
+  /** The version after which to go on. */
+  readonly after?: Pick<Entry, 'key' | 'version'>;
+}
+
 /**
  * An owner's knowledge, learnings and facts, every version of them. The newest version of each is found by searches of
  * the library, in the collections `knowledge`, `learnings` and `memory`. Keys are the same when they differ only in case or white
@@ -57,6 +63,8 @@ export interface KnowledgeStore {
   versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]>;
   /** The newest version of each, by key. */
   list(scope: Scope, query: EntryQuery): Promise<readonly Entry[]>;
+  /** Every version of each, by key and version. */
+  history(scope: Scope, kind: EntryKind, query: HistoryQuery): Promise<readonly Entry[]>;
   /** All versions, and what searches find of it. Resolves with how many versions there were. */
   forget(scope: Scope, id: EntryId): Promise<number>;
   /**

@@ -1,24 +1,5 @@
+import type { Page } from './page.js';
 import type { Scope, TaskRecord } from './task.js';
-
-/** Some of many, in an order of the store's own. */
-export interface Page<Item> {
-  /** May be fewer than asked for, or none, though more follow. */
-  readonly items: readonly Item[];
-  /** Where the next page begins; undefined when this is the last one. */
-  readonly next: string | undefined;
-}
-
-/** What owners keep of one kind, wherever it lies. */
-export interface OwnedKind {
-  /** As `lango data` names it. */
-  readonly kind: string;
-  /** All of it, page by page. Throws `invalid-input` for an `after` that was no `next`. */
-  list(scope: Scope, after: string): Promise<Page<unknown>>;
-  /** Resolves with how many of this name are gone. */
-  remove(scope: Scope, name: string): Promise<number>;
-  /** Resolves with how many are gone; asked again after a failure, it goes on where it ended. */
-  removeAll(scope: Scope): Promise<number>;
-}
 
 /** How tasks go when nobody needs them any more. The rules of `TaskStore` hold. */
 export interface RetentionStore {

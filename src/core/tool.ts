@@ -4,7 +4,7 @@ import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
 import type { Example } from './model.js';
-import type { OwnedKind } from './retention.js';
+import type { OwnedKind } from './page.js';
 import type { SecretPlace } from './secret-reference.js';
 import type { Scope } from './task.js';
 

@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import type { HttpExchange, HttpRoute } from '../core/http.js';
-import type { Page } from '../core/retention.js';
+import type { Page } from '../core/page.js';
 import type { Scope } from '../core/task.js';
 import { sendJson } from './errors.js';
 

@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { textPart } from '../../src/core/message.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { smallZip } from '../support/small-zip.js';
+import { entryOf } from '../suites/library-fixtures.js';
+import { acceptOne, fenceOf } from '../suites/task-store-fixtures.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
@@ -29,6 +32,15 @@ const send = (text: string, ...flags: readonly string[]) => run('send', ...flags
 
 interface Exported {
   readonly [kind: string]: readonly Readonly<Record<string, unknown>>[];
+}
+
+interface ExportedTask {
+  readonly id: string;
+  readonly artifacts?: readonly {
+    readonly artifactId: string;
+    readonly parts: readonly { readonly text: string }[];
+  }[];
+  readonly continues?: readonly string[];
 }
 
 async function exported(): Promise<Exported> {
@@ -73,7 +85,7 @@ describe('lango data', () => {
     );
     expect(all['graph']).toHaveLength(1_234);
     expect(new Set(all['observations']!.map(({ id }) => id)).size).toBe(450);
-    expect(all['knowledge']).toMatchObject([{ content: 'two' }, { content: 'one' }]);
+    expect(all['knowledge']).toMatchObject([{ content: 'one' }, { content: 'two' }]);
     expect(all['facts']).toMatchObject([{ content: 'the deploy key rotates on Fridays' }]);
     expect(all['tasks']!.length).toBeGreaterThanOrEqual(3);
 
@@ -82,6 +94,45 @@ describe('lango data', () => {
     expect(written.stdout).toMatch(/graph 1234, observations 450/);
     const whole = JSON.parse(await readFile(out, 'utf8')) as Exported;
     expect(whole['graph']).toHaveLength(1_234);
+  }, 60_000);
+
+  it('exports what is larger than an answer may be: one task, one entry with all its versions', async () => {
+    const owner = { tenant: '', owner: 'default' };
+    const file = path.join(home.folder, 'lango.db');
+    const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
+    const task = await acceptOne(storage.tasks, { scope: owner });
+    const answer = (n: number): string => `${n} ${'차'.repeat(60_000)}\n`;
+    const artifact = (name: string, text: string, append: boolean) => ({
+      author: undefined,
+      body: { type: 'artifact' as const, append, artifact: { id: name, name, parts: [textPart(text)] } },
+    });
+    for (let n = 0; n < 80; n += 1) {
+      await storage.tasks.append(fenceOf(task), [artifact('long', answer(n), n > 0)]);
+      await storage.tasks.append(fenceOf(task), [artifact('replaced', `now ${n}`, false)]);
+    }
+    for (let n = 0; n < 250; n += 1) {
+      await storage.knowledge.save(owner, entryOf('proxy', `${n} ${'x'.repeat(49_000)}`, { passages: [] }));
+    }
+    await storage.close();
+    server = await startServer(home);
+    const out = path.join(home.folder, 'mine.json');
+    const { stdout, stderr } = await run('data', 'export', '--out', out);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^Wrote .*: tasks \d+, knowledge 250,/);
+    const whole = JSON.parse(await readFile(out, 'utf8')) as Exported;
+    expect(whole['knowledge']!.map(({ version }) => version)).toEqual(
+      Array.from({ length: 250 }, (_, n) => n + 1),
+    );
+    const artifacts = new Map<string, string>();
+    for (const stretch of whole['tasks'] as unknown as readonly ExportedTask[]) {
+      expect(stretch.id).toBe(task.id);
+      for (const { artifactId, parts } of stretch.artifacts ?? []) {
+        const before = stretch.continues?.includes(artifactId) ? artifacts.get(artifactId)! : '';
+        artifacts.set(artifactId, before + parts.map(({ text }) => text).join(''));
+      }
+    }
+    expect(artifacts.get('replaced')).toBe('now 79');
+    expect(artifacts.get('long')).toBe(Array.from({ length: 80 }, (_, n) => answer(n)).join(''));
   }, 60_000);
 
   it('writes a file whole or not at all, and none in the place of another', async () => {

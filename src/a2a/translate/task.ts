@@ -21,6 +21,7 @@ export interface TaskView {
 export class TaskFold {
   readonly #messages: Message[] = [];
   readonly #artifacts = new Map<string, OpenArtifact>();
+  readonly #continued = new Set<string>();
   /** Of the newest run, once it has ended. */
   #closing: JsonObject = {};
 
@@ -74,9 +75,16 @@ export class TaskFold {
     };
   }
 
+  /** Ids of artifacts that go on from entries before the first that was added. */
+  continued(): readonly string[] {
+    return [...this.#continued];
+  }
+
   #open(artifact: Artifact, replace: boolean): OpenArtifact {
     const known = this.#artifacts.get(artifact.id);
     if (known && !replace) return known;
+    if (replace) this.#continued.delete(artifact.id);
+    else this.#continued.add(artifact.id);
     const fresh = new OpenArtifact(artifact);
     this.#artifacts.set(artifact.id, fresh);
     return fresh;

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../core/graph.js';
 import { nameKey } from '../../core/graph.js';
 import { LangoError } from '../../core/errors.js';
-import type { Page } from '../../core/retention.js';
+import type { Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
 import type { Step } from './steps.js';

@@ -4,6 +4,7 @@ import type {
   EntryId,
   EntryKind,
   EntryQuery,
+  HistoryQuery,
   KnowledgeStore,
   NewEntry,
 } from '../../core/knowledge.js';
@@ -30,6 +31,7 @@ const VERSION = `SELECT * FROM entries WHERE ${OWNED} AND key = ? AND version = 
 const LIST = `SELECT * FROM entries e WHERE ${OWNED} AND key > ? AND version = (
     SELECT max(version) FROM entries WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND key = e.key
   ) ORDER BY key LIMIT ?`;
+const HISTORY = `SELECT * FROM entries WHERE ${OWNED} AND (key, version) > (?, ?) ORDER BY key, version LIMIT ?`;
 const FORGET = `DELETE FROM entries WHERE ${OWNED} AND key = ?`;
 const IN_CONTEXT = "tenant = ? AND owner = ? AND provenance ->> '$.contextId' = ?";
 const SAVED_IN_CONTEXT = `SELECT DISTINCT kind, key FROM entries WHERE ${IN_CONTEXT} LIMIT ?`;
@@ -92,6 +94,13 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
   async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly Entry[]> {
     return this.#database.read(() =>
       this.#prepared.all<EntryRow>(LIST, ...keyOf(scope, { kind, key: after }), limit).map(toEntry),
+    );
+  }
+
+  async history(scope: Scope, kind: EntryKind, { limit, after }: HistoryQuery): Promise<readonly Entry[]> {
+    const { key, version } = after ?? { key: '', version: 0 };
+    return this.#database.read(() =>
+      this.#prepared.all<EntryRow>(HISTORY, ...keyOf(scope, { kind, key }), version, limit).map(toEntry),
     );
   }
 

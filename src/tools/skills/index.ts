@@ -1,4 +1,4 @@
-import type { OwnedKind } from '../../core/retention.js';
+import type { OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import { createSkillTool } from './create-skill.js';

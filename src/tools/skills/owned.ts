@@ -1,12 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { rm } from 'node:fs/promises';
-import type { OwnedKind, Page } from '../../core/retention.js';
+import type { Bite, OwnedKind } from '../../core/page.js';
+import { pageBySize } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import { listFiles, readInside } from './files.js';
 import type { KeptSkill, SkillShelf } from './shelf.js';
-
-/** A page ends with the file that makes it so long. */
-const PAGE_BYTES = 500_000;
 
 interface FileOfSkill {
   readonly skill: KeptSkill;
@@ -28,7 +26,13 @@ export function ownedSkills(shelf: SkillShelf): OwnedKind {
   };
   return {
     kind: 'skills',
-    list: async (scope, after) => page(await filesOf(await own(scope)), after),
+    async list(scope, after) {
+      const files = await filesOf(await own(scope));
+      return pageBySize(after, async (last) => {
+        const file = files.find(({ place }) => place > last);
+        return file ? { ...(await bite(file)), next: file.place } : { items: [], size: 0, next: undefined };
+      });
+    },
     async remove(scope, name) {
       return take(
         scope,
@@ -54,19 +58,9 @@ async function filesOf(skills: readonly KeptSkill[]): Promise<readonly FileOfSki
   return files.sort((a, b) => (a.place < b.place ? -1 : 1));
 }
 
-async function page(files: readonly FileOfSkill[], after: string): Promise<Page<unknown>> {
-  const items: unknown[] = [];
-  let bytes = 0;
-  for (const { skill, path, place } of files) {
-    if (place <= after) continue;
-    const { content, isExecutable } = await readInside(skill.folder, path);
-    const { name, fromOutside } = skill;
-    const whole = isUtf8(content)
-      ? { text: content.toString('utf8') }
-      : { base64: content.toString('base64') };
-    items.push({ skill: name, path, fromOutside, isExecutable, ...whole });
-    bytes += content.length;
-    if (bytes > PAGE_BYTES) return { items, next: place };
-  }
-  return { items, next: undefined };
+async function bite({ skill, path }: FileOfSkill): Promise<Omit<Bite, 'next'>> {
+  const { content, isExecutable } = await readInside(skill.folder, path);
+  const { name, fromOutside } = skill;
+  const whole = isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') };
+  return { items: [{ skill: name, path, fromOutside, isExecutable, ...whole }], size: content.length };
 }
