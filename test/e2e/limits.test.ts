@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { newId } from '../../src/core/ids.js';
+import { RawGrpc } from '../support/raw-grpc.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
@@ -7,7 +8,8 @@ import { withServer } from '../support/server.js';
 /** What is bounded for each caller, and which pages may call, as clients see it. */
 
 function withLimits(limits: object, use: (server: TestServer) => Promise<void>): Promise<void> {
-  const settings = { server: { port: 0, limits, allowedOrigins: ['https://app.example'] } };
+  const grpc = { enabled: true, port: 0 };
+  const settings = { server: { port: 0, grpc, limits, allowedOrigins: ['https://app.example'] } };
   return withServer({ agents: [scriptedAgent('worker')], settings }, use);
 }
 
@@ -27,6 +29,10 @@ async function untilRefused(ask: () => Promise<Response>): Promise<Response> {
   }
 }
 
+function openGrpc({ address }: TestServer, token = address.token!): RawGrpc {
+  return new RawGrpc(address.grpcPort!, token);
+}
+
 describe('a caller over the rate', () => {
   it('is told so in the shape of each binding, with the time to wait', async () => {
     await withLimits({ requestsPerSecond: 1, requestBurst: 2 }, async (server) => {
@@ -42,6 +48,58 @@ describe('a caller over the rate', () => {
       const fault = (await json.json()) as Fault & { readonly jsonrpc: string; readonly id: unknown };
       expect(fault.jsonrpc).toBe('2.0');
       expect(fault.error.message).toContain('Too many requests');
+      using grpc = openGrpc(server);
+      // Before its message is read.
+      expect(await grpc.begin('listTasks').answer).toMatchObject({
+        status: 'RESOURCE_EXHAUSTED',
+        message: 'Too many requests.',
+        reason: 'TOO_MANY',
+        retrySeconds: expect.any(Number),
+        head: {
+          ratelimit: expect.stringMatching(/r=0;t=\d+/),
+          'ratelimit-policy': expect.stringMatching(/q=2;w=2/),
+        },
+      });
+    });
+  });
+});
+
+describe('an address that nobody is known behind', () => {
+  it.each([
+    ['a card', '/agents/worker/.well-known/agent-card.json', 'GET'],
+    ['an agent that is none, over JSON-RPC', '/agents/nobody', 'POST'],
+    ['a path that is none, over HTTP+JSON', '/agents/worker/nothing', 'GET'],
+    ['the health of the server', '/healthz', 'GET'],
+  ])('may ask so often for %s, and callers are not counted', async (_what, path, method) => {
+    await withLimits({ anonymousPerSecond: 1, anonymousBurst: 2 }, async (server) => {
+      const ask = () => fetch(server.address.origin + path, { method });
+      let answer = await ask();
+      while (answer.status !== 429) answer = await ask();
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(answer.headers.get('ratelimit')).toMatch(/"address";r=0/);
+      expect((await server.fetch('/agents/worker/tasks')).status).toBe(200);
+    });
+  });
+
+  it('waits after twenty wrong tokens, counted over all transports', async () => {
+    await withLimits({}, async (server) => {
+      using grpc = openGrpc(server, 'wrong');
+      const headers = { authorization: 'Bearer wrong' };
+      const rest = () => server.fetch('/agents/worker/tasks', { headers });
+      const json = () => server.fetch('/agents/worker', { ...rpc('ListTasks', {}), headers });
+      for (let n = 0; n < 10; n += 1) {
+        expect(await grpc.begin().answer).toMatchObject({
+          status: 'UNAUTHENTICATED',
+          reason: 'UNAUTHENTICATED',
+        });
+        expect((await (n % 2 === 0 ? rest() : json())).status).toBe(401);
+      }
+      expect([(await rest()).status, (await json()).status]).toEqual([429, 429]);
+      expect(await grpc.begin().answer).toMatchObject({
+        status: 'RESOURCE_EXHAUSTED',
+        reason: 'TOO_MANY',
+        retrySeconds: expect.any(Number),
+      });
     });
   });
 });

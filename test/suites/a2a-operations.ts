@@ -68,6 +68,11 @@ async function collect(events: AsyncIterable<StreamResponse>): Promise<readonly 
   return all;
 }
 
+/** What comes after a cursor. */
+function replay(way: Way, id: string, after: number | string): Promise<readonly unknown[]> {
+  return collect(way.transport.resubscribeTask({ tenant: '', id }, way.options({ after })));
+}
+
 function get(way: Way, id: string, historyLength?: number): Promise<Task> {
   return way.transport.getTask({ tenant: '', id, historyLength }, way.options());
 }
@@ -202,13 +207,21 @@ const STREAMING: readonly OperationCase[] = [
       const first = events[0]!.payload!;
       const after = seqIn(first.value.metadata)!;
       const id = (first.value as Task).id;
-      const replayed = await collect(
-        way.transport.resubscribeTask({ tenant: '', id }, way.options({ after })),
-      );
+      const replayed = await replay(way, id, after);
       const same = events.slice(1).map((event) => StreamCodec.toJSON(event));
       return { isSame: JSON.stringify(replayed) === JSON.stringify(same), count: replayed.length > 4 };
     },
     expected: { isSame: true, count: true },
+  },
+  {
+    title: 'subscribe with the cursor of the last event of a task that has ended: nothing is missing',
+    ask: async (way) => {
+      const { id } = await send(way, 'say x');
+      const events = await replay(way, id, 0);
+      const last = events.at(-1) as { readonly statusUpdate: { readonly metadata: object } };
+      return { events: events.length > 0, after: await replay(way, id, seqIn(last.statusUpdate.metadata)!) };
+    },
+    expected: { events: true, after: [] },
   },
 ];
 
@@ -322,8 +335,13 @@ const REFUSING: readonly OperationCase[] = [
     error: 'invalid-input',
     ask: async (way) => {
       const { id } = await send(way, 'say x');
-      return collect(way.transport.resubscribeTask({ tenant: '', id }, way.options({ after: 999 })));
+      return replay(way, id, 999);
     },
+  },
+  {
+    title: 'subscribe with a cursor to what is not there',
+    error: 'not-found',
+    ask: (way) => replay(way, newId(), 3),
   },
   {
     title: 'a message to a task that has ended',
@@ -404,6 +422,16 @@ const INVALID: readonly OperationCase[] = [
     error: 'invalid-input',
     ask: (way) =>
       send(way, '', { parts: [{ ...NO_PART, content: { $case: 'url', value: 'file:///etc/passwd' } }] }),
+  },
+  {
+    title: 'a cursor that is none',
+    error: 'invalid-input',
+    ask: async (way) => replay(way, (await send(way, 'say x')).id, 'soon'),
+  },
+  {
+    title: 'a cursor below zero',
+    error: 'invalid-input',
+    ask: async (way) => replay(way, (await send(way, 'say x')).id, -1),
   },
   { title: 'a negative history length', error: 'invalid-input', ask: (way) => get(way, newId(), -1) },
   { title: 'a page of none', error: 'invalid-input', ask: (way) => list(way, { pageSize: 0 }) },

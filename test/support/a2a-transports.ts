@@ -15,7 +15,8 @@ import { TOKEN } from './a2a-node.js';
 interface Saying {
   /** Null says nothing of who calls. */
   readonly token?: string | null;
-  readonly after?: number;
+  /** A cursor; a text for one that is none. */
+  readonly after?: number | string;
   readonly version?: string;
   readonly extensions?: string;
 }
@@ -73,5 +74,6 @@ function remoteOptions({ token = TOKEN, after, version, extensions }: Saying = {
 
 function localOptions({ token = TOKEN, after }: Saying = {}): RequestOptions {
   const scope = { tenant: '', owner: token === null ? '' : OWNER };
-  return { context: ClientCallContext.create(CALL_FACTS.set({ scope, after })) };
+  const seq = after === undefined ? undefined : Number(after);
+  return { context: ClientCallContext.create(CALL_FACTS.set({ scope, after: seq })) };
 }

@@ -51,8 +51,8 @@ export interface RawAnswer {
   readonly message: string;
   /** Of google.rpc.ErrorInfo. */
   readonly reason: string | undefined;
-  /** The kinds of google.rpc details. */
-  readonly details: readonly string[];
+  /** Of google.rpc.RetryInfo. */
+  readonly retrySeconds: number | undefined;
   readonly head: IncomingHttpHeaders;
   /** How the stream was closed, as HTTP/2 numbers it. */
   readonly code: number;
@@ -89,7 +89,8 @@ function answerIn(head: IncomingHttpHeaders, { rstCode }: ClientHttp2Stream): Ra
     status: code === undefined ? undefined : grpcStatus[Number(code)],
     message: decodeURIComponent(String(head['grpc-message'] ?? '')),
     reason: info && decodeErrorInfo(info.value).reason,
-    details: details.map(({ typeUrl }) => typeUrl.slice(typeUrl.lastIndexOf('.') + 1)),
+    // A Duration of few seconds in field 1: two heads, a tag, one byte.
+    retrySeconds: details.find(({ typeUrl }) => typeUrl.endsWith('RetryInfo'))?.value.at(3),
     head,
     code: rstCode ?? -1,
   };

@@ -29,6 +29,7 @@ type Id = string | number | null;
 /** Answers one JSON-RPC 2.0 request (A2A 1.0 section 9), whatever is wrong with it. */
 export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): Promise<void> {
   let id: Id = null;
+  let asEvent = false;
   try {
     await exchange.caller();
     const version = namedVersion(exchange, VERSIONS);
@@ -39,7 +40,8 @@ export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): P
     }
     id = envelope.id;
     const method = requireMethod(envelope.method, version);
-    const { operation } = method;
+    const { operation, dialect } = method;
+    asEvent = operation.kind === 'stream' && dialect !== undefined;
     const context = await openCall(exchange, versionOf(method));
     const request = { handler: binding.handler, params: paramsOf(method, envelope.params), context };
     const headers = extensionHeaders(exchange);
@@ -52,19 +54,25 @@ export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): P
       return;
     }
     const answer = await operation.answer(request);
-    const result = JSON.stringify(
-      method.dialect ? method.dialect.result(method.name, answer as Json) : answer,
-    );
+    const result = JSON.stringify(dialect ? dialect.result(method.name, answer as Json) : answer);
     sendJson(exchange, { status: 200, type: JSON_TYPE, body: resultText(id, result), headers });
   } catch (error) {
-    const fault = toFault(exchange, error);
-    sendJson(exchange, {
-      status: fault.status,
-      type: JSON_TYPE,
-      body: errorTextOf(id, fault),
-      headers: fault.headers,
-    });
+    sendFault(exchange, toFault(exchange, error), { id, asEvent });
   }
+}
+
+interface Asked {
+  readonly id: Id;
+  /** For clients of 0.3 that asked for a stream: they read an answer of status 200 as nothing else. */
+  readonly asEvent: boolean;
+}
+
+function sendFault(exchange: HttpExchange, fault: Fault, { id, asEvent }: Asked): void {
+  const { status, headers } = fault;
+  const body = errorTextOf(id, fault);
+  if (asEvent && status === 200)
+    sendJson(exchange, { status, type: 'text/event-stream', body: `data: ${body}\n\n`, headers });
+  else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
 }
 
 /** For a path that belongs to no agent: the call cannot even be read. */

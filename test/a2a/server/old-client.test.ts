@@ -10,6 +10,7 @@ import {
   TaskNotFoundError,
 } from 'a2a-sdk-v03/client';
 import { GrpcTransportFactory } from 'a2a-sdk-v03/client/grpc';
+import { seqIn } from '../../../src/a2a/translate/extensions.js';
 import { newId } from '../../../src/core/ids.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
@@ -185,6 +186,25 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('a client of A2A 0.3 over %s', (
     const rest = collect(stream);
     await client.cancelTask({ id }, OPTIONS);
     expect((await rest).at(-1)).toMatchObject({ final: true, status: { state: 'canceled' } });
+  });
+
+  it('X5 subscribes with a cursor: the later events, or the error that 1.0 has for it', async () => {
+    const replay = (id: string, after: string) =>
+      collect(
+        client.resubscribeTask(
+          { id },
+          { serviceParameters: { ...OPTIONS.serviceParameters, 'last-event-id': after } },
+        ),
+      );
+    const [first, ...rest] = await collect(client.sendMessageStream(message('chunks 3'), OPTIONS));
+    const { id } = first as Task;
+    const after = String(seqIn(first!.metadata));
+    expect(rest.length).toBeGreaterThan(3);
+    expect(await replay(id, after)).toEqual(rest);
+    expect(await replay(id, String(seqIn(rest.at(-1)!.metadata)))).toEqual([]);
+    await expect(replay(newId(), after)).rejects.toThrow(/there is no task/);
+    await expect(replay(id, '999')).rejects.toThrow(/999 is ahead of the task/);
+    await expect(replay(id, 'soon')).rejects.toThrow(/must be the number of an event/);
   });
 
   it('X5 makes, reads, lists and deletes push configs', async () => {
