@@ -28,6 +28,7 @@ export function createPeers(sources: Sources): RefreshingDirectory {
     allowPrivate: privateHosts(sources.config),
     timeoutMs,
     logger: sources.logger,
+    privateHint: 'If that is meant, set allowPrivate: true in its entry of a2a.remoteAgents.',
   });
   return createPeerDirectory(cardSources(sources, egress), {
     fetch: egress,

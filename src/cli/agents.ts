@@ -59,13 +59,14 @@ function linesOf({ url, root, model, agents: list }: AgentList, color: boolean):
   return [
     `${list.length} agents at ${safeLine(url)}${model === null ? '' : `, model ${safeLine(model)}`}`,
     ...list.flatMap((agent) => {
-      const { name, kind, state, reason, description = '', skills } = agent;
+      const { name, kind, state, reason, hint, description = '', skills } = agent;
       const label = paint.author(safeLine(name).padEnd(width));
       const mark = state === 'ready' ? paint.green('ready  ') : paint.red('skipped');
       const role = name === root ? ', answers at the root' : '';
       const place = kind === 'remote' ? `remote ${safeLine(agent.url ?? '')}` : 'local';
       const details = [
         ...(reason === undefined ? [] : [`why: ${safeLine(reason)}`]),
+        ...(hint === undefined ? [] : [safeLine(hint)]),
         ...(description === '' ? [] : [safeLine(description, DESCRIPTION_CHARACTERS)]),
         ...(skills.length === 0
           ? []

@@ -124,7 +124,7 @@ export async function explain(error: unknown, { url, client }: Connection, agent
 /** What to write in the place of an agent's name that is none. */
 export function agentsHint(wrong: string, names: readonly string[]): string {
   const nearest = nearestOf(wrong, names);
-  const all = `Agents there: ${names.join(', ')}.`;
+  const all = `Agents published there: ${names.join(', ')}.`;
   return nearest === undefined ? all : `Did you mean ${nearest}? ${all}`;
 }
 

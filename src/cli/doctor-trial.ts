@@ -116,7 +116,8 @@ async function lookAround(
       if (peer.kind === 'local') return [];
       const check = `agent ${peer.name}`;
       if (peer.state === 'ready') return [ok(check, `its card at ${peer.url} was read`)];
-      return [fail(check, peer.reason ?? 'Its card was not read.', 'Check its entry in a2a.remoteAgents.')];
+      const advice = peer.hint ?? 'Check its entry in a2a.remoteAgents.';
+      return [fail(check, peer.reason ?? 'Its card was not read.', advice)];
     }),
     asksModel ? await askModel(address) : describeModel(address, loaded),
   ];

@@ -10,6 +10,7 @@ const agentSchema = z.object({
   url: z.string().optional(),
   state: z.enum(['ready', 'skipped']),
   reason: z.string().optional(),
+  hint: z.string().optional(),
   description: z.string().optional(),
   skills: z.array(z.object({ name: z.string() })),
 });

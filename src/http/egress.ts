@@ -16,6 +16,8 @@ export interface EgressOptions {
   /** Size of an answer, decoded; event streams are not counted. */
   readonly maxBytes?: number;
   readonly logger: Logger;
+  /** What to do about a private address that is meant. Default: name `egress.allowPrivate`. */
+  readonly privateHint?: string;
 }
 
 const DEFAULT_IDLE_MS = 120_000;
@@ -42,7 +44,8 @@ export function createEgress(options: EgressOptions): typeof fetch {
     const call = await describeCall(input, init);
     const patience = new Patience(call.init.signal ?? undefined);
     patience.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
-    const explain = (error: unknown): Error => explained(error, call.url, patience.signal);
+    const explain = (error: unknown): Error =>
+      explained(error, call.url, { signal: patience.signal, ...options });
     try {
       const fetchChecked = await load();
       // What node-fetch does with a body whose request is over before it began, nobody could catch.
@@ -108,13 +111,18 @@ function typeOf(answer: NodeResponse): string {
   return (answer.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
-function explained(error: unknown, url: URL, signal: AbortSignal): Error {
+interface Circumstances {
+  readonly signal: AbortSignal;
+  readonly privateHint?: string;
+}
+
+function explained(error: unknown, url: URL, { signal, privateHint }: Circumstances): Error {
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');
   if (isLangoError(error)) return error;
   const text = errorText(error);
   if (isAddressRefusal(text)) {
     return new LangoError('forbidden', `${url.host} has a private or loopback address.`, {
-      hint: `If that is meant, add "${url.host}" to egress.allowPrivate.`,
+      hint: privateHint ?? `If that is meant, add "${url.host}" to egress.allowPrivate.`,
     });
   }
   const { type, code } = (error ?? {}) as { readonly type?: unknown; readonly code?: unknown };

@@ -270,7 +270,7 @@ describe('lango chat', () => {
     const input = ['/agent nobody', '/agent operator', 'list the files'].join('\n');
     const { stdout, stderr } = await lango(['chat'], { env: server.env, input });
     expect(stderr).toMatch(
-      /There is no agent nobody\. Agents there: lango-orchestrator, .*operator, planner/,
+      /There is no agent nobody\. Agents published there: lango-orchestrator, .*operator, planner/,
     );
     expect(stdout).toMatch(/^operator ▸ fs_list/m);
   });
@@ -335,13 +335,13 @@ describe('errors of client commands', () => {
       const { code, stderr } = await run(...args);
       expect(code).toBe(1);
       expect(stderr).toContain('There is no agent nobody');
-      expect(stderr).toMatch(/Agents there: lango-orchestrator, .*operator/);
+      expect(stderr).toMatch(/Agents published there: lango-orchestrator, .*operator/);
     }
   });
 
   it('suggests the agent whose name is nearest', async () => {
     const { stderr } = await run('send', 'hi', '--agent', 'operater');
-    expect(stderr).toMatch(/\nDid you mean operator\? Agents there: /);
+    expect(stderr).toMatch(/\nDid you mean operator\? Agents published there: /);
   });
 
   it('knows no foreign task', async () => {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
-import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, SkippedAgent } from './load.js';
-import { labelOf, loadRemoteAgents } from './load.js';
+import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, Miss } from './load.js';
+import { labelOf, loadRemoteAgents, missOf } from './load.js';
 
 /** One line of `lango agents`. */
 interface AgentState {
@@ -12,6 +12,8 @@ interface AgentState {
   readonly state: 'ready' | 'skipped';
   /** Why it is skipped, or why its last check failed. */
   readonly reason?: string;
+  /** What to do about it. */
+  readonly hint?: string;
   readonly description?: string;
   readonly skills: readonly Skill[];
 }
@@ -51,7 +53,7 @@ interface Entry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
   failures: number;
-  reason: string | undefined;
+  miss: Miss | undefined;
 }
 
 class Directory implements RefreshingDirectory {
@@ -64,7 +66,7 @@ class Directory implements RefreshingDirectory {
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
-    this.#entries = sources.map((source) => ({ source, agent: undefined, failures: 0, reason: undefined }));
+    this.#entries = sources.map((source) => ({ source, agent: undefined, failures: 0, miss: undefined }));
   }
 
   list(): readonly Peer[] {
@@ -98,12 +100,12 @@ class Directory implements RefreshingDirectory {
   }
 
   states(): readonly AgentState[] {
-    return this.#entries.map(({ source, agent, reason }) => ({
+    return this.#entries.map(({ source, agent, miss }) => ({
       name: agent?.peer.name ?? labelOf(source),
       kind: source.kind,
       ...(source.kind === 'remote' ? { url: source.url } : {}),
       state: agent ? 'ready' : 'skipped',
-      ...(reason === undefined ? {} : { reason }),
+      ...(miss === undefined ? {} : missOf(miss)),
       ...(agent ? { description: agent.peer.description } : {}),
       skills: agent?.peer.skills ?? [],
     }));
@@ -132,7 +134,7 @@ class Directory implements RefreshingDirectory {
 
   #join(entry: Entry, agent: LoadedAgent): void {
     entry.failures = 0;
-    entry.reason = undefined;
+    entry.miss = undefined;
     if (entry.agent?.fingerprint === agent.fingerprint) return;
     const change = entry.agent ? 'agent changed its card' : 'agent joined';
     // That our own are here says the start; those of others come and go.
@@ -141,14 +143,13 @@ class Directory implements RefreshingDirectory {
     entry.agent = agent;
   }
 
-  #miss(entry: Entry, skipped: SkippedAgent | undefined): void {
-    const reason = skipped?.reason ?? 'It was not loaded.';
+  #miss(entry: Entry, miss: Miss = { reason: 'It was not loaded.' }): void {
     entry.failures += 1;
     if (entry.agent && entry.failures < FAILURES_TO_LEAVE) {
-      entry.reason = reason;
+      entry.miss = miss;
       return;
     }
-    if (entry.agent || entry.reason !== reason) this.#skip(entry, reason);
+    if (entry.agent || entry.miss?.reason !== miss.reason) this.#skip(entry, miss);
   }
 
   /** One that stayed through a failure may meet a newcomer of its name; the earlier source keeps it. */
@@ -157,16 +158,17 @@ class Directory implements RefreshingDirectory {
     for (const entry of this.#entries) {
       if (!entry.agent) continue;
       const { name } = entry.agent.peer;
-      if (names.has(name)) this.#skip(entry, `The name ${name} is taken by another agent.`);
+      if (names.has(name)) this.#skip(entry, { reason: `The name ${name} is taken by another agent.` });
       names.add(name);
     }
   }
 
-  #skip(entry: Entry, reason: string): void {
+  #skip(entry: Entry, miss: Miss): void {
     const change = entry.agent ? 'agent left' : 'agent skipped';
-    this.#options.logger.warn(change, { agent: entry.agent?.peer.name ?? labelOf(entry.source), reason });
+    const agent = entry.agent?.peer.name ?? labelOf(entry.source);
+    this.#options.logger.warn(change, { agent, ...missOf(miss) });
     if (entry.agent) this.#away.set(entry.agent.peer.name, entry.agent.peer);
     entry.agent = undefined;
-    entry.reason = reason;
+    entry.miss = miss;
   }
 }

@@ -68,11 +68,17 @@ export interface LoadedAgent {
   readonly fingerprint: string;
 }
 
-export interface SkippedAgent {
+export interface SkippedAgent extends Miss {
   readonly source: CardSource;
   /** Its name, else its URL. */
   readonly label: string;
+}
+
+/** Why there is no agent. */
+export interface Miss {
   readonly reason: string;
+  /** What to do about it. */
+  readonly hint?: string;
 }
 
 export interface LoadedAgents {
@@ -106,7 +112,7 @@ export async function loadRemoteAgents(
       continue;
     }
     skipped.push(outcome);
-    options.logger.warn('agent skipped', { agent: outcome.label, reason: outcome.reason });
+    options.logger.warn('agent skipped', { agent: outcome.label, ...missOf(outcome) });
   }
   return { agents, peers: agents.map(({ peer }) => peer), skipped };
 }
@@ -135,9 +141,28 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
       }),
       fingerprint: fingerprint(source, profile, card),
     };
-  } catch (error) {
-    return { source, label: labelOf(source), reason: errorText(fromWireError(error)) };
+  } catch (cause) {
+    const error = fromWireError(cause);
+    return {
+      source,
+      label: labelOf(source),
+      ...missOf({ reason: errorText(error), hint: adviceFor(error) }),
+    };
   }
+}
+
+/** Without a hint that is none, as logs and JSON tell it. */
+export function missOf({ reason, hint }: { reason: string; hint?: string | undefined }): Miss {
+  return { reason, ...(hint === undefined ? {} : { hint }) };
+}
+
+/** For the person who wrote its entry. */
+function adviceFor({ code, hint }: LangoError): string | undefined {
+  if (hint !== undefined) return hint;
+  if (code === 'unauthenticated') return 'Set token in its entry of a2a.remoteAgents to one that it takes.';
+  return code === 'not-found' || code === 'invalid-agent-response'
+    ? 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.'
+    : undefined;
 }
 
 /**
