@@ -53,7 +53,8 @@ export async function openFamilies(
     ...FAMILIES.map(async (open) => open(context)),
     skillsFamily(context, skills),
   ]);
-  const families = [...opening, ...(await library).families];
+  // The first examples of an agent are those that are shown of it.
+  const families = [...(await library).families, ...opening];
   for (const { name, state, note, hint } of families) {
     if (state === 'missing')
       context.logger.warn(`no ${name} tools: ${note ?? ''}`, { ...(hint ? { hint } : {}) });

@@ -179,7 +179,7 @@ describe('lango agents, card and tasks', () => {
 
   it('says why a remote agent is skipped', async () => {
     const other = await makeHome(
-      'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }] }',
+      'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }, { name: near, url: "http://127.0.0.1:1" }] }',
     );
     const node = await startServer(other);
     const { stdout } = await lango(['agents'], { env: node.env });
@@ -187,6 +187,9 @@ describe('lango agents, card and tasks', () => {
     await other.remove();
     expect(stdout).toMatch(/^far +skipped +remote http:\/\/127\.0\.0\.1:1$/m);
     expect(stdout).toContain('why: 127.0.0.1:1 cannot be reached (ECONNREFUSED).');
+    expect(stdout).toMatch(
+      /why: 127\.0\.0\.1:1 has a private or loopback address\.\n +If that is meant, set allowPrivate: true/,
+    );
   });
 
   it('shows a card, and the served one with --json', async () => {

@@ -1,6 +1,6 @@
 import { fitOf, isOneWord, type Kind } from './kinds.js';
 import type { Template } from './template.js';
-import { CLOSERS, FILLERS, OPENERS } from './vocabulary.js';
+import { CLOSERS, FILLERS, OPENERS, STOP_WORDS } from './vocabulary.js';
 import type { Token, Words } from './words.js';
 
 /** How a sentence matches a template. */
@@ -58,7 +58,7 @@ interface Table {
 
 /**
  * The best match of a whole sentence with a template; with `isPartial` the sentence may end early, once
- * at least half of the template's words were there and only placeholders are missing that a person can be asked for.
+ * it said what the template is about and only placeholders are missing that a person can be asked for.
  * Time and space are proportional to the length of the one times that of the other.
  */
 export function align(template: Template, words: Words, isPartial: boolean): Alignment | undefined {
@@ -176,7 +176,7 @@ function isSkippable(token: Token, row: number, end: number): boolean {
 
 function walk({ rows, words, isPartial, width, moves }: Table, score: number): Alignment | undefined {
   const slots = new Map<string, readonly [number, number]>();
-  let found = 0;
+  const found: string[] = [];
   let row = 0;
   let index = 0;
   for (;;) {
@@ -184,7 +184,7 @@ function walk({ rows, words, isPartial, width, moves }: Table, score: number): A
     const current = rows[row];
     if (move === MOVES.end || move === MOVES.none) break;
     if (current && (move === MOVES.take || move === MOVES.stay)) {
-      if (current.type === 'literal') found += current.isOptional ? 0 : 1;
+      if (current.type === 'literal') found.push(...(current.isOptional ? [] : [current.stem]));
       else slots.set(current.name, [slots.get(current.name)?.[0] ?? index, index + 1]);
     }
     if (move === MOVES.take || move === MOVES.leave) row += 1;
@@ -194,7 +194,15 @@ function walk({ rows, words, isPartial, width, moves }: Table, score: number): A
   const missing = rows
     .slice(row)
     .flatMap((left) => ('name' in left && left.type !== 'more' ? [left.name] : []));
-  const wanted = rows.filter((each) => each.type === 'literal' && !each.isOptional).length;
-  if (isPartial && (missing.length === 0 || found === 0 || found * 2 < wanted)) return undefined;
+  const wanted = rows.flatMap((each) => (each.type === 'literal' && !each.isOptional ? [each.stem] : []));
+  if (isPartial && (missing.length === 0 || !saysEnough(found, wanted))) return undefined;
   return { isFull: row === rows.length, score, slots, missing };
+}
+
+/** At least half of the words, and of those that tell what it is about; all of them, where none does. */
+function saysEnough(found: readonly string[], wanted: readonly string[]): boolean {
+  const isTelling = (each: string) => !STOP_WORDS.has(each);
+  const telling = wanted.filter(isTelling).length;
+  if (telling === 0) return found.length === wanted.length;
+  return found.length * 2 >= wanted.length && found.filter(isTelling).length * 2 >= telling;
 }

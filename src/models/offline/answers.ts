@@ -4,11 +4,11 @@ import { isQuestion, type TalkKind } from './talk.js';
 import { humanText } from './template.js';
 
 const IDENTITY =
-  "I am Lango's offline model: a small set of fixed rules that compares what you write with examples. I need no key and " +
+  "I am Lango's offline model: a small set of fixed rules that compares what you write with English examples. I need no key and " +
   'no network, and I know nothing about the world. For a real model set ANTHROPIC_API_KEY, or model.provider in the ' +
   'configuration.';
 const SHORT_IDENTITY =
-  "I am Lango's offline model: I compare requests with examples, without a key and without knowledge of the world. Set " +
+  "I am Lango's offline model: I compare requests with English examples, without a key and without knowledge of the world. Set " +
   'ANTHROPIC_API_KEY or model.provider for a real model.';
 
 const FEWEST_EXAMPLES = 3;

@@ -24,6 +24,8 @@ export interface Meaning {
   readonly holdsGoal: boolean;
   /** It can be understood and uses what came out before. */
   readonly refersBack: boolean;
+  /** Where quotations begin that are a value, with another value behind them. */
+  readonly quotations: readonly number[];
   /** The words before its first value. */
   readonly lead: string;
 }
@@ -69,10 +71,15 @@ function join(context: Context, current: Open, next: Open & { readonly piece: Pi
   if (next.piece.isStrong) return { divide: next };
   if (current.meaning.isClear && next.meaning.isClear) return { divide: next };
   const joined = open(context, whole);
-  if (joined.meaning.isClear) return { join: joined };
+  if (joined.meaning.isClear && !tearsQuotation(current, joined)) return { join: joined };
   if (next.meaning.isClear) return { divide: next };
   if (!current.meaning.isClear) return { join: joined };
   return { divide: completed(context, current, next) };
+}
+
+/** 'write "a" to a.txt, "b" to b.txt': nobody who quotes a text means one that goes on behind the quotes. */
+function tearsQuotation(current: Open, joined: Open): boolean {
+  return current.meaning.quotations.some((start) => !joined.meaning.quotations.includes(start));
 }
 
 /** `next` with the first words of the clause before, if it can be understood so: "(read) b.txt". */

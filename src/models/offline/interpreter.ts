@@ -48,6 +48,8 @@ const GRADES = ['full', 'partial', 'near'] as const;
 /** At least this share of an example's telling words, and at least two of them in the example. */
 const NEAR_SHARE = 0.5;
 const NEAR_WORDS = 2;
+/** A word that more agents than this have in their examples ("list", "show") does not tell one from another. */
+const MOST_AGENTS_OF_A_TELLING_WORD = 1;
 const LONGEST_NEAR_CHARACTERS = 2_000;
 
 export function createInterpreter(functions: readonly FunctionSpec[]): Interpreter {
@@ -72,7 +74,7 @@ function findMatches(abilities: readonly Ability[], sentence: string): readonly 
   const words = dropCourtesy(readWords(sentence));
   if (words.tokens.length === 0) return [];
   const found = abilities.flatMap((ability) => matchOne(ability, words) ?? []);
-  const near = found.length > 0 ? [] : abilities.flatMap((ability) => matchNear(ability, sentence) ?? []);
+  const near = found.length > 0 ? [] : findNear(abilities, sentence);
   return [...found, ...near].sort(
     (a, b) => GRADES.indexOf(a.grade) - GRADES.indexOf(b.grade) || b.score - a.score,
   );
@@ -83,7 +85,8 @@ function matchOne(ability: Ability, words: Words): Match | undefined {
   const alignment = align(template, words, false) ?? align(template, words, true);
   if (!alignment) return undefined;
   const slots = [...alignment.slots];
-  const values = slots.map(([name, [from, to]]): [string, Value] => {
+  const values = slots.map(([name, [begin, to]]): [string, Value] => {
+    const from = begin + introductionOf(name, words, [begin, to]);
     const first = words.tokens[from]!;
     const isQuoted = to === from + 1 && first.quoted !== undefined;
     const end = words.tokens[to - 1]!.end;
@@ -101,6 +104,12 @@ function matchOne(ability: Ability, words: Words): Match | undefined {
   };
 }
 
+/** How many words only say what comes: "the command date" for a command is "date". */
+function introductionOf(name: string, { tokens }: Words, [from, to]: readonly [number, number]): number {
+  const isNamed = tokens[from]?.plain === 'the' && tokens[from + 1]?.plain === name.toLowerCase();
+  return isNamed && to - from > 2 ? 2 : 0;
+}
+
 /** The exact name of the agent that a sentence names in its own way: "ask Operator to …". */
 function namedAgent(
   template: Ability['template'],
@@ -113,12 +122,24 @@ function namedAgent(
   return typeof name === 'string' ? name : undefined;
 }
 
-function matchNear(ability: Ability, sentence: string): Match | undefined {
+/** What an agent publishes as a plain sentence, said in other words. */
+function findNear(abilities: readonly Ability[], sentence: string): readonly Match[] {
+  const agents = agentsByStem(abilities);
+  return abilities.flatMap((ability) => matchNear(ability, sentence, agents) ?? []);
+}
+
+function matchNear(
+  ability: Ability,
+  sentence: string,
+  agents: ReadonlyMap<string, ReadonlySet<string>>,
+): Match | undefined {
   const hasPlaceholders = ability.template.some((element) => element.type === 'placeholder');
   if (ability.agent === undefined || hasPlaceholders) return undefined;
   const telling = tellingStems(ability);
-  const share = sharedStems(telling, sentence) / telling.length;
+  const shared = sharedStems(telling, sentence);
+  const share = shared.length / telling.length;
   if (telling.length < NEAR_WORDS || share < NEAR_SHARE) return undefined;
+  if (!shared.some((stem) => agents.get(stem)!.size <= MOST_AGENTS_OF_A_TELLING_WORD)) return undefined;
   return {
     ability,
     agent: ability.agent,
@@ -130,10 +151,20 @@ function matchNear(ability: Ability, sentence: string): Match | undefined {
   };
 }
 
+function agentsByStem(abilities: readonly Ability[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const agents = new Map<string, Set<string>>();
+  for (const ability of abilities) {
+    for (const stem of tellingStems(ability)) {
+      agents.set(stem, (agents.get(stem) ?? new Set()).add(ability.agent ?? ''));
+    }
+  }
+  return agents;
+}
+
 function rankByNearness(abilities: readonly Ability[], sentence: string): readonly Ability[] {
   const ranked = abilities
     .filter((ability) => ability.isPublished)
-    .map((ability) => ({ ability, shared: sharedStems(tellingStems(ability), sentence) }));
+    .map((ability) => ({ ability, shared: sharedStems(tellingStems(ability), sentence).length }));
   return ranked.sort((a, b) => b.shared - a.shared).map(({ ability }) => ability);
 }
 
@@ -143,9 +174,9 @@ function tellingStems({ template }: Ability): readonly string[] {
   );
 }
 
-function sharedStems(stems: readonly string[], sentence: string): number {
+function sharedStems(stems: readonly string[], sentence: string): readonly string[] {
   const said = new Set(stemsOf(sentence.slice(0, LONGEST_NEAR_CHARACTERS)));
-  return stems.filter((each) => said.has(each)).length;
+  return stems.filter((each) => said.has(each));
 }
 
 function toMeaning(sentence: string, best: Match | undefined): Meaning {
@@ -155,8 +186,16 @@ function toMeaning(sentence: string, best: Match | undefined): Meaning {
     isClear: isFull || isClearTalk(sentence),
     holdsGoal: best !== undefined && ([...best.values.keys()].some(isGoal) || best.missing.some(isGoal)),
     refersBack: isFull && refersBack(best),
+    quotations: isFull ? innerQuotations(best) : [],
     lead: isFull ? best.lead : '',
   };
+}
+
+/** Where quotations begin that are a value, with another value behind them. */
+function innerQuotations({ values }: Match): readonly number[] {
+  const all = [...values.values()];
+  const last = Math.max(...all.map(({ start }) => start));
+  return all.flatMap(({ isQuoted, start }) => (isQuoted && start < last ? [start] : []));
 }
 
 /** An opinion or a "yes" may well be the middle of a text: "write I am fine. Yes. to a.txt". */

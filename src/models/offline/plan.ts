@@ -31,7 +31,7 @@ function goalOf(request: string): string {
 /** Without examples to go by, any two or more words are taken for a step: "bread and butter" stays one. */
 function naiveMeaning(sentence: string): Meaning {
   const isClear = readWords(sentence.slice(0, LONGEST_GOAL)).tokens.length > 1;
-  return { isClear, holdsGoal: false, refersBack: false, lead: '' };
+  return { isClear, holdsGoal: false, refersBack: false, quotations: [], lead: '' };
 }
 
 function stepText(goal: string, clause: Clause): string {

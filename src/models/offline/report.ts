@@ -52,7 +52,7 @@ export function short(sentence: string): string {
   const start = sentence
     .slice(0, LONGEST_HEADING * 4)
     .replace(/\s+/g, ' ')
-    .replace(/[.!;,:]$/, '');
+    .replace(/(?<=[\p{L}\p{N}"'`)\]])[.!;,:]$/u, '');
   if (start.length <= LONGEST_HEADING && sentence.length <= LONGEST_HEADING * 4) return start;
   return `${start.slice(0, LONGEST_HEADING).toWellFormed()}…`;
 }

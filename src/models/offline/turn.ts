@@ -70,10 +70,14 @@ function findStart(messages: readonly ModelMessage[], isRequest: (text: string) 
   return Math.max(0, index);
 }
 
-/** Whether the model's last words before this message were a question to the person. */
+/** Whether the model's last words before this message were a question to the person, of a task that still waits. */
 function isReply(messages: readonly ModelMessage[], index: number): boolean {
-  const before = messages.slice(0, index).findLast((message) => message.role !== 'results');
-  return before?.role === 'assistant' && functionCalls(before.content).some((call) => call.name === ASK);
+  const at = messages.slice(0, index).findLastIndex((message) => message.role !== 'results');
+  const before = messages[at];
+  if (before?.role !== 'assistant') return false;
+  const results = messages.slice(at, index).flatMap((each) => (each.role === 'results' ? each.results : []));
+  const isOver = (id: string) => results.some((result) => result.id === id && result.isError);
+  return functionCalls(before.content).some(({ name, id }) => name === ASK && !isOver(id));
 }
 
 function readCalls(messages: readonly ModelMessage[]): readonly MadeCall[] {

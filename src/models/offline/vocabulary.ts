@@ -15,7 +15,7 @@ export const FILLERS: ReadonlySet<string> = new Set([
 /** Words that may also stand before the first word of an example: "could you", "and now", "I would like you to". */
 export const OPENERS: ReadonlySet<string> = stems(
   "can could would will you i i'd want need like to us let let's lets now also next first finally lastly go ahead " +
-    'and then ok okay hey so well lango',
+    'and then ok okay hey so well lango tell',
 );
 
 /** Words that may also stand after the last word of an example. */

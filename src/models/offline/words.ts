@@ -18,6 +18,12 @@ export interface Words {
 }
 
 const OUTER_PUNCTUATION = new Set('.,;:!?()[]"\'`“”‘’…');
+/** Words that ask for the same. */
+const SAME: ReadonlyMap<string, string> = new Map([
+  ['which', 'what'],
+  ['display', 'show'],
+  ['print', 'show'],
+]);
 /** A longer token is data (base64, a path): its stem is of no use. */
 const LONGEST_WORD = 40;
 
@@ -83,7 +89,7 @@ function toToken(text: string, place: { start: number; end: number; quoted: stri
   while (start < end && OUTER_PUNCTUATION.has(text.charAt(start))) start += 1;
   while (end > start && OUTER_PUNCTUATION.has(text.charAt(end - 1))) end -= 1;
   const plain = text.slice(start, end).toLowerCase();
-  return { ...place, plain, stem: stem(plain) };
+  return { ...place, plain, stem: SAME.get(plain) ?? stem(plain) };
 }
 
 function undouble(base: string): string {

@@ -22,6 +22,7 @@ export function memoryRecallTool({ retrieval }: FactOptions): Tool {
       { text: 'what do you remember about {query}' },
       { text: 'do you remember {query}' },
       { text: 'recall {query}' },
+      { text: 'what is my {query}' },
       { text: 'recall what you remember about {query}' },
     ],
     async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {

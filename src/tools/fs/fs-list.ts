@@ -31,6 +31,10 @@ export function listTool(workspace: Workspace): Tool {
     timeoutMs: () => LIST_TIME_MS,
     examples: [
       { text: 'list the files' },
+      { text: 'show the files' },
+      { text: 'which files are there' },
+      { text: 'what files do I have' },
+      { text: 'ls' },
       { text: 'list the files in {path}' },
       { text: 'list all files', arguments: { recursive: true } },
     ],

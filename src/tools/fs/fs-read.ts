@@ -34,7 +34,13 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
     danger: () => 'safe',
     bringsOutside: true,
     timeoutMs: () => READ_TIME_MS,
-    examples: [{ text: 'read {path}' }, { text: 'show the file {path}' }, { text: 'what is in {path}' }],
+    examples: [
+      { text: 'read {path}' },
+      { text: 'show the file {path}' },
+      { text: 'open the file {path}' },
+      { text: 'what is in {path}' },
+      { text: 'cat {path}' },
+    ],
     execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal }) =>
       workspace.visit(pathArgument(path), async (visit) => {
         const place = await visit.find(pathArgument(path));

@@ -47,8 +47,10 @@ export function searchTool(workspace: Workspace): Tool {
       { text: 'search for {pattern}' },
       { text: 'search for {pattern} in {path}' },
       { text: 'search the files for {pattern}' },
+      { text: 'search for {pattern} in the files' },
       { text: 'find {pattern} in the files' },
       { text: 'find {pattern} in {path}' },
+      { text: 'find files named {pattern}' },
     ],
     execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal }) =>
       workspace.visit(pathArgument(path), async (visit) => {

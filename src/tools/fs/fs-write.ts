@@ -26,6 +26,7 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
       { text: 'write {content} to {path}' },
       { text: 'write {content} into {path}' },
       { text: 'create a file {path} with {content}' },
+      { text: 'make a file {path} containing {content}' },
       { text: 'save {content} in {path}' },
       { text: 'save {content} to {path}' },
     ],

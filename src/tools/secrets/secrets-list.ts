@@ -15,7 +15,7 @@ export function secretsListTool(keeper: SecretKeeper): Tool {
     examples: [
       { text: 'list the secrets' },
       { text: 'which secrets are there' },
-      { text: 'show all secrets' },
+      { text: 'show the secrets' },
       { text: 'what secrets do I have' },
     ],
     async execute(_input, scope) {
