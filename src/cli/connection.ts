@@ -53,7 +53,7 @@ export async function connect(flags: ConnectionFlags, env: Env): Promise<Connect
   const binding = flags.transport && TRANSPORTS[flags.transport];
   // With both given the configuration is not needed, and may be broken.
   if (address && token !== undefined) return open(address, token, binding);
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags), secretsMayLack: true });
   const url = address ?? new URL(configuredOrigin(loaded.config));
   return open(url, token ?? (await ownToken(url, loaded)), binding);
 }

@@ -18,6 +18,7 @@ import type { Secrets } from './secrets.js';
 import { secretsOf } from './secrets.js';
 import type { Source, TextReading } from './source.js';
 import { objectSource } from './source.js';
+import type { Unset } from './substitute.js';
 import { retype, substitute } from './substitute.js';
 
 const HINT = 'Correct this, then check it with: lango config check';
@@ -32,6 +33,8 @@ export interface LoadedConfig {
 export interface LoadOptions {
   readonly env: Env;
   readonly overrides?: Overrides;
+  /** Secrets of variables that are not set are left out: enough for who only calls the server. */
+  readonly secretsMayLack?: boolean;
 }
 
 export interface ResolveOptions extends LoadOptions {
@@ -78,7 +81,12 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
   try {
     const text = await readFile(file, 'utf8');
     const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
-    const readText = (value: string, path: Path) => readScalar(value, path, variables);
+    const readText = (value: string, path: Path) => {
+      const reading = readScalar(value, path, variables);
+      return options.secretsMayLack && 'isUnset' in reading && isSecret(path)
+        ? { value: undefined }
+        : reading;
+    };
     // Most servers have no file, and then need no parser.
     const { textSource } = await import('./text-source.js');
     return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
@@ -91,13 +99,17 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
 }
 
 /** A text with variables in it becomes what the key expects; one that comes out empty leaves its key out. */
-function readScalar(text: string, path: Path, variables: Variables): TextReading {
+function readScalar(text: string, path: Path, variables: Variables): TextReading | Unset {
   const result = substitute(text, variables);
   if ('problem' in result) return result;
   if (!result.changed) return { value: result.text };
   if (result.text === '') return { value: undefined };
   const types = new Set(schemasAt(path).flatMap(({ type }) => type ?? []));
   return { value: retype(result.text, types) };
+}
+
+function isSecret(path: Path): boolean {
+  return schemasAt(path).some(({ writeOnly }) => writeOnly === true);
 }
 
 function attempt(source: Source, file: string | undefined, options: LoadOptions): Attempt {

@@ -2,7 +2,14 @@ import type { Variables } from './env.js';
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
-export type Substituted = { readonly text: string; readonly changed: boolean } | { readonly problem: string };
+export type Substituted =
+  { readonly text: string; readonly changed: boolean } | { readonly problem: string } | Unset;
+
+/** A variable has no value. */
+export interface Unset {
+  readonly problem: string;
+  readonly isUnset: true;
+}
 
 /**
  * Puts variables into a text: `${VAR}`, or `${VAR:-default}` for one that is not set or empty. `$${`
@@ -10,22 +17,27 @@ export type Substituted = { readonly text: string; readonly changed: boolean } |
  */
 export function substitute(text: string, variables: Variables): Substituted {
   if (!text.includes('${')) return { text, changed: false };
-  let problem: string | undefined;
+  let problem: { readonly problem: string } | Unset | undefined;
   const result = text.replace(REFERENCE, (match, name?: string, fallback?: string) => {
     if (match === '$${') return '${';
     if (name === undefined) {
-      problem ??=
-        'has a "${" that starts no variable; write ${NAME}, ${NAME:-default}, or $${ for the characters';
+      problem ??= {
+        problem:
+          'has a "${" that starts no variable; write ${NAME}, ${NAME:-default}, or $${ for the characters',
+      };
       return '';
     }
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (fallback !== undefined) return value || fallback;
     if (value === undefined) {
-      problem ??= `needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`;
+      problem ??= {
+        problem: `needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`,
+        isUnset: true,
+      };
     }
     return value ?? '';
   });
-  return problem === undefined ? { text: result, changed: true } : { problem };
+  return problem ?? { text: result, changed: true };
 }
 
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;

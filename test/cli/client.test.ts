@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { copyFile, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -179,7 +179,7 @@ describe('lango agents, card and tasks', () => {
 
   it('says why a remote agent is skipped', async () => {
     const other = await makeHome(
-      'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }, { name: near, url: "http://127.0.0.1:1" }] }',
+      'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", allowPrivate: true }, { name: near, url: "http://127.0.0.1:2" }] }',
     );
     const node = await startServer(other);
     const { stdout } = await lango(['agents'], { env: node.env });
@@ -188,7 +188,7 @@ describe('lango agents, card and tasks', () => {
     expect(stdout).toMatch(/^far +skipped +remote http:\/\/127\.0\.0\.1:1$/m);
     expect(stdout).toContain('why: 127.0.0.1:1 cannot be reached (ECONNREFUSED).');
     expect(stdout).toMatch(
-      /why: 127\.0\.0\.1:1 has a private or loopback address\.\n +If that is meant, set allowPrivate: true/,
+      /why: 127\.0\.0\.1:2 has a private or loopback address\.\n +If that is meant, set allowPrivate: true/,
     );
   });
 
@@ -312,6 +312,18 @@ describe('errors of client commands', () => {
       code: 3,
       stderr: expect.stringMatching(/No server answers at http:\/\/nobody\.invalid\.\nIs the address right/),
     });
+  });
+
+  it('needs no secrets of the server but its token', async () => {
+    const other = await makeHome(
+      'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", token: "${FAR_TOKEN}" }] }',
+    );
+    await copyFile(path.join(home.folder, 'token'), path.join(other.folder, 'token'));
+    const result = await lango(['send', 'hello', '--url', server.origin], { env: other.env });
+    const served = await lango(['serve'], { env: other.env });
+    await other.remove();
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/) });
+    expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('variable FAR_TOKEN') });
   });
 
   it('says how an address is written', async () => {

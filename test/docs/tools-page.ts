@@ -13,7 +13,7 @@ export interface PageRow {
 }
 
 const ROW =
-  /^\| `(\w+)` \| `npm run lango -- send (?:--context (\w+) )?"(.+)"` \| (\w+) \| ([\w, ]+) \| (.*) \|$/;
+  /^\| `(\w+)` \| `npx lango send (?:--context (\w+) )?"(.+)"` \| (\w+) \| ([\w, ]+) \| (.*) \|$/;
 
 export function readToolsPage(): readonly PageRow[] {
   const lines = readFileSync('docs/tools.md', 'utf8').split('\n');

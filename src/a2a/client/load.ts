@@ -160,7 +160,7 @@ export function missOf({ reason, hint }: { reason: string; hint?: string | undef
 function adviceFor({ code, hint }: LangoError): string | undefined {
   if (hint !== undefined) return hint;
   if (code === 'unauthenticated') return 'Set token in its entry of a2a.remoteAgents to one that it takes.';
-  return code === 'not-found' || code === 'invalid-agent-response'
+  return code === 'not-found'
     ? 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.'
     : undefined;
 }

@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { createProgram } from '../../src/cli/program.js';
+
+const PAGES = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...globSync('docs/**/*.md')];
+const LINK = /\]\(([^)\s]+)\)/g;
+const TEST_PATH = /npm test -- ((?:test\/|[a-z0-9]+\/)[\w./-]+)/g;
+const SCRIPT = /npm run ([\w-]+)/g;
+const LANGO = /npx lango ([a-z]+)(?: ([a-z]+))?/g;
+
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  readonly scripts: Readonly<Record<string, string>>;
+};
+
+describe.each(PAGES)('%s', (page) => {
+  const text = readFileSync(page, 'utf8');
+  const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, ...groups]) => groups);
+
+  it('links to what is there', () => {
+    const own = found(LINK).flatMap(([target]) => (/^[a-z]+:/.test(target!) ? [] : [target!]));
+    expect(own.filter((target) => !isThere(page, target))).toEqual([]);
+  });
+
+  it('names only commands that there are', () => {
+    const commands = createProgram(async () => {}).commands;
+    const unknown = [
+      ...found(SCRIPT).flatMap(([name]) => (name! in scripts ? [] : [`npm run ${name}`])),
+      ...found(LANGO).flatMap(([name, sub]) => (isCommand(commands, name!, sub) ? [] : [`${name} ${sub}`])),
+      ...found(TEST_PATH).flatMap(([name]) => (hasTest(name!) ? [] : [`npm test -- ${name}`])),
+    ];
+    expect(unknown).toEqual([]);
+  });
+});
+
+function isThere(page: string, target: string): boolean {
+  const [file, anchor] = target.split('#');
+  const place = file === '' ? page : path.join(path.dirname(page), file!);
+  if (!existsSync(place)) return false;
+  return anchor === undefined || anchorsOf(readFileSync(place, 'utf8')).includes(anchor);
+}
+
+function anchorsOf(text: string): readonly string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function isCommand(commands: readonly Command[], name: string, sub: string | undefined): boolean {
+  const command = commands.find((each) => each.name() === name);
+  if (!command) return false;
+  const takesWords = command.registeredArguments.length > 0;
+  return (
+    sub === undefined ||
+    takesWords ||
+    command.commands.some((each) => each.name() === sub) ||
+    !command.commands.length
+  );
+}
+
+/** As jest takes it: a piece of the path. */
+function hasTest(name: string): boolean {
+  return globSync('test/**/*.test.ts').some((file) => file.includes(name));
+}
