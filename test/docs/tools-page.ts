@@ -12,8 +12,7 @@ export interface PageRow {
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 
-const ROW =
-  /^\| `(\w+)` \| `npx lango send (?:--context (\w+) )?"(.+)"` \| (\w+) \| ([\w, ]+) \| (.*) \|$/;
+const ROW = /^\| `(\w+)` \| `npx lango send (?:--context (\w+) )?"(.+)"` \| (\w+) \| ([\w, ]+) \| (.*) \|$/;
 
 export function readToolsPage(): readonly PageRow[] {
   const lines = readFileSync('docs/tools.md', 'utf8').split('\n');
