@@ -18,7 +18,7 @@ const proven = new Set(
     .filter((file) => file.endsWith('.ts'))
     .flatMap((file) => [
       ...readFileSync(file, 'utf8').matchAll(
-        /^\s*(?:it|describe|test)(?:\.each\(.*\))?\(\s*['"`]((?:[A-Z]\d,? )+)/gm,
+        /^\s*(?:(?:it|describe|test)(?:\.each\(.*\))?|\](?: as const)?\))\(\s*['"`]((?:[A-Z]\d,? )+)/gm,
       ),
     ])
     .flatMap(([, start]) => start!.match(ID) ?? []),
