@@ -29,9 +29,22 @@ describe('C. Capability descriptions', () => {
     expect(text).toContain('cryptography, secret management, blockchain payments (USDC on Base)');
     expect(text.split('command execution')).toHaveLength(2);
     for (const name of EVERY_TOOL) expect(text).not.toContain(name);
-    expect(await orchestratorInstruction(['fs_read', 'exec_shell', 'fs_write'])).toContain(
-      'Capabilities: file operations, command execution.',
-    );
+  });
+
+  it('C1 the same of an agent with a card file and of one without', async () => {
+    const tools = ['fs_read', 'exec_shell', 'fs_write'];
+    const shipped = entryOf('operator', await orchestratorInstruction(tools));
+    expect(shipped.at(-1)).toBe('  Capabilities: file operations, command execution.');
+    const handy = {
+      name: 'handy',
+      description: 'Does handy things.',
+      instruction: 'You are the handy.',
+      prefixes: ['fs_', 'exec'],
+    };
+    expect(entryOf('handy', await orchestratorInstruction(tools, { roster: [handy] }))).toEqual([
+      '  Use it for: Does handy things.',
+      '  Its card says: Capabilities: file operations, command execution.',
+    ]);
   });
 
   it('C1 C2 every prefix has words of its own, and the longest that matches counts', async () => {
@@ -225,6 +238,15 @@ async function orchestratorInstruction(
     await sendText(server, 'hi');
   });
   return instructionOf(model.asked('orchestrator')[0]!);
+}
+
+/** The lines of one agent in the routing table. */
+function entryOf(agent: string, instruction: string): readonly string[] {
+  const lines = instruction.split(`\n- ${agent}\n`)[1]!.split('\n');
+  return lines.slice(
+    0,
+    lines.findIndex((line) => !line.startsWith('  ')),
+  );
 }
 
 function instructionOf({ system }: ModelRequest): string {
