@@ -17,7 +17,7 @@ import { turnAway } from './admission.js';
 import type { AgentFunction } from './agent-function.js';
 import { capabilityDescription, toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
-import { Delegations, delegationRounds, sameMembers } from './delegation.js';
+import { Delegations, sameMembers } from './delegation.js';
 import { EventsAdapter } from './events-adapter.js';
 import { note, runLoop } from './loop.js';
 import type { Equipment } from './loop.js';
@@ -174,7 +174,7 @@ function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readon
   let known: { readonly peers: readonly Peer[]; readonly text: string } | undefined;
   return (peers) => {
     if (!known || !sameMembers(known.peers, peers)) {
-      const rules = { roster, delegationRounds: delegationRounds(limits) };
+      const rules = { roster, delegationRounds: limits.delegationRounds };
       known = { peers: [...peers], text: buildOrchestratorInstruction(peers, rules) };
     }
     return known.text;

@@ -1,6 +1,5 @@
 import type { Peer, PeerDirectory } from '../core/agent.js';
 import type { AgentLimits } from '../core/limits.js';
-import { DEFAULT_LIMITS } from '../core/limits.js';
 import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep } from './agent-function.js';
@@ -34,7 +33,7 @@ export class Delegations {
 
   constructor(options: DelegationOptions) {
     this.#options = options;
-    this.#maxRounds = delegationRounds(options.limits);
+    this.#maxRounds = options.limits.delegationRounds;
   }
 
   /** No further round may begin. */
@@ -112,11 +111,6 @@ export class Delegations {
     }
     return this.#offered.spec;
   }
-}
-
-/** Requirement O6: 0 means the default. */
-export function delegationRounds(limits: AgentLimits): number {
-  return limits.delegationRounds || DEFAULT_LIMITS.delegationRounds;
 }
 
 export function sameMembers<T>(a: readonly T[], b: readonly T[]): boolean {

@@ -73,16 +73,6 @@ describe("the orchestrator's instruction", () => {
     expect(instructionOf(TOOLS, STANDARD_ROSTER, 3)).toContain('At most 3 rounds of delegation');
   });
 
-  it('O6 0 rounds mean 5', async () => {
-    const { DEFAULT_LIMITS: limits } = await import('../../src/core/limits.js');
-    const { root, model } = team(
-      { orchestrator: [say('hi')] },
-      { limits: { ...limits, delegationRounds: 0 } },
-    );
-    await MemoryRun.of('lango-orchestrator', 'hello').perform(root);
-    expect(model.requests[0]!.system[0]!.text).toContain('At most 5 rounds');
-  });
-
   it('keeps what remote cards say inside its slot, on one line and short', () => {
     const stranger = {
       name: 'stranger',
