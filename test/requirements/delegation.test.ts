@@ -98,8 +98,10 @@ describe('D. Delegation', () => {
       librarian: [call(['search_meet', { path: 'x' }]), say('two')],
     });
     await withServer({ tools, model }, async (server) => {
-      // Each waits for the other: one after the other would never end.
+      // Each waits for the other: one after the other, the first would run out of time.
       expect((await sendText(server, 'work')).end).toMatchObject({ state: 'completed', text: 'both done' });
+      for (const agent of ['operator', 'librarian'])
+        expect(resultsIn(model.asked(agent)[1])).toEqual(['met']);
     });
   });
 
