@@ -1,34 +1,137 @@
 import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Wire } from '../support/a2a-requests.js';
+import { sseEvents } from '../support/a2a-requests.js';
+import type { Home, Server } from './lango-process.js';
 import { makeHome, startServer } from './lango-process.js';
 
-/** A command that takes longer than the test waits for: the stream is open when the signal comes. */
-const ORDER = 'run the command sleep 30';
+/** A command that takes longer than the test waits for: the task is open when the signal comes. */
+const ORDER = 'run sleep 30';
+
+/** A data folder for one test; what the test started there is gone with it. */
+async function withHome(
+  drainSeconds: number,
+  use: (start: () => Promise<Server>, home: Home) => Promise<void>,
+): Promise<void> {
+  const home = await makeHome(
+    `server: { limits: { drainSeconds: ${drainSeconds} } }\napproval: { policy: none }\nlogging: { auditFile: audit.log }\n`,
+  );
+  const started: Server[] = [];
+  try {
+    await use(async () => {
+      started.push(await startServer(home));
+      return started.at(-1)!;
+    }, home);
+  } finally {
+    for (const { child } of started) child.kill('SIGKILL');
+    await Promise.all(started.map((server) => server.stop()));
+    await home.remove();
+  }
+}
+
+async function headersFor({ folder }: Home): Promise<Readonly<Record<string, string>>> {
+  const token = (await readFile(path.join(folder, 'token'), 'utf8')).trim();
+  return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+}
+
+/** What a client with the server's token asks. */
+async function clientOf({ origin }: Server, home: Home) {
+  const headers = await headersFor(home);
+  return (where: string, body?: object) =>
+    fetch(origin + where, body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers });
+}
+
+function order(text: string, configuration: object = {}): object {
+  return { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text }] }, configuration };
+}
+
+/** A request whose body does not come: the server waits for it as long as it may. */
+async function hold(server: Server, home: Home): Promise<AsyncDisposable> {
+  const asking = request(`${server.origin}/message:send`, {
+    method: 'POST',
+    headers: { ...(await headersFor(home)), 'content-length': 10, expect: '100-continue' },
+  });
+  asking.on('error', () => {}).flushHeaders();
+  await once(asking, 'continue');
+  return { [Symbol.asyncDispose]: async () => void asking.destroy() };
+}
+
+/** Looks again and again, for twenty seconds at most. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error('it did not come to that');
+    await sleep(20);
+  }
+}
+
+/** Connections that nothing was asked on are cut at once, so a request may meet such a cut. */
+function untilDraining({ origin }: Server): Promise<void> {
+  return until(() =>
+    fetch(`${origin}/readyz`).then(
+      ({ status }) => status === 503,
+      () => false,
+    ),
+  );
+}
 
 describe('lango serve, told to stop', () => {
   it('tells open streams how to go on, hands the task back, and ends within the drain time', async () => {
-    const home = await makeHome(
-      'server: { limits: { drainSeconds: 3 } }\napproval: { policy: none }\nlogging: { auditFile: audit.log }\n',
-    );
-    const server = await startServer(home);
-    const token = (await readFile(path.join(home.folder, 'token'), 'utf8')).trim();
-    const response = await fetch(`${server.origin}/message:stream`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: ORDER }] } }),
+    await withHome(3, async (start, home) => {
+      const server = await start();
+      const ask = await clientOf(server, home);
+      const response = await ask('/message:stream', order(ORDER));
+      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      while (!text.includes('tool-call')) text += (await reader.read()).value;
+      const stopped = server.stop();
+      for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value;
+      const { code, stderr } = await stopped;
+      expect(text).toMatch(/^id: \d+$/m);
+      expect(text).toContain(': the server is stopping; subscribe again with Last-Event-ID');
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('error') as unknown]);
+      const audit = await readFile(path.join(home.folder, 'audit.log'), 'utf8');
+      expect(JSON.parse(audit.trim())).toMatchObject({ operation: 'SendStreamingMessage', outcome: 'ok' });
+      expect(audit).not.toContain('sleep');
+      const askAgain = await clientOf(await start(), home);
+      const { id } = sseEvents(text)[0]!.data.task;
+      // The command may have run: that is what the next process finds out, and asks about.
+      await until(async () => {
+        const { status } = (await (await askAgain(`/tasks/${id}`)).json()) as Wire;
+        return status.state === 'TASK_STATE_INPUT_REQUIRED';
+      });
     });
-    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-    let text = (await reader.read()).value ?? '';
-    const stopped = server.stop();
-    for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value;
-    const { code, stderr } = await stopped;
-    expect(text).toMatch(/^id: \d+$/m);
-    expect(text).toContain(': the server is stopping; subscribe again with Last-Event-ID');
-    expect([code, stderr]).toEqual([0, expect.not.stringContaining('error') as unknown]);
-    const audit = await readFile(path.join(home.folder, 'audit.log'), 'utf8');
-    expect(JSON.parse(audit.trim())).toMatchObject({ operation: 'SendStreamingMessage', outcome: 'ok' });
-    expect(audit).not.toContain('sleep');
-    await home.remove();
+  });
+
+  it('sends new work away while it drains, and ends in time although a request never does', async () => {
+    await withHome(2, async (start, home) => {
+      const server = await start();
+      const ask = await clientOf(server, home);
+      await using _held = await hold(server, home);
+      const stopped = server.stop();
+      await untilDraining(server);
+      const late = [
+        await ask('/message:send', order('hello')),
+        await ask('/', { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: order('hello') }),
+      ];
+      for (const { status, headers } of late)
+        expect([status, Number(headers.get('retry-after')) > 0]).toEqual([503, true]);
+      expect((await stopped).code).toBe(0);
+    });
+  });
+
+  it('ends at once at the second signal', async () => {
+    await withHome(600, async (start, home) => {
+      const server = await start();
+      await using _held = await hold(server, home);
+      const stopped = server.stop();
+      await untilDraining(server);
+      server.child.kill('SIGTERM');
+      expect((await stopped).code).toBe(143);
+    });
   });
 });
