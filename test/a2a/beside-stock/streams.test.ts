@@ -7,7 +7,7 @@ import { newId } from '../../../src/core/ids.js';
 import { TOKEN } from '../../support/a2a-node.js';
 import { sseEvents } from '../../support/a2a-requests.js';
 import { besideStock } from './compare.js';
-import { openGrpc } from './grpc-asked.js';
+import { openGrpc } from '../../support/grpc-asked.js';
 import type { Play } from './puppet.js';
 import type { Side } from './sides.js';
 import { ENDED, begin, message, orSilence, untilIn } from './sides.js';

@@ -10,8 +10,8 @@ import {
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
 import { Client, Metadata, credentials, status } from '@grpc/grpc-js';
-import { TOKEN } from '../../support/a2a-node.js';
-import type { Ask } from '../../support/a2a-requests.js';
+import { TOKEN } from './a2a-node.js';
+import type { Ask } from './a2a-requests.js';
 
 /** The requests of a method, read from JSON. */
 const REQUESTS = {
