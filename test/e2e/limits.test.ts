@@ -5,11 +5,11 @@ import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 
-/** What is bounded for each caller, and which pages may call, as clients see it. */
+/** What is bounded for each caller and each address, as clients see it. */
 
 function withLimits(limits: object, use: (server: TestServer) => Promise<void>): Promise<void> {
   const grpc = { enabled: true, port: 0 };
-  const settings = { server: { port: 0, grpc, limits, allowedOrigins: ['https://app.example'] } };
+  const settings = { server: { port: 0, grpc, limits } };
   return withServer({ agents: [scriptedAgent('worker')], settings }, use);
 }
 
@@ -124,25 +124,6 @@ describe('streams of one caller', () => {
       while (next.status === 429) next = await open();
       expect(next.headers.get('content-type')).toBe('text/event-stream');
       await next.body?.cancel();
-    });
-  });
-});
-
-describe('the preflight of a page', () => {
-  it('is answered for an allowed origin and refused for a foreign one', async () => {
-    await withLimits({}, async ({ address }) => {
-      const ask = (origin: string) =>
-        fetch(`${address.origin}/agents/worker/message:send`, {
-          method: 'OPTIONS',
-          headers: { origin, 'access-control-request-method': 'POST' },
-        });
-      const allowed = await ask('https://app.example');
-      expect(allowed.status).toBe(204);
-      expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
-      expect(allowed.headers.get('access-control-allow-methods')).toContain('POST');
-      const foreign = await ask('https://evil.example');
-      expect(foreign.status).toBe(403);
-      expect(foreign.headers.get('access-control-allow-origin')).toBeNull();
     });
   });
 });

@@ -7,6 +7,7 @@ import {
   SubscribeToTaskRequest,
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
+import { decodeErrorInfo, decodeStatus } from '@a2a-js/sdk/errors/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
 import { Client, Metadata, credentials, status } from '@grpc/grpc-js';
@@ -35,6 +36,8 @@ export interface GrpcReply {
   readonly said: readonly unknown[];
   /** With the words of the error. */
   readonly text: string;
+  /** What the details of the error name it. */
+  readonly reason: string | undefined;
 }
 
 type Caller = Pick<Ask, 'token' | 'headers'>;
@@ -78,9 +81,15 @@ function heard(stream: ClientReadableStream<unknown>): Promise<GrpcReply> {
   stream.on('metadata', (head) => (extensions = head.get('a2a-extensions').map(String)));
   stream.on('data', (value) => said.push(value));
   return new Promise((resolve) => {
-    const end = (code: status, words = ''): void =>
-      resolve({ code, extensions, said, text: JSON.stringify(said) + words });
-    stream.on('error', ({ code, details }: ServiceError) => end(code, details));
+    const end = (code: status, words = '', reason?: string): void =>
+      resolve({ code, extensions, said, text: JSON.stringify(said) + words, reason });
+    stream.on('error', (error: ServiceError) => end(error.code, error.details, reasonOf(error)));
     stream.on('end', () => end(status.OK));
   });
+}
+
+function reasonOf({ metadata }: ServiceError): string | undefined {
+  const [told] = metadata.get('grpc-status-details-bin');
+  const info = Buffer.isBuffer(told) ? decodeStatus(told).details[0] : undefined;
+  return info && decodeErrorInfo(info.value).reason;
 }
