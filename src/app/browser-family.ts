@@ -4,6 +4,7 @@ import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
+import { missing, off } from './family-states.js';
 
 interface BrowserContext {
   readonly config: Config;
@@ -15,9 +16,7 @@ const NAME = 'browser';
 /** The browser, whose way out is a proxy with the address rules of the egress client. */
 export async function openBrowserFamily({ config, logger }: BrowserContext): Promise<ToolFamily> {
   const { enabled, executable, sandbox, allowHosts, searchUrl, ...limits } = config.tools.browser;
-  if (!enabled) {
-    return { name: NAME, state: 'off', tools: [], note: 'switched off', hint: 'Set tools.browser.enabled.' };
-  }
+  if (!enabled) return off(NAME);
   try {
     const path = readEnv().variables['PATH'] ?? '';
     const chromium = await findChromium({ sandbox, path, ...(executable ? { executable } : {}) });
@@ -45,12 +44,6 @@ export async function openBrowserFamily({ config, logger }: BrowserContext): Pro
     };
   } catch (error) {
     if (!isLangoError(error, 'unavailable')) throw error;
-    return {
-      name: NAME,
-      state: 'missing',
-      tools: [],
-      note: error.message,
-      ...(error.hint ? { hint: error.hint } : {}),
-    };
+    return missing(NAME, error);
   }
 }

@@ -7,6 +7,7 @@ import { createAuthenticator } from '../http/identity.js';
 import type { JwtRules } from '../http/jwt-identity.js';
 import { JwtKeys } from '../http/jwt-keys.js';
 import { keysFromFile, keysFromIssuer, keysFromUrl } from '../http/key-sources.js';
+import { allowedHosts } from './allowed-hosts.js';
 
 export interface IdentityFacts {
   readonly config: Config;
@@ -53,7 +54,7 @@ function sourceOf({ auth: { jwt }, egress }: Config, logger: Logger): () => Prom
   if (jwksFile !== undefined) return keysFromFile(jwksFile);
   const get = createEgress({
     // The operator wrote this address down.
-    allowPrivate: [...egress.allowPrivate, new URL(jwksUrl ?? issuer).host],
+    allowPrivate: allowedHosts(egress, jwksUrl ?? issuer),
     timeoutMs: KEYS_TIMEOUT_MS,
     maxBytes: KEYS_BYTES,
     logger,

@@ -13,6 +13,8 @@ import { createEgress } from '../http/egress.js';
 import { createKnowledgeTools } from '../tools/knowledge/index.js';
 import { createRag, createRagTools } from '../tools/rag/index.js';
 import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
+import { allowedHosts } from './allowed-hosts.js';
+import { off } from './family-states.js';
 
 /** What the library is made from. */
 export interface LibraryContext {
@@ -81,7 +83,7 @@ async function openEmbeddings({ config, secrets, logger }: LibraryContext): Prom
       return { lack: { state: 'missing', note: error.message, hint: error.hint ?? '' } };
     }
   }
-  const allowPrivate = [...egress.allowPrivate, ...(baseUrl ? [new URL(baseUrl).host] : [])];
+  const allowPrivate = allowedHosts(egress, baseUrl);
   const options = {
     model,
     maxRetries: embedding.maxRetries,
@@ -119,7 +121,7 @@ function webFamily({ config, secrets, logger }: LibraryContext): ToolFamily {
     const note = 'no provider is configured';
     return { name, state: 'off', tools: [], note, hint: 'Set webSearch.provider.' };
   }
-  const allowPrivate = [...config.egress.allowPrivate, ...(baseUrl ? [new URL(baseUrl).host] : [])];
+  const allowPrivate = allowedHosts(config.egress, baseUrl);
   const tools = createWebSearchTools({
     provider,
     fetch: createEgress({ allowPrivate, timeoutMs: 1_000 * timeoutSeconds, logger }),
@@ -127,8 +129,4 @@ function webFamily({ config, secrets, logger }: LibraryContext): ToolFamily {
     ...(secrets.webSearchApiKey === undefined ? {} : { apiKey: secrets.webSearchApiKey }),
   });
   return { name, state: 'on', tools, note: provider };
-}
-
-function off(name: string): ToolFamily {
-  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set tools.${name}.enabled.` };
 }

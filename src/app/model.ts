@@ -4,6 +4,7 @@ import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import { createEgress } from '../http/egress.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
+import { allowedHosts } from './allowed-hosts.js';
 
 /** The configured model provider. A new one is a folder in models/ and a line here; only the one in use is loaded. */
 export async function createModel(
@@ -13,12 +14,11 @@ export async function createModel(
 ): Promise<ModelProvider> {
   if (model.provider === 'offline') return createOfflineProvider();
   const timeoutMs = 1_000 * model.timeoutSeconds;
-  const allowPrivate = [...egress.allowPrivate, ...(model.baseUrl ? [new URL(model.baseUrl).host] : [])];
   const options = {
     model: model.name ?? '',
     maxRetries: model.maxRetries,
     timeoutMs,
-    fetch: createEgress({ allowPrivate, timeoutMs, logger }),
+    fetch: createEgress({ allowPrivate: allowedHosts(egress, model.baseUrl), timeoutMs, logger }),
     logger,
     ...(model.baseUrl ? { baseUrl: model.baseUrl } : {}),
   };

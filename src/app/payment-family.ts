@@ -5,6 +5,8 @@ import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { isInstalled } from '../tools/programs.js';
+import { allowedHosts } from './allowed-hosts.js';
+import { missing, off } from './family-states.js';
 import type { VaultAccess } from './vault.js';
 
 const NAME = 'payment';
@@ -30,25 +32,23 @@ export async function openPayment({
   logger,
 }: PaymentContext): Promise<ToolFamily> {
   const { payment, egress } = config;
-  if (!payment.enabled)
-    return { name: NAME, state: 'off', tools: [], note: 'switched off', hint: 'Set payment.enabled.' };
+  if (!payment.enabled) return off(NAME, 'payment.enabled');
   const absent = NEEDED.filter((name) => !isInstalled(name)).map((name) => name.replace('/client', ''));
   if (absent.length > 0) {
-    return missing(
-      `packages are not installed: ${absent.join(', ')}`,
-      `Run: npm install ${absent.join(' ')}`,
-    );
+    const message = `packages are not installed: ${absent.join(', ')}`;
+    return missing(NAME, { message, hint: `Run: npm install ${absent.join(' ')}` });
   }
   const { vault, problem } = access;
   if (!vault) {
-    return missing(`the vault cannot be opened: ${problem.message}`, problem.hint ?? 'See docs/payments.md.');
+    const message = `the vault cannot be opened: ${problem.message}`;
+    return missing(NAME, { message, hint: problem.hint ?? 'See docs/payments.md.' });
   }
   const { createPayments, networkOf } = await import('../tools/payment/index.js');
   const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });
   const requestMs = 1_000 * payment.requestSeconds;
   const confirmMs = 1_000 * payment.confirmSeconds;
   // The operator named the RPC server, so it may have a private address; nobody else may.
-  const allowPrivate = [...egress.allowPrivate, new URL(network.rpcUrl).host];
+  const allowPrivate = allowedHosts(egress, network.rpcUrl);
   const payments = createPayments({
     network,
     store: storage.payments,
@@ -77,8 +77,4 @@ export async function openPayment({
     note: network.title,
     close: () => payments.close(),
   };
-}
-
-function missing(note: string, hint: string): ToolFamily {
-  return { name: NAME, state: 'missing', tools: [], note, hint };
 }

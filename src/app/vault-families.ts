@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import type { ToolFamily } from '../core/tool.js';
 import { createCryptoTools } from '../tools/crypto/index.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
-import { off } from './family-states.js';
+import { off, missing } from './family-states.js';
 import type { VaultAccess } from './vault.js';
 
 interface VaultFamilyContext {
@@ -12,16 +12,12 @@ interface VaultFamilyContext {
 
 export function openSecrets({ config, vault }: VaultFamilyContext): ToolFamily {
   if (!config.tools.secrets.enabled) return off('secrets');
-  if (vault.problem) return locked('secrets', vault.problem);
+  if (vault.problem) return missing('secrets', vault.problem);
   return { name: 'secrets', state: 'on', tools: createSecretsTools(vault.secrets) };
 }
 
 export function openCrypto({ config, vault }: VaultFamilyContext): ToolFamily {
   if (!config.tools.crypto.enabled) return off('crypto');
-  if (vault.problem) return locked('crypto', vault.problem);
+  if (vault.problem) return missing('crypto', vault.problem);
   return { name: 'crypto', state: 'on', tools: createCryptoTools(vault.vault, vault.secrets) };
-}
-
-function locked(name: string, { message, hint }: { message: string; hint: string | undefined }): ToolFamily {
-  return { name, state: 'missing', tools: [], note: message, ...(hint === undefined ? {} : { hint }) };
 }

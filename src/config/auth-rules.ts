@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { Finding } from './issues.js';
-import type { Path } from './problem.js';
+import { finding } from './issues.js';
 import type { Settings } from './schema.js';
 
 /** Whether only programs of this machine can reach the address. */
@@ -54,8 +54,4 @@ export function checkTls({ server: { tls } }: Settings): readonly Finding[] {
   if (crlFile !== undefined && clientCaFile === undefined)
     return finding([...at, 'crlFile'], 'needs server.tls.clientCaFile beside it');
   return [];
-}
-
-function finding(path: Path, text: string): readonly Finding[] {
-  return [{ path, about: 'value', text }];
 }

@@ -12,6 +12,11 @@ export interface Finding {
   readonly text: string;
 }
 
+/** The one finding of a rule: what is wrong with the value at `path`. */
+export function finding(path: Path, text: string): readonly Finding[] {
+  return [{ path, about: 'value', text }];
+}
+
 /** Finds the keys that may stand at a path, to suggest the nearest. */
 export type SchemasAt = (path: Path) => readonly KeySchema[];
 

@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from 'node:path';
 import { checkJwt, checkMtls, checkOpenServer, checkTls } from './auth-rules.js';
 import type { Finding } from './issues.js';
+import { finding } from './issues.js';
 import type { Places } from './paths.js';
 import type { Path } from './problem.js';
 import type { Settings } from './schema.js';
@@ -101,8 +102,4 @@ function checkWorkspace({ workspace, storage, vault }: Settings, places: Places)
 function isInside(file: string, folder: string): boolean {
   const way = relative(folder, file);
   return isAbsolute(file) && !isAbsolute(way) && way !== '..' && !way.startsWith('../');
-}
-
-function finding(path: Path, text: string): readonly Finding[] {
-  return [{ path, about: 'value', text }];
 }

@@ -1,8 +1,9 @@
 import { LangoError } from '../core/errors.js';
-import type { HttpExchange, HttpRoute } from '../core/http.js';
+import type { HttpRoute } from '../core/http.js';
 import type { Page } from '../core/page.js';
 import type { Scope } from '../core/task.js';
-import { sendJson } from './errors.js';
+import type { OwnerRequest } from './owner-route.js';
+import { createOwnerRoute, wrongMethod } from './owner-route.js';
 
 /** How many of each. */
 type Counts = Readonly<Record<string, number>>;
@@ -20,22 +21,12 @@ export interface DataRouteOptions {
 
 /** What is kept for the caller's own owner, to take away or to delete. */
 export function createDataRoute(options: DataRouteOptions): HttpRoute {
-  const { path } = options;
-  return async (exchange) => {
-    if (exchange.path !== path && !exchange.path.startsWith(`${path}/`)) return false;
-    const { tenant, owner } = await exchange.caller();
-    const kind = exchange.path.slice(path.length + 1);
-    const answer = kind === '' ? onAll : onKind;
-    sendJson(exchange.response, 200, await answer({ exchange, scope: { tenant, owner }, kind }, options));
-    return true;
-  };
+  return createOwnerRoute(options.path, ({ name = '', ...request }) =>
+    name === '' ? onAll(request, options) : onKind({ ...request, kind: name }, options),
+  );
 }
 
-interface Request {
-  readonly exchange: HttpExchange;
-  readonly scope: Scope;
-  readonly kind: string;
-}
+type Request = Omit<OwnerRequest, 'name'>;
 
 async function onAll({ exchange, scope }: Request, { pages, remove }: DataRouteOptions): Promise<unknown> {
   switch (exchange.request.method) {
@@ -44,12 +35,12 @@ async function onAll({ exchange, scope }: Request, { pages, remove }: DataRouteO
     case 'DELETE':
       return { deleted: await remove(scope) };
     default:
-      throw wrongMethod();
+      throw wrongMethod('GET', 'DELETE');
   }
 }
 
 async function onKind(
-  { exchange, scope, kind }: Request,
+  { exchange, scope, kind }: Request & { readonly kind: string },
   { pages, forget }: DataRouteOptions,
 ): Promise<unknown> {
   const { query } = exchange;
@@ -59,7 +50,7 @@ async function onKind(
     case 'DELETE':
       return { deleted: await forgotten(known(forget, kind), scope, query.get('name') ?? '') };
     default:
-      throw wrongMethod();
+      throw wrongMethod('GET', 'DELETE');
   }
 }
 
@@ -79,8 +70,4 @@ function known<Kind>(kinds: Readonly<Record<string, Kind>>, kind: string): Kind 
   if (found !== undefined) return found;
   const hint = `Kinds: ${Object.keys(kinds).join(', ')}.`;
   throw new LangoError('not-found', 'There is no such kind of data here.', { hint });
-}
-
-function wrongMethod(): LangoError {
-  return new LangoError('not-supported', 'Only GET and DELETE are answered here.');
 }

@@ -1,11 +1,11 @@
 import { LangoError } from '../core/errors.js';
-import type { HttpExchange, HttpRoute } from '../core/http.js';
-import { isJsonObject } from '../core/json.js';
+import type { HttpRoute } from '../core/http.js';
+import { isJsonObject, isTexts } from '../core/json.js';
 import type { Json } from '../core/json.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
 import type { DocumentDesk } from '../core/retrieval.js';
-import type { Scope } from '../core/task.js';
-import { sendJson } from './errors.js';
+import type { OwnerRequest } from './owner-route.js';
+import { createOwnerRoute, wrongMethod } from './owner-route.js';
 
 export interface DocumentsRouteOptions {
   /** Answers `GET PATH` and `POST PATH`, and `PUT` and `DELETE PATH/COLLECTION`. */
@@ -19,22 +19,13 @@ const MOST_COLLECTIONS = 100;
 
 /** A caller's own documents, for the command line while the server has the data folder open. */
 export function createDocumentsRoute({ path, desk }: DocumentsRouteOptions): HttpRoute {
-  return async (exchange) => {
-    if (exchange.path !== path && !exchange.path.startsWith(`${path}/`)) return false;
-    const { tenant, owner } = await exchange.caller();
-    const collection = exchange.path.slice(path.length + 1);
-    const request = { exchange, desk, scope: { tenant, owner }, collection };
-    const answer = exchange.path === path ? await onAll(request) : await onCollection(request);
-    sendJson(exchange.response, 200, answer);
-    return true;
-  };
+  return createOwnerRoute(path, ({ name: collection, ...request }) =>
+    collection === undefined ? onAll({ ...request, desk }) : onCollection({ ...request, desk, collection }),
+  );
 }
 
-interface Request {
-  readonly exchange: HttpExchange;
+interface Request extends Omit<OwnerRequest, 'name'> {
   readonly desk: DocumentDesk;
-  readonly scope: Scope;
-  readonly collection: string;
 }
 
 async function onAll({ exchange, desk, scope }: Request): Promise<unknown> {
@@ -58,11 +49,16 @@ async function onAll({ exchange, desk, scope }: Request): Promise<unknown> {
       return { dropped: await desk.dropVectors(scope, only) };
     }
     default:
-      throw wrongMethod('GET and POST');
+      throw wrongMethod('GET', 'POST');
   }
 }
 
-async function onCollection({ exchange, desk, scope, collection }: Request): Promise<unknown> {
+async function onCollection({
+  exchange,
+  desk,
+  scope,
+  collection,
+}: Request & { readonly collection: string }): Promise<unknown> {
   switch (exchange.request.method) {
     case 'PUT': {
       const { query } = exchange;
@@ -81,21 +77,15 @@ async function onCollection({ exchange, desk, scope, collection }: Request): Pro
       return { removed: await desk.remove(scope, collection, textsIn(origins, MOST_ORIGINS)) };
     }
     default:
-      throw wrongMethod('PUT and DELETE');
+      throw wrongMethod('PUT', 'DELETE');
   }
 }
 
 function textsIn(value: Json | undefined, most: number): readonly string[] {
-  if (Array.isArray(value) && value.length <= most && value.every((item) => typeof item === 'string')) {
-    return value;
-  }
+  if (isTexts(value) && value.length <= most) return value;
   throw invalid(`origins, collections: they must be lists of at most ${most} texts.`);
 }
 
 function invalid(message: string): LangoError {
   return new LangoError('invalid-input', message);
-}
-
-function wrongMethod(right: string): LangoError {
-  return new LangoError('not-supported', `Only ${right} are answered here.`);
 }

@@ -1,11 +1,13 @@
 import { LangoError } from '../core/errors.js';
-import type { HttpExchange, HttpRoute } from '../core/http.js';
-import { isJsonObject } from '../core/json.js';
+import type { HttpRoute } from '../core/http.js';
+import { isJsonObject, isTexts } from '../core/json.js';
 import type { Json } from '../core/json.js';
 import type { SecretItem, SecretKeeper, SecretPermission } from '../core/secrets.js';
 import { SECRET_PLACES } from '../core/secret-reference.js';
+import type { Scope } from '../core/task.js';
 import { VAULT_NAME } from '../core/vault.js';
-import { sendJson } from './errors.js';
+import type { OwnerRequest } from './owner-route.js';
+import { createOwnerRoute, wrongMethod } from './owner-route.js';
 
 export interface SecretsRouteOptions {
   /** Answers `GET PATH`, and `PUT`, `PATCH` and `DELETE PATH/NAME`. */
@@ -18,28 +20,15 @@ export interface SecretsRouteOptions {
  * A caller's own secrets, for the command line while the server has the vault open. Values come in here and never go out.
  */
 export function createSecretsRoute({ path, keeper }: SecretsRouteOptions): HttpRoute {
-  return async (exchange) => {
-    if (exchange.path !== path && !exchange.path.startsWith(`${path}/`)) return false;
-    const { tenant, owner } = await exchange.caller();
-    const answer = await perform(exchange, { keeper: keeper(), scope: { tenant, owner }, path });
-    sendJson(exchange.response, 200, answer);
-    return true;
-  };
+  return createOwnerRoute(path, (request) => perform(request, keeper()));
 }
 
-interface Request {
-  readonly keeper: SecretKeeper;
-  readonly scope: { readonly tenant: string; readonly owner: string };
-  readonly path: string;
-}
-
-async function perform(exchange: HttpExchange, { keeper, scope, path }: Request): Promise<unknown> {
+async function perform({ exchange, scope, name }: OwnerRequest, keeper: SecretKeeper): Promise<unknown> {
   const { method } = exchange.request;
-  if (exchange.path === path) {
+  if (name === undefined) {
     if (method === 'GET') return { secrets: await keeper.list(scope) };
     throw wrongMethod('GET');
   }
-  const name = exchange.path.slice(path.length + 1);
   if (!VAULT_NAME.test(name)) throw new LangoError('invalid-input', 'This cannot be the name of a secret.');
   switch (method) {
     case 'PUT':
@@ -52,12 +41,12 @@ async function perform(exchange: HttpExchange, { keeper, scope, path }: Request)
       if (await keeper.delete(scope, name)) return { deleted: name };
       throw new LangoError('not-found', `There is no secret "${name}".`);
     default:
-      throw wrongMethod('PUT, PATCH or DELETE');
+      throw wrongMethod('PUT', 'PATCH', 'DELETE');
   }
 }
 
 interface Storing {
-  readonly scope: Request['scope'];
+  readonly scope: Scope;
   readonly name: string;
   readonly body: Json;
 }
@@ -79,12 +68,4 @@ function permissionIn(body: Json): SecretPermission {
     throw new LangoError('invalid-input', `places: it can hold ${SECRET_PLACES.join(', ')}.`);
   }
   return { places: SECRET_PLACES.filter((place) => places.includes(place)), hosts };
-}
-
-function isTexts(value: Json): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-function wrongMethod(right: string): LangoError {
-  return new LangoError('not-supported', `Only ${right} is answered here.`);
 }

@@ -1,6 +1,6 @@
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { isJsonObject } from '../../core/json.js';
+import { isJsonObject, isTexts } from '../../core/json.js';
 import { NO_USAGE } from '../../core/model.js';
 import type { Usage } from '../../core/model.js';
 import type { Activity, Grant, TaskState } from '../../core/task.js';
@@ -162,10 +162,6 @@ function isId(value: unknown): value is string {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isText);
 }
 
 function isWhole(value: unknown): value is number {
