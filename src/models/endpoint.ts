@@ -19,9 +19,6 @@ export interface VendorOptions {
   readonly logger: Logger;
 }
 
-export const DEFAULT_MAX_RETRIES = 3;
-export const DEFAULT_SILENCE_MS = 300_000;
-
 /** Where requests go, and the words in which a failure speaks of it. */
 export interface Endpoint {
   /** "Anthropic at api.anthropic.com:443": how a sentence about it begins. */

@@ -1,9 +1,9 @@
-import { isJsonObject } from '../core/json.js';
 import type { ModelEvent } from '../core/model.js';
 import type { Endpoint } from './endpoint.js';
 import { readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure } from './failure.js';
 import { retryAfterMs, type HeaderLookup } from '../core/retry.js';
+import { parseObject } from './function-call.js';
 import { SilenceWatch } from './silence.js';
 
 /** Puts a vendor's events together to an answer. */
@@ -116,12 +116,8 @@ function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
 
 /** Throws `ModelFailure` when `text` is not a JSON object. */
 export function parseEvent(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // Said below, in the same words as for JSON that is no object.
-  }
+  const event = parseObject(text);
+  if (event) return event;
   throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
 }
 

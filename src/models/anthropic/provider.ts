@@ -11,16 +11,11 @@ import {
   type StopReason,
   type Usage,
 } from '../../core/model.js';
-import {
-  DEFAULT_MAX_RETRIES,
-  DEFAULT_SILENCE_MS,
-  openEndpoint,
-  type Endpoint,
-  type VendorOptions,
-} from '../endpoint.js';
+import type { Endpoint, VendorOptions } from '../endpoint.js';
 import { exchangeText } from '../exchange.js';
 import { ModelFailure } from '../failure.js';
-import { streamCall, type AnswerEvent } from '../retry.js';
+import type { AnswerEvent } from '../retry.js';
+import { createVendorProvider, type VendorContext } from '../vendor.js';
 import { AnthropicAnswerReader } from './answer-reader.js';
 import { toAnthropicRequest } from './request.js';
 
@@ -38,38 +33,17 @@ const MAX_PAUSES = 8;
  * `LangoError` `invalid-config` when `baseUrl` is no web address.
  */
 export function createAnthropicProvider(options: AnthropicOptions): ModelProvider {
-  const endpoint = openEndpoint({
+  return createVendorProvider(options, {
+    name: 'anthropic',
     vendor: 'Anthropic',
-    model: options.model,
     baseUrl: options.baseUrl ?? DEFAULT_BASE_URL,
-    apiKey: options.apiKey,
     keyVariable: 'ANTHROPIC_API_KEY',
+    open: (endpoint) => openClient(options, endpoint),
+    answer,
   });
-  let client: Promise<Anthropic> | undefined;
-  const context: Context = {
-    id: `anthropic/${options.model}`,
-    endpoint,
-    silenceMs: options.timeoutMs ?? DEFAULT_SILENCE_MS,
-    connect: () => (client ??= openClient(options, endpoint)),
-  };
-  return {
-    id: context.id,
-    stream: (request) =>
-      streamCall({
-        attempt: () => answer(request, context),
-        maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
-        signal: request.signal,
-        logger: options.logger,
-      }),
-  };
 }
 
-interface Context {
-  readonly id: string;
-  readonly endpoint: Endpoint;
-  readonly silenceMs: number;
-  connect(): Promise<Anthropic>;
-}
+type Context = VendorContext<Anthropic>;
 
 /** Settings come from the options alone, so that nothing in the environment redirects a request or its key. */
 async function openClient(options: AnthropicOptions, { baseUrl }: Endpoint): Promise<Anthropic> {

@@ -1,15 +1,10 @@
 import type { OpenAI } from 'openai';
 import { LONGEST_TIMER_MS } from '../../core/limits.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
-import {
-  DEFAULT_MAX_RETRIES,
-  DEFAULT_SILENCE_MS,
-  openEndpoint,
-  type Endpoint,
-  type VendorOptions,
-} from '../endpoint.js';
+import type { Endpoint, VendorOptions } from '../endpoint.js';
 import { exchangeText } from '../exchange.js';
-import { streamCall, type AnswerEvent } from '../retry.js';
+import type { AnswerEvent } from '../retry.js';
+import { createVendorProvider, type VendorContext } from '../vendor.js';
 import { OpenaiAnswerReader } from './answer-reader.js';
 import { toOpenaiRequest } from './request.js';
 
@@ -20,39 +15,17 @@ const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
  * first call, not before. Throws `LangoError` `invalid-config` when `baseUrl` is no web address.
  */
 export function createOpenaiProvider(options: VendorOptions): ModelProvider {
-  const id = `openai/${options.model}`;
-  const endpoint = openEndpoint({
+  return createVendorProvider(options, {
+    name: 'openai',
     vendor: options.baseUrl === undefined ? 'OpenAI' : 'The model server',
-    model: options.model,
     baseUrl: options.baseUrl ?? DEFAULT_BASE_URL,
-    apiKey: options.apiKey,
     keyVariable: 'OPENAI_API_KEY',
+    open: (endpoint) => openClient(options, endpoint),
+    answer,
   });
-  let client: Promise<OpenAI> | undefined;
-  const context: Context = {
-    id,
-    endpoint,
-    silenceMs: options.timeoutMs ?? DEFAULT_SILENCE_MS,
-    connect: () => (client ??= openClient(options, endpoint)),
-  };
-  return {
-    id,
-    stream: (request) =>
-      streamCall({
-        attempt: () => answer(request, context),
-        maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
-        signal: request.signal,
-        logger: options.logger,
-      }),
-  };
 }
 
-interface Context {
-  readonly id: string;
-  readonly endpoint: Endpoint;
-  readonly silenceMs: number;
-  connect(): Promise<OpenAI>;
-}
+type Context = VendorContext<OpenAI>;
 
 /** Settings come from the options alone, so that nothing in the environment redirects a request or its key. */
 async function openClient({ apiKey, fetch }: VendorOptions, { baseUrl }: Endpoint): Promise<OpenAI> {
