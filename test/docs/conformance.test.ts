@@ -1,8 +1,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
-const rows = readFileSync('docs/a2a-conformance.md', 'utf8')
-  .split('\n')
+const PAGES = ['docs/a2a-conformance.md', 'docs/a2a-border.md'];
+
+const rows = PAGES.flatMap((page) => readFileSync(page, 'utf8').split('\n'))
   .filter((line) => /^\| \d+ \|/.test(line))
   .map((line) => line.split('|').map((column) => column.trim()));
 
@@ -15,7 +16,7 @@ const named = rows.flatMap((columns) => {
   });
 });
 
-describe('the tests that docs/a2a-conformance.md names', () => {
+describe('the tests that the pages on A2A name', () => {
   it('are many', () => expect(named.length).toBeGreaterThan(60));
 
   it.each(rows)('%s%s %s: it says what Lango does, and names a test', (...columns) => {
