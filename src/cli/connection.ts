@@ -99,8 +99,12 @@ export function overridesOf({ home, config }: Pick<ConnectionFlags, 'home' | 'co
 /** What went wrong between us and the server, in the words of somebody who typed a command. */
 export async function explain(error: unknown, { url, client }: Connection, agent?: string): Promise<unknown> {
   if (!isLangoError(error)) return error;
-  const { code, message } = error;
-  const details = { cause: error, exitCode: exitCodeOf(error) };
+  const { code, message, hint: advice } = error;
+  const details = {
+    cause: error,
+    exitCode: exitCodeOf(error),
+    ...(advice === undefined ? {} : { hint: advice }),
+  };
   if (isNobodyThere(error)) {
     const isHere = LOOPBACK.test(new URL(url).hostname);
     const hint = isHere

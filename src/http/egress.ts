@@ -1,6 +1,7 @@
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import { certificateRefusal } from './certificate-refusal.js';
 import type { CheckedFetch } from './checked-fetch.js';
 import { toWebResponse } from './egress-response.js';
 import { Patience } from './patience.js';
@@ -131,6 +132,8 @@ function explained(error: unknown, url: URL, { signal, privateHint }: Circumstan
       cause: error,
     });
   }
+  const refusal = certificateRefusal(url.host, code, error);
+  if (refusal) return refusal;
   const why = typeof code === 'string' ? code : 'connection lost';
   return new LangoError('unavailable', `${url.host} cannot be reached (${why}).`, {
     cause: error,

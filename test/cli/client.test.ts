@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { copyFile, readFile } from 'node:fs/promises';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
+import { certificate, writePair } from '../support/certificates.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
@@ -324,6 +327,24 @@ describe('errors of client commands', () => {
     await other.remove();
     expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/) });
     expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('variable FAR_TOKEN') });
+  });
+
+  it('says whose certificate is not trusted, and how it comes to be', async () => {
+    const pair = await certificate('a server');
+    const { certFile } = await writePair(home.folder, 'server', pair);
+    const secure = createTlsServer(pair, (_request, response) => response.writeHead(404).end());
+    await once(secure.listen(0, '127.0.0.1'), 'listening');
+    const url = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
+    const refused = await lango(['card', url], { env: home.env });
+    const trusted = await lango(['card', url], { env: { ...home.env, NODE_EXTRA_CA_CERTS: certFile } });
+    secure.close();
+    expect(refused).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(
+        /The certificate of \S+ is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\.\n.* NODE_EXTRA_CA_CERTS /,
+      ),
+    });
+    expect(trusted).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no agent card at') });
   });
 
   it('says how an address is written', async () => {
