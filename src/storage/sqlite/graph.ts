@@ -1,10 +1,10 @@
-import type Database from 'better-sqlite3';
 import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../core/graph.js';
 import { nameKey } from '../../core/graph.js';
 import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
+import { Prepared } from './prepared.js';
 import type { Step } from './steps.js';
 import { inSteps } from './steps.js';
 
@@ -72,15 +72,17 @@ interface ListRow extends TripleRow {
   readonly object_id: number;
 }
 
-type Ids = readonly [subject: number, predicate: number, object: number, source: number, context: number];
+/** A triple by the numbers of its names. */
+type Ids = Readonly<Record<'subject' | 'predicate' | 'object' | 'source' | 'context', number>>;
 
 /** Triples as four numbers each; whose they are is in the names. See `GRAPH_SCHEMA`. */
 export class SqliteGraphStore implements GraphStore {
   readonly #database: SqliteDatabase;
-  readonly #prepared = new Map<string, Database.Statement<unknown[]>>();
+  readonly #prepared: Prepared;
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
+    this.#prepared = new Prepared(database.handle);
   }
 
   async add(scope: Scope, triples: readonly NewTriple[]): Promise<number> {
@@ -90,12 +92,11 @@ export class SqliteGraphStore implements GraphStore {
   /** Inside a write. */
   addNow(scope: Scope, triples: readonly NewTriple[]): number {
     const now = this.#database.now();
-    const insert = this.#prepare(INSERT_TRIPLE);
     let added = 0;
     for (const { subject, predicate, object, source, fromOutside, contextId } of triples) {
       const ids = [subject, predicate, object, source].map((name) => this.#intern(scope, name));
       const context = contextId === undefined ? NONE : this.#intern(scope, contextName(contextId));
-      added += insert.run(...ids, context, now, fromOutside ? 1 : 0).changes;
+      added += this.#prepared.run(INSERT_TRIPLE, ...ids, context, now, fromOutside ? 1 : 0).changes;
     }
     return added;
   }
@@ -128,7 +129,7 @@ export class SqliteGraphStore implements GraphStore {
   async list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>> {
     const place = placeOf(after);
     return this.#database.read(() => {
-      const rows = this.#prepare(LIST).all(scope.tenant, scope.owner, ...place, limit) as ListRow[];
+      const rows = this.#prepared.all<ListRow>(LIST, scope.tenant, scope.owner, ...place, limit);
       const last = rows.length < limit ? undefined : rows.at(-1);
       return {
         items: rows.map(({ key: _key, predicate_id: _p, object_id: _o, ...row }) => toKnown(row)),
@@ -168,7 +169,7 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   #select({ sql, values }: Condition, limit: number): readonly KnownTriple[] {
-    const rows = this.#prepare(
+    const rows = this.#prepared.all<TripleRow>(
       `
       SELECT s.name AS subject, p.name AS predicate, o.name AS object, found.sources, found.at, found.outside
       FROM (
@@ -180,7 +181,9 @@ export class SqliteGraphStore implements GraphStore {
       JOIN graph_names s ON s.id = found.subject
       JOIN graph_names p ON p.id = found.predicate
       JOIN graph_names o ON o.id = found.object`,
-    ).all(...values, limit) as TripleRow[];
+      ...values,
+      limit,
+    );
     return rows.map(toKnown);
   }
 
@@ -193,8 +196,8 @@ export class SqliteGraphStore implements GraphStore {
     let removed = 0;
     for (let after = ''; ;) {
       const keys = this.#database.read(() =>
-        this.#prepare(NAMES_AFTER).pluck().all(tenant, owner, after, ROWS_AT_ONCE),
-      ) as string[];
+        this.#prepared.column<string>(NAMES_AFTER, tenant, owner, after, ROWS_AT_ONCE),
+      );
       const last = keys.at(-1);
       if (last === undefined) return removed;
       const values = [tenant, owner, after, last];
@@ -210,24 +213,26 @@ export class SqliteGraphStore implements GraphStore {
 
   /** Counts the triples that are gone for good: those that no other source states. */
   #deleteSome({ sql, values }: Condition): Step {
-    const rows = this.#prepare(
+    const rows = this.#prepared.all<Ids>(
       `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,
-    )
-      .raw()
-      .all(...values, ROWS_AT_ONCE) as unknown as Ids[];
+      ...values,
+      ROWS_AT_ONCE,
+    );
     let count = 0;
-    for (const [subject, predicate, object, source] of rows) {
-      this.#prepare(DELETE_ROW).run(subject, predicate, object, source);
-      if (this.#prepare(STATED).get(subject, predicate, object) === undefined) count += 1;
+    for (const { subject, predicate, object, source } of rows) {
+      this.#prepared.run(DELETE_ROW, subject, predicate, object, source);
+      if (this.#prepared.first(STATED, subject, predicate, object) === undefined) count += 1;
     }
-    for (const id of new Set(rows.flat())) this.#prepare(DELETE_UNUSED_NAME).run({ id });
+    const names = new Set(rows.flatMap((row) => Object.values(row)));
+    for (const id of names) this.#prepared.run(DELETE_UNUSED_NAME, { id });
     return { count, isLast: rows.length < ROWS_AT_ONCE };
   }
 
   #intern(scope: Scope, name: string): number {
     const known = this.#idOf(scope, name);
     if (known !== undefined) return known;
-    const { lastInsertRowid } = this.#prepare(INSERT_NAME).run(
+    const { lastInsertRowid } = this.#prepared.run(
+      INSERT_NAME,
       scope.tenant,
       scope.owner,
       nameKey(name),
@@ -237,16 +242,8 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   #idOf(scope: Scope, name: string): number | undefined {
-    const row = this.#prepare(NAME_ID).get(scope.tenant, scope.owner, nameKey(name)) as
-      { readonly id: number } | undefined;
-    return row?.id;
-  }
-
-  /** Each text is prepared once; there are few. */
-  #prepare(sql: string): Database.Statement<unknown[]> {
-    const statement = this.#prepared.get(sql) ?? this.#database.handle.prepare(sql);
-    this.#prepared.set(sql, statement);
-    return statement;
+    const { tenant, owner } = scope;
+    return this.#prepared.first<{ readonly id: number }>(NAME_ID, tenant, owner, nameKey(name))?.id;
   }
 }
 

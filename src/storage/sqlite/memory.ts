@@ -1,4 +1,3 @@
-import type Database from 'better-sqlite3';
 import { newId } from '../../core/ids.js';
 import type {
   MemoryPlace,
@@ -10,6 +9,7 @@ import type {
 } from '../../core/memory.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
+import { Prepared } from './prepared.js';
 import { inSteps } from './steps.js';
 
 interface ObservationRow {
@@ -59,10 +59,11 @@ type Table = keyof typeof KEYS;
 /** See `MEMORY_SCHEMA`. */
 export class SqliteMemoryStore implements MemoryStore {
   readonly #database: SqliteDatabase;
-  readonly #prepared = new Map<string, Database.Statement<unknown[]>>();
+  readonly #prepared: Prepared;
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
+    this.#prepared = new Prepared(database.handle);
   }
 
   async observedUpTo(scope: Scope, agent: string, contextId: string): Promise<string | undefined> {
@@ -75,7 +76,7 @@ export class SqliteMemoryStore implements MemoryStore {
   ): Promise<boolean> {
     return this.#database.write(() => {
       if (this.#mark(scope, agent, contextId) !== after) return false;
-      this.#run(SET_MARK, scope.tenant, scope.owner, agent, contextId, upTo);
+      this.#prepared.run(SET_MARK, scope.tenant, scope.owner, agent, contextId, upTo);
       for (const observation of observations)
         this.#add(scope, { ...observation, id: newId(), agent, contextId });
       return true;
@@ -98,7 +99,7 @@ export class SqliteMemoryStore implements MemoryStore {
       WHERE ${conditions.join(' AND ')} ORDER BY at DESC, id DESC LIMIT ?`;
     const place = [scope.tenant, scope.owner, before.at, before.id];
     const values = [...place, ...(contextId === undefined ? [] : [contextId]), limit];
-    return this.#database.read(() => (this.#all(sql, ...values) as ObservationRow[]).map(toObservation));
+    return this.#database.read(() => this.#prepared.all<ObservationRow>(sql, ...values).map(toObservation));
   }
 
   async reflect(
@@ -111,16 +112,16 @@ export class SqliteMemoryStore implements MemoryStore {
       if (open.length < observationIds.length) return false;
       const reflection = newId();
       const { tenant, owner } = scope;
-      this.#run(ADD_REFLECTION, reflection, tenant, owner, text, from, to, by, Number(fromOutside));
-      for (const id of observationIds) this.#run(CONDENSE, reflection, id, tenant, owner);
+      this.#prepared.run(ADD_REFLECTION, reflection, tenant, owner, text, from, to, by, Number(fromOutside));
+      for (const id of observationIds) this.#prepared.run(CONDENSE, reflection, id, tenant, owner);
       return true;
     });
   }
 
   async reflections({ tenant, owner }: Scope, limit: number, before = END): Promise<readonly Reflection[]> {
     return this.#database.read(() => {
-      const rows = this.#all(REFLECTIONS, tenant, owner, before.at, before.id, limit);
-      return (rows as ReflectionRow[]).map(toReflection);
+      const rows = this.#prepared.all<ReflectionRow>(REFLECTIONS, tenant, owner, before.at, before.id, limit);
+      return rows.map(toReflection);
     });
   }
 
@@ -128,10 +129,10 @@ export class SqliteMemoryStore implements MemoryStore {
     const { tenant, owner } = scope;
     const own = [tenant, owner, contextId];
     const reflections = await inSteps(this.#database, () => {
-      const told = this.#all(REFLECTIONS_OF_CONTEXT, ...own, ROWS_AT_ONCE) as { readonly id: string }[];
+      const told = this.#prepared.all<{ readonly id: string }>(REFLECTIONS_OF_CONTEXT, ...own, ROWS_AT_ONCE);
       for (const { id } of told) {
-        this.#run('DELETE FROM reflections WHERE id = ?', id);
-        this.#run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
+        this.#prepared.run('DELETE FROM reflections WHERE id = ?', id);
+        this.#prepared.run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
       }
       return { count: told.length, isLast: told.length < ROWS_AT_ONCE };
     });
@@ -152,40 +153,23 @@ export class SqliteMemoryStore implements MemoryStore {
     const key = KEYS[table];
     const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ?)`;
     return inSteps(this.#database, () => {
-      const count = this.#run(sql, ...values, ROWS_AT_ONCE);
+      const count = this.#prepared.run(sql, ...values, ROWS_AT_ONCE).changes;
       return { count, isLast: count < ROWS_AT_ONCE };
     });
   }
 
   #mark({ tenant, owner }: Scope, agent: string, contextId: string): string | undefined {
-    const row = this.#prepare(MARK).get(tenant, owner, agent, contextId) as
-      { readonly up_to: string } | undefined;
-    return row?.up_to;
+    return this.#prepared.first<{ readonly up_to: string }>(MARK, tenant, owner, agent, contextId)?.up_to;
   }
 
   #isOpen({ tenant, owner }: Scope, id: string): boolean {
     const sql = 'SELECT 1 FROM observations WHERE id = ? AND tenant = ? AND owner = ? AND reflection IS NULL';
-    return this.#prepare(sql).get(id, tenant, owner) !== undefined;
+    return this.#prepared.first(sql, id, tenant, owner) !== undefined;
   }
 
   #add({ tenant, owner }: Scope, observation: Observation): void {
     const { id, agent, contextId, text, at, tasks, by, fromOutside } = observation;
-    this.#run(ADD, id, tenant, owner, agent, contextId, text, at, ...tasks, by, Number(fromOutside));
-  }
-
-  #run(sql: string, ...values: readonly (string | number)[]): number {
-    return this.#prepare(sql).run(...values).changes;
-  }
-
-  #all(sql: string, ...values: readonly (string | number)[]): unknown[] {
-    return this.#prepare(sql).all(...values);
-  }
-
-  /** Each text is prepared once; there are few. */
-  #prepare(sql: string): Database.Statement<unknown[]> {
-    const statement = this.#prepared.get(sql) ?? this.#database.handle.prepare(sql);
-    this.#prepared.set(sql, statement);
-    return statement;
+    this.#prepared.run(ADD, id, tenant, owner, agent, contextId, text, at, ...tasks, by, Number(fromOutside));
   }
 }
 

@@ -39,3 +39,16 @@ export class Prepared {
     return statement;
   }
 }
+
+/** Every one of these texts, prepared at once. Those of `plucked` give one column, and that column alone. */
+export function prepareAll<Statements>(
+  handle: Database.Database,
+  texts: Readonly<Record<keyof Statements, string>>,
+  plucked: readonly (keyof Statements)[] = [],
+): Statements {
+  const prepared = Object.entries<string>(texts).map(([name, sql]) => {
+    const statement = handle.prepare(sql);
+    return [name, plucked.includes(name as keyof Statements) ? statement.pluck() : statement] as const;
+  });
+  return Object.fromEntries(prepared) as Statements;
+}

@@ -17,6 +17,7 @@ import type { PushRow, PushWorkRow } from '../push-rows.js';
 import { GIVEN_UP_KEPT_MS, toPushConfig, toPushWork } from '../push-rows.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
+import { prepareAll } from './prepared.js';
 
 /** What a transaction that accepts a message needs to store a config with it. */
 export interface PushWrites {
@@ -33,7 +34,7 @@ export class SqlitePushStore implements PushStore, PushWrites {
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
-    this.#sql = preparePush(database.handle);
+    this.#sql = prepareAll(database.handle, SQL, ['countOfTask', 'countOfOwner']);
     this.#sql.releaseAll.run();
     this.#sql.purge.run(database.now() - GIVEN_UP_KEPT_MS);
   }
@@ -239,13 +240,3 @@ const SQL: Readonly<Record<keyof PushStatements, string>> = {
   counts: `SELECT sum(state = 'active') AS active, sum(state = 'active' AND attempts > 0) AS failing,
         sum(state = 'given-up') AS givenUp FROM push_configs`,
 };
-
-const PLUCKED: readonly string[] = ['countOfTask', 'countOfOwner'];
-
-function preparePush(database: Database.Database): PushStatements {
-  const prepared = Object.entries(SQL).map(([name, sql]) => {
-    const statement = database.prepare(sql);
-    return [name, PLUCKED.includes(name) ? statement.pluck() : statement] as const;
-  });
-  return Object.fromEntries(prepared) as unknown as PushStatements;
-}

@@ -7,6 +7,7 @@ import { isTerminal } from '../../core/task.js';
 import type { TaskRow } from '../rows.js';
 import { toTaskRecord } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
+import { prepareAll } from './prepared.js';
 import type { RecentEvents } from './recent-events.js';
 
 /** Events that one transaction takes away. */
@@ -21,7 +22,7 @@ export class SqliteRetentionStore implements RetentionStore {
   constructor(database: SqliteDatabase, recent: RecentEvents) {
     this.#database = database;
     this.#recent = recent;
-    this.#sql = prepareRetention(database.handle);
+    this.#sql = prepareAll(database.handle, SQL);
   }
 
   /** Walks the tasks as they were made, up to the first that is too young to have ended so long ago. */
@@ -138,8 +139,3 @@ const SQL: Readonly<Record<keyof RetentionStatements, string>> = {
   dropInbox: 'DELETE FROM inbox WHERE tenant = ? AND owner = ? AND agent = ? AND message_id = ?',
   forget: 'DELETE FROM removed_tasks WHERE key = ?',
 };
-
-function prepareRetention(database: Database.Database): RetentionStatements {
-  const prepared = Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)] as const);
-  return Object.fromEntries(prepared) as unknown as RetentionStatements;
-}

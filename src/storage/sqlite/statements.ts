@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import type { EventType, TaskState } from '../../core/task.js';
 import { SESSION_EVENT_TYPES } from '../../core/task.js';
 import type { EventRow, TaskRow } from '../rows.js';
+import { prepareAll } from './prepared.js';
 
 type Value = string | number | null;
 
@@ -175,14 +176,7 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
       WHERE ${LIVE} AND lease_by IS NOT NULL`,
 };
 
-/** Those that give one column, and that column alone. */
-const PLUCKED: readonly string[] = ['level'];
-
 /** Every statement of the hot paths, prepared once. */
 export function prepareStatements(database: Database.Database): Statements {
-  const prepared = Object.entries(SQL).map(([name, sql]) => {
-    const statement = database.prepare(sql);
-    return [name, PLUCKED.includes(name) ? statement.pluck() : statement] as const;
-  });
-  return Object.fromEntries(prepared) as unknown as Statements;
+  return prepareAll(database, SQL, ['level']);
 }
