@@ -1,3 +1,6 @@
+import type { CodeProducts } from './code-products.js';
+import { createCodeProducts, LANES } from './code-products.js';
+
 /** The id and the score of what was found. */
 export interface Near {
   readonly id: number;
@@ -5,6 +8,9 @@ export interface Near {
 }
 
 const FIRST_CAPACITY = 64;
+
+/** Made when it is first needed, and shared: what it works in is bounded. */
+let products: CodeProducts | undefined;
 
 /** From one row up to another. */
 export interface Rows {
@@ -23,15 +29,16 @@ interface Coded {
  * one with all, and a hair imprecise. So it names candidates, which are then compared exactly.
  */
 export class VectorTable {
-  readonly dimension: number;
   readonly #rows = new Map<number, number>();
   readonly #ids: number[] = [];
   readonly #scales: number[] = [];
+  /** Of a row: the codes, and zeros up to what can be multiplied at once. */
+  readonly #length: number;
   #codes: Int8Array;
 
   constructor(dimension: number, capacity = FIRST_CAPACITY) {
-    this.dimension = dimension;
-    this.#codes = new Int8Array(Math.max(capacity, 1) * dimension);
+    this.#length = Math.ceil(dimension / LANES) * LANES;
+    this.#codes = new Int8Array(Math.max(capacity, 1) * this.#length);
   }
 
   get size(): number {
@@ -46,7 +53,7 @@ export class VectorTable {
   set(id: number, vector: Float32Array): void {
     const row = this.#rows.get(id) ?? this.#addRow(id);
     const { codes, scale } = encode(vector);
-    this.#codes.set(codes, row * this.dimension);
+    this.#codes.set(codes, row * this.#length);
     this.#scales[row] = scale;
   }
 
@@ -56,7 +63,7 @@ export class VectorTable {
     if (row === undefined) return;
     const lastRow = this.#ids.length - 1;
     const lastId = this.#ids[lastRow]!;
-    this.#codes.copyWithin(row * this.dimension, lastRow * this.dimension, (lastRow + 1) * this.dimension);
+    this.#codes.copyWithin(row * this.#length, lastRow * this.#length, (lastRow + 1) * this.#length);
     this.#ids[row] = lastId;
     this.#scales[row] = this.#scales[lastRow]!;
     this.#rows.set(lastId, row);
@@ -68,16 +75,22 @@ export class VectorTable {
   /** Offers the rows from `from` up to `to` to `best`. */
   scan(vector: Float32Array, best: Nearest, { from, to }: Rows): void {
     const { codes, scale } = encode(vector);
+    const query = new Int8Array(this.#length);
+    query.set(codes);
+    products ??= createCodeProducts();
+    const most = products.most(this.#length);
     const end = Math.min(to, this.size);
-    for (let row = from; row < end; row += 1) {
-      const product = dotOfCodes(this.#codes, row * this.dimension, codes);
-      best.offer(this.#ids[row]!, product * this.#scales[row]! * scale);
+    for (let row = from; row < end; row += most) {
+      const rows = this.#codes.subarray(row * this.#length, Math.min(row + most, end) * this.#length);
+      products.of(rows, query).forEach((product, index) => {
+        best.offer(this.#ids[row + index]!, product * this.#scales[row + index]! * scale);
+      });
     }
   }
 
   #addRow(id: number): number {
     const row = this.#ids.length;
-    if ((row + 1) * this.dimension > this.#codes.length) {
+    if ((row + 1) * this.#length > this.#codes.length) {
       const larger = new Int8Array(this.#codes.length * 2);
       larger.set(this.#codes);
       this.#codes = larger;
@@ -120,21 +133,6 @@ function encode(vector: Float32Array): Coded {
   if (largest === 0) return { codes: new Int8Array(vector.length), scale: 0 };
   const factor = LARGEST_CODE / largest;
   return { codes: Int8Array.from(vector, (value) => Math.round(value * factor)), scale: 1 / factor };
-}
-
-/** Four sums at a time: one alone would wait for itself. */
-function dotOfCodes(codes: Int8Array, offset: number, vector: Int8Array): number {
-  const { length } = vector;
-  let [a, b, c, d] = [0, 0, 0, 0];
-  let index = 0;
-  for (; index + 3 < length; index += 4) {
-    a = (a + codes[offset + index]! * vector[index]!) | 0;
-    b = (b + codes[offset + index + 1]! * vector[index + 1]!) | 0;
-    c = (c + codes[offset + index + 2]! * vector[index + 2]!) | 0;
-    d = (d + codes[offset + index + 3]! * vector[index + 3]!) | 0;
-  }
-  for (; index < length; index += 1) a = (a + codes[offset + index]! * vector[index]!) | 0;
-  return a + b + c + d;
 }
 
 /** The cosine of the angle between two vectors of length 1. */
