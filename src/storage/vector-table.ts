@@ -128,11 +128,13 @@ export class Nearest {
 const LARGEST_CODE = 127;
 
 function encode(vector: Float32Array): Coded {
+  const codes = new Int8Array(vector.length);
   let largest = 0;
   for (const value of vector) largest = Math.max(largest, Math.abs(value));
-  if (largest === 0) return { codes: new Int8Array(vector.length), scale: 0 };
+  if (largest === 0) return { codes, scale: 0 };
   const factor = LARGEST_CODE / largest;
-  return { codes: Int8Array.from(vector, (value) => Math.round(value * factor)), scale: 1 / factor };
+  for (let index = 0; index < codes.length; index += 1) codes[index] = Math.round(vector[index]! * factor);
+  return { codes, scale: 1 / factor };
 }
 
 /** The cosine of the angle between two vectors of length 1. */
