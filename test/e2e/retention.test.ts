@@ -4,10 +4,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fromWireError } from '../../src/a2a/translate/errors.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { lango, makeHome, startServer as startProcess } from '../cli/lango-process.js';
 import type { Home } from '../cli/lango-process.js';
+import { remoteWaysTo } from '../support/a2a-transports.js';
 import type { PushServer } from '../support/push-server.js';
 import { withPushServer } from '../support/push-server.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
@@ -81,7 +83,7 @@ describe('a task that ended so long ago', () => {
     });
   });
 
-  it('answers a cursor that was kept for it with "not found", on every way to subscribe', async () => {
+  it('answers a cursor that was kept for it with "not found", on every way to subscribe, in 1.0 and 0.3', async () => {
     await withHome(async (home) => {
       let old = '';
       await withPushServer({ home }, async (server) => {
@@ -89,15 +91,22 @@ describe('a task that ended so long ago', () => {
         await untilState(server, old, 'TASK_STATE_COMPLETED');
       });
       daysLater(91);
-      await withPushServer({ home }, async (server) => {
+      const settings = { server: { grpc: { enabled: true, port: 0 } } };
+      await withPushServer({ home, settings }, async (server) => {
         await untilGone(server, old);
+        const saying = { token: server.address.token!, after: 2 };
+        for (const { name, ...way } of await remoteWaysTo(server.address.origin, 'worker')) {
+          const stream = way.transport.resubscribeTask({ tenant: '', id: old }, way.options(saying));
+          const failure: unknown = await stream.next().catch((error: unknown) => error);
+          expect([name, fromWireError(failure).code]).toEqual([name, 'not-found']);
+        }
         const headers = { 'last-event-id': '2' };
-        const rest = await server.fetch(`/agents/worker/tasks/${old}:subscribe`, { headers });
+        const rest = await server.fetch(`/agents/worker/v1/tasks/${old}:subscribe`, { headers });
         expect(rest.status).toBe(404);
         const body = JSON.stringify({
           jsonrpc: '2.0',
           id: 1,
-          method: 'SubscribeToTask',
+          method: 'tasks/resubscribe',
           params: { id: old },
         });
         const rpc = await server.fetch('/agents/worker', { method: 'POST', headers, body });

@@ -60,7 +60,7 @@ export async function startPushServer(options: PushServerOptions = {}): Promise<
     agents,
     settings: {
       ...settings,
-      server: { port: 0 },
+      server: { port: 0, ...settings?.server },
       egress: { allowPrivate: [...allowPrivate] },
       a2a: { push: { ...SOON, ...push } },
     },
