@@ -79,13 +79,14 @@ besideStock('what an executor says', [
   },
   {
     line: '3.1 #8 a task that has ended is not opened again by a task that is said',
-    async agent({ say }) {
+    agent({ say }) {
       say.open(TASK_STATE_COMPLETED);
       say.open(TASK_STATE_WORKING);
     },
     async ask(side) {
       const { id } = await begin(side);
-      await setTimeout(50);
+      await untilIn(side, id, ...ENDED, 'WORKING');
+      await orSilence(untilIn(side, id, 'WORKING'), 500);
       return (await get(side, id)).status.state;
     },
     ours: 'TASK_STATE_COMPLETED',
