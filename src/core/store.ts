@@ -89,8 +89,11 @@ export interface TaskStore {
    */
   readSession(task: TaskRecord, limit: number, after?: string): Promise<readonly TaskEvent[]>;
 
-  /** Called after commit with the ids of tasks that got events: a hint to look, nothing more. Returns the way to stop. */
-  onAppend(listener: (taskId: string) => void): () => void;
+  /**
+   * Called after commit with each task that got events, and the `seq` of its newest: a hint to look, nothing more.
+   * Returns the way to stop.
+   */
+  onAppend(listener: (taskId: string, head: number) => void): () => void;
 }
 
 export interface Fence {

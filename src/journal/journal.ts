@@ -64,9 +64,9 @@ class TaskJournal implements RunningJournal {
   }
 
   start(): Promise<void> {
-    this.#unsubscribe = this.#store.onAppend((taskId) => {
+    this.#unsubscribe = this.#store.onAppend((taskId, head) => {
       this.#hints.tell(taskId);
-      this.#worker.look(taskId);
+      this.#worker.look(taskId, head);
     });
     return this.#worker.start();
   }

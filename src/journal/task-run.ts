@@ -14,6 +14,8 @@ import type { AppendReport } from './outbound.js';
 import { Outbound } from './outbound.js';
 import type { Replay } from './replay.js';
 
+const LOOK_PAGE = 100;
+
 /** One pass over a task, as the agent sees it: the past from the log, the present into the log. */
 export class TaskRun implements Run {
   readonly task: TaskRecord;
@@ -32,6 +34,8 @@ export class TaskRun implements Run {
   #hasReadOutside: boolean;
   /** The newest entry that was written by us or looked at. */
   #seen: number;
+  /** The newest entry that we heard of. */
+  #told = 0;
   #looking = false;
 
   constructor(options: TaskRunOptions) {
@@ -116,12 +120,21 @@ export class TaskRun implements Run {
     this.#abort.abort(reason);
   }
 
-  /** Reads what others appended: a cancellation, another message. */
-  async look(): Promise<void> {
+  /** Reads what others appended up to `head`: a cancellation, another message. Later, when it is busy now. */
+  look(head: number): void {
+    this.#told = Math.max(this.#told, head);
+    void this.#catchUp();
+  }
+
+  async #catchUp(): Promise<void> {
     if (this.#looking || this.#outbound.busy) return;
     this.#looking = true;
     try {
-      for (const event of await this.#store.read(this.task.id, this.#seen, 100)) this.#notice(event);
+      while (this.#told > this.#seen) {
+        const events = await this.#store.read(this.task.id, this.#seen, LOOK_PAGE);
+        for (const event of events) this.#notice(event);
+        if (events.length === 0) break;
+      }
     } catch (error) {
       this.logger.warn('could not look for news of a task', { task: this.task.id, error });
     } finally {
@@ -129,9 +142,10 @@ export class TaskRun implements Run {
     }
   }
 
+  /** What we wrote needs no look; a hint that came meanwhile may tell of more. */
   #onAppended({ head, count }: AppendReport): void {
     if (head === this.#seen + count) this.#seen = head;
-    else void this.look();
+    this.look(head);
   }
 
   #notice(event: TaskEvent): void {

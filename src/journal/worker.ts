@@ -143,9 +143,9 @@ export class Worker {
     );
   }
 
-  /** Makes the run of a task look at what others appended. */
-  look(taskId: string): void {
-    void this.#runs.get(taskId)?.run.look();
+  /** Makes the run of a task look at what others appended, up to `head`. */
+  look(taskId: string, head: number): void {
+    this.#runs.get(taskId)?.run.look(head);
   }
 
   async claim(): Promise<void> {

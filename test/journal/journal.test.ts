@@ -16,6 +16,7 @@ import {
   SCOPE,
   seen,
   seenTimes,
+  store,
   until,
   whenCanceled,
 } from './journal-under-test.js';
@@ -182,6 +183,18 @@ describe('cancel', () => {
     expect((await journal.cancel(SCOPE, task.id)).state).toBe('canceled');
     const ends = (await ended(task.id)).filter(({ body }) => body.type === 'run-end');
     expect(ends).toHaveLength(1);
+  });
+
+  it('is heard also when it is stored right behind an entry of the run, in one commit', async () => {
+    await open(async (run) => {
+      const written = run.append({ type: 'activity', activity: { type: 'text', text: 'on it' } });
+      const canceled = store.requestCancel(SCOPE, run.task.id);
+      await Promise.all([written, canceled, until(run.signal)]);
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    await ended(task.id);
+    expect((await journal.get(SCOPE, task.id))?.state).toBe('canceled');
   });
 
   it('is refused on a task that ended otherwise, and unknown to strangers', async () => {

@@ -112,8 +112,8 @@ export class SqliteTaskStore implements TaskStore {
     return newestFirst.reverse().map((row) => toTaskEvent(row.task, row));
   }
 
-  onAppend(listener: (taskId: string) => void): () => void {
-    return this.#database.onTouch(listener);
+  onAppend(listener: (taskId: string, head: number) => void): () => void {
+    return this.#database.onTouch((taskId, events) => listener(taskId, events.at(-1)!.seq));
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
