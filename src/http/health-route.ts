@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { HttpRoute } from '../core/http.js';
 import { sendJson } from './errors.js';
 
@@ -12,15 +13,19 @@ const METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
 
 /** `/healthz` (the process answers) and `/readyz` (it takes work). Asked every few seconds: it needs no express. */
 export function createHealthRoute(health: () => Health): HttpRoute {
+  const pages = new Map<string, (response: ServerResponse) => void>([
+    ['/healthz', (response) => sendJson(response, 200, { status: 'ok' })],
+    ['/readyz', (response) => sendReadiness(response, health())],
+  ]);
   return async (exchange) => {
-    const { request, response, path } = exchange;
-    if (!METHODS.has(request.method) || (path !== '/healthz' && path !== '/readyz')) return false;
+    const page = METHODS.has(exchange.request.method) ? pages.get(exchange.path) : undefined;
+    if (!page) return false;
     exchange.anyone();
-    if (path === '/healthz') sendJson(response, 200, { status: 'ok' });
-    else {
-      const { ready, reason } = health();
-      sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', reason });
-    }
+    page(exchange.response);
     return true;
   };
+}
+
+function sendReadiness(response: ServerResponse, { ready, reason }: Health): void {
+  sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', reason });
 }

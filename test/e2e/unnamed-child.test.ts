@@ -22,6 +22,7 @@ describe('a child that was taken but not named when the process died', () => {
     const running = new Promise<void>((resolve) => (begun = resolve));
     const wait = (_path: string, { signal }: { signal: AbortSignal }) => {
       begun();
+      signal.throwIfAborted();
       return new Promise<never>((_, reject) =>
         signal.addEventListener('abort', () => reject(new Error('gone'))),
       );

@@ -13,38 +13,44 @@ const NEWEST_TASKS = 20;
 const NEWEST_MESSAGES = 50;
 
 /** Asks for the cancellation of a task: best effort, for two seconds at most. Never throws. */
-export function cancelTask(link: Link, scope: Scope | undefined, taskId: string): Promise<void> {
-  return within(CANCEL_MS, async (signal) => {
-    const options = requestOptions(link, { scope, signal });
-    await link.transport.cancelTask({ tenant: '', id: taskId, metadata: undefined }, options);
-  });
+export async function cancelTask(link: Link, scope: Scope | undefined, taskId: string): Promise<void> {
+  const request = { tenant: '', id: taskId, metadata: undefined };
+  await inTime((signal) => link.transport.cancelTask(request, requestOptions(link, { scope, signal })));
 }
 
 /** The same for a task that may not be known by its id: then the peer's list tells it, if it keeps one. */
 export async function cancelAsked(link: Link, scope: Scope, task: AskedTask): Promise<void> {
-  if ('taskId' in task) return cancelTask(link, scope, task.taskId);
-  let found: string | undefined;
-  await within(CANCEL_MS, async (signal) => {
-    const query = {
-      tenant: '',
-      contextId: task.contextId,
-      status: TaskState.TASK_STATE_UNSPECIFIED,
-      pageSize: NEWEST_TASKS,
-      pageToken: '',
-      historyLength: NEWEST_MESSAGES,
-      statusTimestampAfter: undefined,
-    };
-    const { tasks } = await link.transport.listTasks(query, requestOptions(link, { scope, signal }));
-    found = tasks.find(({ history }) => history.some(({ messageId }) => messageId === task.messageId))?.id;
-  });
-  if (found !== undefined) await cancelTask(link, scope, found);
+  const taskId = 'taskId' in task ? task.taskId : await findTask(link, scope, task);
+  if (taskId !== undefined) await cancelTask(link, scope, taskId);
 }
 
-async function within(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+async function findTask(
+  link: Link,
+  scope: Scope,
+  { contextId, messageId }: Exclude<AskedTask, { readonly taskId: string }>,
+): Promise<string | undefined> {
+  const query = {
+    tenant: '',
+    contextId,
+    status: TaskState.TASK_STATE_UNSPECIFIED,
+    pageSize: NEWEST_TASKS,
+    pageToken: '',
+    historyLength: NEWEST_MESSAGES,
+    statusTimestampAfter: undefined,
+  };
+  const page = await inTime((signal) =>
+    link.transport.listTasks(query, requestOptions(link, { scope, signal })),
+  );
+  return page?.tasks.find(({ history }) => history.some((message) => message.messageId === messageId))?.id;
+}
+
+/** What `work` gives; undefined when it fails or takes too long. */
+async function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const over = new AbortController();
-  await Promise.race([
-    work(AbortSignal.timeout(ms)).catch(() => {}),
-    delay(ms, undefined, { signal: over.signal }).catch(() => {}),
+  const result = await Promise.race([
+    work(AbortSignal.timeout(CANCEL_MS)).catch(() => undefined),
+    delay(CANCEL_MS, undefined, { signal: over.signal }).catch(() => undefined),
   ]);
   over.abort();
+  return result;
 }
