@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shorten } from '../../core/text.js';
+import { counted, shorten } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './fields.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
@@ -105,7 +105,9 @@ class Search {
       ...(this.#leftOut === 0 ? [] : [`${this.#leftOut} binary or very large files were not searched`]),
     ];
     const found =
-      this.#found.length === 0 ? [`No match for "${pattern}" in ${this.#files} files.`] : this.#found;
+      this.#found.length === 0
+        ? [`No match for "${pattern}" in ${counted(this.#files, 'file')}.`]
+        : this.#found;
     return [...found, ...(notes.length === 0 ? [] : [`[${notes.join('; ')}]`])].join('\n');
   }
 

@@ -94,7 +94,7 @@ describe('the border of the workspace', () => {
       expect(await ask('fs_list', { recursive: true })).toBe(
         `link (a symbolic link to ${outside})\nown (3 bytes)`,
       );
-      expect(await ask('fs_search', { pattern: 'secret' })).toBe('No match for "secret" in 1 files.');
+      expect(await ask('fs_search', { pattern: 'secret' })).toBe('No match for "secret" in 1 file.');
       await call('fs_move', { from: 'link', to: 'sub/link' });
       await call('fs_delete', { path: 'sub', recursive: true });
       expect(await readdir(root)).toEqual(['own']);
