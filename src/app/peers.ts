@@ -85,8 +85,12 @@ function trustOf({ jwks, keys, hash }: Verify, egress: typeof fetch, logger: Log
 }
 
 function privateHosts({ a2a, egress }: Config): readonly string[] {
-  const peers = a2a.remoteAgents.filter(({ allowPrivate }) => allowPrivate);
-  return [...egress.allowPrivate, ...peers.flatMap(addresses).map((url) => new URL(url).host)];
+  return [
+    ...egress.allowPrivate,
+    ...privatePeers(a2a)
+      .flatMap(addresses)
+      .map((url) => new URL(url).host),
+  ];
 }
 
 /** Where it is, and where its keys are. */
@@ -96,6 +100,12 @@ function addresses({ url, verify }: Config['a2a']['remoteAgents'][number]): read
 
 /** The gRPC port of a peer is another than that of its card: what is allowed is its host. */
 function privateNames({ a2a, egress }: Config): readonly string[] {
-  const peers = a2a.remoteAgents.filter(({ allowPrivate }) => allowPrivate);
-  return [...egress.allowPrivate, ...peers.map(({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, ''))];
+  return [
+    ...egress.allowPrivate,
+    ...privatePeers(a2a).map(({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, '')),
+  ];
+}
+
+function privatePeers({ remoteAgents }: Config['a2a']): Config['a2a']['remoteAgents'] {
+  return remoteAgents.filter(({ allowPrivate }) => allowPrivate);
 }

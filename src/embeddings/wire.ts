@@ -21,6 +21,9 @@ export interface WireOptions {
   readonly logger: Logger;
 }
 
+type Wire = WireOptions & { readonly baseUrl: string };
+type WireBody = Readonly<Record<string, unknown>> & { readonly input: readonly string[] };
+
 const answerSchema = z.object({
   data: z.array(z.object({ index: z.int().min(0), embedding: z.array(z.number()).min(1) })).min(1),
 });
@@ -29,8 +32,8 @@ const LONGEST_QUOTE = 300;
 
 /** Asks `{baseUrl}/embeddings`, as often as it takes, for the vectors of so many texts: both vendors answer alike. */
 export async function requestVectors(
-  options: WireOptions & { readonly baseUrl: string },
-  body: Readonly<Record<string, unknown>> & { readonly input: readonly string[] },
+  options: Wire,
+  body: WireBody,
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
   for (let failures = 1; ; failures += 1) {
@@ -47,11 +50,7 @@ export async function requestVectors(
   }
 }
 
-async function attempt(
-  options: WireOptions & { readonly baseUrl: string },
-  body: Readonly<Record<string, unknown>> & { readonly input: readonly string[] },
-  signal: AbortSignal,
-): Promise<readonly Float32Array[]> {
+async function attempt(options: Wire, body: WireBody, signal: AbortSignal): Promise<readonly Float32Array[]> {
   const url = new URL(`${options.baseUrl.replace(/\/+$/, '')}/embeddings`);
   const response = await options.fetch(url, {
     method: 'POST',

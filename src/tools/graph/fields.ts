@@ -11,6 +11,13 @@ export function nameField(description: string): z.ZodString {
   return NAME.describe(description);
 }
 
+/** The parts of a triple, as far as they are named. */
+export const patternFields = {
+  subject: nameField('What the statement is about').optional(),
+  predicate: nameField('The relation, such as "depends on"').optional(),
+  object: nameField('What it is related to').optional(),
+};
+
 /** One line a triple, with where it comes from. */
 export function tripleLine({ subject, predicate, object, sources, fromOutside }: KnownTriple): string {
   const mark = fromOutside ? ', from outside' : '';

@@ -5,7 +5,7 @@ import { counted } from '../../core/text.js';
 import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import { carriesMark, outsideField } from '../outside.js';
-import { GRAPH_TIME_MS, nameField } from './fields.js';
+import { GRAPH_TIME_MS, nameField, patternFields } from './fields.js';
 import { TRIPLES_MAX } from './statements.js';
 
 const triple = z.strictObject({
@@ -15,9 +15,7 @@ const triple = z.strictObject({
 });
 
 const schema = z.strictObject({
-  subject: nameField('What the statement is about').optional(),
-  predicate: nameField('The relation, such as "depends on"').optional(),
-  object: nameField('What it is related to').optional(),
+  ...patternFields,
   triples: z.array(triple).min(1).max(TRIPLES_MAX).optional().describe('Several at once, instead of one'),
   source: nameField('Where it comes from; this task by default').optional(),
   fromOutside: outsideField(),

@@ -2,15 +2,13 @@ import { z } from 'zod';
 import type { GraphStore } from '../../core/graph.js';
 import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
-import { GRAPH_TIME_MS, nameField, tripleLine } from './fields.js';
+import { GRAPH_TIME_MS, tripleLine, patternFields } from './fields.js';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
 const schema = z.strictObject({
-  subject: nameField('What the statement is about').optional(),
-  predicate: nameField('The relation, such as "depends on"').optional(),
-  object: nameField('What it is related to').optional(),
+  ...patternFields,
   limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} triples by default`),
 });
 
