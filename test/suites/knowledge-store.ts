@@ -88,10 +88,10 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<Storage>):
 
     it('forgets a context however much it is, and lets others write meanwhile', async () => {
       const provenance = { fromOutside: false, contextId: 'gone' };
-      const saves = Array.from({ length: 75 }, (_, n) => entryOf(`k${n}`, `fridays ${n}`, { provenance }));
+      const saves = Array.from({ length: 130 }, (_, n) => entryOf(`k${n}`, `fridays ${n}`, { provenance }));
       await Promise.all(saves.map((entry) => store.save(ALICE, entry)));
       const forget = () => store.forgetContext(ALICE, 'gone');
-      expect(await expectTurnWithin(forget, () => store.save(BOB, entryOf('deploy-key', 'x')))).toBe(75);
+      expect(await expectTurnWithin(forget, () => store.save(BOB, entryOf('deploy-key', 'x')))).toBe(130);
       expect(await store.list(ALICE, { kind: 'knowledge', limit: 5 })).toEqual([]);
       expect(await storage.library.findText(ALICE, { text: 'fridays', limit: 5 })).toEqual([]);
     });

@@ -1,6 +1,8 @@
 import { expect } from '@jest/globals';
 
-/** Expects that `other`, asked for after `long`, is done first: long work goes in steps. Resolves with what `long` gives. */
+const TURNS = 4;
+
+/** Expects that `long` goes in steps: `other`, begun after it, is done several times before. Resolves with what `long` gives. */
 export async function expectTurnWithin<Result>(
   long: () => Promise<Result>,
   other: () => Promise<unknown>,
@@ -9,7 +11,7 @@ export async function expectTurnWithin<Result>(
   const working = long().finally(() => {
     isDone = true;
   });
-  await other();
+  for (let turn = 0; turn < TURNS; turn += 1) await other();
   expect(isDone).toBe(false);
   return working;
 }
