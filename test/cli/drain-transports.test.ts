@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StreamResponse, Task } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fromWireError } from '../../src/a2a/translate/errors.js';
@@ -10,7 +9,7 @@ import { remoteWaysTo } from '../support/a2a-transports.js';
 import { makeHome, startServer } from './lango-process.js';
 
 /** A command that takes longer than the test waits for: the stream is open when the signal comes. */
-const ORDER = 'run the command sleep 30';
+const ORDER = 'run sleep 30';
 const ROOT = 'lango-orchestrator';
 
 describe('lango serve, told to stop over three transports', () => {
@@ -50,12 +49,9 @@ describe('lango serve, told to stop over three transports', () => {
         const { name, transport } = way;
         const { id, after } = told.get(name)!;
         const events = transport.resubscribeTask({ tenant: '', id }, way.options({ token, after }));
-        const { seen, end } = await readOn(events);
-        expect([name, end]).toEqual([name, 'end']);
-        expect(cursorOf(seen[0]!)).toBeGreaterThan(after);
-        expect(seen.at(-1)?.payload).toMatchObject({
-          value: { status: { state: TaskState.TASK_STATE_COMPLETED } },
-        });
+        const next = (await events.next()).value as StreamResponse;
+        expect(cursorOf(next)).toBeGreaterThan(after);
+        await events.return();
       }
     } finally {
       await again.stop();
