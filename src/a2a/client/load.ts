@@ -68,7 +68,7 @@ export interface LoadedAgent {
   readonly fingerprint: string;
 }
 
-export interface SkippedAgent extends Miss {
+interface SkippedAgent extends Miss {
   readonly source: CardSource;
   /** Its name, else its URL. */
   readonly label: string;
