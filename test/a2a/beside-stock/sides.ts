@@ -173,7 +173,8 @@ function asked({ origin, grpc, tenant = '' }: Place, { elsewhere, ...inside }: I
   const http: Side['http'] = (where, options = {}) =>
     ask({ origin: origin() }, where, {
       ...options,
-      headers: { 'A2A-Version': '1.0', ...options.headers },
+      // A connection of its own for each: one that was left may be closed just as it is used again.
+      headers: { 'A2A-Version': '1.0', Connection: 'close', ...options.headers },
     });
   return {
     ...inside,
