@@ -38,6 +38,26 @@ async function untilClosed(socket: Socket): Promise<void> {
   if (!socket.closed) await once(socket, 'close');
 }
 
+describe('a call whose deadline passes', () => {
+  it('is told so, also while events of its stream are on their way', async () => {
+    const worker = scriptedAgent('worker', async (run) => {
+      for (let count = 0; !run.signal.aborted && count < 500; count += 1) {
+        await run.append({ type: 'activity', activity: { type: 'text', text: String(count) } });
+      }
+      return { state: 'completed' };
+    });
+    const use = async ({ open }: Bounded): Promise<void> => {
+      using peer = open();
+      for (const milliseconds of [5, 10, 20, 40]) {
+        const { stream, answer } = peer.begin('sendStreamingMessage', { 'grpc-timeout': `${milliseconds}m` });
+        stream.end(framedMessage('say hi'));
+        expect(await answer).toMatchObject({ status: 'DEADLINE_EXCEEDED', code: 0 });
+      }
+    };
+    await withLimits({}, use, worker);
+  });
+});
+
 describe('a call whose message does not come', () => {
   it.each([
     ['nothing', Buffer.alloc(0)],

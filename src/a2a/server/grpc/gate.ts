@@ -66,6 +66,8 @@ export class Gate {
             if (!isWhole) reset(call, NO_ERROR);
           },
         }),
+      // The library tells us of a deadline once its status is out; written before that, a message would break the stream.
+      sendMessage: (message, pass) => void (streamOf(call)?.writableEnded || pass(message)),
     });
   };
 
@@ -93,8 +95,11 @@ export class Gate {
  * word for ending both; the stream itself is in what it gives to the first interceptor.
  */
 function reset(call: ServerInterceptingCallInterface, code: number): void {
-  const { stream } = call as { readonly stream?: ServerHttp2Stream };
-  stream?.close(code);
+  streamOf(call)?.close(code);
+}
+
+function streamOf(call: ServerInterceptingCallInterface): ServerHttp2Stream | undefined {
+  return (call as { readonly stream?: ServerHttp2Stream }).stream;
 }
 
 function late(seconds: number): LangoError {
