@@ -5,6 +5,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../core/store.js';
 import { LEASE_MS } from '../core/store.js';
 import type { Grant, TaskRecord } from '../core/task.js';
+import { ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
 import { isTerminal } from '../core/task.js';
 import { Turns } from '../core/turns.js';
@@ -56,7 +57,7 @@ interface RunUnderWay {
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #places: Places;
-  readonly #runs = new Map<string, RunUnderWay>();
+  readonly #runs = new ReleasingMap<string, RunUnderWay>();
   /** New messages, by whose they are and their id. */
   readonly #messages = new Turns();
   #timer: NodeJS.Timeout | undefined;
@@ -82,7 +83,7 @@ export class Worker {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
-    const running = [...this.#runs.values()];
+    const running = [...this.#runs].map(([, underWay]) => underWay);
     for (const { run } of running) run.abort(new LangoError('unavailable', 'the server is shutting down'));
     await Promise.all(running.map(({ done }) => done));
     await this.#options.store.release(this.#options.worker);

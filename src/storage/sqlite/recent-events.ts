@@ -1,3 +1,4 @@
+import { ReleasingMap } from '../../core/releasing-map.js';
 import type { EventRow } from '../rows.js';
 
 const MAX_EVENTS = 1_000;
@@ -9,7 +10,7 @@ const MAX_CHARACTERS = 1024 * 1024;
  */
 export class RecentEvents {
   /** The one written last stands at the end. The events of one have no gaps and end at its newest. */
-  readonly #tasks = new Map<string, EventRow[]>();
+  readonly #tasks = new ReleasingMap<string, EventRow[]>();
   #events = 0;
   #characters = 0;
 
@@ -17,7 +18,6 @@ export class RecentEvents {
   add(taskId: string, events: readonly EventRow[]): void {
     const kept = this.#tasks.get(taskId) ?? [];
     kept.push(...events);
-    this.#tasks.delete(taskId);
     this.#tasks.set(taskId, kept);
     this.#count(events, 1);
     for (const [oldest, forgotten] of this.#tasks) {
