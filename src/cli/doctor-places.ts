@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { ANYONE_ELSE } from '../config/own-file.js';
+import { codeOf } from '../core/causes.js';
 import { errorText } from '../core/errors.js';
 import type { Finding } from './finding.js';
 import { fail, ok } from './finding.js';
@@ -14,6 +15,8 @@ const SQLITE_MAGIC = 'SQLite format 3\0';
 const HEADER_BYTES = 100;
 const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
+/** It may be made yet; below a file it may not, which the file itself tells. */
+const MISSING = new Set(['ENOENT', 'ENOTDIR']);
 const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
 
 /** The marks that a program leaves in its database. */
@@ -24,13 +27,15 @@ export interface DatabaseMarks {
 
 /** Whether the folder is there and can be written, or can be made. Tried, for permissions do not tell all. */
 export async function checkFolder(check: string, folder: string): Promise<Finding> {
-  const existing = await nearestExisting(folder);
-  if (!(await stat(existing)).isDirectory())
-    return fail(check, `${existing} is not a folder.`, FOLDER_ADVICE);
+  let existing = folder;
   try {
+    existing = await nearestExisting(folder);
+    if (!(await stat(existing)).isDirectory())
+      return fail(check, `${existing} is not a folder.`, FOLDER_ADVICE);
     await rmdir(await mkdtemp(join(existing, '.lango-doctor-')));
-  } catch {
-    return fail(check, `${existing} cannot be written by this user.`, FOLDER_ADVICE);
+  } catch (error) {
+    const text = `${existing} cannot be written by this user: ${errorText(error)}.`;
+    return fail(check, text, FOLDER_ADVICE);
   }
   return ok(
     check,
@@ -42,7 +47,8 @@ async function nearestExisting(folder: string): Promise<string> {
   try {
     await access(folder, constants.F_OK);
     return folder;
-  } catch {
+  } catch (error) {
+    if (!MISSING.has(codeOf(error) ?? '')) throw error;
     return nearestExisting(dirname(folder));
   }
 }

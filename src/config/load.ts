@@ -21,6 +21,8 @@ import { objectSource } from './source.js';
 import type { Unset } from './substitute.js';
 import { retype, substitute } from './substitute.js';
 
+/** Nothing can be there. That the folder is none is said where it is made. */
+const NO_SUCH_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 const HINT = 'Correct this, then check it with: lango config check';
 
 export interface LoadedConfig {
@@ -91,7 +93,7 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
     const { textSource } = await import('./text-source.js');
     return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
   } catch (error) {
-    const missing = codeOf(error) === 'ENOENT';
+    const missing = NO_SUCH_FILE.has(codeOf(error) ?? '');
     if (missing && named === undefined) return { file: undefined, source: objectSource({}) };
     const text = missing ? 'there is no such file' : `cannot be read: ${errorText(error)}`;
     throw problemsError([{ at: file, key: '', text }], HINT);

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, rename, rm } from 'node:fs/promises';
+import { link, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../core/causes.js';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import { makeFolder } from './make-folder.js';
 
 /** The rights of all but the owner in a file's mode. */
 export const ANYONE_ELSE = 0o077;
@@ -63,7 +64,7 @@ export class OwnFile {
   async #writeDraft(text: string): Promise<string> {
     const draft = `${this.path}.${process.pid}.${randomBytes(4).toString('hex')}`;
     try {
-      await mkdir(this.#home, { recursive: true, mode: 0o700 });
+      await makeFolder(this.#home, 0o700);
       const handle = await open(draft, 'wx', 0o600);
       try {
         await handle.writeFile(text);

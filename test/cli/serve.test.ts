@@ -145,6 +145,22 @@ describe('lango serve', () => {
     expect(check.stdout).toMatch(/^fail {2}data folder: \/sys cannot be written/m);
   });
 
+  it.each([
+    ['a folder that takes none, though even root may write', '/proc/lango'],
+    ['a file', '/dev/null'],
+    ['below a file', '/dev/null/data'],
+    ['a name too long', `/tmp/${'a'.repeat(300)}`],
+    ['a path too long', '/lango'.repeat(1_000)],
+  ])('says at once that nothing can be kept there: %s', async (_title, folder) => {
+    const home = await makeHome();
+    const result = await lango(['serve', '--port', '0', '--home', folder], home);
+    const check = await lango(['doctor', '--home', folder], home);
+    await home.remove();
+    expectOneSentence(result, `The folder ${folder} cannot be made`);
+    expect(result.stderr).toContain('Set LANGO_HOME');
+    expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(/^fail {2}data folder: /m) });
+  });
+
   const itAsUser = process.getuid?.() === 0 ? it.skip : it;
   itAsUser('says that the data folder is read-only (skipped as root, who may write anywhere)', async () => {
     const home = await makeHome();
