@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { z } from 'zod';
 import type { JsonObject } from '../../src/core/json.js';
 import type { ModelRequest } from '../../src/core/model.js';
-import { defineTool } from '../../src/core/tool.js';
 import type { EmbeddingServer } from '../support/embedding-server.js';
 import { startEmbeddingServer } from '../support/embedding-server.js';
 import { keptData } from '../support/kept-data.js';
+import { outsidePage } from '../support/outside-page.js';
 import { ScriptedModel, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
@@ -74,19 +73,6 @@ const ROWS: readonly Row[] = [
 ];
 const CASES = ROWS.map((row) => ({ ...row, tool: row.keep[0] }));
 
-/** A page that somebody else wrote. */
-const page = defineTool({
-  name: 'search_page',
-  description: 'Reads a page.',
-  schema: z.strictObject({}),
-  effect: 'pure',
-  danger: () => 'safe',
-  bringsOutside: true,
-  timeoutMs: () => 1_000,
-  examples: [],
-  execute: async () => ({ content: 'The page says: tea is at five.' }),
-});
-
 let embeddings: EmbeddingServer;
 let model: ScriptedModel;
 let server: TestServer | undefined;
@@ -108,7 +94,7 @@ async function withRuns(
   model = new ScriptedModel({ flat: turns });
   const on = { enabled: true };
   server = await startServer({
-    tools: [page],
+    tools: [outsidePage],
     model,
     settings: {
       server: { port: 0 },

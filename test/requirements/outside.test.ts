@@ -2,29 +2,15 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { z } from 'zod';
 import type { Agent } from '../../src/core/agent.js';
 import { NO_USAGE } from '../../src/core/model.js';
-import { defineTool } from '../../src/core/tool.js';
 import type { ServerOptions } from '../../src/index.js';
 import { keptData } from '../support/kept-data.js';
+import { outsidePage } from '../support/outside-page.js';
 import type { Play } from '../support/scripted-model.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { sendText, startServer } from '../support/server.js';
-
-/** A page that somebody else wrote. */
-const page = defineTool({
-  name: 'search_page',
-  description: 'Reads a page.',
-  schema: z.strictObject({}),
-  effect: 'pure',
-  danger: () => 'safe',
-  bringsOutside: true,
-  timeoutMs: () => 1_000,
-  examples: [],
-  execute: async () => ({ content: 'The page says: tea is at five.' }),
-});
 
 type Settings = NonNullable<ServerOptions['settings']>;
 
@@ -43,7 +29,7 @@ async function start(
 ): Promise<TestServer> {
   const settings = { ...SETTINGS, ...options.settings };
   const server = await startServer({
-    tools: [page],
+    tools: [outsidePage],
     model: new ScriptedModel(scripts),
     ...options,
     settings,

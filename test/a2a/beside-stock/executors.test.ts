@@ -4,6 +4,7 @@ import { AgentEvent } from '@a2a-js/sdk/server';
 import { sseEvents } from '../../support/a2a-requests.js';
 import type { Row } from './compare.js';
 import { besideStock } from './compare.js';
+import { worksUntilReleased } from './puppet.js';
 import { AT_ONCE, ENDED, begin, get, message, orSilence, textOf, untilIn } from './sides.js';
 
 /** Lines 5 to 10, 19 and 20 of table 3.1: executors that say odd things, and what becomes of their tasks. */
@@ -94,12 +95,7 @@ besideStock('what an executor says', [
   },
   {
     line: '3.1 #9 a cancel reaches the executor, through whichever process it comes',
-    agent: async ({ say, released }) => {
-      say.open();
-      say.status(TASK_STATE_WORKING);
-      await released;
-      say.status(TASK_STATE_COMPLETED);
-    },
+    agent: worksUntilReleased,
     async ask(side) {
       const { id } = await begin(side);
       await untilIn(side, id, 'WORKING');

@@ -1,3 +1,4 @@
+import { TaskState } from '@a2a-js/sdk';
 import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
 import { Script } from '../client/scripted-executor.js';
 
@@ -15,6 +16,14 @@ interface Act {
 }
 
 export type Play = (act: Act) => Promise<void> | void;
+
+/** Begins a task and works on it until it is released. */
+export const worksUntilReleased: Play = async ({ say, released }) => {
+  say.open();
+  say.status(TaskState.TASK_STATE_WORKING);
+  await released;
+  say.status(TaskState.TASK_STATE_COMPLETED);
+};
 
 /** An executor as anybody writes one for the stock SDK, which does what the test at hand says. Both servers run it. */
 export class Puppet implements AgentExecutor {

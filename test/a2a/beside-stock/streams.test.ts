@@ -9,12 +9,13 @@ import { sseEvents } from '../../support/a2a-requests.js';
 import { besideStock } from './compare.js';
 import { openGrpc } from '../../support/grpc-asked.js';
 import type { Play } from './puppet.js';
+import { worksUntilReleased } from './puppet.js';
 import type { Side } from './sides.js';
 import { ENDED, begin, message, orSilence, untilIn } from './sides.js';
 
 /** What streams hold for their readers, and what there is for a reader that comes back (3.2 #3 and #4). */
 
-const { TASK_STATE_WORKING, TASK_STATE_COMPLETED } = TaskState;
+const { TASK_STATE_COMPLETED } = TaskState;
 const HEARTBEAT_SECONDS = 0.1;
 /** A reader that takes nothing is left after two heartbeats. */
 const STALLED_MS = 10 * HEARTBEAT_SECONDS * 1_000;
@@ -82,12 +83,7 @@ besideStock(
     },
     {
       line: '3.2 #3 who subscribes at another process than the one that works follows the task to its end',
-      async agent({ say, released }) {
-        say.open();
-        say.status(TASK_STATE_WORKING);
-        await released;
-        say.status(TASK_STATE_COMPLETED);
-      },
+      agent: worksUntilReleased,
       async ask(side) {
         const { id } = await begin(side);
         await untilIn(side, id, 'WORKING');
@@ -144,12 +140,7 @@ besideStock(
   [
     {
       line: '3.2 #4 streams are so many at most, and one that is left makes room',
-      async agent({ say, released }) {
-        say.open();
-        say.status(TASK_STATE_WORKING);
-        await released;
-        say.status(TASK_STATE_COMPLETED);
-      },
+      agent: worksUntilReleased,
       async ask(side) {
         const { id } = await begin(side);
         await untilIn(side, id, 'WORKING');
