@@ -1,24 +1,33 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AgentCard, Task } from '@a2a-js/sdk';
 import { status } from '@grpc/grpc-js';
+import { request } from '../../suites/a2a-operations.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { startA2aNode } from '../../support/a2a-node.js';
 import type { Ask } from '../../support/a2a-requests.js';
 import { ask, userMessage } from '../../support/a2a-requests.js';
 import type { GrpcMethod } from '../../support/grpc-asked.js';
 import { askGrpc } from '../../support/grpc-asked.js';
+import { remoteWaysTo } from '../../support/a2a-transports.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
+import { withServer } from '../../support/server.js';
+import { snapshot, startWireServer } from '../client/wire-server.js';
 
 /** The errors of A2A 1.0.1 (section 5.4), as a client of each binding sees them. */
 
 let node: A2aNode;
+/** One that tells no callers apart. */
+let open: A2aNode;
 /** A task that has ended. */
 let ended: string;
 
 beforeAll(async () => {
-  node = await startA2aNode({ agents: [scriptedAgent('root')], grpc: true });
+  const agents = [scriptedAgent('root')];
+  node = await startA2aNode({ agents, grpc: true });
+  open = await startA2aNode({ agents, grpc: true, auth: 'none' });
   ended = (await ask(node, '/message:send', { body: userMessage('say x') })).json.task.id;
 });
-afterAll(() => node.stop());
+afterAll(() => Promise.all([node.stop(), open.stop()]));
 
 /** The same call in the words of each binding; parameters as JSON-RPC has them. */
 interface Call {
@@ -26,6 +35,8 @@ interface Call {
   readonly params: Readonly<Record<string, unknown>>;
   readonly rest: readonly [method: string, path: string];
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: the node that knows its callers. */
+  readonly at?: A2aNode;
 }
 
 interface Numbers {
@@ -63,6 +74,11 @@ const CASES: readonly (readonly [reason: string, Numbers, () => Call])[] = [
     () => ({ method: 'SubscribeToTask', params: { id: ended }, rest: ['POST', `/tasks/${ended}:subscribe`] }),
   ],
   [
+    'UNSUPPORTED_OPERATION',
+    { jsonRpc: -32004, http: 400, grpc: 'FAILED_PRECONDITION' },
+    () => ({ method: 'GetExtendedAgentCard', params: {}, rest: ['GET', '/extendedAgentCard'], at: open }),
+  ],
+  [
     'CONTENT_TYPE_NOT_SUPPORTED',
     { jsonRpc: -32005, http: 400, grpc: 'INVALID_ARGUMENT' },
     () => ({ method: 'SendMessage', params: image(), rest: ['POST', '/message:send'] }),
@@ -88,19 +104,19 @@ const CASES: readonly (readonly [reason: string, Numbers, () => Call])[] = [
 
 describe('X5 an error is told as the protocol numbers it', () => {
   it.each(CASES)('%s: %j', async (reason, numbers, call) => {
-    const { method, params, rest, headers = {} } = call();
+    const { method, params, rest, headers = {}, at = node } = call();
     const body = { jsonrpc: '2.0', id: 1, method, params };
-    const rpc = await ask(node, '/', { body, headers });
+    const rpc = await ask(at, '/', { body, headers });
     expect([rpc.json.error.code, rpc.json.error.data[0]?.reason]).toEqual([numbers.jsonRpc, reason]);
 
     const [verb, path] = rest;
     const asked: Ask = verb === 'GET' ? { headers } : { method: verb, body: params, headers };
-    const { status: httpStatus, json } = await ask(node, path, asked);
+    const { status: httpStatus, json } = await ask(at, path, asked);
     expect([httpStatus, json.error.code, json.error.status, json.error.details[0]?.reason]).toEqual([
       ...[numbers.http, numbers.http, numbers.grpc, reason],
     ]);
 
-    const grpc = await askGrpc(node.grpc, {
+    const grpc = await askGrpc(at.grpc, {
       method: (method[0]!.toLowerCase() + method.slice(1)) as GrpcMethod,
       params: { tenant: 'root', ...params },
       headers: Object.fromEntries(
@@ -108,5 +124,68 @@ describe('X5 an error is told as the protocol numbers it', () => {
       ),
     });
     expect([status[grpc.code], grpc.reason]).toEqual([numbers.grpc, reason]);
+  });
+});
+
+const GRPC = { server: { port: 0, grpc: { enabled: true, port: 0 } } };
+
+describe('X5 three errors of the protocol never end a call here', () => {
+  it('EXTENDED_AGENT_CARD_NOT_CONFIGURED: a card that declares an extended one has one', async () => {
+    for (const auth of [{ mode: 'token' }, { mode: 'none' }] as const)
+      await withServer(
+        { settings: { ...GRPC, auth } },
+        async ({ address: { agents, origin, token = null } }) => {
+          for (const agent of agents) {
+            const at = { origin: `${origin}/agents/${agent}` };
+            const card = (await ask(at, '/.well-known/agent-card.json')).json as unknown as AgentCard;
+            const extended = await ask(at, '/extendedAgentCard', { token });
+            expect([agent, extended.status]).toEqual([
+              agent,
+              card.capabilities?.extendedAgentCard ? 200 : 400,
+            ]);
+          }
+        },
+      );
+  });
+
+  it('EXTENSION_SUPPORT_REQUIRED: no card requires one, and who names none or a foreign one is served', async () => {
+    await withServer({ settings: GRPC }, async ({ address: { agents, origin, root, token = null } }) => {
+      for (const agent of agents) {
+        const { json } = await ask({ origin }, `/agents/${agent}/.well-known/agent-card.json`);
+        const { extensions = [] } = (json as unknown as AgentCard).capabilities!;
+        expect(extensions.filter(({ required }) => required)).toEqual([]);
+      }
+      for (const { transport, options } of await remoteWaysTo(origin, root)) {
+        for (const extensions of ['', 'urn:somebody:else'])
+          expect(
+            await transport.sendMessage(request('hello'), options({ token, extensions })),
+          ).toHaveProperty('id');
+      }
+    });
+  });
+
+  it('INVALID_AGENT_RESPONSE: what a remote agent breaks is told in the task that asked it', async () => {
+    const broken = await startWireServer((_call, wire) => {
+      wire.event(snapshot('TASK_STATE_COMPLETED'));
+      wire.end();
+    });
+    const remoteAgents = [{ name: 'dancer', url: broken.origin, allowPrivate: true }];
+    try {
+      await withServer(
+        { settings: { ...GRPC, a2a: { enabled: true, remoteAgents } } },
+        async ({ address: { origin, root, token = null } }) => {
+          for (const { transport, options } of await remoteWaysTo(origin, root)) {
+            const task = (await transport.sendMessage(
+              request('ask dancer to stream'),
+              options({ token }),
+            )) as Task;
+            expect(JSON.stringify(task)).toContain('dancer failed: The agent changed');
+          }
+        },
+      );
+      expect(broken.calls.length).toBeGreaterThan(2);
+    } finally {
+      await broken.close();
+    }
   });
 });
