@@ -155,10 +155,10 @@ describe('X5 three errors of the protocol never end a call here', () => {
         const { extensions = [] } = (json as unknown as AgentCard).capabilities!;
         expect(extensions.filter(({ required }) => required)).toEqual([]);
       }
-      for (const { transport, options } of await remoteWaysTo(origin, root)) {
+      for (const way of await remoteWaysTo(origin, root)) {
         for (const extensions of ['', 'urn:somebody:else'])
           expect(
-            await transport.sendMessage(request('hello'), options({ token, extensions })),
+            await way.transport.sendMessage(request('hello'), way.options({ token, extensions })),
           ).toHaveProperty('id');
       }
     });
@@ -174,10 +174,10 @@ describe('X5 three errors of the protocol never end a call here', () => {
       await withServer(
         { settings: { ...GRPC, a2a: { enabled: true, remoteAgents } } },
         async ({ address: { origin, root, token = null } }) => {
-          for (const { transport, options } of await remoteWaysTo(origin, root)) {
-            const task = (await transport.sendMessage(
+          for (const way of await remoteWaysTo(origin, root)) {
+            const task = (await way.transport.sendMessage(
               request('ask dancer to stream'),
-              options({ token }),
+              way.options({ token }),
             )) as Task;
             expect(JSON.stringify(task)).toContain('dancer failed: The agent changed');
           }
