@@ -62,9 +62,10 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
 /** What can open a connection by itself, or make somebody else do so. Types open nothing. */
 const CONNECTING =
   /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|request-filtering-agent|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402\/fetch|playwright-core|@huggingface\/transformers)(\/|$)/;
-/** Of these modules, what only listens, looks at addresses or names things. */
+/** Of these modules, what only listens, looks at addresses and certificates, or names things. */
 const HARMLESS = new Set([
   ...['createServer', 'isIP', 'isIPv4', 'isIPv6', 'BlockList', 'Metadata', 'status'],
+  ...['createSecureContext', 'getCACertificates', 'checkServerIdentity'],
   ...[
     'Server',
     'ServerCredentials',

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { AgentClient } from '../a2a/client/client.js';
 import { createClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
@@ -11,6 +12,7 @@ import { causesOf, codeOf } from '../core/causes.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import { nearestOf } from '../core/nearest.js';
+import type { ServerTrust } from '../core/server-trust.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { CommandError, EXIT, usageError } from './exit.js';
@@ -52,22 +54,34 @@ export async function connect(flags: ConnectionFlags, env: Env): Promise<Connect
   const token = flags.token ?? env.token;
   const binding = flags.transport && TRANSPORTS[flags.transport];
   // With both given the configuration is not needed, and may be broken.
-  if (address && token !== undefined) return open(address, token, binding);
+  if (address && token !== undefined) return open(address, { token, binding });
   const loaded = await loadConfig({ env, overrides: overridesOf(flags), secretsMayLack: true });
   const url = address ?? new URL(configuredOrigin(loaded.config));
-  return open(url, token ?? (await ownToken(url, loaded)), binding);
+  if (!isOwn(url, loaded.config)) return open(url, { token, binding });
+  const trust = await ownTrust(url, loaded.config);
+  return open(url, { token: token ?? (await ownToken(loaded)), binding, trust });
+}
+
+/** How a server is called. */
+export interface Access {
+  readonly token: string | undefined;
+  /** The only one that is spoken. */
+  readonly binding?: Binding | undefined;
+  /** Which certificates are taken. Default: what Node trusts. */
+  readonly trust?: ServerTrust | undefined;
 }
 
 /** The connection to a server that is known already. */
-export function open(url: URL, token: string | undefined, binding?: Binding): Connection {
+export function open(url: URL, { token, binding, trust }: Access): Connection {
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   const egress = createEgress({
     allowPrivate: [`${url.hostname}:${port}`],
     timeoutMs: TIMEOUT_MS,
+    trust,
     logger: silentLogger,
   });
   // Its port is another one; the host on the card has to be the same.
-  const grpc = { addressOf: createAddressCheck([url.hostname]) };
+  const grpc = { addressOf: createAddressCheck([url.hostname]), trust };
   const access = token === undefined ? {} : { token };
   return {
     url: url.href.replace(/\/$/, ''),
@@ -165,14 +179,30 @@ function parseUrl(text: string): URL {
   );
 }
 
-/** The token of our own server stays on this machine, and with the server that the configuration describes. */
-async function ownToken(url: URL, { config, secrets }: LoadedConfig): Promise<string | undefined> {
-  const isOwn =
+/** Whether it is on this machine, or the server that the configuration describes. */
+function isOwn(url: URL, config: Config): boolean {
+  return (
     LOOPBACK.test(url.hostname) ||
     (config.server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin) ||
-    (config.a2a.baseUrl !== undefined && url.origin === new URL(config.a2a.baseUrl).origin);
-  if (!isOwn || config.auth.mode !== 'token') return undefined;
-  return secrets.token ?? loadToken(config.home);
+    (config.a2a.baseUrl !== undefined && url.origin === new URL(config.a2a.baseUrl).origin)
+  );
+}
+
+/** The token of our own server is told to nobody else. */
+async function ownToken({ config, secrets }: LoadedConfig): Promise<string | undefined> {
+  return config.auth.mode === 'token' ? (secrets.token ?? loadToken(config.home)) : undefined;
+}
+
+/** Our own certificate needs no authority. Who may not read it goes by what Node trusts. */
+async function ownTrust(url: URL, { server }: Config): Promise<ServerTrust | undefined> {
+  const { certFile } = server.tls;
+  if (url.protocol !== 'https:' || certFile === undefined) return undefined;
+  try {
+    const { trustCertificate } = await import('../http/server-trust.js');
+    return trustCertificate(await readFile(certFile, 'utf8'));
+  } catch {
+    return undefined;
+  }
 }
 
 function exitCodeOf({ code }: LangoError): number {
@@ -180,7 +210,7 @@ function exitCodeOf({ code }: LangoError): number {
   return code === 'unauthenticated' ? EXIT.noAccess : EXIT.failure;
 }
 
-function isNobodyThere(error: unknown): boolean {
+export function isNobodyThere(error: unknown): boolean {
   return causesOf(error).some((cause) => NOBODY_THERE.has(codeOf(cause) ?? ''));
 }
 

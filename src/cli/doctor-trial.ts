@@ -98,7 +98,7 @@ async function lookAround(
   address: AppAddress,
   { loaded, asksModel, warnings }: Facts,
 ): Promise<readonly Finding[]> {
-  const connection = open(new URL(address.origin), address.token);
+  const connection = open(new URL(address.origin), { token: address.token });
   const status = await readStatus(connection);
   const peers = status?.peers ?? [];
   const names = new Set<unknown>(peers.map(({ name }) => name));
@@ -146,7 +146,7 @@ async function askModel({ origin, token, model, agents }: AppAddress): Promise<F
     parts: [textPart(MODEL_REQUEST)],
     ...(agents.includes(MODEL_AGENT) ? { agent: MODEL_AGENT } : {}),
   };
-  const connection = open(new URL(origin), token);
+  const connection = open(new URL(origin), { token });
   const { signal } = new AbortController();
   const { end } = await converse(request, { connection, view: silentView, asker: nobody, signal });
   if (end.state === 'completed') {

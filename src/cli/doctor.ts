@@ -1,13 +1,12 @@
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/token.js';
-import { isLangoError } from '../core/errors.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
-import { connect, open, overridesOf } from './connection.js';
+import { connect, isNobodyThere, open, overridesOf } from './connection.js';
 import { checkDatabase, checkFolder, checkGrpc, checkPort, checkVaultKey } from './doctor-places.js';
 import { tryServer } from './doctor-trial.js';
-import { EXIT, exitCodeOfError } from './exit.js';
+import { EXIT } from './exit.js';
 import type { Finding } from './finding.js';
 import { fail, failedBy, ok, warn } from './finding.js';
 import { OLDEST_NODE } from './node-version.js';
@@ -100,8 +99,7 @@ async function lookForServer(
     const text = `Something that is not Lango answers at ${connection.url}.`;
     return { finding: fail('server', text, 'Choose another port with server.port.'), status: undefined };
   } catch (error) {
-    const isSilent = isLangoError(error) && exitCodeOfError(error) === EXIT.noServer;
-    const finding = isSilent && !isNamed ? await checkPort(config) : failedBy('server', error);
+    const finding = isNobodyThere(error) && !isNamed ? await checkPort(config) : failedBy('server', error);
     return { finding, status: undefined };
   }
 }
@@ -113,7 +111,7 @@ async function checkAdvertised({ config, secrets }: LoadedConfig, { status }: Se
   if (baseUrl === undefined) return ok(check, 'cards name the address that the client used (no a2a.baseUrl)');
   if (!status) return warn(check, `${baseUrl} was not tried: the server does not run`);
   try {
-    const served = await open(new URL(baseUrl), secrets.token).client.card();
+    const served = await open(new URL(baseUrl), { token: secrets.token }).client.card();
     if (served['name'] === status.root) return ok(check, `${baseUrl} leads back to this server`);
     return fail(check, `${baseUrl} leads to another agent.`, 'Correct a2a.baseUrl.');
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
+import type { ServerTrust } from '../core/server-trust.js';
 
 /** Connections whose address is looked at when they are made: every address of a name, every time. */
 export interface CheckedAgents {
@@ -10,11 +11,14 @@ export interface CheckedAgents {
   connect(url: URL): Duplex;
 }
 
-/** `allowPrivate` names the hosts that may have a private or loopback address, as `name` or `name:port`. */
-export function createCheckedAgents(allowPrivate: readonly string[]): CheckedAgents {
+/**
+ * `allowPrivate` names the hosts that may have a private or loopback address, as `name` or `name:port`. Without `trust`
+ * a server must show what Node trusts.
+ */
+export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
   const allowed = new Set(allowPrivate.map((name) => name.toLowerCase()));
-  const strict = agents(false);
-  const open = agents(true);
+  const strict = agents(false, trust);
+  const open = agents(true, trust);
   const choose = (url: URL): typeof strict => {
     const isAllowed = allowed.has(url.hostname) || allowed.has(`${url.hostname}:${portOf(url)}`);
     return isAllowed ? open : strict;
@@ -28,10 +32,10 @@ export function createCheckedAgents(allowPrivate: readonly string[]): CheckedAge
   };
 }
 
-function agents(allowPrivateIPAddress: boolean) {
+function agents(allowPrivateIPAddress: boolean, trust?: ServerTrust) {
   return {
     http: new RequestFilteringHttpAgent({ allowPrivateIPAddress }),
-    https: new RequestFilteringHttpsAgent({ allowPrivateIPAddress }),
+    https: new RequestFilteringHttpsAgent({ allowPrivateIPAddress, ...trust }),
   };
 }
 

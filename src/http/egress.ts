@@ -1,5 +1,6 @@
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
+import type { ServerTrust } from '../core/server-trust.js';
 import type { Logger } from '../core/logger.js';
 import { certificateRefusal } from './certificate-refusal.js';
 import type { CheckedFetch } from './checked-fetch.js';
@@ -16,6 +17,8 @@ export interface EgressOptions {
   readonly idleMs?: number;
   /** Size of an answer, decoded; event streams are not counted. */
   readonly maxBytes?: number;
+  /** Which certificates of servers are taken. Default: what Node trusts. */
+  readonly trust?: ServerTrust | undefined;
   readonly logger: Logger;
   /** What to do about a private address that is meant. Default: name `egress.allowPrivate`. */
   readonly privateHint?: string;
@@ -36,7 +39,7 @@ export function createEgress(options: EgressOptions): typeof fetch {
   // A server that nobody sends anywhere starts faster and smaller without it.
   const load = () =>
     (loaded ??= import('./checked-fetch.js').then((module) =>
-      module.createCheckedFetch(options.allowPrivate),
+      module.createCheckedFetch(options.allowPrivate, options.trust),
     ));
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
   const idleMs = options.idleMs ?? DEFAULT_IDLE_MS;

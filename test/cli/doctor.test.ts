@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { access, chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { certificate, writePair } from '../support/certificates.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
 describe('lango doctor', () => {
@@ -38,6 +39,29 @@ describe('lango doctor', () => {
       text: expect.stringContaining('in use by the running server'),
     });
     expect(findings.find(({ check }) => check === 'address')).toMatchObject({ status: 'fail' });
+  });
+
+  it('knows its own server by its certificate, which nobody else vouches for', async () => {
+    const home = await makeHome();
+    await writePair(home.folder, 'server', await certificate('ours'));
+    const tls = '{ certFile: server.pem, keyFile: server.key }';
+    const settings = `server: { tls: ${tls}, grpc: { enabled: true, port: 0 } }`;
+    await writeFile(path.join(home.folder, 'config.yaml'), settings);
+    const server = await startServer(home);
+    // The certificate is for 127.0.0.1.
+    const env = { ...server.env, LANGO_URL: server.origin.replace('127.0.0.1', 'localhost') };
+    const { code, stdout } = await lango(['doctor'], { env });
+    const sent = await lango(['send', 'hello', '--transport', 'grpc'], { env });
+    await writePair(home.folder, 'server', await certificate('another'));
+    const refused = await lango(['send', 'hello'], { env });
+    await server.stop();
+    await home.remove();
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^ok {4}server: one answers at https:/m),
+    });
+    expect(sent).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/) });
+    expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('is not trusted') });
   });
 
   it('says of each family of tools whether it is on, off, or what is missing', async () => {

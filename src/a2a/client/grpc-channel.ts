@@ -4,7 +4,8 @@ import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
-import type { Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
+import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
+import type { ServerTrust } from '../../core/server-trust.js';
 
 export interface GrpcChannel {
   readonly transport: Transport;
@@ -19,13 +20,14 @@ export interface ChannelFacts {
   readonly address: string;
   readonly version: '1.0' | '0.3';
   readonly isSecure: boolean;
+  readonly trust: ServerTrust | undefined;
 }
 
 const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
 
 /** A gRPC connection to one address, and the SDK's transport of that version over it. Connects at the first call. */
 export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel> {
-  const { host, port, address, version, isSecure } = facts;
+  const { host, port, address, version } = facts;
   const options: ClientOptions = {
     'grpc.default_authority': `${host}:${port}`,
     'grpc.ssl_target_name_override': host,
@@ -35,13 +37,16 @@ export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel>
   const service = (version === '0.3' ? LegacyA2AService : A2AService) as unknown as ServiceDefinition;
   const Connection = makeGenericClientConstructor(service, 'A2AService');
   const target = address.includes(':') ? `ipv6:[${address}]:${port}` : `ipv4:${address}:${port}`;
-  const connection = new Connection(
-    target,
-    isSecure ? credentials.createSsl() : credentials.createInsecure(),
-    options,
-  );
+  const connection = new Connection(target, credentialsOf(facts), options);
   const transport = await stockTransport(target, version);
   return { transport: overConnection(transport, connection), close: () => connection.close() };
+}
+
+function credentialsOf({ isSecure, trust }: ChannelFacts): ChannelCredentials {
+  if (!isSecure) return credentials.createInsecure();
+  if (!trust) return credentials.createSsl();
+  const { secureContext, checkServerIdentity } = trust;
+  return credentials.createFromSecureContext(secureContext, { checkServerIdentity });
 }
 
 /** The SDK's: it has no way to be given a connection, or the options of one, so ours takes the place of its own. */

@@ -1,6 +1,7 @@
 import type { AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
+import type { ServerTrust } from '../../core/server-trust.js';
 import { fromWireError } from '../translate/errors.js';
 import type { GrpcChannel } from './grpc-channel.js';
 
@@ -8,6 +9,8 @@ import type { GrpcChannel } from './grpc-channel.js';
 export interface GrpcRules {
   /** Tells the address to connect to, once it was looked at. See `createAddressCheck`. */
   readonly addressOf: (host: string, port: number) => Promise<string>;
+  /** Which certificates are taken. Default: what Node trusts. */
+  readonly trust?: ServerTrust | undefined;
 }
 
 export interface GrpcPeer {
@@ -101,8 +104,9 @@ type Events = AsyncGenerator<StreamResponse, void, undefined>;
 async function openChannel(url: string, version: '1.0' | '0.3', peer: GrpcPeer): Promise<GrpcChannel> {
   const place = grpcPlace(url);
   if (!place) throw new LangoError('invalid-agent-response', 'The card names no host and port for gRPC.');
-  const address = await peer.rules.addressOf(place.host, place.port);
+  const { addressOf, trust } = peer.rules;
+  const address = await addressOf(place.host, place.port);
   // A server that has no such peer starts faster and smaller without it.
   const { openGrpcChannel } = await import('./grpc-channel.js');
-  return openGrpcChannel({ ...place, address, version, isSecure: peer.isSecure });
+  return openGrpcChannel({ ...place, address, version, isSecure: peer.isSecure, trust });
 }
