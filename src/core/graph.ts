@@ -60,7 +60,10 @@ export interface GraphStore {
   forgetContext(scope: Scope, contextId: string): Promise<number>;
   /** Up to `limit` triples that match, in an order that stays the same. */
   find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]>;
-  /** All of them, page by page, by subject. Throws `invalid-input` for an `after` that was no `next`. */
+  /**
+   * All of them, page by page, by subject; `limit`, at least 1, counts their sources. A triple with more of them comes
+   * several times, each time with others. Throws `invalid-input` for an `after` that was no `next`.
+   */
   list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>>;
   /** The triples at one node, `limit` of each direction at most. */
   edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]>;

@@ -142,7 +142,7 @@ export interface LibraryStore {
    * with `conflict`, and keeps none, when the collection has vectors of another model or dimension.
    */
   addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void>;
-  /** Forgets all vectors, so that they can be made anew. Resolves with how many. */
+  /** Forgets all vectors, so that they can be made anew. Resolves with how many; it goes in steps like `remove`. */
   dropVectors(scope: Scope, shelves: Shelves): Promise<number>;
 }
 

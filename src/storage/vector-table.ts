@@ -18,12 +18,6 @@ export interface Rows {
   readonly to: number;
 }
 
-/** A byte for each number of a vector, and what all of them are multiplied by. */
-interface Coded {
-  readonly codes: Int8Array;
-  readonly scale: number;
-}
-
 /**
  * Vectors of one dimension side by side in memory, a byte for each of their numbers: small and fast enough to compare
  * one with all, and a hair imprecise. So it names candidates, which are then compared exactly.
@@ -52,9 +46,8 @@ export class VectorTable {
   /** Takes the place of an earlier one with this id. */
   set(id: number, vector: Float32Array): void {
     const row = this.#rows.get(id) ?? this.#addRow(id);
-    const { codes, scale } = encode(vector);
-    this.#codes.set(codes, row * this.#length);
-    this.#scales[row] = scale;
+    const start = row * this.#length;
+    this.#scales[row] = encode(vector, this.#codes.subarray(start, start + vector.length));
   }
 
   /** The last row moves into the gap. */
@@ -74,9 +67,8 @@ export class VectorTable {
 
   /** Offers the rows from `from` up to `to` to `best`. */
   scan(vector: Float32Array, best: Nearest, { from, to }: Rows): void {
-    const { codes, scale } = encode(vector);
     const query = new Int8Array(this.#length);
-    query.set(codes);
+    const scale = encode(vector, query);
     products ??= createCodeProducts();
     const most = products.most(this.#length);
     const end = Math.min(to, this.size);
@@ -126,15 +118,22 @@ export class Nearest {
 }
 
 const LARGEST_CODE = 127;
+/** Added while a code is rounded: of what is not negative the machine rounds faster. */
+const SHIFT = 128;
 
-function encode(vector: Float32Array): Coded {
-  const codes = new Int8Array(vector.length);
+/** Writes a byte for each number of the vector. Gives what all of them are to be multiplied by. */
+function encode(vector: Float32Array, codes: Int8Array): number {
+  const { length } = vector;
   let largest = 0;
-  for (const value of vector) largest = Math.max(largest, Math.abs(value));
-  if (largest === 0) return { codes, scale: 0 };
-  const factor = LARGEST_CODE / largest;
-  for (let index = 0; index < codes.length; index += 1) codes[index] = Math.round(vector[index]! * factor);
-  return { codes, scale: 1 / factor };
+  for (let index = 0; index < length; index += 1) {
+    const size = Math.abs(vector[index]!);
+    if (size > largest) largest = size;
+  }
+  const factor = largest === 0 ? 0 : LARGEST_CODE / largest;
+  for (let index = 0; index < length; index += 1) {
+    codes[index] = ((vector[index]! * factor + SHIFT + 0.5) | 0) - SHIFT;
+  }
+  return factor === 0 ? 0 : 1 / factor;
 }
 
 /** The cosine of the angle between two vectors of length 1. */

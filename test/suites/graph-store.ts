@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { GraphStore, NewTriple } from '../../src/core/graph.js';
+import type { GraphStore, KnownTriple, NewTriple } from '../../src/core/graph.js';
 import type { Storage } from '../../src/core/store.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';
@@ -112,6 +112,22 @@ export function graphStoreSuite(name: string, open: () => Promise<Storage>): voi
       expect(listed).toHaveLength(25);
       expect(new Set(listed).size).toBe(25);
       await expect(graph.list(ALICE, 'nowhere', 10)).rejects.toMatchObject({ code: 'invalid-input' });
+    });
+
+    it('lists a triple with more sources than a page takes in several items, which name each of them once', async () => {
+      const sources = Array.from({ length: 25 }, (_, n) => `source ${n}`);
+      for (const source of sources) await graph.add(ALICE, [triple('api | uses | redis', source)]);
+      await graph.add(ALICE, [triple('web | uses | api', 'source 3')]);
+      const items: KnownTriple[] = [];
+      for (let after: string | undefined = ''; after !== undefined;) {
+        const page: Awaited<ReturnType<GraphStore['list']>> = await graph.list(ALICE, after, 10);
+        expect(page.items.flatMap((item) => item.sources).length).toBeLessThanOrEqual(10);
+        items.push(...page.items);
+        after = page.next;
+      }
+      const told = items.filter(({ subject }) => subject === 'api').flatMap((item) => item.sources);
+      expect(told.toSorted()).toEqual(sources.toSorted());
+      expect(items.at(-1)).toMatchObject({ subject: 'web', object: 'api', sources: ['source 3'] });
     });
 
     it('gives the edges of a node by direction and predicate, within the limit', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LibraryStore } from '../../src/core/library.js';
 import type { Storage } from '../../src/core/store.js';
+import type { Scope } from '../../src/core/task.js';
 import { documentOf, entryOf, unit } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';
@@ -222,6 +223,42 @@ export function libraryStoreSuite(name: string, open: () => Promise<Storage>): v
       expect(await library.unembedded(ALICE, 'other', 10)).toHaveLength(2);
     });
 
+    it('drops vectors however many there are, and meanwhile others write, searches go on and vectors are made', async () => {
+      const files = Object.fromEntries(Array.from({ length: 2_600 }, (_, n) => [`f${n}`, unit(1, n + 1, 0)]));
+      await embed(files);
+      const near = () => library.findNear(ALICE, { vector: unit(1, 1, 0), model: 'm', limit: 5 });
+      expect(await near()).toHaveLength(5);
+      const other = async () => {
+        await library.put(BOB, documentOf('of bob', 'alpha'));
+        await near();
+        const [lacking] = await library.unembedded(ALICE, 'm', 1);
+        if (lacking) await library.addVectors(ALICE, 'm', new Map([[lacking.id, unit(0, 0, 1)]]));
+      };
+      const dropped = await expectTurnWithin(() => library.dropVectors(ALICE, {}), other);
+      expect(dropped).toBeGreaterThanOrEqual(2_600);
+      expect((await library.collections(ALICE))[0]).toMatchObject({ embedded: 0, embedding: undefined });
+      expect(await library.unembedded(ALICE, 'other', 3_000)).toHaveLength(2_600);
+      const [first] = await library.unembedded(ALICE, 'other', 1);
+      await library.addVectors(ALICE, 'other', new Map([[first!.id, unit(1, 0)]]));
+      expect(await library.findNear(ALICE, { vector: unit(1, 0), model: 'other', limit: 5 })).toHaveLength(1);
+    });
+
+    it('reads the vectors for a first search in turns with others, whose searches do not wait for it', async () => {
+      const passages = Array.from({ length: 6_000 }, (_, n) => {
+        return { text: `part ${n}`, start: n, end: n + 1, lines: undefined, heading: [] };
+      });
+      await put('long', 'long', { passages });
+      const lacking = await library.unembedded(ALICE, 'm', 10_000);
+      await library.addVectors(ALICE, 'm', new Map(lacking.map(({ id }, n) => [id, unit(1, n, 0)])));
+      await library.put(BOB, documentOf('short', 'short'));
+      const [short] = await library.unembedded(BOB, 'm', 1);
+      await library.addVectors(BOB, 'm', new Map([[short!.id, unit(1, 0, 0)]]));
+      const near = (scope: Scope) => library.findNear(scope, { vector: unit(1, 0, 0), model: 'm', limit: 2 });
+      const other = async () => expect(await near(BOB)).toHaveLength(1);
+      const found = await expectTurnWithin(() => near(ALICE), other);
+      expect(found.map(({ text }) => text)).toEqual(['part 0', 'part 1']);
+    });
+
     it('knows entries of its owner by their newest version', async () => {
       await storage.knowledge.save(ALICE, entryOf('deploy-key', 'rotates on Fridays'));
       await storage.knowledge.save(ALICE, entryOf('deploy-key', 'rotates on Mondays'));
@@ -234,8 +271,8 @@ export function libraryStoreSuite(name: string, open: () => Promise<Storage>): v
     });
 
     async function embed(named: Readonly<Record<string, Float32Array>>): Promise<number> {
-      for (const file of Object.keys(named)) await put(file, `about ${file}`);
-      const passages = await library.unembedded(ALICE, 'm', 100);
+      await Promise.all(Object.keys(named).map((file) => put(file, `about ${file}`)));
+      const passages = await library.unembedded(ALICE, 'm', 10_000);
       await library.addVectors(
         ALICE,
         'm',

@@ -38,17 +38,16 @@ const DELETE_UNUSED_NAME = `
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE source = @id)
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE context = @id AND context > 0)`;
 
-/** The names of an owner in their order, and the triples of each, from a place on. */
+/** The names of an owner in their order, and the triples of each with one of their sources, from a place on. */
 const LIST = `
-  SELECT n.key, t.predicate AS predicate_id, t.object AS object_id, n.name AS subject,
+  SELECT n.key, n.name AS subject, t.predicate AS predicate_id, t.object AS object_id, t.source AS source_id, t.at, t.outside,
     (SELECT name FROM graph_names WHERE id = t.predicate) AS predicate,
     (SELECT name FROM graph_names WHERE id = t.object) AS object,
-    max(t.at) AS at, min(t.outside) AS outside,
-    json_group_array((SELECT name FROM graph_names WHERE id = t.source) ORDER BY t.at, t.source) AS sources
+    (SELECT name FROM graph_names WHERE id = t.source) AS source
   FROM graph_names n CROSS JOIN graph_triples t ON t.subject = n.id
   WHERE n.tenant = ? AND n.owner = ? AND n.key >= ?
-    AND (n.key > ? OR (t.predicate, t.object) > (?, ?))
-  GROUP BY n.key, t.predicate, t.object LIMIT ?`;
+    AND (n.key > ? OR (t.predicate, t.object, t.source) > (?, ?, ?))
+  ORDER BY n.key, t.predicate, t.object, t.source LIMIT ?`;
 
 interface Condition {
   /** On the columns of `graph_triples`. */
@@ -66,10 +65,13 @@ interface TripleRow {
   readonly outside: 0 | 1;
 }
 
-interface ListRow extends TripleRow {
+/** What one source states. */
+interface ListRow extends Omit<TripleRow, 'sources'> {
   readonly key: string;
   readonly predicate_id: number;
   readonly object_id: number;
+  readonly source_id: number;
+  readonly source: string;
 }
 
 /** A triple by the numbers of its names. */
@@ -130,11 +132,11 @@ export class SqliteGraphStore implements GraphStore {
     const place = placeOf(after);
     return this.#database.read(() => {
       const rows = this.#prepared.all<ListRow>(LIST, scope.tenant, scope.owner, ...place, limit);
-      const last = rows.length < limit ? undefined : rows.at(-1);
-      return {
-        items: rows.map(({ key: _key, predicate_id: _p, object_id: _o, ...row }) => toKnown(row)),
-        next: last && `${last.predicate_id} ${last.object_id} ${last.key}`,
-      };
+      const triples = [...Map.groupBy(rows, tripleOf).values()];
+      const isLast = rows.length < limit;
+      // The last one may have more sources than came: it waits for the next page, unless it fills this one alone.
+      const whole = isLast || triples.length === 1 ? triples : triples.slice(0, -1);
+      return { items: whole.map(joined), next: isLast ? undefined : placeAfter(whole.at(-1)!.at(-1)!) };
     });
   }
 
@@ -251,13 +253,33 @@ function toKnown({ sources, outside, ...triple }: TripleRow): KnownTriple {
   return { ...triple, sources: JSON.parse(sources) as string[], fromOutside: outside === 1 };
 }
 
-type Place = readonly [key: string, key: string, predicate: number, object: number];
+function tripleOf({ key, predicate_id, object_id }: ListRow): string {
+  return `${predicate_id} ${object_id} ${key}`;
+}
+
+/** The rows of one triple, which has at least one. */
+function joined(rows: readonly ListRow[]): KnownTriple {
+  const { subject, predicate, object } = rows[0]!;
+  const oldestFirst = rows.toSorted((a, b) => a.at - b.at);
+  return {
+    ...{ subject, predicate, object },
+    sources: oldestFirst.map(({ source }) => source),
+    at: oldestFirst.at(-1)!.at,
+    fromOutside: rows.every(({ outside }) => outside === 1),
+  };
+}
+
+function placeAfter({ predicate_id, object_id, source_id, key }: ListRow): string {
+  return `${predicate_id} ${object_id} ${source_id} ${key}`;
+}
+
+type Place = readonly [key: string, key: string, predicate: number, object: number, source: number];
 
 function placeOf(after: string): Place {
-  if (after === '') return ['', '', NONE, NONE];
-  const [, predicate, object, key] = /^(\d{1,15}) (\d{1,15}) (.*)$/s.exec(after) ?? [];
+  if (after === '') return ['', '', NONE, NONE, NONE];
+  const [, predicate, object, source, key] = /^(\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)$/s.exec(after) ?? [];
   if (key === undefined) throw new LangoError('invalid-input', 'That is no place in the list of triples.');
-  return [key, key, Number(predicate), Number(object)];
+  return [key, key, Number(predicate), Number(object), Number(source)];
 }
 
 /** A context's name among the names, which no source has. */

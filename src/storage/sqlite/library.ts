@@ -38,8 +38,11 @@ const ADD_VECTOR = `INSERT INTO vectors (passage, shelf, vector) VALUES (?, ?, ?
   ON CONFLICT DO UPDATE SET vector = excluded.vector`;
 const MARK_EMBEDDED = 'UPDATE passages SET embedded = 1 WHERE id = ?';
 const SET_EMBEDDING = 'UPDATE shelves SET model = ?, dimension = ? WHERE id = ?';
-const DROP_VECTORS = 'DELETE FROM vectors WHERE shelf = ?';
-const MARK_UNEMBEDDED = 'UPDATE passages SET embedded = 0 WHERE shelf = ? AND embedded = 1';
+/** Vectors that one transaction takes away. */
+const DROPPED_AT_ONCE = 200;
+const DROP_VECTORS = `DELETE FROM vectors
+  WHERE passage IN (SELECT passage FROM vectors WHERE shelf = ? ORDER BY passage LIMIT ?) RETURNING passage`;
+const MARK_UNEMBEDDED = 'UPDATE passages SET embedded = 0 WHERE id = ?';
 
 /** Documents, passages, their words in FTS5 and their vectors as blobs. */
 export class SqliteLibraryStore implements LibraryStore {
@@ -173,18 +176,26 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   async dropVectors(scope: Scope, shelves: Shelves): Promise<number> {
-    const { ids, count } = await this.#database.write(() => {
-      const meant = findShelves(this.#prepared, scope, shelves).map(({ id }) => id);
-      let dropped = 0;
-      for (const id of meant) {
-        dropped += this.#prepared.run(DROP_VECTORS, id).changes;
-        this.#prepared.run(MARK_UNEMBEDDED, id);
-        this.#prepared.run(SET_EMBEDDING, '', 0, id);
+    const meant = this.#database.read(() => findShelves(this.#prepared, scope, shelves));
+    let dropped = 0;
+    for (const { id } of meant) {
+      for (let isLast = false; !isLast;) {
+        const passages = await this.#database.write(() => this.#dropSome(id));
+        dropped += passages.length;
+        isLast = passages.length < DROPPED_AT_ONCE;
+        if (isLast) this.#vectors.dropped(id);
+        else this.#vectors.removed(id, passages);
       }
-      return { ids: meant, count: dropped };
-    });
-    ids.forEach((id) => this.#vectors.dropped(id));
-    return count;
+    }
+    return dropped;
+  }
+
+  /** Inside a write. With the last vector goes what model they were of. */
+  #dropSome(shelf: number): readonly number[] {
+    const passages = this.#prepared.column<number>(DROP_VECTORS, shelf, DROPPED_AT_ONCE);
+    for (const passage of passages) this.#prepared.run(MARK_UNEMBEDDED, passage);
+    if (passages.length < DROPPED_AT_ONCE) this.#prepared.run(SET_EMBEDDING, '', 0, shelf);
+    return passages;
   }
 
   #originsIn(scope: Scope, collection: string): readonly string[] {

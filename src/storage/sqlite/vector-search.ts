@@ -8,14 +8,22 @@ import type { Shelf } from './shelves.js';
 
 /** What stays in memory between searches, of all shelves together; the one searched last always does. */
 const MEMORY_BYTES = 256 * 1024 * 1024;
-/** Rows compared or read before others get their turn. */
+/** Rows compared, and rows read, before others get their turn. */
 const ROWS_PER_TURN = 10_000;
+const ROWS_AT_ONCE = 500;
 /** The table in memory is a hair imprecise: so many more of its best are compared exactly. */
 const CANDIDATES = 4;
 
 const COUNT = 'SELECT count(*) AS count FROM vectors WHERE shelf = ?';
 const PAGE = 'SELECT passage, vector FROM vectors WHERE shelf = ? AND passage > ? ORDER BY passage LIMIT ?';
 const ONE = 'SELECT vector FROM vectors WHERE passage = ?';
+
+/** The vectors of a shelf, while they are read and from then on. */
+interface Kept {
+  readonly reading: Promise<VectorTable>;
+  /** How much memory they take; unknown while they are read. */
+  bytes: number;
+}
 
 interface VectorRow {
   readonly passage: number;
@@ -27,7 +35,7 @@ export class VectorSearch {
   readonly #database: SqliteDatabase;
   readonly #prepared: Prepared;
   /** By shelf, the one used last at the end. */
-  readonly #tables = new Map<number, Promise<VectorTable>>();
+  readonly #tables = new Map<number, Kept>();
 
   constructor(database: SqliteDatabase, prepared: Prepared) {
     this.#database = database;
@@ -71,7 +79,7 @@ export class VectorSearch {
 
   /** A table that is being read gets the change afterwards: it may have been read before the commit. */
   #change(shelfId: number, change: (table: VectorTable) => void): void {
-    this.#tables.get(shelfId)?.then(change, () => undefined);
+    this.#tables.get(shelfId)?.reading.then(change, () => undefined);
   }
 
   #compare(id: number, vector: Float32Array): Near | undefined {
@@ -80,13 +88,18 @@ export class VectorSearch {
   }
 
   async #table(shelf: Shelf): Promise<VectorTable> {
-    const known = this.#tables.get(shelf.id);
+    const kept = this.#tables.get(shelf.id) ?? { reading: this.#load(shelf), bytes: 0 };
     this.#tables.delete(shelf.id);
-    const table = known ?? this.#load(shelf);
-    this.#tables.set(shelf.id, table);
-    table.catch(() => this.#tables.delete(shelf.id));
-    await this.#makeRoom(shelf.id);
-    return table;
+    this.#tables.set(shelf.id, kept);
+    try {
+      const table = await kept.reading;
+      kept.bytes = table.bytes;
+      this.#makeRoom(shelf.id);
+      return table;
+    } catch (error) {
+      if (this.#tables.get(shelf.id) === kept) this.#tables.delete(shelf.id);
+      throw error;
+    }
   }
 
   async #load({ id, dimension }: Shelf): Promise<VectorTable> {
@@ -95,19 +108,20 @@ export class VectorSearch {
     const table = new VectorTable(dimension, read<{ readonly count: number }>(COUNT, id)[0]?.count);
     let after = 0;
     for (;;) {
-      const rows = read<VectorRow>(PAGE, id, after, ROWS_PER_TURN);
+      const rows = read<VectorRow>(PAGE, id, after, ROWS_AT_ONCE);
       for (const { passage, vector } of rows) table.set(passage, toVector(vector));
-      if (rows.length < ROWS_PER_TURN) return table;
+      if (rows.length < ROWS_AT_ONCE) return table;
       after = rows.at(-1)!.passage;
       await nextTurn();
     }
   }
 
-  async #makeRoom(used: number): Promise<void> {
-    let bytes = 0;
-    for (const [id, table] of [...this.#tables].reverse()) {
-      bytes += (await table).bytes;
-      if (bytes > MEMORY_BYTES && id !== used) this.#tables.delete(id);
+  /** Waits for nobody: one that is still being read counts once it is there. */
+  #makeRoom(used: number): void {
+    let all = 0;
+    for (const [id, { bytes }] of [...this.#tables].reverse()) {
+      all += bytes;
+      if (all > MEMORY_BYTES && id !== used) this.#tables.delete(id);
     }
   }
 }

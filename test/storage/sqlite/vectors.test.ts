@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { silentLogger } from '../../../src/core/logger.js';
+import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
+import { documentOf, unit } from '../../suites/library-fixtures.js';
+import { ALICE } from '../../suites/task-store-fixtures.js';
+
+const MANY = 1_500;
+
+describe('dropping vectors', () => {
+  it('that ended in the middle goes on when it is asked for again', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'lango-vectors-'));
+    const open = () =>
+      openSqliteStorage({
+        ...{ file: path.join(folder, 'lango.db'), synchronous: 'normal', logger: silentLogger },
+      });
+    const passages = Array.from({ length: MANY }, (_, n) => {
+      return { text: `part ${n}`, start: n, end: n + 1, lines: undefined, heading: [] };
+    });
+    try {
+      const before = open();
+      await before.library.put(ALICE, documentOf('long', 'long', { passages }));
+      const lacking = await before.library.unembedded(ALICE, 'm', MANY);
+      await before.library.addVectors(ALICE, 'm', new Map(lacking.map(({ id }) => [id, unit(1, id, 0)])));
+      const dropping = before.library.dropVectors(ALICE, {});
+      await before.library.put(ALICE, documentOf('other', 'other'));
+      await before.close();
+      await expect(dropping).rejects.toMatchObject({ code: 'storage' });
+
+      const after = open();
+      const [shelf] = await after.library.collections(ALICE);
+      expect(shelf!.embedded).toBeGreaterThan(0);
+      expect(shelf!.embedded).toBeLessThan(MANY);
+      expect(shelf!.embedding).toEqual({ model: 'm', dimension: 3 });
+      expect(await after.library.unembedded(ALICE, 'm', 2 * MANY)).toHaveLength(MANY + 1 - shelf!.embedded);
+      expect(await after.library.dropVectors(ALICE, {})).toBe(shelf!.embedded);
+      expect((await after.library.collections(ALICE))[0]!.embedding).toBeUndefined();
+      await after.close();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
