@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeBrowsing, openSite, openStage, type Pages, type Site, type Stage } from './setup.js';
 
 const LONG = Array.from({ length: 400 }, (_, index) => `<p>Paragraph number ${index}.</p>`).join('');
@@ -17,6 +17,13 @@ const FORM = `<!doctype html><title>A form</title>
 <button>Send it</button><button disabled>Never</button></form>
 <p id="key">none</p><script>addEventListener('keydown', (e) => { key.textContent = 'key ' + e.key; })</script>`;
 
+/** What no format can say in few bytes. */
+const noise = (width: number, height: number) => `<!doctype html><title>Noise</title>
+<canvas width="${width}" height="${height}"></canvas><script>
+const picture = new ImageData(${width}, ${height});
+for (let at = 0; at < picture.data.length; at += 1) picture.data[at] = at % 4 === 3 ? 255 : 256 * Math.random();
+document.querySelector('canvas').getContext('2d').putImageData(picture, 0, 0);</script>`;
+
 const PAGES: Pages = {
   '/': '<!doctype html><title>Start</title><h1>Welcome</h1><p>Plain words.</p><a href="/article">An article</a> <a href="/article">again</a> <a href="mailto:a@b.c">mail</a> <a href="https://example.com/x">far</a>',
   '/missing': (_request, response) =>
@@ -24,6 +31,9 @@ const PAGES: Pages = {
   '/empty': '',
   '/article': ARTICLE,
   '/long': `<!doctype html><title>Long</title>${LONG}`,
+  // Larger than screenshotBytes as PNG; the second as JPEG too.
+  '/noise-in-part': noise(300, 300),
+  '/noise': noise(1_280, 800),
   '/form': FORM,
   '/sent': '<!doctype html><title>Sent</title><p id="q"></p><script>q.textContent = location.search</script>',
   '/search':
@@ -33,12 +43,20 @@ const PAGES: Pages = {
 };
 
 let site: Site;
+/** One browser for all: each test begins with a page of its own. */
 let stage: Stage;
 beforeAll(async () => {
   site = await openSite(PAGES);
+  stage = await openStage({
+    allow: [site.host],
+    searchUrl: `${site.origin}/search?q={query}`,
+    limits: { screenshotHeight: 1_200 },
+  });
 });
-afterAll(() => site.close());
-afterEach(() => stage.close());
+afterAll(async () => {
+  await stage.close();
+  await site.close();
+});
 
 /** The ref of the line that holds `text`. */
 function refOf(observed: string, text: string): string {
@@ -50,7 +68,6 @@ function refOf(observed: string, text: string): string {
 
 describeBrowsing('the browser tools', () => {
   it('open a page and tell its title, address, status and text, labelled as data', async () => {
-    stage = await openStage({ allow: [site.host] });
     const said = await stage.say('navigate', { url: `${site.origin}/` });
     expect(said).toContain('Page: Start');
     expect(said).toContain(`Address: ${site.origin}/`);
@@ -61,7 +78,6 @@ describeBrowsing('the browser tools', () => {
   });
 
   it('extract text in parts, links once, Markdown and the article', async () => {
-    stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: `${site.origin}/` });
     const links = await stage.say('extract', { mode: 'links' });
     expect(links).toContain('Links: 2');
@@ -88,7 +104,6 @@ describeBrowsing('the browser tools', () => {
   });
 
   it('observe the elements and act on them', async () => {
-    stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: `${site.origin}/form` });
     const seen = await stage.say('observe');
     expect(seen).toContain('textbox "Your name"');
@@ -125,7 +140,6 @@ describeBrowsing('the browser tools', () => {
   });
 
   it('type a secret into a password field only, and ask for it with the host of the page', async () => {
-    stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: `${site.origin}/form` });
     const seen = await stage.say('observe');
     const asked: unknown[] = [];
@@ -150,7 +164,6 @@ describeBrowsing('the browser tools', () => {
   });
 
   it('refuse a ref of an earlier page, one that was removed, and one that is covered', async () => {
-    stage = await openStage({ allow: [site.host] });
     await stage.call('navigate', { url: `${site.origin}/` });
     const ref = refOf(await stage.say('observe'), 'An article');
     await stage.call('navigate', { url: `${site.origin}/` });
@@ -167,7 +180,6 @@ describeBrowsing('the browser tools', () => {
   });
 
   it('take screenshots that are images, of the whole page too, within the limits', async () => {
-    stage = await openStage({ allow: [site.host], limits: { screenshotHeight: 1_200 } });
     await stage.call('navigate', { url: `${site.origin}/long` });
     const { files, content } = await stage.call('screenshot');
     const [file] = files!;
@@ -177,35 +189,29 @@ describeBrowsing('the browser tools', () => {
     const whole = await stage.call('screenshot', { fullPage: true });
     expect(sizeOf(whole.files![0])).toEqual({ width: 1280, height: 1_200 });
     expect(whole.content).toContain('only the upper part');
-    await stage.close();
 
-    const screenshotBytes = Buffer.from((file as { bytes: string }).bytes, 'base64').length - 1;
-    stage = await openStage({ allow: [site.host], limits: { screenshotBytes } });
-    await stage.call('navigate', { url: `${site.origin}/long` });
+    await stage.call('navigate', { url: `${site.origin}/noise-in-part` });
     expect((await stage.call('screenshot')).files![0]).toMatchObject({ mediaType: 'image/jpeg' });
-    await stage.close();
-    stage = await openStage({ allow: [site.host], limits: { screenshotBytes: 1_000 } });
-    await stage.call('navigate', { url: `${site.origin}/long` });
+    await stage.call('navigate', { url: `${site.origin}/noise` });
     await expect(stage.call('screenshot')).rejects.toMatchObject({ code: 'too-large' });
   });
 
   it('search with the configured page, and have no search tool without one', async () => {
-    stage = await openStage({ allow: [site.host], searchUrl: `${site.origin}/search?q={query}` });
     const said = await stage.say('search', { query: 'sweet oranges & salt', limit: 1 });
     expect(said).toContain(`Address: ${site.origin}/search?q=sweet%20oranges%20%26%20salt`);
     expect(said).toContain('1. All about oranges\n   https://example.com/oranges');
     expect(said).not.toContain('Salt');
-    await stage.close();
-    stage = await openStage();
-    expect(stage.family.tools.map(({ name }) => name)).not.toContain('browser_search');
+    const { family } = await openStage();
+    expect(family.tools.map(({ name }) => name)).not.toContain('browser_search');
+    await family.close();
   });
 
   it('say plainly that no page is open', async () => {
-    stage = await openStage();
+    const elsewhere = { contextId: 'another' };
     for (const name of ['observe', 'extract', 'screenshot']) {
-      await expect(stage.call(name)).rejects.toThrow('No page is open in this conversation');
+      await expect(stage.call(name, {}, elsewhere)).rejects.toThrow('No page is open in this conversation');
     }
-    expect(await stage.say('close')).toBe('No browser was open in this conversation.');
+    expect(await stage.say('close', {}, elsewhere)).toBe('No browser was open in this conversation.');
   });
 
   it.each([
@@ -220,7 +226,6 @@ describeBrowsing('the browser tools', () => {
     'http://',
     'not an address',
   ])('refuse the address %s', async (url) => {
-    stage = await openStage();
     await expect(stage.call('navigate', { url })).rejects.toMatchObject({ code: 'invalid-input' });
   });
 });
