@@ -23,12 +23,13 @@ export function canonicalJson(value: unknown): string {
     return `[${value.map((item) => (item === undefined ? 'null' : canonicalJson(item))).join(',')}]`;
   }
   if (typeof value === 'object') {
-    const members: string[] = [];
+    let members = '';
     for (const key of Object.keys(value).sort()) {
       const member = (value as Readonly<Record<string, unknown>>)[key];
-      if (member !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(member)}`);
+      if (member === undefined) continue;
+      members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(member)}`;
     }
-    return `{${members.join(',')}}`;
+    return `{${members}}`;
   }
   throw new TypeError(`JSON cannot hold a ${typeof value}`);
 }

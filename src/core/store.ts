@@ -46,11 +46,11 @@ export interface TaskStore {
    */
   findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined>;
   /**
-   * Inbox row, task row, event 1 and those of `opening` in one transaction; the task is leased to `worker` at once when
-   * `lease` is set. The outcome holds the task as it is with event 1. A message id that this owner already sent to this agent gives the earlier task, and
-   * leaves its push configs as they are. Rejects with `too-many` when there is no room for `push`.
+   * Inbox row, task row, event 1 and those of `start` in one transaction; without `start` the task waits for `claim`. The
+   * outcome holds the task as it is with event 1. A message id that this owner already sent to this agent gives the
+   * earlier task, and leaves its push configs as they are. Rejects with `too-many` when there is no room for `push`.
    */
-  accept(entry: NewTask): Promise<AcceptOutcome>;
+  accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome>;
   /** Inbox row and `message` event on an existing task that has not ended; leased when it was idle and `lease` is set. */
   addInput(
     entry: NewInput,
@@ -111,12 +111,16 @@ export interface NewTask {
   readonly message: Message;
   /** Hash of what was sent, to tell a repeat from a conflict. */
   readonly requestHash: string;
-  /** The worker that starts on it at once; undefined leaves it for `claim`. */
-  readonly lease: string | undefined;
-  /** What its run wrote before the task was stored; with a `lease` only. */
-  readonly opening?: readonly NewEvent[];
   /** Stored in the same transaction, for the events after the message. */
   readonly push?: NewPush | undefined;
+}
+
+/** Of a task that somebody begins on before it is stored. */
+export interface TaskStart {
+  /** Gets the lease. */
+  readonly worker: string;
+  /** What its run wrote so far. */
+  readonly opening: readonly NewEvent[];
 }
 
 export interface NewInput {

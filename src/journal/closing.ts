@@ -1,3 +1,4 @@
+import type { LangoError } from '../core/errors.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Message } from '../core/message.js';
 import { textPart } from '../core/message.js';
@@ -18,7 +19,7 @@ export function isOpenTo(end: Closing): boolean {
 }
 
 /** Undefined when the task goes on elsewhere or later: nothing closes it here. */
-export function closingOfAbort(reason: unknown): Closing | undefined {
+export function closingOfAbort(reason: LangoError | undefined): Closing | undefined {
   if (isLangoError(reason, 'canceled')) return { state: 'canceled' };
   if (isLangoError(reason, 'unavailable') || isLangoError(reason, 'fenced')) return undefined;
   const code = isLangoError(reason, 'timeout') ? 'limit-seconds' : 'internal';

@@ -6,7 +6,7 @@ import { hashJson } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
-import type { AcceptOutcome, TaskStore } from '../core/store.js';
+import type { AcceptOutcome, NewTask, TaskStore } from '../core/store.js';
 import type { Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import { Hints } from './hints.js';
@@ -83,10 +83,7 @@ class TaskJournal implements RunningJournal {
     const submission = { ...given, message };
     const outcome =
       taskId === undefined
-        ? await this.#worker.accept({
-            ...submission,
-            ...{ id: newId(), contextId: contextId ?? newId(), requestHash },
-          })
+        ? await this.#worker.accept(newTask(submission, requestHash))
         : await this.#addInput(submission, { taskId, requestHash });
     if (outcome.kind === 'conflict') {
       throw new LangoError('conflict', `message id ${message.id} was already used with other content`, {
@@ -166,6 +163,11 @@ class TaskJournal implements RunningJournal {
     while (!(await events.next()).done);
     return (await this.#store.get(scope, task.id)) ?? task;
   }
+}
+
+function newTask(submission: Submission, requestHash: string): NewTask {
+  const { scope, agent, message, contextId = newId(), parentTaskId, grant, push } = submission;
+  return { id: newId(), scope, agent, contextId, parentTaskId, grant, message, requestHash, push };
 }
 
 function noInput(why: 'not-found' | 'already-ended', taskId: string): LangoError {

@@ -15,12 +15,14 @@ export class Opening {
   readonly outcome: Promise<AcceptOutcome>;
   readonly #store: TaskStore;
   readonly #entry: NewTask;
+  readonly #worker: string;
   #tell!: (outcome: AcceptOutcome | PromiseLike<AcceptOutcome>) => void;
   #isWritten = false;
 
-  constructor(store: TaskStore, entry: NewTask) {
+  constructor(store: TaskStore, entry: NewTask, worker: string) {
     this.#store = store;
     this.#entry = entry;
+    this.#worker = worker;
     this.task = taskOfNew(entry, Date.now());
     this.outcome = new Promise((resolve) => (this.#tell = resolve));
   }
@@ -50,10 +52,10 @@ export class Opening {
   async #begin(events: readonly NewEvent[]): Promise<number> {
     let outcome: AcceptOutcome;
     try {
-      outcome = await this.#store.accept({ ...this.#entry, opening: events });
+      outcome = await this.#store.accept(this.#entry, { worker: this.#worker, opening: events });
     } catch (error) {
       // Is the run at fault, or the message? Without what the run wrote it is stored, or is refused itself.
-      this.#tell(this.#store.accept(this.#entry));
+      this.#tell(this.#store.accept(this.#entry, { worker: this.#worker, opening: [] }));
       throw error;
     }
     this.#tell(outcome);

@@ -16,6 +16,9 @@ import type { Replay } from './replay.js';
 
 const LOOK_PAGE = 100;
 
+/** After an abort, an agent that does not stop is left behind after this time. */
+const STOP_GRACE_MS = 5_000;
+
 /** One pass over a task, as the agent sees it: the past from the log, the present into the log. */
 export class TaskRun implements Run {
   readonly task: TaskRecord;
@@ -23,11 +26,15 @@ export class TaskRun implements Run {
   readonly attempt: number;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
+  #leaveBehind!: (end: undefined) => void;
+  /** Resolves some time after the abort: an agent that ignores it cannot hold its task. */
+  readonly leftBehind = new Promise<undefined>((resolve) => (this.#leaveBehind = resolve));
   readonly #clean: CleanEvents;
   readonly #store: TaskStore;
   readonly #replay: Replay;
   readonly #outbound: Outbound;
   readonly #abort = new AbortController();
+  #abortReason: LangoError | undefined;
   readonly #author: string;
   /** Usage of this pass; what earlier ones used is in the replay. */
   #used: Usage | undefined;
@@ -64,6 +71,11 @@ export class TaskRun implements Run {
 
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** Why the agent's work was ended from outside; undefined while it was not. */
+  get abortReason(): LangoError | undefined {
+    return this.#abortReason;
   }
 
   get inputs(): readonly RunInput[] {
@@ -117,7 +129,10 @@ export class TaskRun implements Run {
 
   /** Ends the agent's work; the first reason counts. */
   abort(reason: LangoError): void {
+    if (this.#abortReason) return;
+    this.#abortReason = reason;
     this.#abort.abort(reason);
+    setTimeout(this.#leaveBehind, STOP_GRACE_MS, undefined).unref();
   }
 
   /** Reads what others appended up to `head`: a cancellation, another message. Later, when it is busy now. */

@@ -21,9 +21,6 @@ import { TaskRun } from './task-run.js';
 const RENEW_MS = LEASE_MS / 3;
 const READ_PAGE = 1_000;
 
-/** After an abort, an agent that does not stop is left behind after this time. */
-const STOP_GRACE_MS = 5_000;
-
 /** A task that began so often without recording anything is taken to kill its process. */
 const MAX_FRUITLESS_ATTEMPTS = 20;
 
@@ -111,15 +108,14 @@ export class Worker {
    * Takes a new task, once for each message, and begins on it at once when there is a place for it: then the first
    * write of its run stores it. Else it waits for `claim`.
    */
-  accept(entry: Omit<NewTask, 'lease'>): Promise<AcceptOutcome> {
+  accept(entry: NewTask): Promise<AcceptOutcome> {
     const { scope, agent, message } = entry;
     return this.#messages.take(JSON.stringify([scope.tenant, scope.owner, agent, message.id]), async () => {
       const { store, worker } = this.#options;
-      const waiting = { ...entry, lease: undefined };
-      const earlier = await store.findEarlier(waiting);
+      const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
-      if (this.#stopped || this.#places.free(levelOf(entry.grant)) === 0) return store.accept(waiting);
-      const opening = new Opening(store, { ...entry, lease: worker });
+      if (this.#stopped || this.#places.free(levelOf(entry.grant)) === 0) return store.accept(entry);
+      const opening = new Opening(store, entry, worker);
       this.#places.take(levelOf(entry.grant));
       this.#begin(opening.task, opening.replay(), opening);
       return opening.outcome;
@@ -217,7 +213,11 @@ export class Worker {
     }
     const { store, secrets, eventsPerTask } = this.#options;
     const run = new TaskRun({
-      ...{ task, store, replay, opening, eventsPerTask },
+      task,
+      store,
+      replay,
+      opening,
+      eventsPerTask,
       logger: this.#log(task),
       scrubber: secrets.scrubber(task),
     });
@@ -268,14 +268,14 @@ export class Worker {
     if (!agent)
       return { state: 'failed', reason: 'no-agent', text: `this node runs no agent ${run.task.agent}` };
     try {
-      if (!run.signal.aborted) {
-        const end = await Promise.race([agent.run(run), stopped(run.signal)]);
-        if (end && !run.signal.aborted) return end;
+      if (!run.abortReason) {
+        const end = await Promise.race([agent.run(run), run.leftBehind]);
+        if (end && !run.abortReason) return end;
       }
     } catch (error) {
-      if (!run.signal.aborted) return this.#failure(run, error);
+      if (!run.abortReason) return this.#failure(run, error);
     }
-    return closingOfAbort(run.signal.reason);
+    return closingOfAbort(run.abortReason);
   }
 
   #failure(run: TaskRun, error: unknown): Closing {
@@ -285,7 +285,8 @@ export class Worker {
   }
 
   async #close(run: TaskRun, end: Closing): Promise<void> {
-    if (isTerminal(end.state)) await this.#callOff(run.task, run.openDelegations);
+    const open = isTerminal(end.state) ? run.openDelegations : [];
+    if (open.length > 0) await this.#callOff(run.task, open);
     const body = runEnd(run, end);
     try {
       await run.append(body);
@@ -317,13 +318,4 @@ export class Worker {
       ...(trace ? { traceId: traceIdOf(trace) } : {}),
     });
   }
-}
-
-/** Resolves to undefined some time after the abort, so that an agent that ignores it cannot hold a task. */
-function stopped(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    const later = () => void setTimeout(() => resolve(undefined), STOP_GRACE_MS).unref();
-    if (signal.aborted) later();
-    else signal.addEventListener('abort', later, { once: true });
-  });
 }

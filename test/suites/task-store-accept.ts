@@ -17,6 +17,7 @@ import {
   RUN_START,
   runEnd,
   seqsOf,
+  startOf,
   taskOf,
   typesOf,
 } from './task-store-fixtures.js';
@@ -53,7 +54,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       const { store } = get();
       const entry = newTask();
       const first = await store.accept(entry);
-      const again = await store.accept({ ...entry, id: newId(), lease: 'worker-2' });
+      const again = await store.accept({ ...entry, id: newId() }, startOf('worker-2'));
       expect(again).toEqual({ kind: 'repeated', task: taskOf(first), seq: 1 });
       expect(await typesOf(store, taskOf(first))).toEqual(['message']);
     });
@@ -145,8 +146,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
   describe('accept with what the run wrote already', () => {
     it('keeps all of it, and tells the task as it was with the message alone', async () => {
       const { store } = get();
-      const entry = newTask({ lease: 'worker', opening: [RUN_START, delta('hello')] });
-      const outcome = await store.accept(entry);
+      const outcome = await store.accept(newTask(), startOf('worker', RUN_START, delta('hello')));
       expect(outcome).toMatchObject({ kind: 'accepted', seq: 1, leased: true });
       const task = taskOf(outcome);
       expect(task).toMatchObject({ state: 'submitted', head: 1, epoch: 1, attempts: 0 });
@@ -158,13 +158,13 @@ export function acceptCases(get: () => StoreUnderTest): void {
 
     it('leaves nothing to claim of a run that has ended, and its lease to nobody', async () => {
       const { store } = get();
-      const entry = newTask({ lease: 'worker', opening: [RUN_START, runEnd('input-required', 'which?')] });
-      const task = taskOf(await store.accept(entry));
+      const start = startOf('worker', RUN_START, runEnd('input-required', 'which?'));
+      const task = taskOf(await store.accept(newTask(), start));
       expect(await reload(store, task)).toMatchObject({
         state: 'input-required',
         statusMessage: { parts: [{ kind: 'text', text: 'which?' }] },
       });
-      expect(await store.claim('other', [entry.agent], () => 9)).toEqual([]);
+      expect(await store.claim('other', [task.agent], () => 9)).toEqual([]);
       expect(await store.addInput(newInput(task, { lease: 'other' }))).toMatchObject({ leased: true });
     });
 
@@ -172,18 +172,23 @@ export function acceptCases(get: () => StoreUnderTest): void {
       const { store } = get();
       const entry = newTask();
       const task = taskOf(await store.accept(entry));
-      const again = { ...entry, id: newId(), lease: 'worker', opening: [RUN_START] };
-      expect(await store.accept(again)).toEqual({ kind: 'repeated', task, seq: 1 });
+      const again = { ...entry, id: newId() };
+      expect(await store.accept(again, startOf('worker', RUN_START))).toEqual({
+        kind: 'repeated',
+        task,
+        seq: 1,
+      });
       expect(await store.get(ALICE, again.id)).toBeUndefined();
       expect(await typesOf(store, task)).toEqual(['message']);
     });
 
     it('stores nothing when one entry is too large', async () => {
       const { store } = get();
-      const entry = newTask({ lease: 'worker', opening: [RUN_START, delta('x'.repeat(MAX_EVENT_BYTES))] });
-      await expect(store.accept(entry)).rejects.toMatchObject({ code: 'too-large' });
+      const entry = newTask();
+      const start = startOf('worker', RUN_START, delta('x'.repeat(MAX_EVENT_BYTES)));
+      await expect(store.accept(entry, start)).rejects.toMatchObject({ code: 'too-large' });
       expect(await store.get(ALICE, entry.id)).toBeUndefined();
-      expect(await store.accept({ ...entry, opening: [] })).toMatchObject({ kind: 'accepted' });
+      expect(await store.accept(entry, startOf('worker'))).toMatchObject({ kind: 'accepted' });
     });
   });
 

@@ -3,7 +3,15 @@ import { hashJson } from '../../src/core/json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
-import type { AcceptOutcome, Fence, NewInput, NewTask, Storage, TaskStore } from '../../src/core/store.js';
+import type {
+  AcceptOutcome,
+  Fence,
+  NewInput,
+  NewTask,
+  Storage,
+  TaskStart,
+  TaskStore,
+} from '../../src/core/store.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord, TaskState } from '../../src/core/task.js';
 
 /** A store with nothing in it, and a hold on its clock. */
@@ -39,7 +47,6 @@ export function newTask(changes: Partial<NewTask> = {}): NewTask {
     grant: { chain: [], depth: 5 },
     message: sent,
     requestHash: hashJson(sent),
-    lease: undefined,
     ...changes,
   };
 }
@@ -63,8 +70,16 @@ export function taskOf(outcome: AcceptOutcome | { readonly kind: string }): Task
   return outcome.task;
 }
 
-export async function acceptOne(store: TaskStore, changes: Partial<NewTask> = {}): Promise<TaskRecord> {
-  return taskOf(await store.accept(newTask(changes)));
+/** With a `lease`, of the worker of that name. */
+export async function acceptOne(
+  store: TaskStore,
+  { lease, ...changes }: Partial<NewTask> & { readonly lease?: string } = {},
+): Promise<TaskRecord> {
+  return taskOf(await store.accept(newTask(changes), lease === undefined ? undefined : startOf(lease)));
+}
+
+export function startOf(worker: string, ...opening: readonly NewEvent[]): TaskStart {
+  return { worker, opening };
 }
 
 export function fenceOf(task: TaskRecord): Fence {

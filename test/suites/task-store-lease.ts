@@ -12,6 +12,7 @@ import {
   reload,
   RUN_START,
   runEnd,
+  startOf,
   taskOf,
 } from './task-store-fixtures.js';
 
@@ -94,7 +95,7 @@ export function leaseCases(get: () => StoreUnderTest): void {
   describe('leases', () => {
     it('go to the worker that accept and addInput name', async () => {
       const { store } = get();
-      const outcome = await store.accept(newTask({ lease: 'worker' }));
+      const outcome = await store.accept(newTask(), startOf('worker'));
       expect(outcome).toMatchObject({ kind: 'accepted', leased: true });
       const task = taskOf(outcome);
       await store.append(fenceOf(task), [runEnd('input-required', 'which?')]);

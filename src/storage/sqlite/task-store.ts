@@ -1,5 +1,13 @@
 import type { TaskPage, TaskQuery } from '../../core/journal.js';
-import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask, TaskStore } from '../../core/store.js';
+import type {
+  AcceptOutcome,
+  EarlierOutcome,
+  Fence,
+  NewInput,
+  NewTask,
+  TaskStart,
+  TaskStore,
+} from '../../core/store.js';
 import { LEASE_MS } from '../../core/store.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { EncodedEvent, EventRow } from '../rows.js';
@@ -50,10 +58,11 @@ export class SqliteTaskStore implements TaskStore {
     });
   }
 
-  async accept(entry: NewTask): Promise<AcceptOutcome> {
-    const encoded = { message: this.#encodeMessage(entry), opening: this.#encodeBatch(entry.opening ?? []) };
+  async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
+    const message = this.#encodeMessage(entry);
+    const opening = this.#encodeBatch(start?.opening ?? []);
     assertKeys({ contextId: entry.contextId });
-    return this.#write((context) => acceptTask(context, entry, encoded));
+    return this.#write((context) => acceptTask(context, entry, { message, opening, worker: start?.worker }));
   }
 
   async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {

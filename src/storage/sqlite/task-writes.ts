@@ -26,10 +26,17 @@ export interface EncodedBatch {
   readonly events: readonly EncodedEvent[];
 }
 
+/** A new task's first event, and what its run wrote already, with the name of who gets the lease. */
+interface EncodedStart {
+  readonly message: EncodedEvent;
+  readonly opening: EncodedBatch;
+  readonly worker: string | undefined;
+}
+
 export function acceptTask(
   context: WriteContext,
   entry: NewTask,
-  { message, opening }: { readonly message: EncodedEvent; readonly opening: EncodedBatch },
+  { message, opening, worker }: EncodedStart,
 ): AcceptOutcome {
   const place = { scope: entry.scope, taskId: entry.id };
   if (entry.push) {
@@ -42,7 +49,7 @@ export function acceptTask(
   const { now, statements } = context;
   const { change, events } = opening;
   const { tenant, owner } = entry.scope;
-  const isLeased = entry.lease !== undefined;
+  const isLeased = worker !== undefined;
   const row = {
     id: entry.id,
     tenant,
@@ -58,7 +65,7 @@ export function acceptTask(
     created_at: now,
     head: 1 + events.length,
     epoch: 1,
-    lease_by: change.endsRun ? null : (entry.lease ?? null),
+    lease_by: change.endsRun ? null : (worker ?? null),
     lease_until: isLeased ? now + LEASE_MS : 0,
     attempts: change.runStarts,
     expires_at: change.expiresAt ?? null,
