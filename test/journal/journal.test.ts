@@ -21,6 +21,9 @@ import {
   whenCanceled,
 } from './journal-under-test.js';
 
+/** Longer than a run that was told to stop is waited for, and shorter than a cancel waits. */
+const DEAF_MS = 7_000;
+
 afterEach(close);
 
 describe('a run', () => {
@@ -183,6 +186,23 @@ describe('cancel', () => {
     expect((await journal.cancel(SCOPE, task.id)).state).toBe('canceled');
     const ends = (await ended(task.id)).filter(({ body }) => body.type === 'run-end');
     expect(ends).toHaveLength(1);
+  });
+
+  it('ends the task also when its agent does not stop, and takes nothing more of it', async () => {
+    let last: Promise<void> | undefined;
+    await open(async (run) => {
+      await until(run.signal);
+      await new Promise((resolve) => setTimeout(resolve, DEAF_MS).unref());
+      last = run.append({ type: 'activity', activity: { type: 'turn-start' } });
+      return { state: 'completed' };
+    });
+    const { task } = await journal.submit(message('go'));
+    expect((await journal.cancel(SCOPE, task.id)).state).toBe('canceled');
+    expect(last).toBeUndefined();
+    const ending = await ended(task.id);
+    while (last === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
+    await expect(last).rejects.toMatchObject({ code: 'fenced' });
+    expect(await ended(task.id)).toEqual(ending);
   });
 
   it('is heard also when it is stored right behind an entry of the run, in one commit', async () => {
