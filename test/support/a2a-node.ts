@@ -5,6 +5,7 @@ import type { CardParts } from '../../src/a2a/server/card.js';
 import { buildCard, buildExtendedCard, grpcAddress } from '../../src/a2a/server/card.js';
 import { createGrant } from '../../src/a2a/server/grant.js';
 import { createGrpcServer } from '../../src/a2a/server/grpc/server.js';
+import { guarded } from '../../src/a2a/server/guard.js';
 import { createAgentHandler } from '../../src/a2a/server/handler.js';
 import { PushConfigs } from '../../src/a2a/server/push-configs.js';
 import { createA2aRoutes } from '../../src/a2a/server/routes.js';
@@ -179,7 +180,7 @@ function publish(agent: Agent, options: Publishing) {
     rootAgentName: options.rootAgentName ?? options.root,
     grant: createGrant({ limits: { depth: 5, tokens: 1_000 }, self: `${profile.name}@here` }),
   });
-  return { handler, card };
+  return { handler: guarded(handler, { agent: profile.name, audit: () => {} }), card };
 }
 
 function keptPushes({ pushes }: Storage): PushConfigs {

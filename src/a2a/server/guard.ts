@@ -3,7 +3,7 @@ import type { Audit } from '../../core/audit.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
-import type { OperationName } from './operations.js';
+import type { GuardedHandler, OperationName } from './operations.js';
 
 export interface GuardOptions {
   /** The agent behind the handler. */
@@ -18,14 +18,14 @@ type Params<Name extends keyof A2ARequestHandler> = Parameters<A2ARequestHandler
 type Answer<Name extends keyof A2ARequestHandler> = ReturnType<A2ARequestHandler[Name]>;
 
 /**
- * The same handler for callers that may use the agent; others get `forbidden`. What changes something, and what
- * is forbidden, is told to the audit, unless it was asked for inside the process.
+ * The same handler with a guard before it, who admits the callers that may use the agent. What changes something, and
+ * what is forbidden, is told to the audit, unless it was asked for inside the process.
  */
-export function guarded(handler: A2ARequestHandler, options: GuardOptions): A2ARequestHandler {
-  return new GuardedHandler(handler, options);
+export function guarded(handler: A2ARequestHandler, options: GuardOptions): GuardedHandler {
+  return new Guard(handler, options);
 }
 
-class GuardedHandler implements A2ARequestHandler {
+class Guard implements GuardedHandler {
   readonly #inner: A2ARequestHandler;
   readonly #options: GuardOptions;
 
@@ -34,47 +34,53 @@ class GuardedHandler implements A2ARequestHandler {
     this.#options = options;
   }
 
+  admit(operation: OperationName, context: ServerCallContext): void {
+    const { scope, agent } = this.#options;
+    const { scopes } = callOf(context).scope;
+    if (scope === undefined || scopes === undefined || scopes.has(scope)) return;
+    this.#tell(operation, context, { outcome: 'forbidden' });
+    throw new LangoError('forbidden', `The agent ${agent} is for callers with the scope ${scope}.`, {
+      headers: {
+        'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"`,
+      },
+    });
+  }
+
   getAgentCard(): Answer<'getAgentCard'> {
     return this.#inner.getAgentCard();
   }
 
-  async getAuthenticatedExtendedAgentCard(
+  getAuthenticatedExtendedAgentCard(
     params: Params<'getAuthenticatedExtendedAgentCard'>,
     context: ServerCallContext,
   ): Answer<'getAuthenticatedExtendedAgentCard'> {
-    this.#admit('GetExtendedAgentCard', context);
     return this.#inner.getAuthenticatedExtendedAgentCard(params, context);
   }
 
-  async getTask(params: Params<'getTask'>, context: ServerCallContext): Answer<'getTask'> {
-    this.#admit('GetTask', context);
+  getTask(params: Params<'getTask'>, context: ServerCallContext): Answer<'getTask'> {
     return this.#inner.getTask(params, context);
   }
 
-  async listTasks(params: Params<'listTasks'>, context: ServerCallContext): Answer<'listTasks'> {
-    this.#admit('ListTasks', context);
+  listTasks(params: Params<'listTasks'>, context: ServerCallContext): Answer<'listTasks'> {
     return this.#inner.listTasks(params, context);
   }
 
-  async getTaskPushNotificationConfig(
+  getTaskPushNotificationConfig(
     params: Params<'getTaskPushNotificationConfig'>,
     context: ServerCallContext,
   ): Answer<'getTaskPushNotificationConfig'> {
-    this.#admit('GetTaskPushNotificationConfig', context);
     return this.#inner.getTaskPushNotificationConfig(params, context);
   }
 
-  async listTaskPushNotificationConfigs(
+  listTaskPushNotificationConfigs(
     params: Params<'listTaskPushNotificationConfigs'>,
     context: ServerCallContext,
   ): Answer<'listTaskPushNotificationConfigs'> {
-    this.#admit('ListTaskPushNotificationConfigs', context);
     return this.#inner.listTaskPushNotificationConfigs(params, context);
   }
 
-  async *resubscribe(params: Params<'resubscribe'>, context: ServerCallContext): Answer<'resubscribe'> {
-    this.#admit('SubscribeToTask', context);
-    yield* this.#inner.resubscribe(params, context);
+  resubscribe(params: Params<'resubscribe'>, context: ServerCallContext): Answer<'resubscribe'> {
+    return this.#inner.resubscribe(params, context);
   }
 
   sendMessage(params: Params<'sendMessage'>, context: ServerCallContext): Answer<'sendMessage'> {
@@ -127,25 +133,12 @@ class GuardedHandler implements A2ARequestHandler {
     return this.#change(change, () => this.#inner.deleteTaskPushNotificationConfig(params, context));
   }
 
-  #admit(operation: OperationName, context: ServerCallContext): void {
-    const { scope, agent } = this.#options;
-    const { scopes } = callOf(context).scope;
-    if (scope === undefined || scopes === undefined || scopes.has(scope)) return;
-    this.#tell(operation, context, { outcome: 'forbidden' });
-    throw new LangoError('forbidden', `The agent ${agent} is for callers with the scope ${scope}.`, {
-      headers: {
-        'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"`,
-      },
-    });
-  }
-
   /** Writes one line for the audit when the change is made, or was refused. */
   async #change<Result>(
     { operation, context, task }: Change,
     work: () => Promise<Result>,
     taskOf: (result: Result) => string | undefined = () => undefined,
   ): Promise<Result> {
-    this.#admit(operation, context);
     try {
       const result = await work();
       this.#tell(operation, context, { outcome: 'ok', task: taskOf(result) || task });

@@ -22,9 +22,15 @@ import {
   parseSubscribe,
 } from './requests.js';
 
+/** The operations of an agent, and who may ask for them. */
+export interface GuardedHandler extends A2ARequestHandler {
+  /** Throws `forbidden` for a caller that may not use the agent. */
+  admit(operation: OperationName, context: ServerCallContext): void;
+}
+
 /** What a binding knows of a call: whose operation, what the client sent, on whose behalf. */
 export interface Request {
-  readonly handler: A2ARequestHandler;
+  readonly handler: GuardedHandler;
   readonly params: unknown;
   readonly context: ServerCallContext;
 }
@@ -84,9 +90,27 @@ const TABLE = {
   }),
 };
 
+const ADMITTING = new Map(
+  Object.entries(TABLE).map(([name, operation]) => [name, admitting(name as OperationName, operation)]),
+);
+
 /** Undefined for a method that A2A 1.0 does not have. */
 export function operationNamed(name: string): Operation | undefined {
-  return Object.hasOwn(TABLE, name) ? TABLE[name as OperationName] : undefined;
+  return ADMITTING.get(name);
+}
+
+/** Who may not use the agent is told so, and not what is wrong with the parameters. */
+function admitting(name: OperationName, operation: Operation): Operation {
+  const admit = ({ handler, context }: Request): void => handler.admit(name, context);
+  if (operation.kind === 'unary')
+    return unary((request) => {
+      admit(request);
+      return operation.answer(request);
+    });
+  return stream((request) => {
+    admit(request);
+    return operation.events(request);
+  });
 }
 
 function unary(answer: (request: Request) => Promise<unknown>): Operation {

@@ -1,11 +1,11 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { CARD_PATH, CATALOG_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
 import type { ReadKeys } from '../../core/keys.js';
 import type { Discovery } from './discovery.js';
 import { answerCard, answerCatalog } from './discovery.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
+import type { GuardedHandler } from './operations.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import { Shelf } from './shelf.js';
 import type { StreamLimits } from './stream-limits.js';
@@ -15,7 +15,7 @@ import { Streaming } from './streaming.js';
 const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
 
 export interface PublishedAgent {
-  readonly handler: A2ARequestHandler;
+  readonly handler: GuardedHandler;
   /** The public card, for the address that a client uses. */
   readonly card: (baseUrl?: string) => AgentCard;
 }
