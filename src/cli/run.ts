@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { readEnv } from '../config/env.js';
 import { errorText, isLangoError } from '../core/errors.js';
+import type { CommandContext } from './command.js';
 import { EXIT, exitCodeOfError } from './exit.js';
 import { createProgram } from './program.js';
 import { createPaint } from './render.js';
@@ -13,15 +14,21 @@ export async function run(args: readonly string[]): Promise<number> {
   const env = readEnv();
   const terminal = createTerminal(env);
   outlastReaders(args[0] === 'serve');
+  const exitCode = await perform(args, { env, terminal });
+  await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+  return exitCode;
+}
+
+/** What a command line asks for. Resolves with the exit code; never rejects. */
+export async function perform(args: readonly string[], context: CommandContext): Promise<number> {
   let exitCode: number = EXIT.ok;
   try {
     await createProgram(async (command) => {
-      exitCode = await command({ env, terminal });
+      exitCode = await command(context);
     }).parseAsync(args, { from: 'user' });
   } catch (error) {
-    exitCode = fail(error, args, terminal);
+    exitCode = fail(error, args, context.terminal);
   }
-  await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
   return exitCode;
 }
 

@@ -21,8 +21,9 @@ export interface Terminal {
   readonly note: (line: string) => void;
 }
 
-export function createTerminal(env: Env): Terminal {
-  const { stdin, stdout, stderr } = process;
+export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>;
+
+export function createTerminal(env: Env, { stdin, stdout, stderr }: Streams = process): Terminal {
   const progress = createProgress(stderr);
   const writeTo =
     (stream: NodeJS.WriteStream) =>

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { certificate, writePair } from '../support/certificates.js';
+import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
@@ -28,7 +29,7 @@ afterAll(async () => {
 });
 
 function run(...args: readonly string[]): Promise<Result> {
-  return lango(args, { env: server.env });
+  return langoHere(args, { env: server.env });
 }
 
 interface Answered {
@@ -284,7 +285,7 @@ describe('lango chat', () => {
 
 describe('help', () => {
   it("shows a command's own options before those that it shares", async () => {
-    const { code, stdout } = await run('send', '--help');
+    const { code, stdout } = await lango(['send', '--help']);
     expect(code).toBe(0);
     expect(stdout.indexOf('--agent')).toBeLessThan(stdout.indexOf('Where:'));
     expect(stdout.indexOf('Where:')).toBeLessThan(stdout.indexOf('--url'));
@@ -293,7 +294,7 @@ describe('help', () => {
   it('knows each command that the page of the command line lists, and no other', async () => {
     const page = await readFile('docs/cli.md', 'utf8');
     const listed = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map(([, name]) => name);
-    const { stdout } = await run('--help');
+    const { stdout } = await lango(['--help']);
     const known = [...stdout.matchAll(/^ {2}(\w+) .* {2}/gm)].map(([, name]) => name);
     expect(known.filter((name) => name !== 'help').sort()).toEqual(listed.sort());
   });

@@ -7,6 +7,7 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { smallZip } from '../support/small-zip.js';
 import { entryOf } from '../suites/library-fixtures.js';
 import { acceptOne, fenceOf } from '../suites/task-store-fixtures.js';
+import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
@@ -27,7 +28,7 @@ afterEach(async () => {
 });
 
 const run = (...args: readonly string[]): Promise<Result> =>
-  lango(args, { env: server ? server.env : home.env });
+  langoHere(args, { env: server ? server.env : home.env });
 const send = (text: string, ...flags: readonly string[]) => run('send', ...flags, text);
 
 interface Exported {

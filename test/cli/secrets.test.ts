@@ -5,6 +5,7 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findIn, findInFolder } from '../support/secret-search.js';
+import { langoHere } from './lango-here.js';
 import type { Home } from './lango-process.js';
 import { MAIN, cleanEnv, lango, makeHome, startServer } from './lango-process.js';
 
@@ -20,12 +21,15 @@ beforeEach(async () => {
 
 afterEach(() => home.remove());
 
-function secrets(args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}) {
-  return lango(['secrets', ...args], { env: { ...home.env, ...env }, input });
+/** Only what reads its input is started as a program. */
+function secrets(args: readonly string[], input?: string, env: Readonly<Record<string, string>> = {}) {
+  const start = { env: { ...home.env, ...env } };
+  const command = ['secrets', ...args];
+  return input === undefined ? langoHere(command, start) : lango(command, { ...start, input });
 }
 
 async function names(env: Readonly<Record<string, string>> = {}): Promise<readonly string[]> {
-  const { stdout, stderr } = await secrets(['list', '--json'], '', env);
+  const { stdout, stderr } = await secrets(['list', '--json'], undefined, env);
   if (stdout === '') throw new Error(stderr);
   return (JSON.parse(stdout) as { secrets: { name: string }[] }).secrets.map(({ name }) => name);
 }
@@ -68,7 +72,7 @@ describe('lango secrets', () => {
       const rotated = await secrets(['rotate']);
       expect(rotated.code).toBe(1);
       expect(rotated.stderr).toContain('A server has the vault open.');
-      const stranger = await secrets(['list'], '', { ...env, LANGO_TOKEN: 'wrong' });
+      const stranger = await secrets(['list'], undefined, { ...env, LANGO_TOKEN: 'wrong' });
       expect(stranger.code).toBe(8);
     } finally {
       await server.stop();
@@ -90,7 +94,7 @@ describe('lango secrets', () => {
     expect(hers.stdout).toContain('{{secret:github}}');
     const server = await startServer(home);
     try {
-      const { code, stderr } = await secrets(['list', '--owner', 'user:alice'], '', server.env);
+      const { code, stderr } = await secrets(['list', '--owner', 'user:alice'], undefined, server.env);
       expect([code, stderr]).toEqual([2, expect.stringContaining('a server knows you by your token')]);
     } finally {
       await server.stop();
@@ -129,12 +133,12 @@ describe('lango secrets', () => {
     expect(existsSync(keyFile)).toBe(false);
     const without = await secrets(['list']);
     expect(without.stderr).toContain('none is given');
-    const wrong = await secrets(['list'], '', { LANGO_VAULT_PASSPHRASE: 'something else here' });
+    const wrong = await secrets(['list'], undefined, { LANGO_VAULT_PASSPHRASE: 'something else here' });
     expect(wrong.stderr).toContain('The passphrase of the vault is wrong.');
     expect(existsSync(keyFile)).toBe(false);
     const right = { LANGO_VAULT_PASSPHRASE: PASSPHRASE };
     expect(await names(right)).toEqual(['github']);
-    expect(await secrets(['rotate', '--key-file'], '', right)).toMatchObject({ code: 0 });
+    expect(await secrets(['rotate', '--key-file'], undefined, right)).toMatchObject({ code: 0 });
     expect(await names()).toEqual(['github']);
   });
 
@@ -162,7 +166,8 @@ describe('lango secrets', () => {
     const keyFile = path.join(home.folder, 'vault.key');
     const begun = performance.now();
     const keys = new Set([readFileSync(keyFile, 'utf8')]);
-    expect(await secrets(['rotate'])).toMatchObject({ code: 0 });
+    // A program of its own, like those that are killed.
+    expect(await secrets(['rotate'], '')).toMatchObject({ code: 0 });
     const wholeMs = performance.now() - begun;
     keys.add(readFileSync(keyFile, 'utf8'));
     for (let kill = 0; kill < KILLS; kill += 1) {
