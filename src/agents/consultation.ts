@@ -79,12 +79,13 @@ async function converse(
   const { call, agent, request, final } = consultation;
   const { run } = call;
   const { step, message } = exchange;
-  if (!run.recorded(step)) {
+  const isRepeat = run.recorded(step) !== undefined;
+  if (!isRepeat) {
     const key = message.id;
     await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
   }
   const relay = new PeerRelay({ run, step, agent, live: final });
-  const end = await watch(consultation, exchange, { relay, progress });
+  const end = await watch(consultation, exchange, { relay, progress, isRepeat });
   run.signal.throwIfAborted();
   const questions = isInterrupted(end.state) ? questionsOf(consultation, step, end) : [];
   for (const question of questions) {
@@ -106,10 +107,17 @@ async function converse(
 
 type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
 
+interface Attempt {
+  readonly relay: PeerRelay;
+  readonly progress: Progress;
+  /** The exchange was begun by an earlier process. */
+  readonly isRepeat: boolean;
+}
+
 async function watch(
   { call, peers, agent, limits, nodeId, roundSize }: Consultation,
   { message, isAnswer }: Exchange,
-  { relay, progress }: { readonly relay: PeerRelay; readonly progress: Progress },
+  { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
@@ -124,6 +132,7 @@ async function watch(
     parentTaskId,
     grant,
     isAnswer,
+    isRepeat,
     ...(taskId === undefined ? {} : { taskId }),
   };
   try {

@@ -65,6 +65,8 @@ export interface PeerRequest {
   readonly taskId?: string;
   /** True when `message` answers a question of that task; else the task is only watched again. */
   readonly isAnswer?: boolean;
+  /** An earlier process may have sent `message` already: it is not sent to a peer that would do it twice. */
+  readonly isRepeat?: boolean;
 }
 
 export type PeerEvent =

@@ -2,6 +2,7 @@ import type { SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
 import { toWireMessage } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
+import { findAskedTask } from './asked-task.js';
 import { cancelAsked } from './cancel.js';
 import type { Link } from './link.js';
 import { TaskReader } from './reader.js';
@@ -17,21 +18,29 @@ export interface PeerFacts {
   readonly isRemote: boolean;
 }
 
+const NOBODY_KNOWS =
+  'it may have been asked before this server was started again, and cannot tell what came of it';
+
 /** The agent behind `link`, in core's words. */
 export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts): Peer {
   return {
     ...profile,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
+      const taskId = request.taskId ?? (await findRepeated(link, request));
       // A task that is known and not answered is watched again, never asked for a second time.
-      const isWatch = request.taskId !== undefined && request.isAnswer !== true;
+      const isWatch = taskId !== undefined && request.isAnswer !== true;
       const reader = new TaskReader({
         agent: profile.name,
-        taskId: request.taskId,
+        taskId,
         contextId: request.contextId,
         isAnswer: request.isAnswer ?? false,
         rename,
         isRemote,
       });
+      if (!isWatch && isUnsafe(link, request)) {
+        yield reader.giveUp('failed', NOBODY_KNOWS);
+        return;
+      }
       const { scope, grant } = request;
       const { trace } = grant;
       const mayBeLate = request.isAnswer ?? false;
@@ -42,6 +51,17 @@ export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts
     },
     cancel: (scope, task) => cancelAsked(link, scope, task),
   };
+}
+
+/** Whether it may have been sent before, to a peer that would do it a second time. */
+function isUnsafe({ replays }: Link, { isRepeat, isAnswer }: PeerRequest): boolean {
+  return isRepeat === true && isAnswer !== true && !replays;
+}
+
+async function findRepeated(link: Link, request: PeerRequest): Promise<string | undefined> {
+  if (!isUnsafe(link, request)) return undefined;
+  const { scope, contextId, message } = request;
+  return findAskedTask(link, scope, { contextId, messageId: message.id });
 }
 
 function toWireRequest({

@@ -6,7 +6,8 @@ import { errorText, isLangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';
-import { CANCEL_MS, cancelTask } from './cancel.js';
+import { BRIEF_MS } from './asked-task.js';
+import { cancelTask } from './cancel.js';
 import type { Link } from './link.js';
 import { requestOptions, send } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
@@ -200,7 +201,7 @@ class TaskWatch {
     const abort = (): void => this.#line.abort(signal.reason);
     // A task that was asked for but not named yet could not be canceled: its name is waited for.
     const isUnnamed = this.#request !== undefined && this.#reader.taskId === undefined;
-    if (isUnnamed && this.#isCanceling()) this.#grace = setTimeout(abort, CANCEL_MS);
+    if (isUnnamed && this.#isCanceling()) this.#grace = setTimeout(abort, BRIEF_MS);
     else abort();
   };
 

@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { WireScript, WireServer } from '../a2a/client/wire-server.js';
+import { startWireServer } from '../a2a/client/wire-server.js';
+import { textOf } from '../../src/core/message.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { startServer, untilEnded } from '../support/server.js';
+
+const DONE = { id: 'far-1', status: { state: 'TASK_STATE_COMPLETED' } };
+
+let home: string;
+let peer: WireServer;
+let asked: Promise<void>;
+let script: WireScript;
+beforeEach(async () => {
+  home = await mkdtemp(path.join(tmpdir(), 'lango-unsafe-'));
+  let isAsked = () => {};
+  asked = new Promise((resolve) => (isAsked = resolve));
+  peer = await startWireServer((request, wire) => {
+    // It takes the message, and says nothing yet.
+    if (request.method === 'SendStreamingMessage') isAsked();
+    else script(request, wire);
+  });
+});
+afterEach(async () => {
+  await peer.close();
+  await rm(home, { recursive: true });
+});
+
+/**
+ * An agent that does not know a message that comes twice, and that had not named its task when the process that asked it
+ * ended.
+ */
+describe('rule 5: an agent that would do it twice', () => {
+  it('is not asked again after a restart: what came of it is not known, and the orchestrator is told so', async () => {
+    script = (_call, wire) => wire.refuse(-32601, 'no such method');
+    expect(await answerAfterRestart()).toMatch(/^payer failed: it may have been asked before/);
+    expect(sends()).toHaveLength(1);
+  });
+
+  it('is not asked again either when it has a list: there its task is found, and watched', async () => {
+    script = ({ method }, wire) => {
+      const { contextId, messageId } = sends()[0]!;
+      const task = { ...DONE, contextId, artifacts: [{ artifactId: 'a', parts: [{ text: 'paid once' }] }] };
+      const history = [{ messageId, role: 'ROLE_USER', parts: [{ text: 'pay' }] }];
+      if (method === 'GetTask') wire.answer(task);
+      else if (method === 'ListTasks') wire.answer({ tasks: [{ ...task, history }] });
+      else wire.refuse(-32004, 'it has ended');
+    };
+    expect(await answerAfterRestart()).toBe('paid once');
+    expect(sends()).toHaveLength(1);
+  });
+});
+
+async function answerAfterRestart(): Promise<string> {
+  const remoteAgents = [{ name: 'payer', url: peer.origin, allowPrivate: true }];
+  const options = {
+    home,
+    settings: { server: { port: 0 }, a2a: { enabled: true, remoteAgents } },
+    model: new ScriptedModel({
+      orchestrator: [call(ask('payer', 'pay')), (request) => say(resultsIn(request)[0]!)],
+    }),
+  };
+  const before = await startServer(options);
+  const id = await begin(before);
+  await asked;
+  await before.stop();
+  const after = await startServer(options);
+  try {
+    const { artifacts } = await untilEnded(after, id);
+    return artifacts.map(({ parts }) => textOf(parts)).join('');
+  } finally {
+    await after.stop();
+  }
+}
+
+async function begin(server: TestServer): Promise<string> {
+  const body = {
+    message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'pay' }] },
+    configuration: { returnImmediately: true },
+  };
+  const answer = await server.fetch('/message:send', { method: 'POST', body: JSON.stringify(body) });
+  return ((await answer.json()) as { task: { id: string } }).task.id;
+}
+
+function sends() {
+  return peer.calls
+    .filter(({ method }) => method === 'SendStreamingMessage')
+    .map(({ params }) => params['message'] as { readonly contextId: string; readonly messageId: string });
+}
