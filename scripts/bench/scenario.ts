@@ -23,7 +23,7 @@ export interface Sizes extends Trials {
 
 export const FULL: Sizes = {
   rounds: 7,
-  warmUp: 12_000,
+  warmUp: 24_000,
   requests: 2_000,
   chunks: 20_000,
   longestStockStream: 1_000,
