@@ -185,7 +185,12 @@ describe('auth.mode jwt', () => {
       { fs: { enabled: true }, exec: { enabled: false } },
     );
     const order = userMessage('create a file a.txt with hi and then read a.txt');
-    const bare = await ask(await issuer.token({ sub: 'alice', scope: 'x' }), '/message:send', order);
+    const scopeless = await issuer.token({ sub: 'alice', scope: 'x' });
+    const bare = await ask(scopeless, '/message:send', order);
+    // Nor does it help to claim them: what a sender says is left can only make it less.
+    const claim = { 'urn:lango:a2a:chain:v1': { tools: ['fs_write', 'fs_read'] } };
+    const claiming = userMessage('create a file c.txt with hi', { metadata: claim });
+    expect((await ask(scopeless, '/message:send', claiming)).status).toBe(200);
     const full = await ask(
       await issuer.token({ sub: 'alice', scope: 'lango.files' }),
       '/message:send',

@@ -86,18 +86,22 @@ describe('tasks.eventBytes', () => {
 });
 
 describe('agent.limits', () => {
-  it('depth is what the node gives, whatever a caller claims to have left', async () => {
+  it('depth is what the node gives, as are tokens, whatever a caller claims to have left', async () => {
     const deep = scriptedAgent('worker', async (run: Run) => {
-      run.emit({ type: 'text-delta', artifactId: 'a', text: `depth ${run.grant.depth}`, replace: true });
+      const { depth, tokens } = run.grant;
+      run.emit({ type: 'text-delta', artifactId: 'a', text: `${depth} and ${tokens}`, replace: true });
       return { state: 'completed' };
     });
-    const settings = { agent: { limits: { depth: 3 } } };
+    const settings = { agent: { limits: { depth: 3, tokens: 500 } } };
     await withPushServer({ settings, agents: [deep] }, async (server) => {
-      for (const depth of [99, 2]) {
-        const metadata = { 'urn:lango:a2a:chain:v1': { depth } };
+      for (const [depth, tokens] of [
+        [99, 9_999],
+        [2, 20],
+      ] as const) {
+        const metadata = { 'urn:lango:a2a:chain:v1': { depth, tokens } };
         const message = { messageId: `m${depth}`, role: 'ROLE_USER', parts: [{ text: 'go' }], metadata };
         const { result } = await server.rpc('SendMessage', { message });
-        expect(JSON.stringify(result)).toContain(`depth ${Math.min(3, depth)}`);
+        expect(JSON.stringify(result)).toContain(`${Math.min(3, depth)} and ${Math.min(500, tokens)}`);
       }
       const metadata = { 'urn:lango:a2a:chain:v1': { chain: ['a@1', 'b@1', 'c@1', 'd@1'] } };
       const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'go' }], metadata };
