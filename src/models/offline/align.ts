@@ -1,7 +1,7 @@
-import { fitOf, isOneWord, type Kind } from './kinds.js';
+import { fitOf, isFileName, isOneWord, type Kind } from './kinds.js';
 import type { Template } from './template.js';
 import { CLOSERS, FILLERS, OPENERS, STOP_WORDS } from './vocabulary.js';
-import type { Token, Words } from './words.js';
+import { stem, type Token, type Words } from './words.js';
 
 /** How a sentence matches a template. */
 export interface Alignment {
@@ -23,10 +23,17 @@ const WORD_SCORE = 100;
 const LONGEST_COUNTED_WORD = 20;
 const SKIP_COST = 1;
 const MISSING_COST = 50;
+const FILE_WORD = stem('file');
 const IMPOSSIBLE = -1_000_000;
 
 type Row =
-  | { readonly type: 'literal'; readonly stem: string; readonly isOptional: boolean }
+  | {
+      readonly type: 'literal';
+      readonly stem: string;
+      readonly isOptional: boolean;
+      /** "the file {path}": a path that shows by its form what it is needs no such word before it. */
+      readonly tellsFile: boolean;
+    }
   | { readonly type: 'one-word'; readonly name: string; readonly kind: Kind }
   /** The first word of a placeholder that takes many, and each further one. */
   | { readonly type: 'first'; readonly name: string }
@@ -75,8 +82,12 @@ export function align(template: Template, words: Words, isPartial: boolean): Ali
   return score > IMPOSSIBLE / 2 ? walk(table, score) : undefined;
 }
 
-function toRows(element: Template[number]): readonly Row[] {
-  if (element.type === 'literal') return [element];
+function toRows(element: Template[number], index: number, template: Template): readonly Row[] {
+  if (element.type === 'literal') {
+    const next = template[index + 1];
+    const isBeforePath = next?.type === 'placeholder' && next.kind.type === 'path';
+    return [{ ...element, tellsFile: isBeforePath && element.stem === FILE_WORD }];
+  }
   const { name, kind, endsAtColon } = element;
   if (isOneWord(kind)) return [{ type: 'one-word', name, kind }];
   return [
@@ -136,7 +147,8 @@ function fillCell(table: Table, row: number, index: number): void {
     else if (isSkippable(token, row, rows.length)) consider(MOVES.skip, after(row, index + 1) - SKIP_COST);
   }
   if (current?.type === 'more' && !current.endsAtColon) leave(0);
-  if (current?.type === 'literal' && current.isOptional) leave(SKIP_COST);
+  if (current?.type === 'literal' && (current.isOptional || (current.tellsFile && isFileName(words, index))))
+    leave(SKIP_COST);
 }
 
 /** Whether the token before ends with a colon, or nothing follows. */
@@ -187,6 +199,7 @@ function walk({ rows, words, isPartial, width, moves }: Table, score: number): A
       if (current.type === 'literal') found.push(...(current.isOptional ? [] : [current.stem]));
       else slots.set(current.name, [slots.get(current.name)?.[0] ?? index, index + 1]);
     }
+    if (move === MOVES.leave && current?.type === 'literal' && current.tellsFile) found.push(current.stem);
     if (move === MOVES.take || move === MOVES.leave) row += 1;
     if (move !== MOVES.leave) index += 1;
   }

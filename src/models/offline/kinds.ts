@@ -13,11 +13,13 @@ export type Kind =
 const PATH_NAMES = new Set(['path', 'file', 'filename', 'dir', 'directory', 'folder', 'cwd']);
 const URL_NAMES = new Set(['url', 'uri', 'link']);
 const WORD_NAMES = new Set(['id', 'ref', 'hash', 'address', 'from', 'to', 'target', 'destination']);
+const SHORT_NAMES = new Set(['a', 'new']);
 const TRUE_WORDS = new Set(['true', 'yes', 'on']);
 const FALSE_WORDS = new Set(['false', 'no', 'off']);
 const SCHEME = /^https?:\/\/[^\s/]/i;
 const HOST_NAME =
   /^(localhost|([\p{L}\p{N}-]{1,63}\.){1,8}(com|org|net|edu|gov|io|dev|app|ai|info|eu|uk|us|ca|au|de|fr|nl|ch|kr|jp|cn|in|br))(:\d{1,5})?([/?#]|$)/iu;
+const FILE_NAME = /\.\p{L}[\p{L}\p{N}]{0,9}$/u;
 const LONGEST_REPLY_WORDS = 40;
 const LONGEST_URL_CHARACTERS = 2_000;
 
@@ -67,7 +69,7 @@ export function isOneWord(kind: Kind): boolean {
 export function fitOf(kind: Kind, words: Words, index: number): number | undefined {
   const token = words.tokens[index];
   if (!token) return undefined;
-  if (kind.type !== 'choice' && isFiller(token) && !isNameA(words, index)) return undefined;
+  if (kind.type !== 'choice' && isFiller(token) && !isShortName(words, index)) return undefined;
   const value = tokenValue(words, token);
   if (value === '') return undefined;
   switch (kind.type) {
@@ -90,13 +92,20 @@ export function fitOf(kind: Kind, words: Words, index: number): number | undefin
   }
 }
 
+/** Whether the token at `index` can hardly be anything but a file: "notes.txt", and not "example.com" or "2.5". */
+export function isFileName(words: Words, index: number): boolean {
+  const token = words.tokens[index];
+  const value = token ? tokenValue(words, token) : '';
+  return FILE_NAME.test(value) && !SCHEME.test(value) && !HOST_NAME.test(value);
+}
+
 function isFiller(token: Token | undefined): boolean {
   return token?.quoted === undefined && FILLERS.has(token?.stem ?? '');
 }
 
-/** "a" is a name in "read a" and in "move a to b", and none in "read a file". */
-function isNameA({ tokens }: Words, index: number): boolean {
-  return tokens[index]?.plain === 'a' && !isFiller(tokens[index + 1]);
+/** "a" is a name in "read a" and in "move a to b", and none in "read a file"; "new" in "rename a to new". */
+function isShortName({ tokens }: Words, index: number): boolean {
+  return SHORT_NAMES.has(tokens[index]?.plain ?? '') && !isFiller(tokens[index + 1]);
 }
 
 /**

@@ -8,7 +8,7 @@ export const FILLERS: ReadonlySet<string> = new Set([
   ...ARTICLES,
   ...stems(
     'this that some my our your its me of all any everything anything file files folder folders directory directories named called ' +
-      'content contents text',
+      'content contents text new',
   ),
 ]);
 
@@ -19,7 +19,7 @@ export const OPENERS: ReadonlySet<string> = stems(
 );
 
 /** Words that may also stand after the last word of an example. */
-export const CLOSERS: ReadonlySet<string> = stems('for me now too again today');
+export const CLOSERS: ReadonlySet<string> = stems('for me now too again today there');
 
 /** Words that tell nothing about what a sentence is about. */
 export const STOP_WORDS: ReadonlySet<string> = new Set([

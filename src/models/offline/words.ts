@@ -18,14 +18,23 @@ export interface Words {
 }
 
 const OUTER_PUNCTUATION = new Set('.,;:!?()[]"\'`“”‘’…');
-/** Words that ask for the same. */
-const SAME: ReadonlyMap<string, string> = new Map([
-  ['which', 'what'],
-  ['display', 'show'],
-  ['print', 'show'],
-]);
 /** A longer token is data (base64, a path): its stem is of no use. */
 const LONGEST_WORD = 40;
+/** Words that ask for the same. */
+const SAME: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    which: 'what',
+    display: 'show',
+    print: 'show',
+    view: 'show',
+    make: 'create',
+    remove: 'delete',
+    directory: 'folder',
+    here: 'there',
+  }).map(([word, same]) => [stem(word), stem(same)]),
+);
+/** They are "what is" and so on. */
+const WITH_IS = /^(what|where|who|there|that|it)(?=['’]s$)/;
 
 export function readWords(text: string): Words {
   const quotations = findQuotations(text);
@@ -51,7 +60,7 @@ export function readWords(text: string): Words {
       index = quotation.end;
     }
     const isQuotation = quoted !== undefined && isPunctuation(text, quotationEnd, index);
-    tokens.push(toToken(text, { start, end: index, quoted: isQuotation ? quoted : undefined }));
+    tokens.push(...unfold(toToken(text, { start, end: index, quoted: isQuotation ? quoted : undefined })));
   }
   return { text, tokens };
 }
@@ -89,7 +98,23 @@ function toToken(text: string, place: { start: number; end: number; quoted: stri
   while (start < end && OUTER_PUNCTUATION.has(text.charAt(start))) start += 1;
   while (end > start && OUTER_PUNCTUATION.has(text.charAt(end - 1))) end -= 1;
   const plain = text.slice(start, end).toLowerCase();
-  return { ...place, plain, stem: SAME.get(plain) ?? stem(plain) };
+  return { ...place, plain, stem: stemOf(plain) };
+}
+
+/** "what's in" means what "what is in" does. */
+function unfold(token: Token): readonly Token[] {
+  const [word] = WITH_IS.exec(token.plain) ?? [];
+  if (word === undefined) return [token];
+  const middle = token.start + word.length;
+  return [
+    { ...token, end: middle, plain: word, stem: stemOf(word) },
+    { ...token, start: middle, plain: 'is', stem: stemOf('is') },
+  ];
+}
+
+function stemOf(plain: string): string {
+  const base = stem(plain);
+  return SAME.get(base) ?? base;
 }
 
 function undouble(base: string): string {

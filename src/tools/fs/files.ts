@@ -14,6 +14,11 @@ export function describeType({ stats }: Place): string {
   return 'a device';
 }
 
+/** The same without its article. */
+export function typeOf(place: Place): string {
+  return describeType(place).replace(/^an? /, '');
+}
+
 /** Rejects with `invalid-input` for all but regular files; `shown` is the path for the message. */
 export function assertFile(place: Place, shown: string): void {
   if (place.stats.isFile()) return;

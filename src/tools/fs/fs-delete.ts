@@ -30,7 +30,7 @@ export function deleteTool(workspace: Workspace): Tool {
     examples: [
       { text: 'delete {path}' },
       { text: 'delete the file {path}' },
-      { text: 'remove the file {path}' },
+      { text: 'rm {path}' },
       { text: 'delete the folder {path} with everything in it', arguments: { recursive: true } },
     ],
     execute: ({ path, recursive = false }, { signal }) =>

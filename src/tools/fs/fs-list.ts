@@ -4,7 +4,7 @@ import { LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './fields.js';
-import { describeType } from './files.js';
+import { describeType, typeOf } from './files.js';
 import { walkTree, type TreeEntry } from './tree.js';
 import type { Visit, Workspace } from './workspace.js';
 
@@ -24,7 +24,8 @@ const schema = z.strictObject({
 export function listTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_list',
-    description: 'Lists a folder, one entry a line: folders end in "/", files have their size.',
+    description:
+      'Lists a folder, one entry a line: folders end in "/", files have their size. The last line counts them.',
     schema,
     effect: 'pure',
     danger: () => 'safe',
@@ -34,8 +35,14 @@ export function listTool(workspace: Workspace): Tool {
       { text: 'show the files' },
       { text: 'which files are there' },
       { text: 'what files do I have' },
+      { text: 'how many files are there' },
+      { text: 'how many files do I have' },
+      { text: 'count the files' },
       { text: 'ls' },
       { text: 'list the files in {path}' },
+      { text: 'list the folder {path}' },
+      { text: 'what is in the folder' },
+      { text: 'what is in the folder {path}' },
       { text: 'list all files', arguments: { recursive: true } },
     ],
     execute: ({ path = '.', recursive = false, limit = LIMIT_DEFAULT }, { signal }) =>
@@ -49,17 +56,25 @@ export function listTool(workspace: Workspace): Tool {
           );
         }
         const lines: string[] = [];
+        const types: string[] = [];
         for await (const entry of walkTree(visit, folder, { recursive, signal })) {
           if (lines.length === limit) {
             lines.push(`[the first ${limit}; there are more: list a folder below, or raise limit]`);
-            break;
+            return { content: lines.join('\n') };
           }
           lines.push(await describeEntry(visit, entry, recursive));
+          types.push(typeOf(entry.place));
         }
         if (lines.length === 0) return { content: `${shown === '.' ? 'The workspace' : shown} is empty.` };
-        return { content: lines.join('\n') };
+        return { content: [...lines, `[${tally(types)}]`].join('\n') };
       }),
   });
+}
+
+/** "2 files, 1 folder" */
+function tally(types: readonly string[]): string {
+  const each = [...new Set(types)].map((type) => counted(types.filter((one) => one === type).length, type));
+  return each.join(', ');
 }
 
 async function describeEntry(visit: Visit, entry: TreeEntry, recursive: boolean): Promise<string> {

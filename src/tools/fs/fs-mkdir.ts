@@ -17,11 +17,7 @@ export function mkdirTool(workspace: Workspace): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => MKDIR_TIME_MS,
-    examples: [
-      { text: 'make a folder {path}' },
-      { text: 'create a folder {path}' },
-      { text: 'make a directory {path}' },
-    ],
+    examples: [{ text: 'create a folder {path}' }, { text: 'mkdir {path}' }],
     execute: ({ path }, { signal }) =>
       workspace.change(pathArgument(path), async (visit) => {
         signal.throwIfAborted();

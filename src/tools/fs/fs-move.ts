@@ -30,6 +30,7 @@ export function moveTool(workspace: Workspace): Tool {
       { text: 'move {from} to {to}' },
       { text: 'move {from} into {to}' },
       { text: 'rename {from} to {to}' },
+      { text: 'mv {from} {to}' },
     ],
     execute: (input, { signal }) =>
       workspace.change(subject(input), async (visit) => {

@@ -50,6 +50,7 @@ export function searchTool(workspace: Workspace): Tool {
       { text: 'search for {pattern} in the files' },
       { text: 'find {pattern} in the files' },
       { text: 'find {pattern} in {path}' },
+      { text: 'which files contain {pattern}' },
       { text: 'find files named {pattern}' },
     ],
     execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal }) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './fields.js';
-import { describeType, MODE_BITS } from './files.js';
+import { MODE_BITS, typeOf } from './files.js';
 import type { Workspace } from './workspace.js';
 
 const STAT_TIME_MS = 10_000;
@@ -16,7 +16,13 @@ export function statTool(workspace: Workspace): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => STAT_TIME_MS,
-    examples: [{ text: 'how big is {path}' }, { text: 'when was {path} changed' }],
+    examples: [
+      { text: 'how big is the file {path}' },
+      { text: 'what is the size of the file {path}' },
+      { text: 'when was the file {path} changed' },
+      { text: 'does the file {path} exist' },
+      { text: 'is there a file {path}' },
+    ],
     execute: ({ path }) =>
       workspace.visit(pathArgument(path), async (visit) => {
         const place = await visit.find(pathArgument(path));
@@ -24,7 +30,7 @@ export function statTool(workspace: Workspace): Tool {
         return {
           content: {
             path: visit.show(place.path),
-            type: describeType(place).replace(/^an? /, ''),
+            type: typeOf(place),
             bytes: size,
             modified: mtime.toISOString(),
             mode: (mode & MODE_BITS).toString(8).padStart(4, '0'),

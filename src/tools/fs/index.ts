@@ -1,4 +1,5 @@
 import type { Tool } from '../../core/tool.js';
+import { appendTool } from './fs-append.js';
 import { deleteTool } from './fs-delete.js';
 import { editTool } from './fs-edit.js';
 import { listTool } from './fs-list.js';
@@ -31,6 +32,7 @@ export function createFsTools(options: FsOptions): readonly Tool[] {
     statTool(workspace),
     searchTool(workspace),
     writeTool(workspace, maxWriteBytes),
+    appendTool(workspace, maxWriteBytes),
     editTool(workspace, maxWriteBytes),
     moveTool(workspace),
     mkdirTool(workspace),

@@ -92,7 +92,7 @@ describe('the border of the workspace', () => {
       const { outside, root, ask, call } = stage;
       await symlink(outside, join(root, 'link'));
       expect(await ask('fs_list', { recursive: true })).toBe(
-        `link (a symbolic link to ${outside})\nown (3 bytes)`,
+        `link (a symbolic link to ${outside})\nown (3 bytes)\n[1 symbolic link, 1 file]`,
       );
       expect(await ask('fs_search', { pattern: 'secret' })).toBe('No match for "secret" in 1 file.');
       await call('fs_move', { from: 'link', to: 'sub/link' });

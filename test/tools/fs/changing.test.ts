@@ -59,6 +59,27 @@ describe('fs_write', () => {
     }));
 });
 
+describe('fs_append', () => {
+  it('adds a line at the end, and makes the file', () =>
+    onStage(async ({ root, ask }) => {
+      expect(await ask('fs_append', { path: 'a/f', content: 'one' })).toBe('added 3 bytes to a/f');
+      await ask('fs_append', { path: 'a/f', content: 'two\n' });
+      await ask('fs_append', { path: 'a/f', content: 'three' });
+      expect(await readFile(join(root, 'a/f'), 'utf8')).toBe('one\ntwo\nthree');
+    }));
+
+  it('leaves bytes that are no text as they are, and the old file on failure', () =>
+    onStage(async ({ root, ask }) => {
+      await writeFile(join(root, 'f'), Buffer.of(0xff, 10));
+      await ask('fs_append', { path: 'f', content: 'x' });
+      await expect(ask('fs_append', { path: 'f', content: 'x'.repeat(4998) })).rejects.toThrow(
+        'content: the file would have 5002 bytes; at most 5000 are allowed.',
+      );
+      await expect(ask('fs_append', { path: '.', content: 'x' })).rejects.toThrow('is the workspace itself');
+      expect(await readFile(join(root, 'f'))).toEqual(Buffer.of(0xff, 10, 0x78));
+    }));
+});
+
 describe('fs_edit', () => {
   it('replaces the one place', () =>
     onStage(async ({ root, ask }) => {

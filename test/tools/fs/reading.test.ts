@@ -127,11 +127,11 @@ describe('fs_list and fs_stat', () => {
       await writeFile(join(root, 'b/d'), 'x');
       await symlink('a.txt', join(root, 'z'));
       expect(await ask('fs_list', {})).toBe(
-        'a.txt (5 bytes)\nb/\nnode_modules/\nz (a symbolic link to a.txt)',
+        'a.txt (5 bytes)\nb/\nnode_modules/\nz (a symbolic link to a.txt)\n[1 file, 2 folders, 1 symbolic link]',
       );
-      expect(await ask('fs_list', { path: 'b' })).toBe('b/c/\nb/d (1 byte)');
+      expect(await ask('fs_list', { path: 'b' })).toBe('b/c/\nb/d (1 byte)\n[1 folder, 1 file]');
       expect(await ask('fs_list', { recursive: true })).toBe(
-        'a.txt (5 bytes)\nb/\nb/c/\nb/d (1 byte)\nnode_modules/ (not listed)\nz (a symbolic link to a.txt)',
+        'a.txt (5 bytes)\nb/\nb/c/\nb/d (1 byte)\nnode_modules/ (not listed)\nz (a symbolic link to a.txt)\n[2 files, 3 folders, 1 symbolic link]',
       );
       expect(await ask('fs_list', { limit: 1 })).toBe(
         'a.txt (5 bytes)\n[the first 1; there are more: list a folder below, or raise limit]',
