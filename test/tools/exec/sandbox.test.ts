@@ -146,6 +146,16 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     await expect(run('true', { cwd: '\0' })).rejects.toThrow('NUL');
   });
 
+  it('gives the programs that set it up, some of which run as root, nothing of what the model set', async () => {
+    // With these, the loader of each program writes down which it is.
+    const env = { LD_DEBUG: 'files', LD_DEBUG_OUTPUT: join(stage.root, 'loaded') };
+    await run('true', { env });
+    const files = (await readdir(stage.root)).filter((name) => name.startsWith('loaded.'));
+    const logs = await Promise.all(files.map((name) => readFile(join(stage.root, name), 'utf8')));
+    const programs = logs.flatMap((log) => /initialize program: (\S+)/.exec(log)?.slice(1) ?? []);
+    expect(programs).toEqual(['/bin/sh']);
+  });
+
   it('says how it runs commands', async () => {
     const root = await mkdtemp(join(tmpdir(), 'lango-owner-'));
     const { sandbox } = await findSandbox({ mode: 'required', roots: [root] });
