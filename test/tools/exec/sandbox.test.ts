@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readFile, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { text as readAll } from 'node:stream/consumers';
@@ -126,6 +126,15 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
       'ls -l /proc/$$/fd > fds; hostname; readlink /proc/$$/fd/0; grep -c -e socket: -e pipe: fds',
     );
     expect(stdout).toBe('lango\n/dev/null\n2\n');
+  });
+
+  it('has namespaces of its own', async () => {
+    const kinds = ['ipc', 'mnt', 'net', 'pid', 'user', 'uts'];
+    const { stdout } = await run(`cd /proc/self/ns && readlink ${kinds.join(' ')}`);
+    const inside = stdout.trim().split('\n');
+    const outside = await Promise.all(kinds.map((kind) => readlink(`/proc/self/ns/${kind}`)));
+    expect(inside.map((name) => name.split(':')[0])).toEqual(kinds);
+    expect(inside.filter((name) => outside.includes(name))).toEqual([]);
   });
 
   it('takes no argument for itself from what the model may set', async () => {
