@@ -36,6 +36,9 @@ const serverLimits = z
     callsPerConnection: count()
       .default(1000)
       .describe('Calls under way on one connection of gRPC; over HTTP it is one.'),
+    answerBytesPerConnection: count()
+      .default(64 * MIB)
+      .describe('What may wait of answers on one connection of gRPC for its client to take it.'),
     ...rateKeys,
     streams: count().default(1000).describe('Event streams open at once.'),
     streamsPerCaller: count().default(500).describe('Event streams that one caller may have open.'),

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import type { Settings } from 'node:http2';
 import { constants } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RawCall } from '../support/raw-grpc.js';
 import { RawGrpc, framedMessage } from '../support/raw-grpc.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
@@ -14,7 +16,7 @@ import { withServer } from '../support/server.js';
 interface Bounded {
   readonly server: TestServer;
   readonly port: number;
-  readonly open: () => RawGrpc;
+  readonly open: (settings?: Settings) => RawGrpc;
 }
 
 async function withLimits(
@@ -25,12 +27,13 @@ async function withLimits(
   const settings = { server: { port: 0, grpc: { enabled: true, port: 0 }, limits } };
   await withServer({ agents: [worker], settings }, async (server) => {
     const port = server.address.grpcPort!;
-    await use({ server, port, open: () => new RawGrpc(port, server.address.token!) });
+    await use({ server, port, open: (more) => new RawGrpc(port, server.address.token!, more) });
   });
 }
 
-async function storedTasks({ server }: Bounded): Promise<number> {
-  const answer = await server.fetch('/agents/worker/tasks');
+async function storedTasks({ server }: Bounded, state?: 'completed'): Promise<number> {
+  const filter = state ? `?status=TASK_STATE_${state.toUpperCase()}` : '';
+  const answer = await server.fetch(`/agents/worker/tasks${filter}`);
   return ((await answer.json()) as { readonly totalSize: number }).totalSize;
 }
 
@@ -125,6 +128,44 @@ describe('one connection', () => {
       const later = first.begin();
       later.stream.end(framedMessage('say hi'));
       expect(await later.answer).toMatchObject({ status: 'OK' });
+    });
+  });
+
+  /** One that grants no window takes no byte. */
+  const DEAF = { initialWindowSize: 0 };
+
+  function say(peer: RawGrpc): RawCall {
+    const call = peer.begin();
+    call.stream.end(framedMessage('say hi'));
+    return call;
+  }
+
+  it('holds server.limits.answerBytesPerConnection of answers that its client does not take, or one; the rest is refused', async () => {
+    await withLimits({ answerBytesPerConnection: 1 }, async (bounded) => {
+      using deaf = bounded.open(DEAF);
+      const calls = Array.from({ length: 20 }, () => say(deaf));
+      while ((await storedTasks(bounded, 'completed')) < calls.length) await sleep(20);
+      using other = bounded.open();
+      expect(await say(other).answer).toMatchObject({ status: 'OK' });
+      deaf.session.settings({ initialWindowSize: 65_535 });
+      const answers = await Promise.all(calls.map(({ answer }) => answer));
+      const refused = answers.filter(({ status }) => status !== 'OK');
+      expect(refused).toHaveLength(19);
+      for (const answer of refused)
+        expect(answer).toMatchObject({ status: 'RESOURCE_EXHAUSTED', reason: 'TOO_MANY', retrySeconds: 1 });
+      expect(await say(deaf).answer).toMatchObject({ status: 'OK' });
+    });
+  });
+
+  it('has room again for answers when calls are given up', async () => {
+    await withLimits({ answerBytesPerConnection: 1 }, async (bounded) => {
+      using deaf = bounded.open(DEAF);
+      const { stream, answer } = say(deaf);
+      while ((await storedTasks(bounded, 'completed')) === 0) await sleep(20);
+      stream.close(constants.NGHTTP2_CANCEL);
+      expect(await answer).toMatchObject({ status: undefined });
+      deaf.session.settings({ initialWindowSize: 65_535 });
+      expect(await say(deaf).answer).toMatchObject({ status: 'OK' });
     });
   });
 

@@ -35,6 +35,7 @@ const HOST_LIMITS = {
   drainSeconds: 1,
   connections: 1_000,
   callsPerConnection: 100,
+  answerBytesPerConnection: 1024 * 1024,
 };
 
 const STREAM_LIMITS: StreamLimits = {

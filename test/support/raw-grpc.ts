@@ -2,7 +2,7 @@ import { decodeErrorInfo, decodeStatus } from '@a2a-js/sdk/errors/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { once } from 'node:events';
-import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, Settings } from 'node:http2';
 import { connect } from 'node:http2';
 import { frame } from '../../scripts/fuzz/grpc-call.js';
 import { request } from '../suites/a2a-operations.js';
@@ -12,8 +12,8 @@ export class RawGrpc implements Disposable {
   readonly session: ClientHttp2Session;
   readonly #token: string;
 
-  constructor(port: number, token: string) {
-    this.session = connect(`http://127.0.0.1:${port}`);
+  constructor(port: number, token: string, settings: Settings = {}) {
+    this.session = connect(`http://127.0.0.1:${port}`, { settings });
     this.session.on('error', () => {});
     this.#token = token;
   }

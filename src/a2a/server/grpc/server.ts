@@ -9,6 +9,7 @@ import type { ServiceOptions } from './service.js';
 import { createService } from './service.js';
 import type { GrpcTls } from './tls-credentials.js';
 import { TlsCredentials } from './tls-credentials.js';
+import { UntakenAnswers } from './untaken-answers.js';
 
 /** Under the names of `server.limits`. */
 interface GrpcLimits {
@@ -18,13 +19,15 @@ interface GrpcLimits {
   readonly connections: number;
   /** Calls at the same time on one connection. */
   readonly callsPerConnection: number;
+  /** Of answers that wait for the client of one connection to take them. */
+  readonly answerBytesPerConnection: number;
   /** Pause after which a silent connection is asked whether it is alive; when it does not say so in as long again, it is cut. */
   readonly heartbeatSeconds: number;
   /** Time that open calls get to end when the server stops. */
   readonly drainSeconds: number;
 }
 
-type Built = 'gate' | 'closing' | 'limits';
+type Built = 'gate' | 'answers' | 'closing' | 'limits';
 
 export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<GateOptions, Built> {
   readonly host: string;
@@ -52,11 +55,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { host, port, limits, logger } = options;
   const closing = new AbortController();
   const gate = new Gate({ ...options, closing: closing.signal });
+  const answers = new UntakenAnswers(limits.answerBytesPerConnection);
   const server = createLibraryServer(limits, gate);
   for (const dialect of [DIALECT_1_0, DIALECT_0_3]) {
     const { definition, implementation } = createService(dialect, {
       ...options,
       gate,
+      answers,
       closing: closing.signal,
     });
     server.addService(definition, implementation);

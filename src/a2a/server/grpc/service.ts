@@ -29,6 +29,7 @@ import { GrpcCall } from './grpc-call.js';
 import { textIn } from './metadata.js';
 import type { GrpcDialect, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
+import type { UntakenAnswers } from './untaken-answers.js';
 import type { ValueLimits } from './value-limits.js';
 import { assertValueLimits } from './value-limits.js';
 
@@ -41,6 +42,8 @@ export interface ServiceOptions {
   readonly gate: Gate;
   readonly limits: ValueLimits & StreamLimits;
   readonly places: StreamPlaces;
+  /** Of all versions together. */
+  readonly answers: UntakenAnswers;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
   readonly logger: Logger;
@@ -103,7 +106,9 @@ class A2aService {
   ): Promise<void> {
     try {
       const request = this.#open(method, call);
-      callback(null, method.encode(await operation.answer(request)));
+      const bytes = method.encode(await operation.answer(request));
+      this.#options.answers.add(call, bytes.length);
+      callback(null, bytes);
     } catch (error) {
       callback(statusOf(error, { path: method.path, logger: this.#options.logger }));
     }
