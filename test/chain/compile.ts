@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+
+type Hex = `0x${string}`;
 
 interface Compiler {
   compile(input: string): string;
@@ -13,14 +16,36 @@ interface Compiled {
   >;
 }
 
-let bytecode: `0x${string}` | undefined;
+const FILE = 'usd-coin.sol';
+const CONTRACT = 'UsdCoin';
+const SETTINGS = {
+  optimizer: { enabled: true, runs: 200 },
+  evmVersion: 'paris',
+  outputSelection: { '*': { '*': ['evm.bytecode.object'] } },
+};
+const requireHere = createRequire(path.resolve('package.json'));
 
-/** The token's code, compiled at first use. */
-export function usdCoinBytecode(): `0x${string}` {
-  return (bytecode ??= compile('usd-coin.sol', 'UsdCoin'));
+/** The token's code. It is kept for other test files and runs: to compile it takes longer than most tests with a chain. */
+export function usdCoinBytecode(): Hex {
+  const { version } = requireHere('solc/package.json') as { readonly version: string };
+  const input = JSON.stringify({
+    language: 'Solidity',
+    sources: { [FILE]: { content: readFileSync(path.resolve('test/chain', FILE), 'utf8') } },
+    settings: SETTINGS,
+  });
+  const kept = path.resolve('node_modules/.cache', `usd-coin-${hash('sha256', version + input)}.hex`);
+  if (!existsSync(kept)) writeWhole(kept, compile(input));
+  return readFileSync(kept, 'utf8') as Hex;
 }
 
-function compile(file: string, contract: string): `0x${string}` {
+function writeWhole(file: string, text: string): void {
+  const draft = `${file}.${process.pid}`;
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(draft, text);
+  renameSync(draft, file);
+}
+
+function compile(input: string): Hex {
   // Loaded here and not above: the compiler is large, and it leaves listeners on the process.
   const listeners = new Map(
     (['uncaughtException', 'unhandledRejection'] as const).map((event) => [
@@ -28,24 +53,15 @@ function compile(file: string, contract: string): `0x${string}` {
       process.listeners(event as never),
     ]),
   );
-  const solc = createRequire(path.resolve('package.json'))('solc') as Compiler;
+  const solc = requireHere('solc') as Compiler;
   for (const [event, before] of listeners) {
     for (const listener of process.listeners(event as never) as readonly ((...all: unknown[]) => void)[]) {
       if (!(before as readonly unknown[]).includes(listener)) process.off(event, listener);
     }
   }
-  const input = {
-    language: 'Solidity',
-    sources: { [file]: { content: readFileSync(path.resolve('test/chain', file), 'utf8') } },
-    settings: {
-      optimizer: { enabled: true, runs: 200 },
-      evmVersion: 'paris',
-      outputSelection: { '*': { '*': ['evm.bytecode.object'] } },
-    },
-  };
-  const output = JSON.parse(solc.compile(JSON.stringify(input))) as Compiled;
+  const output = JSON.parse(solc.compile(input)) as Compiled;
   const failures = (output.errors ?? []).filter(({ severity }) => severity === 'error');
-  const code = output.contracts?.[file]?.[contract]?.evm.bytecode.object;
+  const code = output.contracts?.[FILE]?.[CONTRACT]?.evm.bytecode.object;
   if (failures.length > 0 || !code) {
     throw new Error(
       failures.map(({ formattedMessage }) => formattedMessage).join('\n') || 'nothing compiled',
