@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RICH, RICH_KEYS } from '../chain/local-chain.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
+import { langoHere } from './lango-here.js';
 import type { Home, Result } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
@@ -11,8 +12,10 @@ let home: Home;
 beforeEach(async () => void (home = await makeHome()));
 afterEach(() => home.remove());
 
-function wallet(args: readonly string[], input = '', env: Readonly<Record<string, string>> = home.env) {
-  return lango(['wallet', ...args], { env, input });
+/** Only what reads its input is started as a program. */
+function wallet(args: readonly string[], input?: string, env: Readonly<Record<string, string>> = home.env) {
+  const command = ['wallet', ...args];
+  return input === undefined ? langoHere(command, { env }) : lango(command, { env, input });
 }
 
 /** Where the key shows, in what was said and in the data folder. */
@@ -66,12 +69,12 @@ describe('lango wallet', () => {
     try {
       const imported = await wallet(['import'], KEY, server.env);
       expect(imported.stdout).toContain(ADDRESS);
-      expect((await wallet(['address'], '', server.env)).stdout).toBe(`${ADDRESS}\n`);
+      expect((await wallet(['address'], undefined, server.env)).stdout).toBe(`${ADDRESS}\n`);
       const refused = await wallet(['import'], OTHER_KEY, server.env);
       expect(refused.stderr).toContain('There is a wallet already');
-      const stranger = await wallet(['address'], '', { ...server.env, LANGO_TOKEN: 'wrong' });
+      const stranger = await wallet(['address'], undefined, { ...server.env, LANGO_TOKEN: 'wrong' });
       expect(stranger.code).toBe(8);
-      expect((await wallet(['import', KEY], '', server.env)).code).toBe(2);
+      expect((await wallet(['import', KEY], undefined, server.env)).code).toBe(2);
       expect(traces(imported, refused)).toEqual([]);
     } finally {
       await server.stop();
