@@ -4,7 +4,8 @@ import { isInterrupted } from '../core/task.js';
 import { nobody, terminalAsker, waysToAnswer } from './asking.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
-import { agentsHint, ask, connect } from './connection.js';
+import { connect } from './connection.js';
+import { agentsHint, ask, missingAgent } from './explain.js';
 import { converse } from './conversation.js';
 import { EXIT } from './exit.js';
 import { onInterrupt } from './interrupt.js';
@@ -96,14 +97,11 @@ class Chat {
   async #switchTo(name: string | undefined): Promise<void> {
     const names = await agentNames(this.#connection);
     if (name !== undefined && names.includes(name)) this.#startOver(name);
-    else
-      this.#terminal.note(
-        safeLine(
-          name === undefined
-            ? agentsHint('', names)
-            : `There is no agent ${name}. ${agentsHint(name, names)}`,
-        ),
-      );
+    else if (name === undefined) this.#terminal.note(safeLine(agentsHint('', names)));
+    else {
+      const { text, hint } = await missingAgent(name, this.#connection);
+      this.#terminal.note(safeLine(`${text} ${hint}`));
+    }
   }
 
   #startOver(agent: string | undefined): void {

@@ -8,14 +8,11 @@ import type { Env } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/token.js';
-import { causesOf, codeOf } from '../core/causes.js';
-import { LangoError, isLangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
-import { nearestOf } from '../core/nearest.js';
 import type { ServerTrust } from '../core/server-trust.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
-import { CommandError, EXIT, usageError } from './exit.js';
+import { usageError } from './exit.js';
 
 /** The flags that every command with a server has. */
 export interface ConnectionFlags {
@@ -41,8 +38,6 @@ export interface Connection {
 const TIMEOUT_MS = 60_000;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const WILDCARD = /^(0\.0\.0\.0|::|)$/;
-/** What a machine answers, or its name service, when nothing listens there. */
-const NOBODY_THERE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);
 
 /**
  * The server is that of `--url`, else of LANGO_URL, else the one that the configuration describes. Does not
@@ -110,65 +105,6 @@ export function overridesOf({ home, config }: Pick<ConnectionFlags, 'home' | 'co
   return { ...(home ? { home } : {}), ...(config ? { configFile: config } : {}) };
 }
 
-/** What went wrong between us and the server, in the words of somebody who typed a command. */
-export async function explain(error: unknown, { url, client }: Connection, agent?: string): Promise<unknown> {
-  if (!isLangoError(error)) return error;
-  const { code, message, hint: advice } = error;
-  const details = {
-    cause: error,
-    exitCode: exitCodeOf(error),
-    ...(advice === undefined ? {} : { hint: advice }),
-  };
-  if (isNobodyThere(error)) {
-    const isHere = LOOPBACK.test(new URL(url).hostname);
-    const hint = isHere
-      ? 'Start one with: lango serve'
-      : 'Is the address right (--url, LANGO_URL), and does a server run there?';
-    return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });
-  }
-  if (code === 'unauthenticated') {
-    const hint =
-      'Set LANGO_TOKEN to the token that "lango serve" printed, or name its data folder with --home.';
-    return new CommandError(code, message, { ...details, hint });
-  }
-  if (code === 'not-found' && agent !== undefined && !(await hasCard(client, agent))) {
-    const names = (await client.catalog().catch(() => [])).map(({ name }) => name);
-    const hint = names.length > 0 ? agentsHint(agent, names) : 'See: lango agents';
-    return new CommandError(code, `There is no agent ${agent} at ${url}.`, { ...details, hint });
-  }
-  return code === 'unavailable' || code === 'timeout' ? new CommandError(code, message, details) : error;
-}
-
-/** What to write in the place of an agent's name that is none. */
-export function agentsHint(wrong: string, names: readonly string[]): string {
-  const nearest = nearestOf(wrong, names);
-  const all = `Agents published there: ${names.join(', ')}.`;
-  return nearest === undefined ? all : `Did you mean ${nearest}? ${all}`;
-}
-
-/** Runs a call to the server; what it throws is explained. */
-export async function ask<T>(connection: Connection, call: Promise<T>, agent?: string): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    throw await explain(error, connection, agent);
-  }
-}
-
-/** Why a request never became a task: `text` is what the stream ended with. */
-export async function refusal(connection: Connection, text: string, agent?: string): Promise<unknown> {
-  const { client } = connection;
-  try {
-    await client.card(agent);
-    await client.list({ pageSize: 1, ...(agent === undefined ? {} : { agent }) });
-    return new LangoError('invalid-input', text);
-  } catch (error) {
-    return isLangoError(error, 'not-supported')
-      ? new LangoError('invalid-input', text)
-      : explain(error, connection, agent);
-  }
-}
-
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url;
@@ -179,10 +115,14 @@ function parseUrl(text: string): URL {
   );
 }
 
+export function isLoopback(url: URL): boolean {
+  return LOOPBACK.test(url.hostname);
+}
+
 /** Whether it is on this machine, or the server that the configuration describes. */
 function isOwn(url: URL, config: Config): boolean {
   return (
-    LOOPBACK.test(url.hostname) ||
+    isLoopback(url) ||
     (config.server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin) ||
     (config.a2a.baseUrl !== undefined && url.origin === new URL(config.a2a.baseUrl).origin)
   );
@@ -203,20 +143,4 @@ async function ownTrust(url: URL, { server }: Config): Promise<ServerTrust | und
   } catch {
     return undefined;
   }
-}
-
-function exitCodeOf({ code }: LangoError): number {
-  if (code === 'unavailable' || code === 'timeout') return EXIT.noServer;
-  return code === 'unauthenticated' ? EXIT.noAccess : EXIT.failure;
-}
-
-export function isNobodyThere(error: unknown): boolean {
-  return causesOf(error).some((cause) => NOBODY_THERE.has(codeOf(cause) ?? ''));
-}
-
-async function hasCard(client: AgentClient, agent: string): Promise<boolean> {
-  return client.card(agent).then(
-    () => true,
-    () => false,
-  );
 }

@@ -7,7 +7,7 @@ import type { Question } from '../core/task.js';
 import { isInterrupted } from '../core/task.js';
 import type { Asker } from './asking.js';
 import type { Connection } from './connection.js';
-import { refusal } from './connection.js';
+import { refusal } from './explain.js';
 import type { View } from './view.js';
 
 export interface Outcome {

@@ -9,6 +9,7 @@ import { newId } from '../core/ids.js';
 import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import { open } from './connection.js';
+import { ask } from './explain.js';
 import { converse } from './conversation.js';
 import type { DatabaseMarks } from './doctor-places.js';
 import { readMarks } from './doctor-places.js';
@@ -99,7 +100,7 @@ async function lookAround(
   { loaded, asksModel, warnings }: Facts,
 ): Promise<readonly Finding[]> {
   const connection = open(new URL(address.origin), { token: address.token });
-  const status = await readStatus(connection);
+  const status = await ask(connection, readStatus(connection));
   const peers = status?.peers ?? [];
   const names = new Set<unknown>(peers.map(({ name }) => name));
   const { exec } = loaded.config.tools;

@@ -3,7 +3,8 @@ import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/token.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
-import { connect, isNobodyThere, open, overridesOf } from './connection.js';
+import { connect, open, overridesOf } from './connection.js';
+import { ask, isNobodyThere } from './explain.js';
 import { checkDatabase, checkFolder, checkGrpc, checkPort, checkVaultKey } from './doctor-places.js';
 import { tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
@@ -94,7 +95,7 @@ async function lookForServer(
   let connection: Connection | undefined;
   try {
     connection = await connect(flags, env);
-    const status = await readStatus(connection);
+    const status = await ask(connection, readStatus(connection));
     if (status) return { finding: ok('server', `one answers at ${connection.url}`), status };
     const text = `Something that is not Lango answers at ${connection.url}.`;
     return { finding: fail('server', text, 'Choose another port with server.port.'), status: undefined };

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { STATUS_PATH } from '../app.js';
 import { LangoError } from '../core/errors.js';
 import type { Connection } from './connection.js';
-import { explain } from './connection.js';
 
 const agentSchema = z.object({
   name: z.string(),
@@ -36,14 +35,9 @@ export type AgentStatus = z.infer<typeof agentSchema>;
 
 /** Undefined for a server of another kind. */
 export async function readStatus(connection: Connection): Promise<NodeStatus | undefined> {
-  try {
-    const response = await connection.fetch(new URL(STATUS_PATH, connection.url));
-    if (response.status === 404) return undefined;
-    if (!response.ok)
-      throw new LangoError('unavailable', `The server answered with status ${response.status}.`);
-    const parsed = statusSchema.safeParse(await response.json().catch(() => undefined));
-    return parsed.data;
-  } catch (error) {
-    throw await explain(error, connection);
-  }
+  const response = await connection.fetch(new URL(STATUS_PATH, connection.url));
+  if (response.status === 404) return undefined;
+  if (!response.ok)
+    throw new LangoError('unavailable', `The server answered with status ${response.status}.`);
+  return statusSchema.safeParse(await response.json().catch(() => undefined)).data;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LangoError } from '../core/errors.js';
 import type { Connection } from './connection.js';
-import { explain } from './connection.js';
+import { explain } from './explain.js';
 
 export interface ServerRequest {
   readonly method: string;

@@ -2,7 +2,7 @@ import type { TaskView } from '../a2a/client/task-view.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { safeLine } from './safe-text.js';
 import type { Connection } from './connection.js';
-import { explain } from './connection.js';
+import { explain } from './explain.js';
 
 export interface LocatedTask {
   /** Undefined when it belongs to the agent that stands at the server's own address. */

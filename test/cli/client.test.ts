@@ -196,6 +196,27 @@ describe('lango agents, card and tasks', () => {
     );
   });
 
+  it('says where a remote agent takes requests, and that works', async () => {
+    const address = `${server.origin}/agents/operator`;
+    const other = await makeHome(
+      `a2a: { enabled: true, remoteAgents: [{ name: worker, url: "${address}", allowPrivate: true }] }`,
+    );
+    const node = await startServer(other);
+    const { code, stderr } = await lango(['send', 'list the files', '--agent', 'worker'], { env: node.env });
+    const input = '/agent worker';
+    const chat = await lango(['chat', '--agent', 'worker'], { env: node.env, input: 'list the files' });
+    const line = await lango(['chat'], { env: node.env, input });
+    await node.stop();
+    await other.remove();
+    const words = `worker is a remote agent; requests to it do not go through ${node.origin}.`;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) });
+    expect(chat.stderr).toContain(words);
+    expect(line.stderr).toContain(words);
+    const [, url = ''] = /--url (\S+)/.exec(stderr) ?? [];
+    expect(url).toBe(address);
+    expect((await run('send', 'list the files', '--url', url)).code).toBe(0);
+  });
+
   it('shows a card, and the served one with --json', async () => {
     expect((await run('card', 'operator')).stdout).toMatch(
       /^interface +JSONRPC 1\.0 at .*\/agents\/operator$/m,
@@ -277,7 +298,7 @@ describe('lango chat', () => {
     const input = ['/agent nobody', '/agent operator', 'list the files'].join('\n');
     const { stdout, stderr } = await lango(['chat'], { env: server.env, input });
     expect(stderr).toMatch(
-      /There is no agent nobody\. Agents published there: lango-orchestrator, .*operator, planner/,
+      /There is no agent nobody at \S+\. Agents published there: lango-orchestrator, .*operator, planner/,
     );
     expect(stdout).toMatch(/^operator ▸ fs_list/m);
   });

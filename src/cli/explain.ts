@@ -1,0 +1,104 @@
+import type { AgentClient } from '../a2a/client/client.js';
+import { causesOf, codeOf } from '../core/causes.js';
+import { LangoError, isLangoError } from '../core/errors.js';
+import { nearestOf } from '../core/nearest.js';
+import type { Connection } from './connection.js';
+import { isLoopback } from './connection.js';
+import { CommandError, EXIT } from './exit.js';
+
+/** What a machine answers, or its name service, when nothing listens there. */
+const NOBODY_THERE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);
+
+/** What went wrong between us and the server, in the words of somebody who typed a command. */
+export async function explain(error: unknown, connection: Connection, agent?: string): Promise<unknown> {
+  const { url, client } = connection;
+  if (!isLangoError(error)) return error;
+  const { code, message, hint: advice } = error;
+  const details = {
+    cause: error,
+    exitCode: exitCodeOf(error),
+    ...(advice === undefined ? {} : { hint: advice }),
+  };
+  if (isNobodyThere(error)) {
+    const isHere = isLoopback(new URL(url));
+    const hint = isHere
+      ? 'Start one with: lango serve'
+      : 'Is the address right (--url, LANGO_URL), and does a server run there?';
+    return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });
+  }
+  if (code === 'unauthenticated') {
+    const hint =
+      'Set LANGO_TOKEN to the token that "lango serve" printed, or name its data folder with --home.';
+    return new CommandError(code, message, { ...details, hint });
+  }
+  if (code === 'not-found' && agent !== undefined && !(await hasCard(client, agent))) {
+    const { text, hint } = await missingAgent(agent, connection);
+    return new CommandError(code, text, { ...details, hint });
+  }
+  return code === 'unavailable' || code === 'timeout' ? new CommandError(code, message, details) : error;
+}
+
+/** Why nothing can be sent to an agent of this name, and what to do instead. */
+export async function missingAgent(
+  name: string,
+  connection: Connection,
+): Promise<{ readonly text: string; readonly hint: string }> {
+  const { url, client } = connection;
+  const { readStatus } = await import('./node-status.js');
+  const status = await readStatus(connection).catch(() => undefined);
+  const remote = status?.peers.find((peer) => peer.kind === 'remote' && peer.name === name);
+  if (remote?.url !== undefined) {
+    const text = `${name} is a remote agent; requests to it do not go through ${url}.`;
+    const hint = `Name its own address with --url ${remote.url} (and its token, if it asks for one), or let ${status?.root} ask it: lango send "ask ${name} to ..."`;
+    return { text, hint };
+  }
+  const names = (await client.catalog().catch(() => [])).map((agent) => agent.name);
+  const hint = names.length > 0 ? agentsHint(name, names) : 'See: lango agents';
+  return { text: `There is no agent ${name} at ${url}.`, hint };
+}
+
+/** What to write in the place of an agent's name that is none. */
+export function agentsHint(wrong: string, names: readonly string[]): string {
+  const nearest = nearestOf(wrong, names);
+  const all = `Agents published there: ${names.join(', ')}.`;
+  return nearest === undefined ? all : `Did you mean ${nearest}? ${all}`;
+}
+
+/** Runs a call to the server; what it throws is explained. */
+export async function ask<T>(connection: Connection, call: Promise<T>, agent?: string): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw await explain(error, connection, agent);
+  }
+}
+
+/** Why a request never became a task: `text` is what the stream ended with. */
+export async function refusal(connection: Connection, text: string, agent?: string): Promise<unknown> {
+  const { client } = connection;
+  try {
+    await client.card(agent);
+    await client.list({ pageSize: 1, ...(agent === undefined ? {} : { agent }) });
+    return new LangoError('invalid-input', text);
+  } catch (error) {
+    return isLangoError(error, 'not-supported')
+      ? new LangoError('invalid-input', text)
+      : explain(error, connection, agent);
+  }
+}
+
+function exitCodeOf({ code }: LangoError): number {
+  if (code === 'unavailable' || code === 'timeout') return EXIT.noServer;
+  return code === 'unauthenticated' ? EXIT.noAccess : EXIT.failure;
+}
+
+export function isNobodyThere(error: unknown): boolean {
+  return causesOf(error).some((cause) => NOBODY_THERE.has(codeOf(cause) ?? ''));
+}
+
+async function hasCard(client: AgentClient, agent: string): Promise<boolean> {
+  return client.card(agent).then(
+    () => true,
+    () => false,
+  );
+}
