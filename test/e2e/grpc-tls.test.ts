@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import type { ServiceError, ChannelCredentials } from '@grpc/grpc-js';
 import { Metadata, credentials, makeGenericClientConstructor, status } from '@grpc/grpc-js';
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { SecureVersion } from 'node:tls';
@@ -11,7 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import type { ServerOptions } from '../../src/index.js';
 import { request } from '../suites/a2a-operations.js';
 import type { Pair } from '../support/certificates.js';
-import { certificate, writePair } from '../support/certificates.js';
+import { certificate, revocationList, writePair } from '../support/certificates.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 
@@ -68,21 +67,6 @@ const withGrpc = (tls: object, more: Settings = {}): ServerOptions => ({
   settings: { ...more, server: { port: 0, grpc: { enabled: true, port: 0 }, tls } },
 });
 
-/** A list of the authority that takes `revoked` back. */
-async function revocationList(revoked: Pair): Promise<string> {
-  const [crl, config] = [path.join(folder, 'crl.pem'), path.join(folder, 'ca.cnf')];
-  const { certFile } = await writePair(folder, 'revoked', revoked);
-  await writeFile(path.join(folder, 'index.txt'), '');
-  await writeFile(
-    config,
-    `[ca]\ndefault_ca = own\n[own]\ndatabase = ${folder}/index.txt\ndefault_md = sha256\ndefault_crl_days = 30\n`,
-  );
-  const ca = ['ca', '-config', config, '-keyfile', `${folder}/ca.key`, '-cert', `${folder}/ca.pem`];
-  execFileSync('openssl', [...ca, '-revoke', certFile], { stdio: 'pipe' });
-  execFileSync('openssl', [...ca, '-gencrl', '-out', crl], { stdio: 'pipe' });
-  return crl;
-}
-
 describe('X5 gRPC over TLS', () => {
   it('has the certificate of HTTPS, also after it was renewed, and takes nothing in the clear', async () => {
     const files = await writePair(folder, 'own', own);
@@ -103,7 +87,7 @@ describe('X5 gRPC over TLS', () => {
     const tls = {
       ...files,
       clientCaFile: path.join(folder, 'ca.pem'),
-      crlFile: await revocationList(bob),
+      crlFile: await revocationList(folder, { authority, revoked: bob }),
       minVersion: 'TLSv1.3',
     };
     await withServer(withGrpc(tls, { auth: { mode: 'mtls' } }), async (server) => {

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
+import type { ServiceError } from '@grpc/grpc-js';
+import { Client, Metadata, credentials, status } from '@grpc/grpc-js';
 import Database from 'better-sqlite3';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,6 +16,7 @@ import { remoteWaysTo } from '../support/a2a-transports.js';
 import type { PushServer } from '../support/push-server.js';
 import { withPushServer } from '../support/push-server.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
+import { sendText } from '../support/server.js';
 import { acceptOne, delta, fenceOf, runEnd } from '../suites/task-store-fixtures.js';
 
 /** How tasks go: by their age, and when their owner asks. */
@@ -48,8 +52,26 @@ async function untilState(server: PushServer, id: string, state: string): Promis
   }
 }
 
-async function untilGone(server: PushServer, id: string): Promise<void> {
-  while (!(await server.rpc('GetTask', { id })).error) await sleep(10);
+async function untilGone(server: PushServer, id: string, agent?: string): Promise<void> {
+  while (!(await server.rpc('GetTask', { id }, agent)).error) await sleep(10);
+}
+
+/** What 0.3 says over gRPC to a subscription from a cursor on. */
+function subscribeTheOldWay({ address }: PushServer, id: string): Promise<ServiceError> {
+  const client = new Client(`127.0.0.1:${address.grpcPort}`, credentials.createInsecure());
+  const { path: method, requestSerialize, responseDeserialize } = LegacyA2AService.taskSubscription;
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${address.token}`);
+  metadata.set('last-event-id', '2');
+  const stream = client.makeServerStreamRequest(
+    ...([method, requestSerialize, responseDeserialize, { name: `tasks/${id}` }, metadata] as const),
+  );
+  return new Promise((resolve) => {
+    stream.resume().on('error', (error: ServiceError) => {
+      client.close();
+      resolve(error);
+    });
+  });
 }
 
 describe('a task that ended so long ago', () => {
@@ -86,8 +108,10 @@ describe('a task that ended so long ago', () => {
   it('answers a cursor that was kept for it with "not found", on every way to subscribe, in 1.0 and 0.3', async () => {
     await withHome(async (home) => {
       let old = '';
+      let ofRoot = '';
       await withPushServer({ home }, async (server) => {
         old = await server.send('say hi');
+        ofRoot = (await sendText(server, 'hello')).taskId;
         await untilState(server, old, 'TASK_STATE_COMPLETED');
       });
       daysLater(91);
@@ -111,6 +135,8 @@ describe('a task that ended so long ago', () => {
         });
         const rpc = await server.fetch('/agents/worker', { method: 'POST', headers, body });
         expect(await rpc.text()).toContain(String(NOT_FOUND));
+        await untilGone(server, ofRoot, server.address.root);
+        expect((await subscribeTheOldWay(server, ofRoot)).code).toBe(status.NOT_FOUND);
       });
     });
   });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createServer } from '../../src/index.js';
 import type { Pair } from '../support/certificates.js';
-import { certificate, writePair } from '../support/certificates.js';
+import { certificate, revocationList, writePair } from '../support/certificates.js';
 import { userMessage } from '../support/a2a-requests.js';
 
 let folder: string;
@@ -132,6 +132,32 @@ describe('auth.mode mtls', () => {
         ]);
         expect(refused.text).toContain(reason);
       }
+    } finally {
+      await app.stop();
+    }
+  });
+
+  it('refuses a certificate that its authority took back', async () => {
+    const files = await writePair(folder, 'mtls', own);
+    const [alice, bob] = [await certificate('alice', authority), await certificate('bob', authority)];
+    const tls = {
+      ...files,
+      clientCaFile: path.join(folder, 'ca.pem'),
+      crlFile: await revocationList(folder, { authority, revoked: bob }),
+    };
+    const app = createServer({
+      home: path.join(folder, 'd'),
+      settings: { ...BARE, auth: { mode: 'mtls' }, server: { port: 0, tls } },
+    });
+    const { origin } = await app.start();
+    try {
+      expect((await ask(`${origin}/message:send`, alice, userMessage('hello'))).status).toBe(200);
+      const refused = await ask(`${origin}/message:send`, bob, userMessage('hello'));
+      expect([refused.status, refused.headers['www-authenticate']]).toEqual([
+        401,
+        'Mutual-TLS realm="lango"',
+      ]);
+      expect(refused.text).toContain('CERT_REVOKED');
     } finally {
       await app.stop();
     }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { generate } from 'selfsigned';
@@ -35,4 +36,23 @@ export async function writePair(
   await writeFile(certFile, pair.cert);
   await writeFile(keyFile, pair.key, { mode: 0o600 });
   return { certFile, keyFile };
+}
+
+/** A list of the authority that takes `revoked` back; the name of its file. */
+export async function revocationList(
+  folder: string,
+  { authority, revoked }: { readonly authority: Pair; readonly revoked: Pair },
+): Promise<string> {
+  const [crl, config] = [path.join(folder, 'crl.pem'), path.join(folder, 'ca.cnf')];
+  const own = await writePair(folder, 'revoking', authority);
+  const { certFile } = await writePair(folder, 'revoked', revoked);
+  await writeFile(path.join(folder, 'index.txt'), '');
+  await writeFile(
+    config,
+    `[ca]\ndefault_ca = own\n[own]\ndatabase = ${folder}/index.txt\ndefault_md = sha256\ndefault_crl_days = 30\n`,
+  );
+  const ca = ['ca', '-config', config, '-keyfile', own.keyFile, '-cert', own.certFile];
+  execFileSync('openssl', [...ca, '-revoke', certFile], { stdio: 'pipe' });
+  execFileSync('openssl', [...ca, '-gencrl', '-out', crl], { stdio: 'pipe' });
+  return crl;
 }
