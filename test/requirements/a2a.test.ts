@@ -14,6 +14,7 @@ import { loadConfig } from '../../src/config/load.js';
 import type { Agent, ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { freePort } from '../support/free-port.js';
+import { openGrpcOnlyHost } from '../support/grpc-only.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { doings, sendText, startServer, withServer } from '../support/server.js';
@@ -261,6 +262,49 @@ describe('X. A2A', () => {
     } finally {
       await Promise.all([near.stop(), far.stop()]);
       await Promise.all([home, farHome].map((folder) => rm(folder, { recursive: true })));
+    }
+  });
+
+  it('X4 a delegation goes on when its peer comes back with another address on its card', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-far-'));
+    const [port, ...grpcPorts] = [await freePort(), await freePort(), await freePort()];
+    let begun = 0;
+    const weather: Agent = {
+      profile: { name: 'weather', description: 'Foretells the weather.', skills: [] },
+      async run(run) {
+        begun += 1;
+        if (begun === 1) await once(run.signal, 'abort');
+        run.emit({ type: 'text-delta', artifactId: 'answer', text: 'sunny', replace: true });
+        return { state: 'completed' };
+      },
+    };
+    const startFar = (grpcPort: number): Promise<TestServer> =>
+      startServer({
+        home,
+        agents: [weather],
+        model: new ScriptedModel({}),
+        settings: {
+          server: { port, grpc: { enabled: true, port: grpcPort } },
+          ...{ tools: BARE, auth: { token: 'far' } },
+        },
+      });
+    await using cards = await openGrpcOnlyHost(`http://127.0.0.1:${port}`);
+    const model = new ScriptedModel({ orchestrator: [call(ask('forecaster', 'tomorrow?', true))] });
+    const settings = withRemote({ address: { origin: cards.url, token: 'far' } });
+    let far = await startFar(grpcPorts[0]!);
+    try {
+      await withServer({ model, settings }, async (server) => {
+        const answer = sendText(server, 'rain?');
+        while (begun === 0) await delay(20);
+        await far.stop();
+        await server.log.saying('agent left","agent":"forecaster');
+        far = await startFar(grpcPorts[1]!);
+        expect((await answer).end.text).toBe('sunny');
+        expect(begun).toBe(2);
+      });
+    } finally {
+      await far.stop();
+      await rm(home, { recursive: true });
     }
   });
 

@@ -16,17 +16,19 @@ interface Card {
 
 export async function openGrpcOnlyHost(origin: string): Promise<CardHost> {
   const server = createServer((request, response) => {
-    void fetch(`${origin}${request.url}`, { headers: { 'A2A-Version': '1.0' } }).then(async (answer) => {
-      const isCard = answer.ok && request.method === 'GET' && request.url!.endsWith('agent-card.json');
-      if (!isCard) return response.writeHead(404).end();
-      const { supportedInterfaces, ...card } = (await answer.json()) as Card;
-      const grpc = supportedInterfaces.filter(
-        ({ protocolBinding, protocolVersion }) => protocolBinding === 'GRPC' && protocolVersion === '1.0',
-      );
-      return response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ ...card, supportedInterfaces: grpc }));
-    });
+    void fetch(`${origin}${request.url}`, { headers: { 'A2A-Version': '1.0' } })
+      .then(async (answer) => {
+        const isCard = answer.ok && request.method === 'GET' && request.url!.endsWith('agent-card.json');
+        if (!isCard) return response.writeHead(404).end();
+        const { supportedInterfaces, ...card } = (await answer.json()) as Card;
+        const grpc = supportedInterfaces.filter(
+          ({ protocolBinding, protocolVersion }) => protocolBinding === 'GRPC' && protocolVersion === '1.0',
+        );
+        return response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ ...card, supportedInterfaces: grpc }));
+      })
+      .catch(() => response.writeHead(502).end());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

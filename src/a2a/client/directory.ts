@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
+import type { MovingLink } from './link.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, Miss } from './load.js';
 import { labelOf, loadRemoteAgents, missOf } from './load.js';
 
@@ -52,6 +53,8 @@ export function createPeerDirectory(
 interface Entry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
+  /** Of the agent that was here last. */
+  link: MovingLink | undefined;
   failures: number;
   miss: Miss | undefined;
 }
@@ -66,7 +69,10 @@ class Directory implements RefreshingDirectory {
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
-    this.#entries = sources.map((source) => ({ source, agent: undefined, failures: 0, miss: undefined }));
+    this.#entries = sources.map((source) => ({
+      ...{ source, agent: undefined, link: undefined },
+      ...{ failures: 0, miss: undefined },
+    }));
   }
 
   list(): readonly Peer[] {
@@ -141,6 +147,8 @@ class Directory implements RefreshingDirectory {
     const level = entry.source.kind === 'local' ? 'debug' : 'info';
     this.#options.logger[level](change, { agent: agent.peer.name });
     entry.agent = agent;
+    entry.link?.moveTo(agent.link);
+    entry.link = agent.link;
   }
 
   #miss(entry: Entry, miss: Miss = { reason: 'It was not loaded.' }): void {

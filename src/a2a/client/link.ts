@@ -28,6 +28,36 @@ export interface Link {
   readonly extensions: readonly string[];
 }
 
+/** A link whose agent may move: what was begun over the old one goes on over the new one. */
+export class MovingLink implements Link {
+  #now: Link;
+
+  constructor(link: Link) {
+    this.#now = link;
+  }
+
+  /** To be called with the link of the agent's next card. */
+  moveTo(next: Link): void {
+    this.#now = next;
+  }
+
+  get transport(): Transport {
+    return this.#now.transport;
+  }
+
+  get streams(): boolean {
+    return this.#now.streams;
+  }
+
+  get replays(): boolean {
+    return this.#now.replays;
+  }
+
+  get extensions(): readonly string[] {
+    return this.#now.extensions;
+  }
+}
+
 export interface LinkCall {
   readonly scope: Scope | undefined;
   readonly signal: AbortSignal;

@@ -12,7 +12,7 @@ import { assertTrusted, fetchCardJson, parseCard, relocated, toProfile } from '.
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
 import type { Binding, Link } from './link.js';
-import { createLink, createRemoteTransport } from './link.js';
+import { createLink, createRemoteTransport, MovingLink } from './link.js';
 import { createOriginFetch } from './origin-fetch.js';
 import { createPeer } from './peer.js';
 import type { RetryRules } from './watch.js';
@@ -64,6 +64,8 @@ export interface OpenOptions {
 export interface LoadedAgent {
   readonly source: CardSource;
   readonly peer: Peer;
+  /** Over which the peer is spoken to. */
+  readonly link: MovingLink;
   /** Changes when the card does, apart from its signatures. */
   readonly fingerprint: string;
 }
@@ -127,11 +129,15 @@ function nameTaken({ source, peer }: LoadedAgent): SkippedAgent {
 
 async function tryLoad(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkippedAgent> {
   try {
-    const { card, link } = await (source.kind === 'local' ? openLocal(source) : openRemote(source, options));
+    const { card, ...opened } = await (source.kind === 'local'
+      ? openLocal(source)
+      : openRemote(source, options));
+    const link = new MovingLink(opened.link);
     const profile = toProfile(card, source.name);
     const retry = { ...DEFAULT_RETRY, ...options.retry };
     return {
       source,
+      link,
       peer: createPeer({
         profile,
         link,
