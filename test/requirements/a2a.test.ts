@@ -291,14 +291,14 @@ describe('X. A2A', () => {
     await using cards = await openGrpcOnlyHost(`http://127.0.0.1:${port}`);
     const model = new ScriptedModel({ orchestrator: [call(ask('forecaster', 'tomorrow?', true))] });
     const settings = withRemote({ address: { origin: cards.url, token: 'far' } });
-    let far = await startFar(grpcPorts[0]!);
+    let far = await startFar(grpcPorts[0]);
     try {
       await withServer({ model, settings }, async (server) => {
         const answer = sendText(server, 'rain?');
         while (begun === 0) await delay(20);
         await far.stop();
         await server.log.saying('agent left","agent":"forecaster');
-        far = await startFar(grpcPorts[1]!);
+        far = await startFar(grpcPorts[1]);
         expect((await answer).end.text).toBe('sunny');
         expect(begun).toBe(2);
       });
