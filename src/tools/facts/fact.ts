@@ -1,13 +1,7 @@
 import { z } from 'zod';
 import { MEMORY_COLLECTION } from '../../core/library.js';
-import type { KnowledgeStore } from '../../core/knowledge.js';
-import type { Retrieval, SearchRequest } from '../../core/retrieval.js';
+import type { SearchRequest } from '../../core/retrieval.js';
 import { oneLine } from '../../core/text.js';
-
-export interface FactOptions {
-  readonly store: KnowledgeStore;
-  readonly retrieval: Retrieval;
-}
 
 export const FACT_TIME_MS = 30_000;
 const LONGEST_FACT = 1_000;

@@ -1,5 +1,5 @@
 import type { Tool } from '../../core/tool.js';
-import type { FactOptions } from './fact.js';
+import type { Keeping } from '../keeping.js';
 
 export { factKey } from './fact.js';
 import { memoryForgetTool } from './memory-forget.js';
@@ -9,6 +9,6 @@ import { memoryStoreTool } from './memory-store.js';
 export { recallFacts } from './recollection.js';
 
 /** The family that remembers facts, each owner's own. */
-export function createFactTools(options: FactOptions): readonly Tool[] {
+export function createFactTools(options: Keeping): readonly Tool[] {
   return [memoryStoreTool(options), memoryRecallTool(options), memoryForgetTool(options)];
 }

@@ -4,12 +4,12 @@ import { entryKey } from '../../core/knowledge.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolContext, ToolOutput } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
-import type { FactOptions } from './fact.js';
+import type { Keeping } from '../keeping.js';
 import { amongFacts, FACT_TIME_MS, factField, factKey, queryField } from './fact.js';
 
 const LOOKED_AT = 20;
 
-export function memoryForgetTool(options: FactOptions): Tool {
+export function memoryForgetTool(options: Keeping): Tool {
   return defineTool({
     name: 'memory_forget',
     description:
@@ -39,7 +39,7 @@ export function memoryForgetTool(options: FactOptions): Tool {
 
 async function forget(
   words: string,
-  { store, retrieval }: FactOptions,
+  { store, retrieval }: Keeping,
   { tenant, owner, signal }: ToolContext,
 ): Promise<ToolOutput> {
   const scope: Scope = { tenant, owner };

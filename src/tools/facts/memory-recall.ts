@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
-import type { FactOptions } from './fact.js';
+import type { Keeping } from '../keeping.js';
 import { amongFacts, FACT_TIME_MS, queryField } from './fact.js';
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_MAX = 20;
 
-export function memoryRecallTool({ retrieval }: FactOptions): Tool {
+export function memoryRecallTool({ retrieval }: Keeping): Tool {
   return defineTool({
     name: 'memory_recall',
     description: 'Finds facts that this user wanted remembered, the best first, in any language.',

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { oneLine } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { carriesMark, outsideField } from '../outside.js';
-import type { FactOptions } from './fact.js';
+import type { Keeping } from '../keeping.js';
+import { keepEntry } from '../keeping.js';
+import { outsideField } from '../outside.js';
 import { FACT_TIME_MS, factField, factKey } from './fact.js';
 
-export function memoryStoreTool({ store, retrieval }: FactOptions): Tool {
+export function memoryStoreTool(keeping: Keeping): Tool {
   return defineTool({
     name: 'memory_store',
     description:
@@ -24,22 +25,11 @@ export function memoryStoreTool({ store, retrieval }: FactOptions): Tool {
       { text: 'keep in mind that {fact}' },
     ],
     async execute({ fact, fromOutside }, context) {
-      const { tenant, owner, taskId, contextId } = context;
       const text = oneLine(fact);
-      const { version } = await store.save(
-        { tenant, owner },
-        {
-          kind: 'fact',
-          key: factKey(fact),
-          category: 'fact',
-          content: text,
-          tags: [],
-          provenance: { fromOutside: carriesMark({ fromOutside }, context), taskId, contextId },
-          callKey: context.key,
-          passages: [{ text, start: 0, end: text.length, lines: undefined, heading: [] }],
-        },
-      );
-      retrieval.catchUp({ tenant, owner });
+      const passages = [{ text, start: 0, end: text.length, lines: undefined, heading: [] }];
+      const named = { kind: 'fact', key: factKey(fact), category: 'fact' } as const;
+      const entry = { ...named, content: text, tags: [], passages, fromOutside };
+      const { version } = await keepEntry(keeping, entry, context);
       return { content: version === 1 ? `Remembered: ${text}` : `This was remembered before: ${text}` };
     },
   });

@@ -1,9 +1,6 @@
-import type { KnowledgeStore } from '../../core/knowledge.js';
-import type { Retrieval } from '../../core/retrieval.js';
+import type { Keeping } from '../keeping.js';
 
-export interface KnowledgeOptions {
-  readonly store: KnowledgeStore;
-  readonly retrieval: Retrieval;
+export interface KnowledgeOptions extends Keeping {
   /** Length of one entry. */
   readonly maxCharacters: number;
 }

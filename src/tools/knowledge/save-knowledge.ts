@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { Entry } from '../../core/knowledge.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { carriesMark, outsideField } from '../outside.js';
+import { keepEntry } from '../keeping.js';
+import { outsideField } from '../outside.js';
 import { cutIntoPassages } from '../passages.js';
 import { contentField, nameField, SAVE_TIME_MS, sourceField, tagsField, DEFAULT_CATEGORY } from './fields.js';
 import type { KnowledgeOptions } from './options.js';
 
-export function saveKnowledgeTool({ store, retrieval, maxCharacters }: KnowledgeOptions): Tool {
+export function saveKnowledgeTool({ maxCharacters, ...keeping }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
     key: nameField('Its name, to find and to replace it by, such as "deploy-key"'),
     category: nameField('What kind of knowledge it is').default(DEFAULT_CATEGORY),
@@ -31,27 +32,18 @@ export function saveKnowledgeTool({ store, retrieval, maxCharacters }: Knowledge
       { text: 'note under {key} that {content}' },
     ],
     async execute({ key, category, content, tags = [], source, fromOutside }, context) {
-      const { tenant, owner, taskId, contextId } = context;
-      const saved = await store.save(
-        { tenant, owner },
-        {
-          kind: 'knowledge',
-          key,
-          category,
-          content,
-          tags,
-          provenance: {
-            ...(source === undefined ? {} : { source }),
-            fromOutside: carriesMark({ source, fromOutside }, context),
-            taskId,
-            contextId,
-          },
-          callKey: context.key,
-          passages: cutIntoPassages(content, { syntax: 'markdown', hasLines: false }),
-        },
-      );
-      retrieval.catchUp({ tenant, owner });
-      return { content: describe(saved) };
+      const passages = cutIntoPassages(content, { syntax: 'markdown', hasLines: false });
+      const entry = {
+        kind: 'knowledge',
+        key,
+        category,
+        content,
+        tags,
+        passages,
+        source,
+        fromOutside,
+      } as const;
+      return { content: describe(await keepEntry(keeping, entry, context)) };
     },
   });
 }

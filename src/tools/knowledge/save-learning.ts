@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import type { NewPassage } from '../../core/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { carriesMark, outsideField } from '../outside.js';
+import { keepEntry } from '../keeping.js';
+import { outsideField } from '../outside.js';
 import { cutIntoPassages } from '../passages.js';
 import { contentField, nameField, SAVE_TIME_MS, DEFAULT_CATEGORY } from './fields.js';
 import type { KnowledgeOptions } from './options.js';
 
 const LONGEST_TRIGGER = 500;
 
-export function saveLearningTool({ store, retrieval, maxCharacters }: KnowledgeOptions): Tool {
+export function saveLearningTool({ maxCharacters, ...keeping }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
     trigger: nameField('What went wrong, or what one meets: an error message, a situation', LONGEST_TRIGGER),
     fix: contentField('What helps', maxCharacters),
@@ -31,26 +32,12 @@ export function saveLearningTool({ store, retrieval, maxCharacters }: KnowledgeO
       { text: 'learn that {trigger} because {diagnosis} is fixed by {fix}' },
     ],
     async execute({ trigger, fix, diagnosis, category, fromOutside }, context) {
-      const { tenant, owner, taskId, contextId } = context;
-      const { version, key } = await store.save(
-        { tenant, owner },
-        {
-          kind: 'learning',
-          key: trigger,
-          category,
-          content: fix,
-          ...(diagnosis === undefined ? {} : { diagnosis }),
-          tags: [],
-          provenance: {
-            fromOutside: carriesMark({ fromOutside }, context),
-            taskId,
-            contextId,
-          },
-          callKey: context.key,
-          passages: passagesOf(fix, diagnosis),
-        },
-      );
-      retrieval.catchUp({ tenant, owner });
+      const learning = {
+        ...({ kind: 'learning', key: trigger, category, content: fix, tags: [], fromOutside } as const),
+        ...(diagnosis === undefined ? {} : { diagnosis }),
+        passages: passagesOf(fix, diagnosis),
+      };
+      const { version, key } = await keepEntry(keeping, learning, context);
       return { content: `Saved the learning "${key}"${version === 1 ? '' : ` as version ${version}`}.` };
     },
   });
