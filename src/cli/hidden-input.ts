@@ -21,6 +21,11 @@ export async function readPiped(): Promise<string> {
       throw new LangoError('too-large', `Standard input holds more than ${MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
+  if (size === 0) {
+    throw new LangoError('invalid-input', 'Nothing came on standard input.', {
+      hint: 'Give the value there, as in "< FILE", or run the command on a terminal, which asks for it.',
+    });
+  }
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
     return text.replace(/\r?\n$/, '');

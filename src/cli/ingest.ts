@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { errorText } from '../core/errors.js';
+import { LangoError, errorText } from '../core/errors.js';
 import { DEFAULT_COLLECTION } from '../core/library.js';
 import type { Submission } from '../core/retrieval.js';
 import { counted } from '../core/text.js';
@@ -186,7 +186,10 @@ export async function removeDocuments(
     const origins = (await way.list(collection))
       .map(({ origin }) => origin)
       .filter((origin) => liesIn(origin, places));
-    return origins.length === 0 ? 0 : way.remove(collection, origins);
+    if (origins.length > 0) return way.remove(collection, origins);
+    throw new LangoError('not-found', `Nothing in ${collection} comes from ${paths.join(', ')}.`, {
+      hint: 'See what there is, and in which collection: lango ingest list',
+    });
   });
   const { terminal } = context;
   if (flags.json) terminal.print(jsonLine({ collection, removed }));

@@ -110,6 +110,12 @@ describe('lango ingest', () => {
       expect(await ingest(['--reembed'], server.env)).toMatchObject({ added: 0, embedded: 3 });
       const removed = await lango(['ingest', 'remove', path.join(folder, 'src')], { env: server.env });
       expect(removed.stdout).toBe('Removed 1 document from documents.\n');
+      const again = await lango(['ingest', 'remove', path.join(folder, 'src')], { env: server.env });
+      expect(again).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('lango ingest list'),
+      });
     } finally {
       await server.stop();
     }

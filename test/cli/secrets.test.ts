@@ -103,6 +103,7 @@ describe('lango secrets', () => {
 
   it('refuses what it could not keep out of texts, and stores nothing then', async () => {
     const cases = [
+      [['set', 'nothing'], '', 'Nothing came on standard input.'],
       [['set', 'short'], 'abc', 'at least 6 characters'],
       [['set', 'long'], 'x'.repeat(20_000), 'at most 16384 characters'],
       [['set', 'no name'], VALUE, 'cannot be the name'],

@@ -25,7 +25,9 @@ export class Wallets {
     const account = await this.#find(scope);
     if (account) return account;
     throw new LangoError('not-found', 'There is no wallet yet.', {
-      hint: 'Make one with payment_create_wallet ("create a wallet"), then send USDC and a little ETH for gas to it.',
+      hint:
+        'Make one with payment_create_wallet ("create a wallet"; payment.enabled has to be true), then send USDC and a ' +
+        'little ETH for gas to it.',
     });
   }
 
