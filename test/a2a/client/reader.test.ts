@@ -15,6 +15,16 @@ describe('TaskReader', () => {
     }).toThrow(/100000 events/);
   });
 
+  it.each([
+    ['a single event', [17]],
+    ['many events', Array.from({ length: 17 }, () => 1)],
+  ])('has an end to the characters of %s', (_, sizes) => {
+    const reader = new TaskReader({ agent: 'a' });
+    expect(() => {
+      for (const megabytes of sizes) read(reader, text('x'.repeat(megabytes * 1024 * 1024), undefined, true));
+    }).toThrow(/16777216 characters/);
+  });
+
   it('tells a snapshot after a part of the stream as what is new only', () => {
     const reader = new TaskReader({ agent: 'a' });
     read(reader, snapshot(WORKING));
