@@ -32,7 +32,7 @@ export function createPeers(sources: Sources): RefreshingDirectory {
   });
   return createPeerDirectory(cardSources(sources, egress), {
     fetch: egress,
-    grpc: { addressOf: createAddressCheck(privateNames(sources.config)) },
+    grpc: { addressOf: createAddressCheck(privateNames(sources.config)), timeoutMs },
     timeoutMs,
     cardBytes: a2a.cardBytes,
     logger: sources.logger,

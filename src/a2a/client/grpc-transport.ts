@@ -1,5 +1,6 @@
 import type { AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
+import type { ErrorCode } from '../../core/errors.js';
 import { LangoError } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/server-trust.js';
 import { fromWireError } from '../translate/errors.js';
@@ -11,7 +12,14 @@ export interface GrpcRules {
   readonly addressOf: (host: string, port: number) => Promise<string>;
   /** Which certificates are taken. Default: what Node trusts. */
   readonly trust?: ServerTrust | undefined;
+  /** For a call that is no stream. */
+  readonly timeoutMs?: number;
+  /** How long a stream may be silent. */
+  readonly idleMs?: number;
 }
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_IDLE_MS = 120_000;
 
 export interface GrpcPeer {
   readonly rules: GrpcRules;
@@ -34,6 +42,7 @@ export function grpcPlace(url: string): { readonly host: string; readonly port: 
  */
 export function createGrpcTransport({ url, protocolVersion }: AgentInterface, peer: GrpcPeer): Transport {
   const version = protocolVersion.startsWith('0.') ? '0.3' : '1.0';
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, idleMs = DEFAULT_IDLE_MS } = peer.rules;
   let opened: Promise<GrpcChannel> | undefined;
 
   const open = (): Promise<GrpcChannel> => (opened ??= openChannel(url, version, peer));
@@ -43,11 +52,12 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
   };
   const failed = (error: unknown): LangoError => {
     const told = fromWireError(error);
-    if (told.code === 'unavailable' || told.code === 'forbidden') close();
+    if (BROKEN.has(told.code)) close();
     return told;
   };
-  const withToken = (options: RequestOptions = {}): RequestOptions => ({
+  const withToken = (options: RequestOptions = {}, late: AbortSignal): RequestOptions => ({
     ...options,
+    signal: options.signal ? AbortSignal.any([options.signal, late]) : late,
     serviceParameters: {
       ...options.serviceParameters,
       ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
@@ -58,20 +68,29 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
       call: (transport: Transport, params: Params, options: RequestOptions) => Promise<Result>,
     ) =>
     async (params: Params, options?: RequestOptions): Promise<Result> => {
+      const wait = new Wait(url, timeoutMs);
       try {
         const { transport } = await open();
-        return await call(transport, params, withToken(options));
+        return await call(transport, params, withToken(options, wait.signal));
       } catch (error) {
-        throw failed(error);
+        throw failed(wait.isOver ? wait.signal.reason : error);
+      } finally {
+        wait.end();
       }
     };
   const stream = <Params>(call: (transport: Transport, params: Params, options: RequestOptions) => Events) =>
     async function* (params: Params, options?: RequestOptions): Events {
+      const wait = new Wait(url, idleMs);
       try {
         const { transport } = await open();
-        yield* call(transport, params, withToken(options));
+        for await (const event of call(transport, params, withToken(options, wait.signal))) {
+          yield event;
+          wait.renew();
+        }
       } catch (error) {
-        throw failed(error);
+        throw failed(wait.isOver ? wait.signal.reason : error);
+      } finally {
+        wait.end();
       }
     };
   return {
@@ -97,6 +116,36 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     listTasks: unary((to, params, options) => to.listTasks(params, options)),
     resubscribeTask: stream((to, params, options) => to.resubscribeTask(params, options)),
   };
+}
+
+/** What a connection does not recover from by itself, or not in time. */
+const BROKEN: ReadonlySet<ErrorCode> = new Set(['unavailable', 'forbidden', 'timeout']);
+
+/** Aborts with `timeout` when nothing comes for so long: a peer that vanished without a word says nothing for ever. */
+class Wait {
+  readonly #controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(url: string, ms: number) {
+    const late = new LangoError('timeout', `${url} was silent for ${ms} ms.`, { retryable: true });
+    this.#timer = setTimeout(() => this.#controller.abort(late), ms).unref();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isOver(): boolean {
+    return this.signal.aborted;
+  }
+
+  renew(): void {
+    this.#timer.refresh();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 type Events = AsyncGenerator<StreamResponse, void, undefined>;

@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
 import type { Agent } from '../../../src/core/agent.js';
@@ -114,6 +117,27 @@ describe('a peer that is reached over gRPC', () => {
     const { end } = await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
     await node.stop();
     expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('private or loopback') });
+  });
+
+  it.each([
+    ['as a stream', true],
+    ['to be polled', false],
+  ])('is given up when it takes the connection and says nothing: %s', async (_how, streaming) => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const supportedInterfaces = [
+      { url: `127.0.0.1:${port}`, protocolBinding: 'GRPC', protocolVersion: '1.0' },
+    ];
+    const json = { name: 'far', description: 'Far.', version: '1', skills: [], capabilities: { streaming } };
+    const { peers } = await loadRemoteAgents([{ kind: 'remote', url: 'http://127.0.0.1' }], {
+      fetch: () => Promise.resolve(Response.json({ ...json, supportedInterfaces })),
+      grpc: { addressOf: createAddressCheck(['127.0.0.1']), timeoutMs: 200, idleMs: 200 },
+      logger: silentLogger,
+    });
+    const { end } = await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
+    silent.close();
+    expect(end).toMatchObject({ state: 'failed', text: `127.0.0.1:${port} was silent for 200 ms.` });
   });
 
   it('is refused when its card sends us to another host', async () => {
