@@ -6,6 +6,8 @@ import { OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-version.js'
 if (isSupportedNode(process.versions.node)) {
   // The stack of an error then names the sources; reading the maps would cost every other start.
   if (process.argv.includes('--debug')) process.setSourceMapsEnabled(true);
+  // News for who maintains this program, not for who runs it.
+  else process.noDeprecation = true;
   keepCompiledCode();
   const { run } = await import('./run.js');
   process.exit(await run(process.argv.slice(2)));

@@ -51,7 +51,7 @@ describe('lango doctor', () => {
     // The certificate is for 127.0.0.1.
     const env = { ...server.env, LANGO_URL: server.origin.replace('127.0.0.1', 'localhost') };
     const { code, stdout } = await lango(['doctor'], { env });
-    const sent = await lango(['send', 'hello', '--transport', 'grpc'], { env });
+    const sent = await lango(['send', 'hello', '--transport', 'grpc'], { env: server.env });
     await writePair(home.folder, 'server', await certificate('another'));
     const refused = await lango(['send', 'hello'], { env });
     await server.stop();
@@ -60,7 +60,7 @@ describe('lango doctor', () => {
       code: 0,
       stdout: expect.stringMatching(/^ok {4}server: one answers at https:/m),
     });
-    expect(sent).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/) });
+    expect(sent).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/), stderr: '' });
     expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('is not trusted') });
   });
 
