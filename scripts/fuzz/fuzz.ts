@@ -18,7 +18,10 @@ export interface FuzzFigures {
   /** How often each way in was taken. */
   readonly transports: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;
+  /** Without what the machine stole of it. */
   readonly slowestMs: number;
+  /** Time in all in which the machine did not let this process work. */
+  readonly stolenMs: number;
   readonly memoryMb: { readonly before: number; readonly after: number };
   /** Tasks that clients were told of, tasks that are there, and the messages sent to them. */
   readonly tasks: { readonly told: number; readonly stored: number; readonly messages: number };
@@ -77,13 +80,14 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
     if (after > before + MEMORY_SLACK_MB) findings.push(`memory grew from ${before} to ${after} MB`);
     if (JSON.stringify(await readJson(target, `/tasks/${taskId}`)) !== JSON.stringify(ended))
       findings.push('a task that had ended was changed');
-    const { requests, transports, statuses, slowestMs, ledger } = campaign;
+    const { requests, transports, statuses, slowestMs, stolenMs, ledger } = campaign;
     return {
       seed: options.seed,
       requests,
       transports,
       statuses,
       slowestMs: Math.round(slowestMs),
+      stolenMs: Math.round(stolenMs),
       memoryMb: { before, after },
       tasks: {
         told: ledger.told,

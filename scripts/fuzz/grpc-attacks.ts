@@ -17,13 +17,14 @@ import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import type { MethodDefinition } from '@grpc/grpc-js';
 import { gzipSync } from 'node:zlib';
-import type { GrpcAnswer } from './grpc-call.js';
+import type { GrpcAnswer, GrpcRequest } from './grpc-call.js';
 import { callGrpc, frame } from './grpc-call.js';
 import { writeRaw } from './http-attacks.js';
 import { garbled } from './mutate.js';
 import type { Random } from './random.js';
 import { anyCall, parametersOf, sendCall, spoiled } from './requests.js';
-import type { Attack, Target } from './target.js';
+import type { Attack, Outcome, Target } from './target.js';
+import { shown } from './target.js';
 
 type Method = MethodDefinition<unknown, unknown>;
 
@@ -54,12 +55,9 @@ export const grpc: Attack = async (random, target) => {
   const whole = encoded(method, json, random);
   const bytes = random.chance(20) ? garbled(whole, random) : whole;
   const path = random.chance(3) ? random.pick(STRANGE_PATHS) : method.path;
-  const answer = await callGrpc(target.grpcPort, {
-    path,
-    metadata: metadataOf(target, random),
-    body: random.chance(2) ? frame(Buffer.alloc(1024 * 1024 + random.below(1024))) : frame(bytes),
-  });
-  return { status: answer.status, text: textOf(method, answer), sent: sentText(method, bytes) };
+  const metadata = metadataOf(target, random);
+  const body = random.chance(2) ? frame(Buffer.alloc(1024 * 1024 + random.below(1024))) : frame(bytes);
+  return outcomeOf(target, { method, bytes, request: { path, metadata, body } });
 };
 
 /** A good message in frames that are not: of gRPC (length, flags, number) and of its head. */
@@ -87,9 +85,25 @@ export const grpcFrames: Attack = async (random, target) => {
     { 'grpc-timeout': random.pick(['0n', '1n', '1m', '-1S', 'soon', '99999999999H']) },
   ]);
   const metadata = { authorization: `Bearer ${target.token}`, ...head };
-  const answer = await callGrpc(target.grpcPort, { path: method.path, metadata, body });
-  return { status: answer.status, text: textOf(method, answer), sent: sentText(method, bytes) };
+  return outcomeOf(target, { method, bytes, request: { path: method.path, metadata, body } });
 };
+
+interface GrpcShot {
+  readonly method: Method;
+  /** The message as it was meant. */
+  readonly bytes: Buffer;
+  readonly request: GrpcRequest;
+}
+
+async function outcomeOf({ grpcPort }: Target, { method, bytes, request }: GrpcShot): Promise<Outcome> {
+  const answer = await callGrpc(grpcPort, request);
+  return {
+    status: answer.status,
+    text: textOf(method, answer),
+    sent: sentText(method, bytes),
+    request: shown(request.path, request.metadata, request.body),
+  };
+}
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);

@@ -11,7 +11,7 @@ export interface GrpcRequest {
 }
 
 export interface GrpcAnswer {
-  /** The name of its status; a number when HTTP refused it before; `cut` without either. */
+  /** The name of its status; a number when HTTP refused it before; `cut` without either, `silent` when nothing came. */
   readonly status: number | string;
   /** What stands beside the status. */
   readonly reason: string;
@@ -31,22 +31,22 @@ export function frame(
   return Buffer.concat([prefix, message]);
 }
 
-/** One call over a connection of its own, by hand: a library would not let most of this out. Rejects after a while. */
+/** One call over a connection of its own, by hand: a library would not let most of this out. */
 export function callGrpc(port: number, { path, metadata, body }: GrpcRequest): Promise<GrpcAnswer> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const session = connect(`http://127.0.0.1:${port}`);
     const chunks: Buffer[] = [];
     const heads: IncomingHttpHeaders[] = [];
-    const timer = setTimeout(() => reject(new Error('no answer over gRPC')), PATIENCE_MS);
-    const leave = (): void => {
+    const leave = (without = 'cut'): void => {
       clearTimeout(timer);
       session.destroy();
       const reason = decodeURIComponent(
         String(heads.find((head) => head['grpc-message'])?.['grpc-message'] ?? ''),
       );
-      resolve({ status: statusIn(heads), reason, messages: messagesIn(Buffer.concat(chunks)) });
+      resolve({ status: statusIn(heads) ?? without, reason, messages: messagesIn(Buffer.concat(chunks)) });
     };
-    session.on('error', leave);
+    const timer = setTimeout(leave, PATIENCE_MS, 'silent');
+    session.on('error', () => leave());
     const call = session.request({
       ':method': 'POST',
       ':path': path,
@@ -57,16 +57,16 @@ export function callGrpc(port: number, { path, metadata, body }: GrpcRequest): P
     call.on('response', (head) => void heads.push(head));
     call.on('trailers', (head: IncomingHttpHeaders) => void heads.push(head));
     call.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    call.on('error', leave).on('close', leave);
+    call.on('error', () => leave()).on('close', () => leave());
     call.end(body);
   });
 }
 
-function statusIn(heads: readonly IncomingHttpHeaders[]): number | string {
+function statusIn(heads: readonly IncomingHttpHeaders[]): number | string | undefined {
   const code = heads.find((head) => head['grpc-status'] !== undefined)?.['grpc-status'];
   if (code !== undefined) return grpcStatus[Number(code)] ?? `status ${String(code)}`;
   const http = Number(heads[0]?.[':status'] ?? 200);
-  return http === 200 ? 'cut' : http;
+  return http === 200 ? undefined : http;
 }
 
 function messagesIn(bytes: Buffer): readonly Buffer[] {

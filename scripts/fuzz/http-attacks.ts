@@ -3,7 +3,7 @@ import { garbled } from './mutate.js';
 import type { Random } from './random.js';
 import { anyCall, parametersOf, sendParams, spoiled } from './requests.js';
 import type { Attack, Outcome, Target } from './target.js';
-import { PATIENCE_MS } from './target.js';
+import { PATIENCE_MS, shown } from './target.js';
 
 const STRANGE_METHODS = ['constructor', '', 'SendMessage ', 'tasks/resubscribe', 'x'.repeat(5_000)];
 const PATHS = [
@@ -98,12 +98,15 @@ function post(
   return ask(target, path, { method: 'POST', body, headers });
 }
 
-async function ask(
-  { origin }: Target,
-  path: string,
-  { body, ...init }: Pick<RequestInit, 'method' | 'headers'> & { readonly body?: Buffer },
-): Promise<Outcome> {
+interface HttpRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+}
+
+async function ask({ origin }: Target, path: string, { body, ...init }: HttpRequest): Promise<Outcome> {
   const sent = body?.toString() ?? '';
+  const request = shown(init.method, path, init.headers, body ?? '');
   const signal = AbortSignal.timeout(PATIENCE_MS);
   try {
     const response = await fetch(origin + path, {
@@ -111,10 +114,10 @@ async function ask(
       signal,
       ...(body ? { body: new Uint8Array(body) } : {}),
     });
-    return { status: response.status, text: await response.text(), sent };
+    return { status: response.status, text: await response.text(), sent, request };
   } catch (error) {
-    if ((error as Error).name === 'TimeoutError') throw error;
-    return { status: 'cut', text: '', sent };
+    const status = (error as Error).name === 'TimeoutError' ? 'silent' : 'cut';
+    return { status, text: '', sent, request };
   }
 }
 
@@ -129,7 +132,7 @@ export function writeRaw(port: number, bytes: Buffer): Promise<Outcome> {
       socket.destroy();
       const status = /^HTTP\/1\.1 (\d{3})/.exec(text)?.[1];
       const sent = bytes.toString().split('\r\n\r\n').slice(1).join('');
-      resolve({ status: status === undefined ? 'cut' : Number(status), text, sent });
+      resolve({ status: status === undefined ? 'cut' : Number(status), text, sent, request: shown(bytes) });
     };
     socket.setTimeout(SOCKET_PAUSE_MS, leave);
     socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));

@@ -10,7 +10,7 @@ export interface StoredTask {
 }
 
 /** Statuses that say nothing about a message. */
-const NO_WORD = new Set<number | string>([204, 'cut', 'CANCELLED', 'DEADLINE_EXCEEDED']);
+const NO_WORD = new Set<number | string>([204, 'cut', 'silent', 'CANCELLED', 'DEADLINE_EXCEEDED']);
 const ENDED = /^(completed|failed|canceled|rejected)$/;
 
 /**
@@ -28,7 +28,7 @@ export class Ledger {
     return this.#told.size;
   }
 
-  note({ status, text, sent }: Outcome): void {
+  note({ status, text, sent }: Omit<Outcome, 'request'>): void {
     const tasks = jsonIn(text).flatMap(tasksIn);
     for (const { id, state } of tasks) {
       const known = this.#told.get(id) ?? '';

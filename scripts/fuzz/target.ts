@@ -17,12 +17,14 @@ export interface Target {
 
 /** What came of a shot. */
 export interface Outcome {
-  /** Of HTTP a number, of gRPC a name; `cut` when the connection was closed without one. */
+  /** Of HTTP a number, of gRPC a name; `cut` when the connection was closed without one, `silent` when nothing came at all. */
   readonly status: number | string;
   /** The answer, where it can be read as text: that of gRPC as JSON. */
   readonly text: string;
   /** What was asked for, as JSON, as far as the server could read it so. */
   readonly sent: string;
+  /** All that went out, for a person to read. */
+  readonly request: string;
 }
 
 /** One way of asking for trouble. */
@@ -30,3 +32,18 @@ export type Attack = (random: Random, target: Target) => Promise<Outcome>;
 
 /** A shot that has no answer by then is a finding. */
 export const PATIENCE_MS = 10_000;
+
+const SHOWN_CHARACTERS = 300;
+
+/** The pieces of a request as a finding shows them: shortened. */
+export function shown(...pieces: readonly (string | Buffer | object)[]): string {
+  return pieces.map(shownPiece).join(' ');
+}
+
+function shownPiece(piece: string | Buffer | object): string {
+  const plain = Buffer.isBuffer(piece) ? piece.toString('latin1') : piece;
+  const text = typeof piece === 'string' ? piece : JSON.stringify(plain);
+  return text.length <= SHOWN_CHARACTERS
+    ? text
+    : `${text.slice(0, SHOWN_CHARACTERS)}… (${text.length} characters)`;
+}

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ATTACKS } from '../../scripts/fuzz/attacks.js';
 import { fuzz } from '../../scripts/fuzz/fuzz.js';
 import { Ledger } from '../../scripts/fuzz/ledger.js';
+import { StolenTime } from '../../scripts/fuzz/stolen-time.js';
 
 describe('npm run fuzz, for a short while', () => {
   it('finds no crash, no rejection, no 5xx, no HTML and no stack; what was answered is what is stored', async () => {
@@ -21,6 +22,50 @@ describe('npm run fuzz, for a short while', () => {
     expect(tasks.stored).toBeGreaterThanOrEqual(tasks.told);
     expect(tasks.messages).toBeGreaterThan(tasks.stored);
   }, 60_000);
+});
+
+describe('a finding of the fuzzer', () => {
+  /** How it begins, by the way in; of the others only that there is something. */
+  const HTTP = /ms to POST \/\S* \{"/;
+  const GRPC = /ms to \/\S* \{"/;
+  const SENT: Readonly<Record<string, RegExp>> = {
+    'JSON-RPC': HTTP,
+    'HTTP+JSON': HTTP,
+    gRPC: GRPC,
+    'gRPC frames': GRPC,
+  };
+
+  it('says what was sent, shortened', async () => {
+    const { findings } = await fuzz({ seed: 3, seconds: 20, requests: 30, slowMs: -1 });
+    expect(findings).toHaveLength(20);
+    for (const finding of findings) {
+      const way = finding.slice(0, finding.indexOf(' #'));
+      expect([way, finding]).toEqual([way, expect.stringMatching(SENT[way] ?? /ms to ["A-Z]/)]);
+      expect(finding.length).toBeLessThan(1_200);
+    }
+  }, 60_000);
+});
+
+describe('the time that the machine steals from the fuzzer', () => {
+  function left(work: () => void): number {
+    using stolen = new StolenTime();
+    const begun = performance.now();
+    work();
+    return performance.now() - begun - stolen.ms;
+  }
+
+  it('is that in which the process is held up and does nothing', () => {
+    const nothing = new Int32Array(new SharedArrayBuffer(4));
+    expect(left(() => void Atomics.wait(nothing, 0, 0, 1_000))).toBeLessThan(500);
+  });
+
+  it('is not that in which it works', () => {
+    const begun = process.cpuUsage();
+    const work = (): void => {
+      while (process.cpuUsage(begun).user < 400_000);
+    };
+    expect(left(work)).toBeGreaterThan(300);
+  });
 });
 
 describe('the ledger of the fuzzer', () => {
