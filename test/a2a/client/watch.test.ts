@@ -213,6 +213,12 @@ describe('a peer that cannot be trusted', () => {
     expect(methods(server)).toContain('CancelTask');
   });
 
+  it('is given up when its answer cannot be read, and not said to be out of reach', async () => {
+    const { peer } = await start((_call, wire) => wire.babble());
+    const { end } = await collect(peer.send(request(), never));
+    expect(end).toMatchObject({ state: 'failed', text: 'no answer came that can be read' });
+  });
+
   it('is given up when it sends what is no event', async () => {
     const { peer } = await start((_call, wire) => {
       wire.event({ task: { id: 'task-1', contextId: 'context-1', status: { state: 'TASK_STATE_DANCING' } } });

@@ -21,6 +21,8 @@ interface Wire {
   answer(result: JsonObject): void;
   refuse(code: number, message: string): void;
   status(code: number, headers?: Record<string, string>): void;
+  /** An answer that is no JSON. */
+  babble(): void;
 }
 
 export type WireScript = (call: RpcCall, wire: Wire) => void;
@@ -98,6 +100,7 @@ function wireOf({ id }: RpcCall, response: ServerResponse): Wire {
     cut: () => setTimeout(() => response.destroy(), 20),
     answer: (result) => json({ result }),
     refuse: (code, message) => json({ error: { code, message } }),
+    babble: () => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Log in!'),
     status: (code, headers = {}) => void response.writeHead(code, headers).end(),
   };
 }
