@@ -107,7 +107,10 @@ export function fromWireError(error: unknown): LangoError {
   if (isLangoError(error)) return error;
   const told = answerIn(error);
   if (!told)
-    return new LangoError('unavailable', 'no answer came that can be read', { cause: error, retryable: true });
+    return new LangoError('unavailable', 'no answer came that can be read', {
+      cause: error,
+      retryable: true,
+    });
   const code = codeOf(told);
   const retryable = code === 'unavailable' || code === 'too-many' || code === 'timeout';
   return new LangoError(code, told.message, { cause: error, retryable });
