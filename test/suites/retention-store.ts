@@ -142,6 +142,20 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       expect(await readAll(under.store, older)).toHaveLength(3);
     });
 
+    it("lists an owner's tasks of a context, of every agent, and nobody else's of the same name", async () => {
+      const contextId = 'talk';
+      const mine = new Set<string>();
+      for (const agent of ['one', 'two']) {
+        mine.add(taskOf(await under.store.accept(newTask({ agent, contextId }))).id);
+        await acceptOne(under.store, { agent, contextId, scope: BOB });
+        await acceptOne(under.store, { agent, contextId, scope: { ...ALICE, tenant: 'elsewhere' } });
+        await acceptOne(under.store, { agent, contextId: 'another' });
+      }
+      const found = await store.listContext(ALICE, contextId, 9);
+      expect(new Set(found.map(({ id }) => id))).toEqual(mine);
+      expect(await store.listContext(ALICE, contextId, 1)).toHaveLength(1);
+    });
+
     it("lists an owner's tasks of every agent, and nobody else's", async () => {
       const mine = new Set<string>();
       for (const agent of ['one', 'two', 'two', 'three']) {
