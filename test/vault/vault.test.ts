@@ -181,6 +181,13 @@ describe('what goes wrong with a vault', () => {
     expect(await read(again, 'b')).toBe('value of b');
   });
 
+  it('opens nothing for another owner that was moved there, with the key it is sealed by', async () => {
+    await (await open()).put(ALICE, secret('a'));
+    await closeAll();
+    for (const table of ['vault_keys', 'vault_entries']) change(`UPDATE ${table} SET owner = 'bob'`);
+    await expect((await open()).get(BOB, 'secret', 'a')).rejects.toThrow('tampered');
+  });
+
   it('takes no name, size or number that it should not', async () => {
     const vault = await open();
     for (const name of ['', '1a', 'a b', 'ä', 'a'.repeat(65), '../x']) {
