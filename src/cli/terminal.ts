@@ -34,8 +34,8 @@ export function createTerminal(env: Env, { stdin, stdout, stderr }: Streams = pr
   const write = writeTo(stdout);
   const note = writeTo(stderr);
   return {
-    isLive: stdout.isTTY,
-    canAsk: stdin.isTTY && stderr.isTTY,
+    isLive: isTerminal(stdout),
+    canAsk: isTerminal(stdin) && isTerminal(stderr),
     color: hasColor(stdout, env),
     noteColor: hasColor(stderr, env),
     progress,
@@ -54,5 +54,10 @@ export function outlastReaders(isServer: boolean): void {
 }
 
 function hasColor(stream: NodeJS.WriteStream, { noColor, forceColor }: Env): boolean {
-  return !noColor && (forceColor || (stream.isTTY && stream.hasColors()));
+  return !noColor && (forceColor || (isTerminal(stream) && stream.hasColors()));
+}
+
+/** Of a pipe Node leaves `isTTY` undefined, in spite of its type. */
+function isTerminal({ isTTY }: { readonly isTTY?: boolean }): boolean {
+  return isTTY === true;
 }

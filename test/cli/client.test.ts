@@ -70,6 +70,7 @@ describe('lango send', () => {
       return stdout.includes('\u001b[');
     };
     expect(await colored({})).toBe(false);
+    expect(await colored({ CI: 'true' })).toBe(false);
     expect(await colored({ FORCE_COLOR: '1' })).toBe(true);
     expect(await colored({ FORCE_COLOR: '1', NO_COLOR: '1' })).toBe(false);
   });

@@ -2,10 +2,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
+
+const LONGER_THAN_COOLDOWN_MS = 50;
 
 /** Where the keys of an issuer come from, and what becomes of its tokens as keys and clocks change. */
 
@@ -55,6 +58,7 @@ describe('the keys of an issuer', () => {
       const before = await issuer.token({ sub: 'alice' });
       expect(await statusFor(server, before)).toBe(200);
       await issuer.rotate();
+      await sleep(LONGER_THAN_COOLDOWN_MS);
       const after = await issuer.token({ sub: 'alice' });
       expect([await statusFor(server, after), await statusFor(server, before)]).toEqual([200, 200]);
       await issuer.rotate(false);

@@ -60,6 +60,8 @@ describe('A value that a model says', () => {
         const cuts = fc.array(fc.tuple(fc.nat(), fc.boolean()), { maxLength: 6 });
         await fc.assert(
           fc.asyncProperty(secret, fc.nat(ENCODINGS.length - 1), cuts, async (value, encoding, where) => {
+            // Of two secrets with one value, either name may stand for it.
+            fc.pre(!values.includes(value));
             const name = `s${values.length}`;
             const stored = await server.fetch(`/lango/secrets/${name}`, {
               method: 'PUT',
