@@ -7,7 +7,9 @@ import { attend } from './child.js';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
 const ARTIFACT = 'answer';
-const FLAT = { server: { port: 0 }, agent: { multiAgent: false } };
+/** The load comes from one caller, who may send more than the default lets one. */
+const SERVED = { server: { port: 0, limits: { requestsPerSecond: 1_000_000 } } };
+const FLAT = { ...SERVED, agent: { multiAgent: false } };
 const CHARACTERS_PER_TOKEN = 4;
 /** How the memory asks for notes, and what it gets. */
 const NOTE = 'record_lines';
@@ -50,9 +52,9 @@ const instantModel: ModelProvider = {
   },
 };
 
-/** The default configuration, with one agent more. */
+/** The default configuration but for the rate of one caller, with one agent more. */
 export function serve(): Promise<void> {
-  return start({ settings: { server: { port: 0 } }, agents: [worker] });
+  return start({ settings: SERVED, agents: [worker] });
 }
 
 /** One agent and a model that costs nothing: what is left of a turn is ours. */
