@@ -7,8 +7,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
-import type { TestServer } from '../support/server.js';
-import { startServer, untilEnded, withServer } from '../support/server.js';
+import { beginTask, startServer, untilEnded, withServer } from '../support/server.js';
 
 /**
  * A process that dies between a sub-agent's taking a delegation and the entry that names its task leaves a
@@ -37,7 +36,7 @@ describe('a child that was taken but not named when the process died', () => {
     };
     try {
       const before = await startServer(options);
-      const parent = await begin(before);
+      const parent = await beginTask(before, 'go');
       await running;
       await before.stop();
       forgetNames(file);
@@ -53,15 +52,6 @@ describe('a child that was taken but not named when the process died', () => {
     }
   });
 });
-
-async function begin(server: TestServer): Promise<string> {
-  const body = {
-    message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'go' }] },
-    configuration: { returnImmediately: true },
-  };
-  const answer = await server.fetch('/message:send', { method: 'POST', body: JSON.stringify(body) });
-  return ((await answer.json()) as { task: { id: string } }).task.id;
-}
 
 /** As the process that works on the task takes it, and does not live to act on it. */
 async function askToCancel(file: string, taskId: string): Promise<void> {

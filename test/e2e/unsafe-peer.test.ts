@@ -6,8 +6,7 @@ import type { WireScript, WireServer } from '../a2a/client/wire-server.js';
 import { startWireServer } from '../a2a/client/wire-server.js';
 import { textOf } from '../../src/core/message.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
-import type { TestServer } from '../support/server.js';
-import { startServer, untilEnded } from '../support/server.js';
+import { beginTask, startServer, untilEnded } from '../support/server.js';
 
 const DONE = { id: 'far-1', status: { state: 'TASK_STATE_COMPLETED' } };
 
@@ -65,7 +64,7 @@ async function answerAfterRestart(): Promise<string> {
     }),
   };
   const before = await startServer(options);
-  const id = await begin(before);
+  const id = await beginTask(before, 'pay');
   await asked;
   await before.stop();
   const after = await startServer(options);
@@ -75,15 +74,6 @@ async function answerAfterRestart(): Promise<string> {
   } finally {
     await after.stop();
   }
-}
-
-async function begin(server: TestServer): Promise<string> {
-  const body = {
-    message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'pay' }] },
-    configuration: { returnImmediately: true },
-  };
-  const answer = await server.fetch('/message:send', { method: 'POST', body: JSON.stringify(body) });
-  return ((await answer.json()) as { task: { id: string } }).task.id;
 }
 
 function sends() {

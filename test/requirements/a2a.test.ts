@@ -17,7 +17,7 @@ import { freePort } from '../support/free-port.js';
 import { openGrpcOnlyHost } from '../support/grpc-only.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
-import { doings, sendText, startServer, withServer } from '../support/server.js';
+import { beginTask, doings, sendText, startServer, withServer } from '../support/server.js';
 
 const BARE = { fs: { enabled: false }, exec: { enabled: false } };
 const EVERY_ROLE = ['exec_shell', 'browser_open', 'crypto_sign', 'search_web', 'memory_store'];
@@ -218,20 +218,11 @@ describe('X. A2A', () => {
       await mkdtemp(path.join(tmpdir(), 'lango-far-')),
     ];
     const port = await freePort();
-    let begun = 0;
-    const weather: Agent = {
-      profile: { name: 'weather', description: 'Foretells the weather.', skills: [] },
-      async run(run) {
-        begun += 1;
-        if (begun === 1) await once(run.signal, 'abort');
-        run.emit({ type: 'text-delta', artifactId: 'answer', text: 'sunny', replace: true });
-        return { state: 'completed' };
-      },
-    };
+    const weather = interruptedWeather();
     const startFar = (): Promise<TestServer> =>
       startServer({
         home: farHome,
-        agents: [weather],
+        agents: [weather.agent],
         model: new ScriptedModel({}),
         settings: { server: { port }, tools: BARE, auth: { token: 'far' } },
       });
@@ -243,22 +234,17 @@ describe('X. A2A', () => {
     const startRoot = (): Promise<TestServer> => startServer({ home, model, settings });
 
     const before = [await startFar(), await startRoot()] as const;
-    const body = {
-      message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'rain?' }] },
-      configuration: { returnImmediately: true },
-    };
-    const sent = await before[1].fetch('/message:send', { method: 'POST', body: JSON.stringify(body) });
-    const { task } = (await sent.json()) as { task: { id: string } };
-    while (begun === 0) await delay(20);
+    const task = await beginTask(before[1], 'rain?');
+    while (weather.begun() === 0) await delay(20);
     await Promise.all(before.map((node) => node.stop()));
 
     const near = await startRoot();
     await delay(1_500);
     const far = await startFar();
     try {
-      const states = await near.fetch(`/tasks/${task.id}:subscribe`);
+      const states = await near.fetch(`/tasks/${task}:subscribe`);
       expect(await states.text()).toMatch(/sunny[\s\S]*TASK_STATE_COMPLETED/);
-      expect(begun).toBe(2);
+      expect(weather.begun()).toBe(2);
     } finally {
       await Promise.all([near.stop(), far.stop()]);
       await Promise.all([home, farHome].map((folder) => rm(folder, { recursive: true })));
@@ -268,20 +254,11 @@ describe('X. A2A', () => {
   it('X4 a delegation goes on when its peer comes back with another address on its card', async () => {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-far-'));
     const [port, ...grpcPorts] = [await freePort(), await freePort(), await freePort()];
-    let begun = 0;
-    const weather: Agent = {
-      profile: { name: 'weather', description: 'Foretells the weather.', skills: [] },
-      async run(run) {
-        begun += 1;
-        if (begun === 1) await once(run.signal, 'abort');
-        run.emit({ type: 'text-delta', artifactId: 'answer', text: 'sunny', replace: true });
-        return { state: 'completed' };
-      },
-    };
+    const weather = interruptedWeather();
     const startFar = (grpcPort: number): Promise<TestServer> =>
       startServer({
         home,
-        agents: [weather],
+        agents: [weather.agent],
         model: new ScriptedModel({}),
         settings: {
           server: { port, grpc: { enabled: true, port: grpcPort } },
@@ -295,12 +272,12 @@ describe('X. A2A', () => {
     try {
       await withServer({ model, settings }, async (server) => {
         const answer = sendText(server, 'rain?');
-        while (begun === 0) await delay(20);
+        while (weather.begun() === 0) await delay(20);
         await far.stop();
         await server.log.saying('agent left","agent":"forecaster');
         far = await startFar(grpcPorts[1]);
         expect((await answer).end.text).toBe('sunny');
-        expect(begun).toBe(2);
+        expect(weather.begun()).toBe(2);
       });
     } finally {
       await far.stop();
@@ -326,6 +303,21 @@ describe('X. A2A', () => {
     expect(published).toEqual([['lango-orchestrator'], ['operator'], ['planner']]);
   });
 });
+
+/** An agent whose first run works until its node stops; a later one answers. */
+function interruptedWeather(): { readonly agent: Agent; readonly begun: () => number } {
+  let begun = 0;
+  const agent: Agent = {
+    profile: { name: 'weather', description: 'Foretells the weather.', skills: [] },
+    async run(run) {
+      begun += 1;
+      if (begun === 1) await once(run.signal, 'abort');
+      run.emit({ type: 'text-delta', artifactId: 'answer', text: 'sunny', replace: true });
+      return { state: 'completed' };
+    },
+  };
+  return { agent, begun: () => begun };
+}
 
 /** A node that publishes one agent of its own, `weather`, at the root of the host. */
 function remoteNode(answer: string): ServerOptions {

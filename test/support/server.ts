@@ -122,6 +122,16 @@ async function send(server: TestServer, request: SendRequest): Promise<Outcome> 
   return { events, end, taskId: task?.taskId ?? request.taskId ?? '' };
 }
 
+/** Asks for a task that nobody waits for; its id. */
+export async function beginTask(server: TestServer, text: string): Promise<string> {
+  const body = {
+    message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text }] },
+    configuration: { returnImmediately: true },
+  };
+  const answer = await server.fetch('/message:send', { method: 'POST', body: JSON.stringify(body) });
+  return ((await answer.json()) as { task: { id: string } }).task.id;
+}
+
 /** A task once it has ended, however long nobody looked. */
 export async function untilEnded(server: TestServer, taskId: string): Promise<TaskView> {
   for (let round = 0; round < 200; round += 1) {
