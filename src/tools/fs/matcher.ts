@@ -87,6 +87,7 @@ interface Question {
 
 function askWorker(worker: Worker, question: Question, signal: AbortSignal): Promise<Match> {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted(); // It is told of no more then.
     const settle = (finish: () => void) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../../src/core/errors.js';
 import { globFilter } from '../../../src/core/glob.js';
+import { regexMatcher } from '../../../src/tools/fs/matcher.js';
 import { onStage } from './setup.js';
 
 describe('fs_search', () => {
@@ -59,6 +60,14 @@ describe('fs_search', () => {
       setTimeout(() => cancel.abort(new LangoError('canceled', 'enough')), 50);
       await expect(call('fs_search', evil, { signal: cancel.signal })).rejects.toThrow('enough');
     }));
+});
+
+describe('regexMatcher', () => {
+  it('hears of a cancel that came before the match', async () => {
+    const matcher = regexMatcher('^(a+)+$', AbortSignal.abort(new LangoError('canceled', 'enough')));
+    await expect(matcher.match('f', `${'a'.repeat(60)}!`)).rejects.toThrow('enough');
+    await matcher.close();
+  });
 });
 
 describe('globFilter', () => {
