@@ -209,7 +209,11 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const recorded = run.recorded(step)?.result;
   if (recorded?.type === 'tool-result') return { type: 'result', result: recorded.result };
   if (admission.type === 'refuse') return refuse(call, admission.reason);
-  if (!given) return refuse(call, `the arguments of ${name} are not a JSON object: ${invalid ?? 'nothing'}`);
+  if (!given)
+    return refuse(
+      call,
+      `the arguments of ${name} are not a JSON object that can be used: ${invalid ?? 'nothing'}`,
+    );
   const called = functions.find((candidate) => candidate.name === name);
   if (called) return called.call(call);
   const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';

@@ -73,7 +73,7 @@ const FAILURES: Readonly<Record<ModelErrorCode, string>> = {
   canceled: 'The model call was canceled.',
   overloaded: 'The model is overloaded. Try again later.',
   'rate-limited': 'The model provider takes no more requests for now. Try again later.',
-  unreachable: 'The model could not be reached. `lango doctor` says why.',
+  unreachable: 'The model could not be reached. `lango doctor --model` says why.',
   rejected: 'The model provider refused the request. The server log says why.',
   'bad-answer': 'The model gave an answer that could not be read.',
 };

@@ -18,7 +18,12 @@ export async function createModel(
     model: model.name ?? '',
     maxRetries: model.maxRetries,
     timeoutMs,
-    fetch: createEgress({ allowPrivate: allowedHosts(egress, model.baseUrl), timeoutMs, logger }),
+    fetch: createEgress({
+      allowPrivate: allowedHosts(egress, model.baseUrl),
+      timeoutMs,
+      idleMs: timeoutMs,
+      logger,
+    }),
     logger,
     ...(model.baseUrl ? { baseUrl: model.baseUrl } : {}),
   };

@@ -123,7 +123,9 @@ export const model = z
       .max(20)
       .default(3)
       .describe('Further attempts after an overload or a lost connection.'),
-    timeoutSeconds: seconds().default(300).describe('Longest time of one model answer.'),
+    timeoutSeconds: seconds()
+      .default(300)
+      .describe('Longest silence of the model server, before its answer and within it.'),
   })
   .prefault({})
   .describe('The language model.');

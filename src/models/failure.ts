@@ -148,16 +148,18 @@ const REASONS: Readonly<Record<string, string>> = {
 /** The failure for a connection that could not be made, or was lost too early. */
 export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   const causes = causesOf(error);
-  const refused = causes.find((cause) => isLangoError(cause));
-  if (refused) return new ModelFailure('rejected', refused.message, { retryable: refused.retryable });
-  const code = causes.map(codeOf).find((word) => word !== undefined);
-  if (code && /CERT|TLS|SSL/.test(code)) {
+  const codes = causes.flatMap((cause) => codeOf(cause) ?? []);
+  const untrusted = codes.find((code) => /CERT|TLS|SSL|SIGNATURE/.test(code));
+  if (untrusted) {
     return new ModelFailure(
       'unreachable',
-      `${endpoint.place} shows a certificate that is not trusted (${code}).`,
+      `${endpoint.place} shows a certificate that is not trusted (${untrusted}).`,
     );
   }
-  const reason = code && REASONS[code];
+  // What our own way out refuses, it refuses at the next attempt too.
+  const refused = causes.filter((cause) => isLangoError(cause)).find(({ retryable }) => !retryable);
+  if (refused) return new ModelFailure('rejected', refused.message);
+  const reason = codes.map((code) => REASONS[code]).find((words) => words !== undefined);
   const message = reason
     ? `${endpoint.place} cannot be reached: ${reason}. Check model.baseUrl and that the server runs.`
     : `${endpoint.place} gave no whole answer: the connection failed.`;

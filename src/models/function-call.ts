@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../core/json.js';
+import { isJsonObject, isKeepable, type JsonObject } from '../core/json.js';
 import type { FunctionCall } from '../core/model.js';
 
 const LONGEST_INVALID_CHARACTERS = 2_000;
@@ -16,11 +16,11 @@ export function toFunctionCall(written: { id: string; name: string; argumentsTex
   };
 }
 
-/** The JSON object in `text`; undefined when it is none, or only the beginning of one. */
+/** The JSON object in `text`; undefined when it is none, only the beginning of one, or one that cannot be kept. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
+    return isJsonObject(value) && isKeepable(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -9,7 +9,7 @@ import { anthropicStream, anthropicWire, textBlock, toolUseBlock } from '../supp
 import { API_KEY } from '../support/model-wire.js';
 import { openaiWire } from '../support/openai-wire.js';
 import type { Reply } from '../support/scripted-server.js';
-import { ScriptedServer, events, reset, silence, status } from '../support/scripted-server.js';
+import { ScriptedServer, cutEvents, events, reset, silence, status } from '../support/scripted-server.js';
 import { doings, sendText, startServer, untilEnded, withServer } from '../support/server.js';
 
 /** The whole server, asked over A2A, with a model behind each vendor's wire format. */
@@ -81,6 +81,30 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     });
   });
 
+  it.each([
+    ['nested deeper than anybody can walk', `{"path":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+    ['with a number that JSON cannot write', '{"path":"x","limit":1e400}'],
+  ])('tells the model of arguments %s, and goes on', async (_, json) => {
+    vendor.willReply(calls(['a', 'exec_one', json]), says('I see.'));
+    await withServer(optionsFor(kind, false), async (server) => {
+      const { end } = await sendText(server, 'go');
+      expect(end).toMatchObject({ state: 'completed', text: 'I see.' });
+      expect(JSON.stringify(vendor.requests[1]!.body)).toContain('are not a JSON object that can be used');
+    });
+  });
+
+  it('says that the model cannot be reached when nothing listens there', async () => {
+    const options = optionsFor(kind, false);
+    await vendor[Symbol.asyncDispose]();
+    const settings = { ...options.settings, model: { ...options.settings!.model, maxRetries: 0 } };
+    await withServer({ ...options, settings }, async (server) => {
+      const { end } = await sendText(server, 'go');
+      expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('could not be reached') });
+      expect(JSON.stringify(server.log.lines)).toContain('nothing listens there');
+    });
+    vendor = await ScriptedServer.open();
+  });
+
   const endings: readonly (readonly [string, Reply, object])[] = [
     [
       'a refusal',
@@ -101,6 +125,11 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
       'an overload in the middle of an answer',
       events(wire.beginning('so') + wire.streamError('overloaded', 'busy')),
       { state: 'failed', text: expect.stringContaining('overloaded') },
+    ],
+    [
+      'a connection that breaks in the middle of an answer',
+      cutEvents(wire.beginning('so')),
+      { state: 'failed', text: expect.stringContaining('could not be reached') },
     ],
     [
       'a key that is refused',
