@@ -4,6 +4,7 @@ import type { Logger } from '../core/logger.js';
 import { compileScrubber } from '../core/scrubber.js';
 import type {
   NewSecret,
+  ScrubStream,
   Scrubber,
   SecretGuard,
   SecretItem,
@@ -61,11 +62,13 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   }
 
   /** Of everybody's secrets: for the log. */
-  readonly everywhere: Scrubber = live(() => (this.#all ??= compileValues([...this.#owned.values()])));
+  readonly everywhere: Scrubber = new LiveScrubber(
+    () => (this.#all ??= compileValues([...this.#owned.values()])),
+  );
 
   scrubber(scope: Scope): Scrubber {
     const name = scopeKey(scope);
-    return live(() => {
+    return new LiveScrubber(() => {
       const owned = this.#owned.get(name);
       return owned ? (owned.scrubber ??= compileValues([owned])) : noScrubber;
     });
@@ -189,14 +192,25 @@ function compileValues(owned: readonly Owned[]): Scrubber {
   );
 }
 
-function live(current: () => Scrubber): Scrubber {
-  return {
-    get isEmpty() {
-      return current().isEmpty;
-    },
-    text: (text) => current().text(text),
-    stream: () => current().stream(),
-  };
+/** Asks at each use for the one that knows today's secrets. */
+class LiveScrubber implements Scrubber {
+  readonly #current: () => Scrubber;
+
+  constructor(current: () => Scrubber) {
+    this.#current = current;
+  }
+
+  get isEmpty(): boolean {
+    return this.#current().isEmpty;
+  }
+
+  text(text: string): string {
+    return this.#current().text(text);
+  }
+
+  stream(): ScrubStream {
+    return this.#current().stream();
+  }
 }
 
 function toItem({ name, metadata, version, createdAt, updatedAt }: VaultItem): SecretItem {

@@ -52,3 +52,39 @@ export function prepareAll<Statements>(
   });
   return Object.fromEntries(prepared) as Statements;
 }
+
+/** What a column of ours holds. */
+export type Value = string | number | null;
+
+/** The most rows of one statement. */
+const ROWS_AT_ONCE = 16;
+
+/** Adds rows to a table, several with one statement: of a short row, the statement costs more than the row. */
+export class RowInsert {
+  readonly #handle: Database.Database;
+  readonly #into: string;
+  readonly #columns: number;
+  readonly #row: string;
+  /** By the number of their rows, made when first needed. */
+  readonly #statements: Database.Statement<unknown[]>[] = [];
+
+  constructor(handle: Database.Database, table: string, columns: readonly string[]) {
+    this.#handle = handle;
+    this.#into = `INSERT INTO ${table} (${columns.join(', ')}) VALUES `;
+    this.#columns = columns.length;
+    this.#row = `(${columns.map(() => '?').join(', ')})`;
+  }
+
+  /** `values` holds one row after the other. */
+  run(values: readonly Value[]): void {
+    const most = this.#columns * ROWS_AT_ONCE;
+    if (values.length <= most) this.#insert(values);
+    else for (let at = 0; at < values.length; at += most) this.#insert(values.slice(at, at + most));
+  }
+
+  #insert(values: readonly Value[]): void {
+    const rows = values.length / this.#columns;
+    const text = (): string => this.#into + Array<string>(rows).fill(this.#row).join(', ');
+    (this.#statements[rows] ??= this.#handle.prepare(text())).run(values);
+  }
+}

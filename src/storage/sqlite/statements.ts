@@ -1,10 +1,9 @@
 import type Database from 'better-sqlite3';
-import type { EventType, TaskState } from '../../core/task.js';
+import type { TaskState } from '../../core/task.js';
 import { SESSION_EVENT_TYPES } from '../../core/task.js';
 import type { EventRow, TaskRow } from '../rows.js';
-import { prepareAll } from './prepared.js';
-
-type Value = string | number | null;
+import type { Value } from './prepared.js';
+import { RowInsert, prepareAll } from './prepared.js';
 
 /** Each with its parameters, in the order of the question marks, and the row it gives. */
 export interface Statements {
@@ -47,9 +46,8 @@ export interface Statements {
       key: number,
     ]
   >;
-  readonly insertEvent: Database.Statement<
-    [task: number, seq: number, at: number, author: string | null, type: EventType, body: string]
-  >;
+  /** See `EVENT_COLUMNS`. */
+  readonly insertEvents: RowInsert;
   readonly events: Database.Statement<[task: string, after: number, upTo: number], EventRow>;
   readonly sessionEvents: Database.Statement<
     [
@@ -114,6 +112,8 @@ const CHANGED_COLUMNS = [
   'cancel_requested',
 ] as const satisfies readonly (keyof TaskRow)[];
 
+const EVENT_COLUMNS = ['task', 'seq', 'at', 'author', 'type', 'body'];
+
 export function taskValues(row: Omit<TaskRow, 'key'>): Value[] {
   return TASK_COLUMNS.map((column) => row[column]);
 }
@@ -123,7 +123,7 @@ export function changedValues(row: TaskRow): Value[] {
 }
 
 /** Their text. */
-const SQL: Readonly<Record<keyof Statements, string>> = {
+const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> = {
   task: 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
   insertTask: `INSERT INTO tasks (${TASK_COLUMNS.join(', ')}) VALUES (${TASK_COLUMNS.map(() => '?').join(', ')})`,
   saveTask: `UPDATE tasks SET ${CHANGED_COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`,
@@ -139,7 +139,6 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
   advanceTo: `UPDATE tasks SET head = ?, state = ?, status_message = ?, status_at = ?, expires_at = ?,
         attempts = attempts + ?, lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
       WHERE key = ?`,
-  insertEvent: 'INSERT INTO events (task, seq, at, author, type, body) VALUES (?, ?, ?, ?, ?, ?)',
   /**
    * In no promised order, though SQLite walks the key. ORDER BY and LIMIT would say it, but with either of them SQLite
    * plans the statement anew each time a parameter is bound, which costs several times the reading.
@@ -178,5 +177,6 @@ const SQL: Readonly<Record<keyof Statements, string>> = {
 
 /** Every statement of the hot paths, prepared once. */
 export function prepareStatements(database: Database.Database): Statements {
-  return prepareAll(database, SQL, ['level']);
+  const insertEvents = new RowInsert(database, 'events', EVENT_COLUMNS);
+  return { ...prepareAll<Omit<Statements, 'insertEvents'>>(database, SQL, ['level']), insertEvents };
 }

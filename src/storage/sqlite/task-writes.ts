@@ -8,6 +8,7 @@ import type { EncodedEvent, EventRow, TaskChange, TaskRow } from '../rows.js';
 import { CALLER_AUTHOR, encodeEvent, toTaskRecord } from '../rows.js';
 import type { Touch } from './group-commit.js';
 import type { PushWrites } from './push-store.js';
+import type { Value } from './prepared.js';
 import type { Statements } from './statements.js';
 import { changedValues, taskValues } from './statements.js';
 
@@ -216,14 +217,17 @@ function insertEvents(
   task: { readonly id: string; readonly key: number; readonly head: number },
   events: readonly EncodedEvent[],
 ): void {
+  if (events.length === 0) return;
   const before = task.head - events.length;
   const rows: EventRow[] = [];
+  const values: Value[] = [];
   for (const { author, type, body } of events) {
     const seq = before + rows.length + 1;
-    statements.insertEvent.run(task.key, seq, now, author, type, body);
     rows.push({ seq, at: now, author, body });
+    values.push(task.key, seq, now, author, type, body);
   }
-  if (rows.length > 0) touch(task.id, rows);
+  statements.insertEvents.run(values);
+  touch(task.id, rows);
 }
 
 /** Nobody works on it: it was never leased, was given back, or its worker went silent. */
