@@ -39,6 +39,15 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(stored.every((event) => event.taskId === task.id)).toBe(true);
     });
 
+    it('takes a batch of any length', async () => {
+      const { store } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      const events = upTo(100).map((n) => delta(`piece ${n}`));
+      expect(await store.append(fenceOf(task), events)).toBe(101);
+      const stored = await readAll(store, task);
+      expect(stored.slice(1).map(({ author, body }) => ({ author, body }))).toEqual(events);
+    });
+
     it('derives state, time, message and attempts from the events', async () => {
       const { store, advance } = get();
       const task = await acceptOne(store, { lease: 'worker' });
