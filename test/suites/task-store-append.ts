@@ -45,8 +45,8 @@ export function appendCases(get: () => StoreUnderTest): void {
       // More than a store keeps in memory of what was just written.
       const events = upTo(1_500).map((n) => delta(`piece ${n}`));
       expect(await store.append(fenceOf(task), events)).toBe(1_501);
-      const stored = await readAll(store, task);
-      expect(stored.slice(1).map(({ author, body }) => ({ author, body }))).toEqual(events);
+      const stored = await store.read(task.id, 1, 1_500);
+      expect(stored.map(({ author, body }) => ({ author, body }))).toEqual(events);
     });
 
     it('derives state, time, message and attempts from the events', async () => {
