@@ -28,7 +28,8 @@ export function createProgram(act: Act): Command {
     .description('An A2A-native agent server, and its client.')
     .version(packageVersion(), '-v, --version')
     .option('--debug', 'show the stack of an error')
-    .configureHelp({ groupItems: ownFirst });
+    .configureHelp({ groupItems: ownFirst })
+    .hook('preAction', (_program, command) => refuseEmptyValues(command));
 
   withFolders(program.command('serve').description('run the server'))
     .option('--host <address>', 'address to listen on')
@@ -88,6 +89,18 @@ export function createProgram(act: Act): Command {
     .action((flags: DoctorFlags) => act(async (at) => (await import('./doctor.js')).doctor(flags, at)));
   throwErrors(program, 'lango');
   return program;
+}
+
+/** An empty value comes from a variable that is not set, as in --home "$PLACE": nothing may take its place silently. */
+function refuseEmptyValues(command: Command): void {
+  for (const { flags } of command.options.filter((option) => isEmpty(command, option))) {
+    command.error(`error: option '${flags}' has an empty value. Leave it out, or give it one.`);
+  }
+  if (command.parent) refuseEmptyValues(command.parent);
+}
+
+function isEmpty(command: Command, option: Option): boolean {
+  return [command.getOptionValue(option.attributeName())].flat().includes('');
 }
 
 /** What is wrong with a command line is told like every other error, with the help of the command it is about. */

@@ -426,6 +426,10 @@ describe('errors of client commands', () => {
       ['tasks', 'list', '--state', 'gone'],
       ['tasks', 'list', '--limit', '0'],
       ['tasks', 'get'],
+      ['config', 'show', '--home', ''],
+      ['send', 'x', '--url='],
+      ['send', 'x', '--task', 't', '--deny', 'h', '--deny='],
+      ['ingest', '--collection', '', 'list'],
     ];
     for (const args of wrong) {
       const { code, stdout, stderr } = await run(...args);
@@ -446,6 +450,13 @@ describe('errors of client commands', () => {
         hint: 'See: lango send --help',
       },
     });
+  });
+
+  it('puts nothing in the place of an empty value', async () => {
+    const { stderr } = await run('serve', '--home', '');
+    expect(stderr).toBe(
+      "error: option '--home <folder>' has an empty value. Leave it out, or give it one.\nSee: lango serve --help\n",
+    );
   });
 
   it('says what failed when the model cannot be reached', async () => {
