@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
@@ -43,7 +43,10 @@ export function openConnection(options: ConnectionOptions): Connection {
   const opened: Database.Database[] = [];
   const close = () => opened.toReversed().forEach((database) => database.close());
   try {
-    if (options.file !== ':memory:') opened.push(lockFile(options.file));
+    if (options.file !== ':memory:') {
+      opened.push(lockFile(options.file));
+      makeOwnFile(options.file);
+    }
     const database = new Database(options.file, { timeout: BUSY_TIMEOUT_MS });
     opened.push(database);
     assertSqliteVersion(database.prepare<[], string>('SELECT sqlite_version()').pluck().get() ?? '');
@@ -86,6 +89,11 @@ function lockFile(file: string): Database.Database {
       cause: error,
     });
   }
+}
+
+/** SQLite would let every user of the machine read a new file, and what stands in it are conversations. Its log gets the same rights. */
+function makeOwnFile(file: string): void {
+  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
 }
 
 /** One name for one file, whichever links lead to it. */

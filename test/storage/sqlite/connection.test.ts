@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../src/core/logger.js';
@@ -85,6 +85,15 @@ describe('opening again', () => {
     const second = open();
     await expect(second.tasks.append(fenceOf(task), [RUN_START])).rejects.toMatchObject({ code: 'fenced' });
     expect(await second.tasks.claim('after', [AGENT], () => 10)).toMatchObject([{ id: task.id }]);
+  });
+
+  it('makes files that only this user may read, and leaves the rights of one that is there', async () => {
+    const other = join(folder, 'other.db');
+    writeFileSync(other, '', { mode: 0o640 });
+    await acceptOne(open().tasks);
+    open(other);
+    const rights = [file, `${file}-wal`, `${file}-shm`, other].map((path) => statSync(path).mode & 0o777);
+    expect(rights).toEqual([0o600, 0o600, 0o600, 0o640]);
   });
 
   it('takes an empty file for a new database', () => {
