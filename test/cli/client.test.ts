@@ -452,13 +452,6 @@ describe('errors of client commands', () => {
     });
   });
 
-  it('puts nothing in the place of an empty value', async () => {
-    const { stderr } = await run('serve', '--home', '');
-    expect(stderr).toBe(
-      "error: option '--home <folder>' has an empty value. Leave it out, or give it one.\nSee: lango serve --help\n",
-    );
-  });
-
   it('says what failed when the model cannot be reached', async () => {
     const other = await makeHome(
       'model: { provider: openai, name: m, baseUrl: "http://127.0.0.1:1", maxRetries: 0 }',
