@@ -1,5 +1,6 @@
 import type { Json } from '../core/json.js';
-import type { Part } from '../core/message.js';
+import { LangoError } from '../core/errors.js';
+import { isPart, type Part } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
 import { scrubData } from '../core/scrubber.js';
 import { cutText } from '../core/text.js';
@@ -86,9 +87,11 @@ async function execute(
   const { tool, input } = work;
   let output: ToolOutput;
   try {
-    output = await inItsTime(
-      work,
-      async (context) => (await settle?.(input, context)) ?? (await tool.execute(input, context)),
+    output = outputOf(
+      await inItsTime(
+        work,
+        async (context) => (await settle?.(input, context)) ?? (await tool.execute(input, context)),
+      ),
     );
   } catch (error) {
     output = { content: failureText(work, error), isError: true };
@@ -134,6 +137,20 @@ function lastAttempt(run: Run, first: string): Attempt | undefined {
     if (!recorded) return last;
     last = { step, recorded, next: `${first}.r${number + 1}` };
   }
+}
+
+/** What a tool gave. Throws what the model then reads when that is no output: a tool may be anybody's code. */
+function outputOf(given: ToolOutput | undefined): ToolOutput {
+  const { content, files = [] } = given ?? {};
+  if (
+    content !== undefined &&
+    typeof readable(content) === 'string' &&
+    Array.isArray(files) &&
+    files.every(isPart)
+  ) {
+    return given!;
+  }
+  throw new LangoError('tool', 'what it gave is no output: that has a content, and files that are parts');
 }
 
 function readable(content: Json): string {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json.js';
+import { isJsonObject, type Json, type JsonObject } from './json.js';
 
 /**
  * A piece of content with exactly one of text, data or file (A2A 1.0 section 4.1.6). `bytes` is
@@ -34,6 +34,15 @@ export interface Artifact {
   readonly description?: string;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject;
+}
+
+/** For what comes from code that nobody checked. */
+export function isPart(value: unknown): value is Part {
+  if (!isJsonObject(value)) return false;
+  if (value.kind === 'file') return typeof value.bytes === 'string' || typeof value.url === 'string';
+  return value.kind === 'data'
+    ? value.data !== undefined
+    : value.kind === 'text' && typeof value.text === 'string';
 }
 
 export function textPart(text: string): Part {

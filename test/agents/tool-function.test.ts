@@ -6,7 +6,7 @@ import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';
 import type { Answer } from '../../src/core/task.js';
 import type { EffectClass } from '../../src/core/effect.js';
-import type { Tool } from '../../src/core/tool.js';
+import type { Tool, ToolOutput } from '../../src/core/tool.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { flat, toolNamed } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';
@@ -38,6 +38,20 @@ describe('tool calls', () => {
     const { agent, model, run } = setUp({ execute: () => Promise.reject(error) });
     expect(await run.perform(agent)).toEqual({ state: 'completed' });
     expect(resultsIn(model.requests[1])).toEqual([words]);
+  });
+
+  it.each<readonly [string, unknown]>([
+    ['nothing', undefined],
+    ['a text alone', 'removed'],
+    ['no content', { isError: false }],
+    ['a number that JSON has not', { content: 10n }],
+    ['a function', { content: { run: () => 1 }.run }],
+    ['files that are none', { content: 'x', files: [{ kind: 'file' }] }],
+    ['a file that stands alone', { content: 'x', files: 7 }],
+  ])('tells the model of a tool that gives %s, and goes on', async (_, given) => {
+    const { agent, model, run } = setUp({ execute: async () => given as ToolOutput });
+    expect(await run.perform(agent)).toEqual({ state: 'completed' });
+    expect(resultsIn(model.requests[1])).toEqual([expect.stringMatching(/^fs_rm failed: /)]);
   });
 
   it('cuts long output and says how much is missing', async () => {
