@@ -140,16 +140,10 @@ function lastAttempt(run: Run, first: string): Attempt | undefined {
 }
 
 /** What a tool gave. Throws what the model then reads when that is no output: a tool may be anybody's code. */
-function outputOf(given: ToolOutput | undefined): ToolOutput {
-  const { content, files = [] } = given ?? {};
-  if (
-    content !== undefined &&
-    typeof readable(content) === 'string' &&
-    Array.isArray(files) &&
-    files.every(isPart)
-  ) {
-    return given!;
-  }
+function outputOf(given: ToolOutput): ToolOutput {
+  const files = given?.files ?? [];
+  const areParts = Array.isArray(files) && files.every(isPart);
+  if (areParts && typeof readable(given?.content) === 'string') return given;
   throw new LangoError('tool', 'what it gave is no output: that has a content, and files that are parts');
 }
 

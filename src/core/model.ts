@@ -64,7 +64,7 @@ export interface FunctionCall {
   /** The vendor's id of the call: its result carries the same. Unique within an answer. */
   readonly id: string;
   readonly name: string;
-  /** The arguments; `undefined` when the model wrote something that is not a JSON object: see `invalid`. */
+  /** The arguments; `undefined` when the model wrote no JSON object, or one that cannot be kept: see `invalid`. */
   readonly arguments: JsonObject | undefined;
   /** What the model wrote instead of a JSON object, at most 2,000 characters. */
   readonly invalid?: string;
