@@ -13,6 +13,8 @@ import { createModel } from './app/model.js';
 import { createPeers, keepFresh, lateDirectory } from './app/peers.js';
 import { createPush } from './app/push.js';
 import { publish } from './app/publishing.js';
+import type { ReadConfig, Reload } from './app/reload.js';
+import { createReload } from './app/reload.js';
 import { sweepOldTasks } from './app/retention.js';
 import { seekSandbox } from './app/sandbox.js';
 import { statusRoute } from './app/status.js';
@@ -20,6 +22,7 @@ import { guardOf, openVaultAccess } from './app/vault.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
+import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
 import { errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
@@ -42,6 +45,8 @@ export const STATUS_PATH = '/lango/agents';
 
 export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;
+  /** What the logger hides: gets the secrets of each configuration that is taken up. Default: a set of its own. */
+  readonly hidden?: Set<string>;
   /** Published besides the roster, and the orchestrator's sub-agents like these. */
   readonly agents?: readonly Agent[];
   /** Added to the shipped families; prefixes decide who owns them. */
@@ -70,8 +75,12 @@ export interface AppAddress {
 export interface App {
   /** Resolves when requests are served. Rejects with a `LangoError` and leaves nothing open. Call it once. */
   start(): Promise<AppAddress>;
-  /** Reads the files of the TLS certificate again. Rejects when they are wrong; then the old one stays. */
-  reload(): Promise<void>;
+  /**
+   * Takes up another list of remote agents and reads the files of the TLS certificate again. Without `read` the list
+   * stays. Resolves once new agents were looked at. Rejects with `invalid-config` when anything is wrong: then nothing
+   * changes. Does nothing before `start` and after `stop`.
+   */
+  reload(read?: ReadConfig): Promise<void>;
   /** Tells open streams, refuses new work, gives running tasks back to the journal, closes everything. Never rejects. */
   stop(): Promise<void>;
 }
@@ -79,8 +88,10 @@ export interface App {
 /** The whole server, put together from its configuration. Nothing is opened before `start`. */
 export function createApp(options: AppOptions): App {
   const closers: (() => Promise<void> | void)[] = [];
-  let reload = async (): Promise<void> => {};
+  const stopping = new AbortController();
+  let reload: Reload = async () => {};
   const stop = async (): Promise<void> => {
+    stopping.abort();
     for (const close of closers.splice(0).reverse()) {
       await Promise.resolve(close()).catch((error: unknown) =>
         options.logger.warn('could not stop cleanly', { error: errorText(error) }),
@@ -89,7 +100,7 @@ export function createApp(options: AppOptions): App {
   };
   return {
     stop,
-    reload: () => reload(),
+    reload: (read) => reload(read),
     async start() {
       try {
         return await open(options, {
@@ -97,6 +108,7 @@ export function createApp(options: AppOptions): App {
           onReload: (again) => {
             reload = again;
           },
+          stopping: stopping.signal,
         });
       } catch (error) {
         await stop();
@@ -108,14 +120,15 @@ export function createApp(options: AppOptions): App {
 
 interface Hooks {
   readonly onStop: (close: () => Promise<void> | void) => void;
-  readonly onReload: (reload: () => Promise<void>) => void;
+  readonly onReload: (reload: Reload) => void;
+  readonly stopping: AbortSignal;
 }
 
-async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<AppAddress> {
-  const { config, secrets } = options;
+async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks): Promise<AppAddress> {
+  const { config, secrets, hidden = new Set(secretValues(options.secrets)) } = options;
   await prepareFolders(config);
   const sandbox = seekSandbox(config);
-  const locks = await openLocks(config, secrets, options.logger);
+  const locks = await openLocks({ config, secrets, hidden, logger: options.logger });
   onStop(() => locks.close());
   const { storage, nodeId, vault, library, logger } = await openStores(options, onStop);
   const opening = openFamilies({ config, storage, vault, sandbox, logger }, library);
@@ -127,7 +140,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   const families = [...(await opening), ...memory.families];
   onStop(() => closeAll(families));
   const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];
-  const directory = lateDirectory(() => peers);
+  const directory = lateDirectory(() => peers.directory);
   const { agents, subAgents, root } = createAgents({
     config,
     tools,
@@ -164,16 +177,23 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   });
 
   const peers = createPeers({ subAgents, published, config, secrets, logger });
-  onStop(await keepFresh(peers, config.a2a.refreshSeconds));
+  onStop(await keepFresh(peers.directory, config.a2a.refreshSeconds));
 
-  const { host, grpc, renew } = await createDoors({
+  const { host, grpc, renewTls } = await createDoors({
     config,
     locks,
     agents: published,
     root,
     keys: keys.read,
     routes: [
-      statusRoute(STATUS_PATH, { root, model, agents, peers, families, pushes: push && storage.pushes }),
+      statusRoute(STATUS_PATH, {
+        root,
+        model,
+        agents,
+        peers: peers.directory,
+        families,
+        pushes: push && storage.pushes,
+      }),
       ...ownerRoutes({ config, storage, journal, vault, families, desk: (await library).desk }),
     ],
     logger,
@@ -184,7 +204,7 @@ async function open(options: AppOptions, { onStop, onReload }: Hooks): Promise<A
   await journal.start();
   if (grpc) grpcPort = await grpc.start();
   const address = await host.start();
-  onReload(renew);
+  onReload(createReload({ started: options, hidden, peers, renewTls, stopping, logger }));
   origin = address.origin;
   onStop(() => push?.courier.stop());
   await push?.courier.start();

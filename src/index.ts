@@ -11,6 +11,7 @@ import { assertDescribable } from './agents/arguments.js';
 import { createApp } from './app.js';
 import type { App, AppAddress } from './app.js';
 import { readEnv } from './config/env.js';
+import type { LoadedConfig } from './config/load.js';
 import { resolveConfig } from './config/load.js';
 import type { SettingsInput } from './config/schema.js';
 import type { Agent } from './core/agent.js';
@@ -42,16 +43,28 @@ export interface ServerOptions {
   readonly logger?: Logger;
 }
 
+export interface Server extends Omit<App, 'reload'> {
+  /**
+   * Takes up the remote agents of other settings (`a2a.enabled`, `a2a.remoteAgents`) and reads the files of the TLS
+   * certificate again; what else differs is named in the log. Without settings the agents stay. Resolves once new
+   * agents were looked at. Rejects with `invalid-config` when anything is wrong: then nothing changes.
+   */
+  reload(settings?: SettingsInput): Promise<void>;
+}
+
 /**
  * The server that `lango serve` runs, in this program. Nothing is opened before `start`. Throws
  * `LangoError` `invalid-config` that lists everything that is wrong with the settings, or names a tool that no
  * model could call.
  */
-export function createServer(options: ServerOptions = {}): App {
+export function createServer(options: ServerOptions = {}): Server {
   const { home, settings = {}, logger = silentLogger, ...own } = options;
   const overrides = home === undefined ? {} : { home };
   own.tools?.forEach(assertDescribable);
-  return createApp({ ...resolveConfig({ env: readEnv(), overrides, settings }), ...own, logger });
+  const resolve = (input: SettingsInput): LoadedConfig =>
+    resolveConfig({ env: readEnv(), overrides, settings: input });
+  const app = createApp({ ...resolve(settings), ...own, logger });
+  return { ...app, reload: (next) => app.reload(next && (async () => resolve(next))) };
 }
 
 export interface ConnectOptions {
@@ -94,7 +107,7 @@ export function createPushVerifier(source: PushSource): VerifyPush {
 
 const REQUEST_TIMEOUT_MS = 60_000;
 
-export type { App, AppAddress, SettingsInput };
+export type { AppAddress, SettingsInput };
 export type { AgentClient, SendRequest } from './a2a/client/client.js';
 export type { PushNotification, PushRequest, VerifyPush } from './a2a/client/push-verifier.js';
 export type { ClientEvent } from './a2a/client/reader.js';

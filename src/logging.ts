@@ -23,8 +23,8 @@ export interface LoggerOptions {
   readonly format: 'auto' | 'pretty' | 'json';
   /** Colors on a terminal. Default: true. */
   readonly color?: boolean;
-  /** Values that are replaced wherever they would be written, also in base64, hex and URL form. */
-  readonly secrets?: readonly string[];
+  /** Values that are replaced wherever they would be written, also in base64, hex and URL form. More may be added later. */
+  readonly secrets?: ReadonlySet<string>;
   /** Default: standard error. */
   readonly stream?: NodeJS.WritableStream & { readonly isTTY?: boolean };
 }
@@ -36,7 +36,7 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const stream = options.stream ?? process.stderr;
   const isTerminal = stream.isTTY === true;
-  const plain = plainValues(options.secrets ?? [], options.level === 'debug' || !isTerminal);
+  const plain = plainValues(options.secrets ?? new Set(), options.level === 'debug' || !isTerminal);
   const pretty = options.format === 'pretty' || (options.format === 'auto' && isTerminal);
   const write = pretty ? prettyLine(isTerminal && options.color !== false) : jsonLine;
   stream.on('error', () => undefined);
@@ -119,7 +119,7 @@ function visible(text: string): string {
 }
 
 /** Turns anything into what JSON can hold, without secrets; never throws. */
-function plainValues(secrets: readonly string[], withStack: boolean): (value: unknown) => unknown {
+function plainValues(secrets: ReadonlySet<string>, withStack: boolean): (value: unknown) => unknown {
   const redact = redaction(secrets);
   const convert = (value: unknown, above: readonly object[]): unknown => {
     if (typeof value === 'string') return redact(value);
@@ -160,14 +160,21 @@ function errorFields(error: Error, withStack: boolean): LogFields {
   };
 }
 
-function redaction(secrets: readonly string[]): (text: string) => string {
-  const forms = secrets
-    .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
-    .flatMap((secret) => {
-      const bytes = Buffer.from(secret);
-      const encoded = [bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')];
-      return [secret, encodeURIComponent(secret), ...encoded];
-    })
-    .sort((a, b) => b.length - a.length);
-  return (text) => forms.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text);
+function redaction(secrets: ReadonlySet<string>): (text: string) => string {
+  let forms: readonly string[] = [];
+  let known = 0;
+  return (text) => {
+    if (known !== secrets.size) {
+      known = secrets.size;
+      forms = [...secrets].flatMap(formsOf).sort((a, b) => b.length - a.length);
+    }
+    return forms.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text);
+  };
+}
+
+function formsOf(secret: string): readonly string[] {
+  if (secret.length < MIN_SECRET_LENGTH) return [];
+  const bytes = Buffer.from(secret);
+  const encoded = [bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')];
+  return [secret, encodeURIComponent(secret), ...encoded];
 }

@@ -2,12 +2,17 @@ import type { WriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import type { Config } from '../config/config.js';
-import type { Secrets } from '../config/secrets.js';
-import { secretValues } from '../config/secrets.js';
 import type { Audit } from '../core/audit.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
+
+export interface AuditParts {
+  readonly config: Config;
+  /** What no line may show. It may grow. */
+  readonly hidden: ReadonlySet<string>;
+  readonly logger: Logger;
+}
 
 export interface OpenAudit {
   readonly audit: Audit;
@@ -16,11 +21,11 @@ export interface OpenAudit {
 }
 
 /** The record of who did what: in the log, or in a file of its own. Rejects with `invalid-config` when that cannot be written. */
-export async function openAudit({ logging }: Config, secrets: Secrets, logger: Logger): Promise<OpenAudit> {
+export async function openAudit({ config: { logging }, hidden, logger }: AuditParts): Promise<OpenAudit> {
   if (logging.auditFile === undefined) return { audit: writer(logger), close: async () => {} };
   const stream = await openFile(logging.auditFile);
   stream.on('error', (error) => logger.error('the audit file cannot be written', { error: error.message }));
-  const own = createLogger({ level: 'info', format: 'json', secrets: secretValues(secrets), stream });
+  const own = createLogger({ level: 'info', format: 'json', secrets: hidden, stream });
   return {
     audit: writer(own),
     async close() {

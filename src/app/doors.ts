@@ -13,7 +13,6 @@ import { createHost } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import { createIdentity } from './identity.js';
 import type { Locks } from './locks.js';
-import { readTls } from './tls.js';
 
 export interface DoorsOptions {
   readonly config: Config;
@@ -32,8 +31,8 @@ export interface DoorsOptions {
 export interface Doors {
   readonly host: Host;
   readonly grpc: GrpcServer | undefined;
-  /** Reads the certificates again, for new connections. Rejects when they are wrong: then the old ones stay. */
-  readonly renew: () => Promise<void>;
+  /** From now on new connections get this. Only for doors that were opened with TLS. */
+  readonly renewTls: (tls: TlsMaterial) => void;
 }
 
 export async function createDoors(options: DoorsOptions): Promise<Doors> {
@@ -62,9 +61,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
   return {
     host,
     grpc,
-    async renew() {
-      const tls = await readTls(config);
-      if (!tls) return;
+    renewTls(tls) {
       host.renewTls(tls);
       grpc?.renewTls(grpcTls(tls, config));
     },

@@ -1,9 +1,8 @@
-import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import { loadOrCreateToken } from '../config/token.js';
 import type { Audit } from '../core/audit.js';
-import type { Logger } from '../core/logger.js';
 import type { TlsMaterial } from '../http/tls.js';
+import type { AuditParts } from './audit.js';
 import { openAudit } from './audit.js';
 import { readTls } from './tls.js';
 
@@ -16,10 +15,14 @@ export interface Locks {
   readonly close: () => Promise<void>;
 }
 
+export interface LockParts extends AuditParts {
+  readonly secrets: Secrets;
+}
+
 /** Rejects with `invalid-config` when a file is wrong, and with `storage` when the token cannot be kept. */
-export async function openLocks(config: Config, secrets: Secrets, logger: Logger): Promise<Locks> {
+export async function openLocks({ config, secrets, ...log }: LockParts): Promise<Locks> {
   const token =
     config.auth.mode === 'token' ? (secrets.token ?? (await loadOrCreateToken(config.home))) : undefined;
   const tls = await readTls(config);
-  return { tls, token, ...(await openAudit(config, secrets, logger)) };
+  return { tls, token, ...(await openAudit({ config, ...log })) };
 }

@@ -3,12 +3,13 @@ import type { App, AppAddress } from '../app.js';
 import { createApp } from '../app.js';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
+import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
 import { loadToken } from '../config/token.js';
 import { CARD_PATH } from '../core/card.js';
-import { errorText } from '../core/errors.js';
+import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
 import type { CommandContext } from './command.js';
@@ -48,16 +49,15 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   };
   const loaded = await loadConfig({ env, overrides });
   const { config, secrets } = loaded;
-  const logger = createLogger({
-    ...config.logging,
-    color: terminal.noteColor,
-    secrets: secretValues(secrets),
-  });
+  const hidden = new Set(secretValues(secrets));
+  const logger = createLogger({ ...config.logging, color: terminal.noteColor, secrets: hidden });
   const stopping = new AbortController();
   using _interrupt = onInterrupt(() => stopping.abort());
-  const app = createApp({ ...loaded, logger });
+  const app = createApp({ ...loaded, logger, hidden });
   const address = await app.start();
-  using _renewal = onHangup(() => renew(app, logger));
+  // A file that was there is missed; else it would be taken for one that says nothing.
+  const again = { env, overrides: { ...overrides, ...(config.file ? { configFile: config.file } : {}) } };
+  using _reload = onHangup(() => reload(app, () => loadConfig(again), logger));
 
   const place = { config, keptToken: await keptToken(config) };
   if (flags.json) terminal.print(jsonLine(facts(address, config)));
@@ -70,13 +70,16 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   return EXIT.ok;
 }
 
-/** A certificate that is wrong does not stop the server: the old one stays. */
-async function renew(app: App, logger: Logger): Promise<void> {
+/** A configuration that is wrong does not stop the server: it goes on with the old one. */
+async function reload(app: App, read: () => Promise<LoadedConfig>, logger: Logger): Promise<void> {
   try {
-    await app.reload();
-    logger.info('read the certificate again');
+    await app.reload(read);
   } catch (error) {
-    logger.error('could not read the certificate again; the old one stays', { error: errorText(error) });
+    const hint = isLangoError(error) ? error.hint : undefined;
+    logger.error('took up nothing: something is wrong, so all stays as it was', {
+      error: errorText(error),
+      ...(hint === undefined ? {} : { hint }),
+    });
   }
 }
 

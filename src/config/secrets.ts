@@ -29,6 +29,24 @@ export function secretsOf({ auth, model, embedding, webSearch, a2a, vault }: Set
 }
 
 /** Every value, for the log's redaction. */
-export function secretValues({ remoteTokens, ...secrets }: Secrets): readonly string[] {
-  return [...Object.values(secrets), ...remoteTokens.values()].filter((value) => value !== undefined);
+export function secretValues(secrets: Secrets): readonly string[] {
+  return [...valuesByKey(secrets).values(), ...secrets.remoteTokens.values()];
+}
+
+const KEYS = {
+  token: 'auth.token',
+  modelApiKey: 'model.apiKey',
+  embeddingApiKey: 'embedding.apiKey',
+  webSearchApiKey: 'webSearch.apiKey',
+  vaultPassphrase: 'vault.passphrase',
+} satisfies Record<keyof Omit<Secrets, 'remoteTokens'>, string>;
+
+/** Those that are set, but for the tokens of remote agents, by the key that they stand under. */
+export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(KEYS).flatMap(([name, key]) => {
+      const value = secrets[name as keyof typeof KEYS];
+      return value === undefined ? [] : [[key, value] as const];
+    }),
+  );
 }

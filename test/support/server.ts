@@ -23,14 +23,13 @@ export interface TestServer {
   readonly log: RecordingLogger;
   /** The server's answer to a request with its token. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** As SIGHUP does. */
-  reload(): Promise<void>;
+  /** As SIGHUP does; the settings are completed as at the start. */
+  reload(settings?: Settings): Promise<void>;
   stop(): Promise<void>;
 }
 
 type Settings = NonNullable<ServerOptions['settings']>;
 
-/** No shipped tools and no sandbox unless the test asks for them: a test brings what it needs. */
 const BARE: Settings = {
   server: { port: 0 },
   tools: {
@@ -50,9 +49,7 @@ const BARE: Settings = {
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const home = options.home ?? (await mkdtemp(path.join(tmpdir(), 'lango-test-')));
   const log = new RecordingLogger();
-  const tools = { ...BARE.tools, ...options.settings?.tools };
-  const settings: Settings = { ...BARE, ...options.settings, tools };
-  const server = createServer({ ...options, home, settings, logger: log });
+  const server = createServer({ ...options, home, settings: withoutTools(options.settings), logger: log });
   const address = await server.start();
   const { origin, token } = address;
   return {
@@ -65,12 +62,17 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
         ...init,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...init.headers },
       }),
-    reload: () => server.reload(),
+    reload: (settings) => server.reload(settings && withoutTools(settings)),
     async stop() {
       await server.stop();
       if (!options.home) await rm(home, { recursive: true, force: true });
     },
   };
+}
+
+/** No shipped tools and no sandbox unless the test asks for them: a test brings what it needs. */
+export function withoutTools(settings: Settings = {}): Settings {
+  return { ...BARE, ...settings, tools: { ...BARE.tools, ...settings.tools } };
 }
 
 /** Starts a server for one test and stops it afterwards. */

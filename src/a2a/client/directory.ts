@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
-import type { MovingLink } from './link.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, Miss } from './load.js';
 import { labelOf, loadRemoteAgents, missOf } from './load.js';
 
@@ -22,6 +21,11 @@ interface AgentState {
 export interface RefreshingDirectory extends PeerDirectory {
   /** Loads all sources again. Calls that overlap are one. Never rejects. */
   refresh(): Promise<void>;
+  /**
+   * Takes these sources in the place of those before. One that is the same object stays as it is; the peers of those
+   * that are gone leave at once; new ones are loaded. Never rejects.
+   */
+  replace(sources: readonly CardSource[]): Promise<void>;
   /** Every source with what became of it, in their order. */
   states(): readonly AgentState[];
 }
@@ -53,26 +57,21 @@ export function createPeerDirectory(
 interface Entry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
-  /** Of the agent that was here last. */
-  link: MovingLink | undefined;
   failures: number;
   miss: Miss | undefined;
 }
 
 class Directory implements RefreshingDirectory {
-  readonly #entries: readonly Entry[];
+  #entries: readonly Entry[];
   readonly #options: DirectoryOptions;
   #peers: readonly Peer[] = [];
-  /** Those that left, by name: what was begun with them goes on when they are back. */
-  readonly #away = new Map<string, Peer>();
+  /** By name, whoever was here last: what was begun with one that left goes on, with whoever has its name next. */
+  readonly #last = new Map<string, LoadedAgent>();
   #refreshing: Promise<void> | undefined;
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
-    this.#entries = sources.map((source) => ({
-      ...{ source, agent: undefined, link: undefined },
-      ...{ failures: 0, miss: undefined },
-    }));
+    this.#entries = sources.map(newEntry);
   }
 
   list(): readonly Peer[] {
@@ -80,7 +79,7 @@ class Directory implements RefreshingDirectory {
   }
 
   get(name: string): Peer | undefined {
-    return this.#peers.find((peer) => peer.name === name) ?? this.#away.get(name);
+    return this.#peers.find((peer) => peer.name === name) ?? this.#last.get(name)?.peer;
   }
 
   async wait(name: string, signal: AbortSignal): Promise<Peer | undefined> {
@@ -99,10 +98,19 @@ class Directory implements RefreshingDirectory {
   }
 
   refresh(): Promise<void> {
-    this.#refreshing ??= this.#load().finally(() => {
+    this.#refreshing ??= this.#load(this.#entries).finally(() => {
       this.#refreshing = undefined;
     });
     return this.#refreshing;
+  }
+
+  async replace(sources: readonly CardSource[]): Promise<void> {
+    const before = this.#entries;
+    this.#entries = sources.map(
+      (source) => before.find((entry) => entry.source === source) ?? newEntry(source),
+    );
+    this.#settle();
+    await this.#load(this.#entries.filter((entry) => !before.includes(entry)));
   }
 
   states(): readonly AgentState[] {
@@ -117,15 +125,30 @@ class Directory implements RefreshingDirectory {
     }));
   }
 
-  async #load(): Promise<void> {
-    const sources = this.#entries.map(({ source }) => source);
+  async #load(entries: readonly Entry[]): Promise<void> {
+    const sources = entries.map(({ source }) => source);
     // Changes are logged here; a source that stays unreachable is not worth a line each time.
     const loaded = await loadRemoteAgents(sources, { ...this.#options, logger: silentLogger });
-    for (const entry of this.#entries) this.#update(entry, loaded);
+    // Meanwhile others may have taken their place.
+    for (const entry of entries) if (this.#entries.includes(entry)) this.#update(entry, loaded);
     this.#dropRivals();
-    const peers = this.#entries.flatMap(({ agent }) => (agent ? [agent.peer] : []));
+    this.#settle();
+  }
+
+  #settle(): void {
+    const agents = this.#entries.flatMap(({ agent }) => agent ?? []);
+    for (const agent of agents) this.#remember(agent);
+    const peers = agents.map(({ peer }) => peer);
     const isSame = peers.length === this.#peers.length && peers.every((peer, at) => peer === this.#peers[at]);
     if (!isSame) this.#peers = peers;
+  }
+
+  #remember(agent: LoadedAgent): void {
+    const { name } = agent.peer;
+    const last = this.#last.get(name);
+    if (last === agent) return;
+    last?.link.moveTo(agent.link);
+    this.#last.set(name, agent);
   }
 
   #update(entry: Entry, loaded: LoadedAgents): void {
@@ -147,8 +170,6 @@ class Directory implements RefreshingDirectory {
     const level = entry.source.kind === 'local' ? 'debug' : 'info';
     this.#options.logger[level](change, { agent: agent.peer.name });
     entry.agent = agent;
-    entry.link?.moveTo(agent.link);
-    entry.link = agent.link;
   }
 
   #miss(entry: Entry, miss: Miss = { reason: 'It was not loaded.' }): void {
@@ -175,8 +196,11 @@ class Directory implements RefreshingDirectory {
     const change = entry.agent ? 'agent left' : 'agent skipped';
     const agent = entry.agent?.peer.name ?? labelOf(entry.source);
     this.#options.logger.warn(change, { agent, ...missOf(miss) });
-    if (entry.agent) this.#away.set(entry.agent.peer.name, entry.agent.peer);
     entry.agent = undefined;
     entry.miss = miss;
   }
+}
+
+function newEntry(source: CardSource): Entry {
+  return { source, agent: undefined, failures: 0, miss: undefined };
 }

@@ -37,6 +37,8 @@ export interface RemoteSource {
   readonly token?: string;
   /** What its card has to prove; without it the origin alone is trusted. */
   readonly trust?: CardTrust | undefined;
+  /** Its own way out, in the place of that of all. */
+  readonly way?: Pick<OpenOptions, 'fetch' | 'grpc'> | undefined;
 }
 
 export interface LoadOptions extends OpenOptions {
@@ -131,7 +133,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
   try {
     const { card, ...opened } = await (source.kind === 'local'
       ? openLocal(source)
-      : openRemote(source, options));
+      : openRemote(source, { ...options, ...source.way }));
     const link = new MovingLink(opened.link);
     const profile = toProfile(card, source.name);
     const retry = { ...DEFAULT_RETRY, ...options.retry };

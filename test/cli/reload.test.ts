@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import { ScriptedModel } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { startServer as startNode } from '../support/server.js';
+import { langoHere } from './lango-here.js';
+import type { Home, Server } from './lango-process.js';
+import { makeHome, startServer } from './lango-process.js';
+
+/** Also the name of the agent, so that it would stand in the log. */
+const TOKEN = 'forecaster';
+const NOBODY = 'a2a: { enabled: true }';
+
+let far: TestServer;
+let home: Home;
+let server: Server;
+let log: string;
+beforeEach(async () => {
+  far = await startNode({
+    agents: [scriptedAgent('weather')],
+    model: new ScriptedModel({}),
+    settings: { auth: { token: TOKEN } },
+  });
+  home = await makeHome(NOBODY);
+  server = await startServer({ ...home, env: { ...home.env, LANGO_LOG_LEVEL: 'debug' } });
+  log = '';
+  server.child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString('utf8')));
+});
+afterEach(async () => {
+  await server.stop();
+  await far.stop();
+  await home.remove();
+});
+
+/** Changes the file and sends SIGHUP; what is said then. */
+async function reload(config: string | undefined): Promise<string> {
+  const file = path.join(home.folder, 'config.yaml');
+  await (config === undefined ? rm(file) : writeFile(file, config));
+  log = '';
+  server.child.kill('SIGHUP');
+  while (!/took up .*\n/.test(log))
+    await new Promise((resolve) => server.child.stderr!.once('data', resolve));
+  return log;
+}
+
+const run = (...args: readonly string[]) => langoHere(args, { env: server.env });
+
+it('X4 SIGHUP takes up the remote agents of a changed file, or nothing of a wrong one', async () => {
+  const url = `${far.address.origin}/agents/weather`;
+  const remote = `{ name: ${TOKEN}, url: "${url}", token: ${TOKEN}, allowPrivate: true }`;
+  const added = await reload(`a2a: { enabled: true, remoteAgents: [${remote}] }`);
+  expect(added).toMatch(
+    /took up the configuration","added":\["\[redacted\]"\],"removed":\[\],"changed":\[\]/,
+  );
+  expect((await run('agents')).stdout).toMatch(/^forecaster +ready +remote/m);
+  expect((await run('send', 'ask forecaster to tell the weather')).stdout).toContain('you said: ');
+
+  for (const [wrong, words] of [
+    ['a2a: { remoteAgents: [{ name: ', 'config.yaml:1:'],
+    ['a2a: { agents: [] }', 'a2a.agents'],
+    ['auth: { token: "${NOT_SET}" }', 'needs the environment variable NOT_SET, which is not set'],
+    [undefined, 'there is no such file'],
+  ] as const) {
+    const said = await reload(wrong);
+    const [line = '{}'] = said.split('\n').filter((one) => one.includes('took up'));
+    const { message, level, error } = JSON.parse(line) as Record<string, string>;
+    expect({ message, level }).toEqual({
+      message: 'took up nothing: something is wrong, so all stays as it was',
+      level: 'error',
+    });
+    expect(error).toContain(words);
+    if (wrong !== undefined) {
+      for (const problem of (await run('config', 'check')).stdout.trim().split('\n')) {
+        expect(error).toContain(problem);
+      }
+    }
+  }
+  expect((await run('agents')).stdout).toMatch(/^forecaster +ready +remote/m);
+
+  const removed = await reload(`${NOBODY}\nserver: { allowedHosts: [other.example] }`);
+  expect(removed).toMatch(/"added":\[\],"removed":\["\[redacted\]"\]/);
+  expect(removed).toMatch(/"keys":\["server\.allowedHosts"\]/);
+  expect((await run('agents')).stdout).not.toContain('forecaster');
+  expect((await run('send', 'ask forecaster to tell the weather')).stdout).not.toContain('you said: ');
+  expect((await server.stop()).stderr).not.toContain(TOKEN);
+});

@@ -1,0 +1,267 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from 'node:tls';
+import { createApp } from '../../src/app.js';
+import { readEnv } from '../../src/config/env.js';
+import type { LoadedConfig } from '../../src/config/load.js';
+import { resolveConfig } from '../../src/config/load.js';
+import type { ServerOptions } from '../../src/index.js';
+import { certificate, writePair } from '../support/certificates.js';
+import { freePort } from '../support/free-port.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+import { followOrders, scriptedAgent } from '../support/scripted-agent.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { beginTask, sendText, startServer, withServer, withoutTools } from '../support/server.js';
+
+type Settings = NonNullable<ServerOptions['settings']>;
+
+const started: TestServer[] = [];
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'lango-reload-'));
+});
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((server) => server.stop()));
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A node whose one agent follows orders. */
+async function startFar(token: string, options: ServerOptions = {}): Promise<TestServer> {
+  const far = await startServer({
+    agents: [scriptedAgent('weather')],
+    model: new ScriptedModel({}),
+    ...options,
+    settings: { ...options.settings, auth: { token } },
+  });
+  started.push(far);
+  return far;
+}
+
+/** "NAME ORDER": the agent of that name is given the order, if it is there. */
+function delegatingModel(): ScriptedModel {
+  return new ScriptedModel({
+    orchestrator: [
+      ({ messages, functions }) => {
+        const [, name = '', order = ''] = /"text":"(\w+) ([\w ]+)"/.exec(JSON.stringify(messages)) ?? [];
+        return JSON.stringify(functions).includes(name) ? call(ask(name, order, true)) : say(`no ${name}`);
+      },
+      (request) => say(resultsIn(request).join()),
+    ],
+  });
+}
+
+function entry(name: string, { address }: Pick<TestServer, 'address'>, token = address.token!) {
+  return { name, url: `${address.origin}/agents/weather`, token, allowPrivate: true };
+}
+
+function knowing(...remoteAgents: readonly object[]): Settings {
+  return { server: { port: 0 }, a2a: { enabled: true, remoteAgents } } as Settings;
+}
+
+async function peersOf(server: TestServer): Promise<Record<string, string>> {
+  const { peers } = (await (await server.fetch('/lango/agents')).json()) as {
+    peers: { name: string; kind: string; state: string }[];
+  };
+  const remote = peers.filter(({ kind }) => kind === 'remote');
+  return Object.fromEntries(remote.map(({ name, state }) => [name, state]));
+}
+
+describe('reload', () => {
+  it('X4 agents come, change and go with the list of the configuration, without a restart', async () => {
+    const [one, two] = [await startFar('token-1'), await startFar('token-2')];
+    const options = { model: delegatingModel(), settings: knowing(entry('alpha', one)) };
+    await withServer(options, async (server) => {
+      const answer = async (text: string) => (await sendText(server, text)).end.text;
+      expect([await answer('alpha say one'), await answer('beta say two')]).toEqual(['one', 'no beta']);
+
+      await server.reload(knowing(entry('alpha', one), entry('beta', two)));
+      expect([await answer('alpha say one'), await answer('beta say two')]).toEqual(['one', 'two']);
+
+      await server.reload(knowing(entry('beta', two, 'wrong')));
+      expect(await peersOf(server)).toEqual({ beta: 'ready' });
+      expect(await answer('alpha say one')).toBe('no alpha');
+      expect(await answer('beta say two')).toContain('wants a valid token');
+
+      await server.reload(knowing(entry('beta', two)));
+      expect(await answer('beta say two')).toBe('two');
+
+      await server.reload({ ...knowing(entry('beta', two)), a2a: { enabled: false } });
+      expect(await peersOf(server)).toEqual({});
+      const said = server.log.lines.filter((line) => line.includes('took up the configuration'));
+      expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([
+        { added: ['beta'], removed: [], changed: [] },
+        { added: [], removed: ['alpha'], changed: ['beta'] },
+        { added: [], removed: [], changed: ['beta'] },
+        { added: [], removed: ['beta'], changed: [] },
+      ]);
+    });
+  });
+
+  it('X4 an agent whose entry stays is not asked again, and a private address is allowed to its own entry only', async () => {
+    let cards = 0;
+    const page = createServer((_, response) => {
+      cards += 1;
+      response.end('no card');
+    });
+    await once(page.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+    const same = { name: 'same', url, allowPrivate: true };
+    await withServer({ settings: knowing(same) }, async (server) => {
+      const before = cards;
+      expect(before).toBeGreaterThan(0);
+      await server.reload(knowing({ name: 'other', url }, same));
+      expect(cards).toBe(before);
+      await server.log.saying('has a private or loopback address');
+      await server.reload(knowing({ ...same, allowPrivate: false }));
+      expect(cards).toBe(before);
+      await server.reload(knowing(same));
+      expect(cards).toBeGreaterThan(before);
+    });
+    page.close();
+  });
+
+  it('X4 what a removed agent was asked for ends as it would have: answered, canceled', async () => {
+    const far = await startFar('far');
+    const options = { model: delegatingModel(), settings: knowing(entry('alpha', far)) };
+    await withServer(options, async (server) => {
+      const asked = await sendText(server, 'alpha ask');
+      expect(asked.end.state).toBe('input-required');
+      const waiting = await beginTask(server, 'alpha wait');
+      await farTask(far, 'working');
+
+      await server.reload(knowing());
+      expect((await sendText(server, 'alpha say hi')).end.text).toBe('no alpha');
+      const answered = await sendText(server, 'say sunny', { taskId: asked.taskId });
+      expect(answered.end).toMatchObject({ state: 'completed', text: 'sunny' });
+      await server.client.cancel({ taskId: waiting });
+      await farTask(far, 'canceled');
+    });
+  });
+
+  it('X4 what an agent was asked for goes on with its next token', async () => {
+    const home = path.join(folder, 'far');
+    const port = await freePort();
+    let runs = 0;
+    const weather = scriptedAgent('weather', async (run) => {
+      runs += 1;
+      return followOrders(run, runs === 1 ? 'wait' : 'say sunny');
+    });
+    const options = { home, agents: [weather], settings: { server: { port } } };
+    const before = await startFar('before', options);
+    const settings = knowing(entry('alpha', before));
+    await withServer({ model: delegatingModel(), settings }, async (server) => {
+      const answer = sendText(server, 'alpha tell');
+      await farTask(before, 'working');
+      await before.stop();
+      const after = await startFar('after', options);
+      await server.reload(knowing(entry('alpha', after)));
+      expect((await answer).end).toMatchObject({ state: 'completed', text: 'sunny' });
+      expect(runs).toBe(2);
+    });
+  });
+
+  it('changes nothing when the configuration or a certificate is wrong, and says all that is', async () => {
+    const far = await startFar('far');
+    const tls = await writePair(folder, 'own', await certificate('first'));
+    const settings = (...agents: readonly object[]): Settings => ({
+      ...knowing(...agents),
+      server: { port: 0, tls },
+    });
+    await withServer({ settings: settings(entry('alpha', far)) }, async (server) => {
+      const { port } = server.address;
+      const first = await servedCertificate(port);
+      await writePair(folder, 'own', await certificate('second'));
+      const wrong = settings({ name: 'Alpha', url: 'far' });
+      const words = /remoteAgents\[0\]\.name must be lower-case.*\n.*remoteAgents\[0\]\.url must be an http/;
+      await expect(server.reload(wrong)).rejects.toThrow(words);
+      expect(await servedCertificate(port)).toBe(first);
+
+      await writeFile(tls.keyFile, 'broken');
+      await expect(server.reload(wrong)).rejects.toThrow(
+        /remoteAgents\[0\]\.name[^]*TLS: .* holds no private key/,
+      );
+      await expect(server.reload(settings())).rejects.toThrow(/^TLS: /);
+      expect(server.log.lines.join()).not.toContain('took up');
+
+      await writePair(folder, 'own', await certificate('third'));
+      await server.reload(settings());
+      expect(await servedCertificate(port)).not.toBe(first);
+      expect(server.log.lines.at(-1)).toContain(
+        '"removed":["alpha"],"changed":[],"certificate":"read again"',
+      );
+    });
+  });
+
+  it('names what else changed: that needs a restart', async () => {
+    const settings: Settings = { ...knowing(), auth: { token: 'one' }, server: { port: 0 } };
+    await withServer({ settings }, async (server) => {
+      const restart = () => server.log.lines.filter((line) => line.includes('needs a restart'));
+      await server.reload({ ...settings, a2a: { enabled: false } });
+      expect(restart()).toEqual([]);
+      const ownAgents = [{ name: 'mine', description: 'Mine.', instruction: 'Do it.' }];
+      await server.reload({
+        ...settings,
+        agent: { ownAgents },
+        auth: { token: 'two-of-them' },
+        server: { port: 4999, allowedHosts: ['a'] },
+      });
+      const keys = ['agent.ownAgents', 'auth.token', 'server.allowedHosts', 'server.port'];
+      const [line = '{}'] = restart();
+      expect((JSON.parse(line) as { keys: string[] }).keys.toSorted()).toEqual(keys);
+      expect(line).not.toContain('two-of-them');
+      expect((await server.fetch('/lango/agents')).status).toBe(200);
+    });
+  });
+
+  it('takes up one configuration after the other, and none once the server stops', async () => {
+    const far = await startFar('far');
+    const home = path.join(folder, 'home');
+    const load = (...agents: readonly object[]): LoadedConfig =>
+      resolveConfig({ env: readEnv({}), overrides: { home }, settings: withoutTools(knowing(...agents)) });
+    const logger = new RecordingLogger();
+    const app = createApp({ ...load(), logger });
+    const before = Promise.withResolvers<LoadedConfig>();
+    await app.reload(async () => load(entry('early', far)));
+    await app.start();
+    const reloads = [
+      app.reload(() => before.promise),
+      app.reload(async () => load(entry('second', far))),
+      app.reload(),
+    ];
+    before.resolve(load(entry('first', far)));
+    await Promise.all(reloads);
+    const after = Promise.withResolvers<LoadedConfig>();
+    const late = app.reload(() => after.promise);
+    const stopped = app.stop();
+    after.resolve(load(entry('third', far)));
+    await Promise.all([late, stopped, app.reload(async () => load(entry('fourth', far)))]);
+    const said = logger.lines.filter((line) => line.includes('took up the configuration'));
+    expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { added: ['first'], removed: [] },
+      { added: ['second'], removed: ['first'] },
+      { added: [], removed: [] },
+    ]);
+  });
+});
+
+/** Waits until the agent's newest task is in that state. */
+async function farTask(far: TestServer, state: string): Promise<void> {
+  const request = { agent: 'weather', pageSize: 1 };
+  while ((await far.client.list(request)).tasks[0]?.state !== state) await delay(20);
+}
+
+/** The fingerprint of the certificate that new connections are shown. */
+async function servedCertificate(port: number): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
