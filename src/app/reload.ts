@@ -42,13 +42,13 @@ export function createReload({ started, hidden, peers, ...parts }: ReloadParts):
     if (stopping.aborted) return;
     const [next, tls] = await both(read(), readTls(started.config));
     if (stopping.aborted) return;
-    current = next;
     for (const value of secretValues(next.secrets)) hidden.add(value);
     if (tls) renewTls(tls);
+    current = next;
+    const keys = changedKeys(started, next).filter((key) => !TAKEN_UP.has(key));
+    if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
     const change = await peers.take(next);
     logger.info('took up the configuration', { ...change, ...(tls ? { certificate: 'read again' } : {}) });
-    const keys = changedKeys(started, next).filter((key) => !TAKEN_UP.has(key));
-    if (keys.length > 0) logger.warn('what else changed needs a restart', { keys });
   };
   return (read = async () => current) => turns.take('reload', () => reload(read));
 }

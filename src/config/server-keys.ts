@@ -112,7 +112,7 @@ export const a2a = z
     enabled: z
       .boolean()
       .default(false)
-      .describe('Whether the agents of `a2a.remoteAgents` join as sub-agents.'),
+      .describe('Whether the agents of `a2a.remoteAgents` join as sub-agents. SIGHUP reads it again.'),
     baseUrl: httpUrl()
       .optional()
       .describe(
@@ -130,7 +130,7 @@ export const a2a = z
       .array(remoteAgent)
       .superRefine(refuseDuplicates((peer) => peer.name, ['name']))
       .default([])
-      .describe('Agents on other servers.'),
+      .describe('Agents on other servers. SIGHUP reads the list again.'),
     cardBytes: count()
       .default(256 * KIB)
       .describe('Size of a remote agent card.'),

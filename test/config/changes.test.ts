@@ -1,0 +1,29 @@
+import { expect, it } from '@jest/globals';
+import { changedKeys } from '../../src/config/changes.js';
+import { readEnv } from '../../src/config/env.js';
+import type { LoadedConfig } from '../../src/config/load.js';
+import { resolveConfig } from '../../src/config/load.js';
+import type { SettingsInput } from '../../src/config/schema.js';
+
+const load = (settings: SettingsInput): LoadedConfig =>
+  resolveConfig({ env: readEnv({ LANGO_HOME: '/h' }), settings });
+
+const far = { name: 'far', url: 'https://far.example', token: 'abcd' };
+
+it.each<readonly [SettingsInput, SettingsInput, readonly string[]]>([
+  [{}, {}, []],
+  [{ server: { port: 4100 } }, {}, []],
+  [{}, { server: { port: 1, limits: { bodyBytes: 5 } } }, ['server.port', 'server.limits.bodyBytes']],
+  [{ workspace: ['a', 'b'] }, { workspace: ['b', 'a'] }, ['workspace']],
+  [{ auth: { token: 'abcd' } }, { auth: { token: 'efgh' } }, ['auth.token']],
+  [{ auth: { token: 'abcd' } }, {}, ['auth.token']],
+  [{ a2a: { remoteAgents: [far] } }, {}, ['a2a.remoteAgents']],
+  [
+    { a2a: { remoteAgents: [far] } },
+    { a2a: { remoteAgents: [{ ...far, name: 'x' }] } },
+    ['a2a.remoteAgents'],
+  ],
+])('names the keys that differ: %j, %j', (before, after, keys) => {
+  expect(changedKeys(load(before), load(after))).toEqual(keys);
+  expect(changedKeys(load(after), load(before)).toSorted()).toEqual([...keys].sort());
+});
