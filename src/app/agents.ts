@@ -39,6 +39,7 @@ export interface Agents {
 export function createAgents(options: AgentsOptions): Agents {
   const { config, own, additions, remembering, ...parts } = options;
   const { roster, ownAgents } = config.agent;
+  warnOfIdleRules(options);
   const tree = buildAgentTree({
     ...parts,
     multiAgent: config.agent.multiAgent,
@@ -52,6 +53,17 @@ export function createAgents(options: AgentsOptions): Agents {
   const subAgents = [...tree.subAgents, ...own];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
   return { agents, subAgents, root: tree.root?.profile.name ?? requireFirst(agents) };
+}
+
+/** A misspelled name would silently leave a tool without the approval that is meant for it. */
+function warnOfIdleRules({ config, tools, source, logger }: AgentsOptions): void {
+  const { policy } = config.approval;
+  if (typeof policy === 'string') return;
+  const known = (name: string) =>
+    tools.some((tool) => tool.name === name) || (source !== undefined && name.startsWith(source.kind.name));
+  for (const name of policy.filter((one) => !known(one))) {
+    logger.warn(`approval.policy names ${name}, which is no tool here: nobody is asked about it`);
+  }
 }
 
 function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {

@@ -75,7 +75,12 @@ async function openExec(
   const { tools, workspace } = config;
   if (!finding) return off('exec');
   const { sandbox, reason } = await finding;
-  if (!sandbox) logger.warn(`commands run without a sandbox, so each one waits for approval: ${reason}`);
+  if (!sandbox) {
+    const { policy } = config.approval;
+    const isAsked = Array.isArray(policy) ? policy.includes('exec') : policy !== 'none';
+    const so = isAsked ? 'so each one waits for approval' : 'and approval.policy has nobody asked';
+    logger.warn(`commands run without a sandbox, ${so}: ${reason}`);
+  }
   const exec = createExec({
     roots: workspace,
     sandbox,

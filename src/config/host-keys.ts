@@ -53,7 +53,7 @@ const execTools = z
       .enum(['auto', 'required', 'off'])
       .default('auto')
       .describe(
-        '`auto`: in a sandbox where there is one, else each command waits for approval. `required`: no sandbox, no command. `off`: never; each command waits for approval.',
+        '`auto`: in a sandbox where there is one, else each command is a dangerous call and waits for approval. `required`: no sandbox, no command. `off`: never; each command is a dangerous call.',
       ),
     network: z.boolean().default(false).describe('Commands in the sandbox may use the network.'),
     envAllow: z

@@ -121,4 +121,26 @@ describe('approval.policy', () => {
       expect((await sendText(server, request)).end.state).toBe(state);
     });
   });
+
+  it.each([
+    ['dangerous', 'so each one waits for approval'],
+    ['none', 'and approval.policy has nobody asked'],
+    [['exec'], 'so each one waits for approval'],
+    [['fs_delete'], 'and approval.policy has nobody asked'],
+  ] as const)('%j: the log says of commands without a sandbox: %s', async (policy, words) => {
+    const { settings } = options({ policy });
+    const exec = { enabled: true, sandbox: 'off' } as const;
+    await withServer({ settings: { ...settings, tools: { ...settings!.tools, exec } } }, async (server) => {
+      expect(server.log.lines).toContainEqual(
+        expect.stringContaining(`commands run without a sandbox, ${words}`),
+      );
+    });
+  });
+
+  it('warns of a name in its list that is no tool', async () => {
+    await withServer(options({ policy: ['fs_list', 'fs_lst'] }), async (server) => {
+      const idle = server.log.lines.filter((line) => line.includes('approval.policy names'));
+      expect(idle).toEqual([expect.stringMatching(/"warn".*fs_lst, which is no tool here/)]);
+    });
+  });
 });
