@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -218,6 +218,22 @@ describe('reload', () => {
       expect(line).not.toContain('two-of-them');
       expect((await server.fetch('/lango/agents')).status).toBe(200);
     });
+  });
+
+  it('keeps a new token out of the audit file', async () => {
+    const auditFile = path.join(folder, 'audit.log');
+    const settings = (...agents: readonly object[]): Settings => ({
+      ...knowing(...agents),
+      logging: { auditFile },
+    });
+    const options = { agents: [scriptedAgent('weather')], model: delegatingModel(), settings: settings() };
+    await withServer(options, async (server) => {
+      await server.reload(settings({ name: 'far', url: 'https://far.invalid', token: 'weather' }));
+      await sendText(server, 'say hi', { agent: 'weather' });
+    });
+    const audit = await readFile(auditFile, 'utf8');
+    expect(audit).toContain('"agent":"[redacted]"');
+    expect(audit).not.toContain('weather');
   });
 
   it('takes up one configuration after the other, and none once the server stops', async () => {

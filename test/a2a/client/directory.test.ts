@@ -101,6 +101,38 @@ describe('createPeerDirectory', () => {
     expect(cards).toBe(1);
   });
 
+  it('X4 has other sources from now on: a load of those before changes nothing any more', async () => {
+    const lines: string[] = [];
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    const slow = await listen((_request, response) => {
+      asked.resolve();
+      const card = JSON.stringify(cardJson(slow.origin, { name: 'slow' }));
+      void answer.promise.then(() => response.end(card));
+    });
+    open.push(slow);
+    const { handler } = createStockAgent(cardJson('http://127.0.0.1:1'));
+    const far = await serveCard({ description: () => 'far' });
+    const directory = createPeerDirectory(
+      [
+        { kind: 'local', name: 'near', handler },
+        { kind: 'remote', name: 'slow', url: slow.origin },
+      ],
+      { fetch: egress, logger: recording(lines) },
+    );
+    const refreshed = directory.refresh();
+    await asked.promise;
+    await directory.replace([{ kind: 'remote', name: 'far', url: far.origin }]);
+    expect(directory.list().map(({ name }) => name)).toEqual(['far']);
+    answer.resolve();
+    await refreshed;
+    expect(directory.list().map(({ name }) => name)).toEqual(['far']);
+    expect(directory.states()).toHaveLength(1);
+    expect(lines).toEqual(['agent joined: far']);
+    const { signal } = new AbortController();
+    expect(await directory.wait('slow', signal)).toBeUndefined();
+  });
+
   it('waits for one that is expected, so long, and for nobody else', async () => {
     const gone = await listen(() => {});
     const { port, origin: url } = gone;
