@@ -257,7 +257,7 @@ describe('reload', () => {
     const late = app.reload(() => after.promise);
     const stopped = app.stop();
     after.resolve(load(entry('third', far)));
-    await Promise.all([late, stopped, app.reload(async () => load(entry('fourth', far)))]);
+    await Promise.all([late, stopped, app.reload(() => Promise.reject(new Error('was read')))]);
     const said = logger.lines.filter((line) => line.includes('took up the configuration'));
     expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([
       { added: ['first'], removed: [] },
