@@ -14,10 +14,13 @@ const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-'));
 
 /**
- * Throws `invalid-input` when a JSON text goes beyond `limits`. One pass over the bytes, before
- * `JSON.parse`: that accepts depths which other code cannot walk. Syntax is not judged here.
+ * Throws `invalid-input` when a JSON text goes beyond `limits`. One pass over the bytes, before `JSON.parse`: that
+ * accepts depths which other code cannot walk, and numbers that it makes infinite. Syntax is not judged here.
  */
 export function assertJsonLimits(bytes: Uint8Array, limits: JsonLimits): void {
   const keys: number[] = [0];
@@ -47,13 +50,34 @@ export function assertJsonLimits(bytes: Uint8Array, limits: JsonLimits): void {
         if (++keys[keys.length - 1]! > limits.keys) throw tooManyKeys(limits.keys);
         break;
       default:
+        if (isDigit(byte)) at = assertNumber(bytes, at);
         break;
     }
   }
 }
 
+/** "1e309": no shorter number is too large. */
+const SHORTEST_INFINITE = 5;
+
+/** The place of the number's last byte. Its sign does not matter. */
+function assertNumber(bytes: Uint8Array, start: number): number {
+  let end = start + 1;
+  while (isDigit(bytes[end]) || NUMBER_SIGNS.has(bytes[end])) end += 1;
+  const isLong = end - start >= SHORTEST_INFINITE;
+  if (isLong && Number(new TextDecoder().decode(bytes.subarray(start, end))) === Infinity) throw tooLarge();
+  return end - 1;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= NINE;
+}
+
 function tooDeep(limit: number): LangoError {
   return new LangoError('invalid-input', `The JSON is nested deeper than ${limit} levels.`);
+}
+
+function tooLarge(): LangoError {
+  return new LangoError('invalid-input', 'A number is one that JSON cannot hold.');
 }
 
 function tooManyKeys(limit: number): LangoError {

@@ -30,6 +30,29 @@ describe('assertJsonLimits', () => {
     );
   });
 
+  it.each([
+    '1e309',
+    '[0,-1.0E+400]',
+    '{"a":{"b":123456e3456}}',
+    '9'.repeat(400),
+    `[${'1'.repeat(1_000_000)}]`,
+  ])('refuses a number that would be infinite: %.20s', (text) => {
+    expect(() => scan(text, { depth: 5, keys: 5 })).toThrow(/number/);
+  });
+
+  it('takes every other number, and digits in a text', () => {
+    for (const text of [
+      '1e308',
+      '-1.7976931348623157e308',
+      '1e-400',
+      `0.${'1'.repeat(500)}`,
+      '"1e999"',
+      '1-2e',
+    ]) {
+      scan(`[${text}]`, { depth: 1, keys: 0 });
+    }
+  });
+
   it('does not count what stands in texts', () => {
     scan(JSON.stringify(['[[[{{{:::', '\\"[[[', 'a":"b']), { depth: 1, keys: 0 });
     expect(() => scan('{"a\\\\":1,"b":2}', { depth: 1, keys: 1 })).toThrow(/members/);

@@ -21,6 +21,11 @@ describe('X5 JSON-RPC strictness', () => {
     ['no JSON at all', '{"jsonrpc":', -32700],
     ['an empty body', '', -32700],
     ['JSON that is too deep', '['.repeat(100) + ']'.repeat(100), -32700],
+    [
+      'a number that JSON cannot hold',
+      JSON.stringify({ ...SEND, params: 1 }).replace(/1}$/, '{"x":1e400}}'),
+      -32700,
+    ],
     ['a batch', JSON.stringify([SEND]), -32600],
     ['a bare value', '"SendMessage"', -32600],
     ['another version of JSON-RPC', JSON.stringify({ ...SEND, jsonrpc: '1.0' }), -32600],
