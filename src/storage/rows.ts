@@ -108,9 +108,13 @@ export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
 export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): EncodedEvent {
   const body = JSON.stringify(event.body);
   if (exceeds(body, maxBytes)) {
-    throw new LangoError('too-large', `A ${event.body.type} event holds more than ${maxBytes} bytes.`, {
-      hint: 'Send less at once, or send large content as a URL.',
-    });
+    throw new LangoError(
+      'too-large',
+      `A ${event.body.type} event holds more than ${maxBytes} bytes (tasks.eventBytes).`,
+      {
+        hint: 'Send less at once, or send large content as a URL.',
+      },
+    );
   }
   const { type } = event.body;
   return { author: event.author ?? null, type, body };

@@ -4,6 +4,7 @@ import { DEFAULT_LIMITS } from '../../src/core/limits.js';
 import type { AgentLimits } from '../../src/core/limits.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
+import { answerPart } from '../../src/core/questions.js';
 import type { Grant } from '../../src/core/task.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { team, toolNamed, tree } from '../support/agent-fixtures.js';
@@ -273,13 +274,14 @@ describe('delegation', () => {
     }
   });
 
-  it("D7 the sub-agent sees the request, and the user's message beside it", async () => {
+  it("D7 the sub-agent sees the request, and the user's message beside it, but no answer to a question", async () => {
     const picture = { kind: 'file', bytes: 'aGk=', mediaType: 'image/png' } as const;
     const { root, model } = team(
       { orchestrator: [call(ask('operator', 'describe it')), say('ok')], operator: [say('a')] },
       { tools: TOOLS },
     );
-    const message: Message = { id: 'm', role: 'user', parts: [textPart('what is this?'), picture] };
+    const yes = answerPart({ hash: 'of no question', decision: 'approve' });
+    const message: Message = { id: 'm', role: 'user', parts: [textPart('what is this?'), picture, yes] };
     await MemoryRun.of(ROOT, message).perform(root);
     const [asked] = model.asked('operator');
     expect(asked!.messages).toEqual([{ role: 'user', parts: [textPart('describe it'), picture] }]);

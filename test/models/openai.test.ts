@@ -76,7 +76,8 @@ describe('The OpenAI provider with servers that only resemble it', () => {
 
   it('sends no key where none is set, whatever the environment holds', async () => {
     server.willReply(hello, status(401, { error: 'key please' }));
-    process.env.OPENAI_API_KEY = API_KEY;
+    const held = { OPENAI_API_KEY: API_KEY, OPENAI_ORG_ID: 'org-1', OPENAI_PROJECT_ID: 'project-1' };
+    Object.assign(process.env, held);
     try {
       const open = createOpenaiProvider({
         model: 'llama',
@@ -85,10 +86,11 @@ describe('The OpenAI provider with servers that only resemble it', () => {
       });
       await answerOf(open, modelRequest());
       expect(server.requests[0]!.headers).not.toHaveProperty('authorization');
+      expect(JSON.stringify(server.requests[0]!.headers)).not.toMatch(/org-1|project-1/);
       const error = await errorOf(open, modelRequest());
       expect(error.message).toMatch(/wants an API key .* OPENAI_API_KEY or model.apiKey .* key please/);
     } finally {
-      delete process.env.OPENAI_API_KEY;
+      for (const name of Object.keys(held)) delete process.env[name];
     }
   });
 

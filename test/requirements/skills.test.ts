@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, call, say } from '../support/scripted-model.js';
 import { doings, sendText, withServer } from '../support/server.js';
 
@@ -31,6 +32,23 @@ describe('B4 Skills', () => {
     } finally {
       await rm(home, { recursive: true, force: true });
     }
+  });
+
+  it('take no tool of a program its name', async () => {
+    const own = toolNamed('skill_greet');
+    const model = new ScriptedModel({ flat: [call(['skill_greet', { path: 'x' }]), say('Done.')] });
+    const settings = { ...ON, agent: { multiAgent: false } };
+    await withServer({ settings, tools: [own], model }, async (server) => {
+      const folder = path.join(server.home, 'workspace', 'skills', 'greet');
+      await mkdir(folder, { recursive: true });
+      await writeFile(
+        path.join(folder, 'SKILL.md'),
+        '---\nname: greet\ndescription: Greets.\n---\nSay hi.\n',
+      );
+      await sendText(server, 'greet');
+      const offered = model.requests[0]!.functions.filter(({ name }) => name === 'skill_greet');
+      expect(offered).toEqual([expect.objectContaining({ description: own.description })]);
+    });
   });
 
   it('of one owner stand in the routing table of that owner alone, and on no card', async () => {

@@ -74,6 +74,37 @@ describe('A tool that was given a secret', () => {
   });
 });
 
+describe('A value that only the model says', () => {
+  it('reaches a tool as its reference, as it stands in the journal', async () => {
+    const got: unknown[] = [];
+    const note: Tool = {
+      ...blind,
+      name: 'fs_note',
+      execute: async (input) => ({ content: String(got.push(input)) }),
+    };
+    const args = { text: `it is ${VALUE}`, how: 'answer' };
+    const model = new ScriptedModel({ flat: [call(['fs_note', args]), say('Done.')] });
+    await withServer({ model, tools: [note], settings: FLAT }, async (server) => {
+      await store(server);
+      await sendText(server, 'go');
+      expect(got).toEqual([{ ...args, text: 'it is {{secret:fish}}' }]);
+    });
+  });
+
+  it('is found where only the text of an output shows it', async () => {
+    const pin = 9_000_123_456;
+    const tell: Tool = { ...blind, name: 'fs_tell', execute: async () => ({ content: { pin } }) };
+    const script = [call(['fs_tell', { text: 'x', how: 'answer' }]), say('Done.')];
+    const model = new ScriptedModel({ flat: script });
+    await withServer({ model, tools: [tell], settings: FLAT }, async (server) => {
+      const body = JSON.stringify({ value: String(pin), places: ['exec'] });
+      await server.fetch('/lango/secrets/pin', { method: 'PUT', body });
+      await sendText(server, 'go');
+      expect(JSON.stringify(model.requests[1]?.messages)).toContain('{{secret:pin}}');
+    });
+  });
+});
+
 describe('A value that was told before it became a secret', () => {
   it('is told to no model again in a later task of the conversation', async () => {
     const model = new ScriptedModel({ flat: [say('All right.'), say('Yes?')] });

@@ -203,6 +203,17 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       expect(logger.lines.join()).not.toContain(API_KEY);
     });
 
+    it('that quote 500 characters of what the vendor says, and no web page', async () => {
+      const page = '<!DOCTYPE html><title>Bad gateway</title>';
+      server.willReply(
+        status(400, wire.errorBody('long '.repeat(1_000))),
+        status(400, page, { 'content-type': 'text/html' }),
+      );
+      const long = await errorOf(provider, modelRequest());
+      expect(/It says: (.*)$/s.exec(long.message)![1]).toHaveLength(500);
+      expect((await errorOf(provider, modelRequest())).message).not.toContain('gateway');
+    });
+
     it('on a redirect, which would carry the key elsewhere', async () => {
       await using elsewhere = await ScriptedServer.open();
       elsewhere.willReply(hello);
@@ -246,6 +257,12 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       controller.abort();
       await expect(failed).resolves.toMatchObject({ code: 'canceled' });
       await request.abandoned;
+    });
+
+    it('when the answer is whole and the server does not close it', async () => {
+      server.willReply(hangingEvents(wire.answer({ texts: ['hello'], stop: 'end' })));
+      await expect(answerOf(provider, modelRequest())).resolves.toMatchObject({ stopReason: 'end' });
+      await server.requests[0]!.abandoned;
     });
 
     it('when its consumer stops early', async () => {
