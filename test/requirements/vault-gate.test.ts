@@ -91,16 +91,18 @@ describe('A value that only the model says', () => {
     });
   });
 
-  it('is found where only the text of an output shows it', async () => {
-    const pin = 9_000_123_456;
-    const tell: Tool = { ...blind, name: 'fs_tell', execute: async () => ({ content: { pin } }) };
+  it.each([
+    ['as a number', 9_000_123_456],
+    ['with a character that JSON writes in another way', 'sword"fish-9000'],
+  ])('is found in the data that a tool gives, %s', async (_, value) => {
+    const tell: Tool = { ...blind, name: 'fs_tell', execute: async () => ({ content: { value } }) };
     const script = [call(['fs_tell', { text: 'x', how: 'answer' }]), say('Done.')];
     const model = new ScriptedModel({ flat: script });
     await withServer({ model, tools: [tell], settings: FLAT }, async (server) => {
-      const body = JSON.stringify({ value: String(pin), places: ['exec'] });
-      await server.fetch('/lango/secrets/pin', { method: 'PUT', body });
+      const body = JSON.stringify({ value: String(value), places: ['exec'] });
+      await server.fetch('/lango/secrets/fish', { method: 'PUT', body });
       await sendText(server, 'go');
-      expect(JSON.stringify(model.requests[1]?.messages)).toContain('{{secret:pin}}');
+      expect(JSON.stringify(model.requests[1]?.messages)).toContain('{{secret:fish}}');
     });
   });
 });
