@@ -127,6 +127,25 @@ describe('reload', () => {
     page.close();
   });
 
+  it('X4 a new agent with the name of one that is here is skipped: nobody is said to join or to leave', async () => {
+    const far = await startFar('token-1');
+    const options = { agents: [scriptedAgent('weather')], model: delegatingModel(), settings: knowing() };
+    await withServer(options, async (server) => {
+      await server.reload(knowing(entry('weather', far), entry('other', far)));
+      expect(await peersOf(server)).toEqual({ weather: 'skipped', other: 'ready' });
+      const said = server.log.lines.map((line) => JSON.parse(line) as { level: string; agent?: string });
+      expect(said.filter(({ agent, level }) => agent === 'weather' && level !== 'debug')).toMatchObject([
+        {
+          message: 'agent skipped',
+          reason: 'The name weather is taken by another agent.',
+          hint: 'Give it another name in its entry of a2a.remoteAgents.',
+        },
+      ]);
+      expect((await sendText(server, 'weather say mine')).end.text).toBe('mine');
+      expect((await far.client.list({})).tasks).toEqual([]);
+    });
+  });
+
   it('X4 what a removed agent was asked for ends as it would have: answered, canceled', async () => {
     const far = await startFar('far');
     const options = { model: delegatingModel(), settings: knowing(entry('alpha', far)) };

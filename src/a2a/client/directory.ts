@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, Miss } from './load.js';
-import { labelOf, loadRemoteAgents, missOf } from './load.js';
+import { labelOf, loadRemoteAgents, missOf, nameTaken } from './load.js';
 
 /** One line of `lango agents`. */
 interface AgentState {
@@ -152,13 +152,16 @@ class Directory implements RefreshingDirectory {
   }
 
   #update(entry: Entry, loaded: LoadedAgents): void {
-    const agent = loaded.agents.find(({ source }) => source === entry.source);
-    if (agent) this.#join(entry, agent);
-    else
-      this.#miss(
-        entry,
-        loaded.skipped.find(({ source }) => source === entry.source),
-      );
+    const isOf = ({ source }: { readonly source: CardSource }) => source === entry.source;
+    const agent = loaded.agents.find(isOf);
+    if (!agent) this.#miss(entry, loaded.skipped.find(isOf));
+    else if (this.#hasEarlier(agent.peer.name, entry)) this.#miss(entry, nameTaken(agent));
+    else this.#join(entry, agent);
+  }
+
+  #hasEarlier(name: string, entry: Entry): boolean {
+    const earlier = this.#entries.slice(0, this.#entries.indexOf(entry));
+    return earlier.some(({ agent }) => agent?.peer.name === name);
   }
 
   #join(entry: Entry, agent: LoadedAgent): void {
@@ -185,10 +188,10 @@ class Directory implements RefreshingDirectory {
   #dropRivals(): void {
     const names = new Set<string>();
     for (const entry of this.#entries) {
-      if (!entry.agent) continue;
-      const { name } = entry.agent.peer;
-      if (names.has(name)) this.#skip(entry, { reason: `The name ${name} is taken by another agent.` });
-      names.add(name);
+      const { agent } = entry;
+      if (!agent) continue;
+      if (names.has(agent.peer.name)) this.#skip(entry, nameTaken(agent));
+      names.add(agent.peer.name);
     }
   }
 

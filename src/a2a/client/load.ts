@@ -109,7 +109,10 @@ export async function loadRemoteAgents(
   const skipped: SkippedAgent[] = [];
   const names = new Set<string>();
   for (const result of results) {
-    const outcome = 'peer' in result && names.has(result.peer.name) ? nameTaken(result) : result;
+    const isTaken = 'peer' in result && names.has(result.peer.name);
+    const outcome = isTaken
+      ? { source: result.source, label: labelOf(result.source), ...nameTaken(result) }
+      : result;
     if ('peer' in outcome) {
       names.add(outcome.peer.name);
       agents.push(outcome);
@@ -125,8 +128,12 @@ export function labelOf(source: CardSource): string {
   return source.name ?? (source.kind === 'remote' ? source.url : '');
 }
 
-function nameTaken({ source, peer }: LoadedAgent): SkippedAgent {
-  return { source, label: labelOf(source), reason: `The name ${peer.name} is taken by another agent.` };
+/** Why an agent is left out whose name an earlier source has. */
+export function nameTaken({ peer: { name } }: LoadedAgent): Miss {
+  return {
+    reason: `The name ${name} is taken by another agent.`,
+    hint: 'Give it another name in its entry of a2a.remoteAgents.',
+  };
 }
 
 async function tryLoad(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkippedAgent> {

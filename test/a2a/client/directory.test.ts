@@ -138,7 +138,7 @@ describe('createPeerDirectory', () => {
     const { port, origin: url } = gone;
     await gone.close();
     const directory = createPeerDirectory([{ kind: 'remote', name: 'far', url }], {
-      ...{ fetch: egress, logger: silentLogger, waitMs: 1 },
+      ...{ fetch: egress, logger: silentLogger, waitMs: 500 },
     });
     const { signal } = new AbortController();
     expect(await directory.wait('nobody', signal)).toBeUndefined();
