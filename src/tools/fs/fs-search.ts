@@ -134,7 +134,7 @@ class Search {
   /** Empty for what is not searched. */
   async #readText(place: Place, shown: string): Promise<string> {
     this.#files += 1;
-    const bytes = place.stats.size > FILE_MAX_BYTES ? undefined : await this.#readBytes(place, shown);
+    const bytes = await this.#readBytes(place, shown);
     if (bytes === undefined || binaryKind(bytes.subarray(0, SAMPLE_BYTES)) !== undefined) {
       this.#leftOut += 1;
       return '';

@@ -168,8 +168,9 @@ for (const [title, mode, describeMode] of MODES) {
             await call('exec', { command: `python3 -c 'bytearray(200 * 1024 * 1024)'` }),
           );
           expect(memory.stderr).toContain('MemoryError');
-          expect(resultOf(await call('exec', { command: 'ulimit -f; ulimit -c' })).stdout).toMatch(
-            /^(1048576|2097152)\n0\n$/,
+          const limits = 'ulimit -f; ulimit -Hc; cat /proc/self/oom_score_adj';
+          expect(resultOf(await call('exec', { command: limits })).stdout).toMatch(
+            /^(1048576|2097152)\n0\n1000\n$/,
           );
         },
         { limits: { cpuSeconds: 1, memoryMb: 64 } },
@@ -274,11 +275,21 @@ describe('a command', () => {
         { command: 'x', timeoutSeconds: 0 },
         { command: 'x', shell: '/bin/zsh' },
         { command: 'x', env: { 'A B': '1' } },
+        { command: 'x', env: { A: 'a\0b' } },
+        { command: 'x', env: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`A${n}`, ''])) },
       ];
       for (const input of wrong) expect(schema.safeParse(input).success).toBe(false);
       expect(schema.safeParse({ command: 'x', cwd: '.', env: { A_1: '' }, timeoutSeconds: 1 }).success).toBe(
         true,
       );
+    }));
+
+  it('is not waited for when somebody who got away holds its output', () =>
+    onStage('off', async ({ exec }) => {
+      const mark = sleepMark();
+      const command = `env -i setsid sleep ${mark} & echo out`;
+      expect(resultOf(await callerOf(exec.tools)('exec', { command })).stdout).toBe('out\n');
+      for (const pid of await processesWith(mark)) process.kill(pid);
     }));
 
   it('has examples whose placeholders are parameters', () =>

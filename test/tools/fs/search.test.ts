@@ -38,6 +38,14 @@ describe('fs_search', () => {
       );
     }));
 
+  it('goes 64 folders deep', () =>
+    onStage(async ({ root, ask }) => {
+      const path = (depth: number) => join(root, ...Array<string>(depth).fill('d'));
+      await mkdir(path(70), { recursive: true });
+      for (const depth of [64, 65, 70]) await writeFile(join(path(depth), `f${depth}`), 'needle');
+      expect(await ask('fs_search', { pattern: 'needle' })).toMatch(/^(d\/){64}f64:1: needle$/);
+    }));
+
   it('takes regular expressions when asked to', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), 'id: 12\nid: x\nID: 7\n');
