@@ -287,7 +287,7 @@ describe('a command', () => {
   it('is not waited for when somebody who got away holds its output', () =>
     onStage('off', async ({ exec }) => {
       const mark = sleepMark();
-      const command = `env -i setsid sleep ${mark} & echo out`;
+      const command = `env -i setsid sleep ${mark} & sleep 0.5; echo out`;
       expect(resultOf(await callerOf(exec.tools)('exec', { command })).stdout).toBe('out\n');
       for (const pid of await processesWith(mark)) process.kill(pid);
     }));
