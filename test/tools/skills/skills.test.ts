@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create as createTar } from 'tar';
+import { deflateRawSync } from 'node:zlib';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createSkills } from '../../../src/tools/skills/index.js';
 import { smallZip } from '../../support/small-zip.js';
@@ -260,5 +261,58 @@ describe('import_skill', () => {
     for (const path of ['/etc', join(folder, 'secret'), '../secret', 'way-out', 'nothing']) {
       await expect(said('import_skill', { path })).rejects.toMatchObject({ code: 'not-found' });
     }
+  });
+});
+
+describe('what a skill may hold', () => {
+  const inbox = (path: string) => join(workspace, 'inbox', 'greet', path);
+  const imported = () => open().said('import_skill', { path: 'inbox/greet' });
+
+  it.each([
+    ['500 files', 'more than 500 files', Array<number>(501).fill(1)],
+    ['5 MiB in a file', 'f0 has more than', [5 * 1024 ** 2 + 1]],
+    ['20 MiB in all', 'it has more than', Array<number>(5).fill(4.2 * 1024 ** 2)],
+  ])('is no more than %s', async (_, words, sizes) => {
+    await put(inbox(''));
+    for (const [index, size] of sizes.entries())
+      await writeFile(inbox(`f${index}`), Buffer.alloc(Math.floor(size)));
+    await expect(imported()).rejects.toMatchObject({
+      code: 'too-large',
+      message: expect.stringContaining(words),
+    });
+  });
+
+  it('is no archive that unpacks to more than it says', async () => {
+    const zip = smallZip({ 'SKILL.md': deflateRawSync(TEXT + ' '.repeat(100_000)) });
+    const central = zip.indexOf('PK\u0001\u0002');
+    zip.writeUInt16LE(8, 8); // deflated, in both headers
+    zip.writeUInt16LE(8, central + 10);
+    zip.writeUInt32LE(TEXT.length, central + 24);
+    await writeFile(join(workspace, 'greet.zip'), zip);
+    await expect(open().said('import_skill', { path: 'greet.zip' })).rejects.toThrow(/cannot be read/);
+  });
+
+  it('lies at most ten folders deep', async () => {
+    const path = `${'d/'.repeat(10)}f`;
+    await writeFile(join(workspace, 'greet.zip'), smallZip({ 'SKILL.md': TEXT, [path]: 'x' }));
+    await expect(open().said('import_skill', { path: 'greet.zip' })).rejects.toMatchObject({
+      code: 'invalid-input',
+    });
+  });
+
+  it('has no head that grows by itself', async () => {
+    await put(inbox(''), TEXT.replace('---\n\n', 'a: &a x\nb: *a\n---\n\n'));
+    await expect(imported()).rejects.toThrow(/not YAML/);
+  });
+
+  it('is left out where its SKILL.md is too long, and after 200 of a folder', async () => {
+    const shared = join(folder, 'skills');
+    await put(join(shared, 'aaa'), `${TEXT.replace('greet', 'aaa')}${'x'.repeat(300_000)}`);
+    for (let n = 100; n <= 300; n += 1) await put(join(shared, `s${n}`), TEXT.replace('greet', `s${n}`));
+    const { skills, names } = open();
+    await skills.source.refresh(ALICE);
+    expect(names()).toHaveLength(199);
+    expect(names()).not.toContain('skill_aaa');
+    expect(names()).not.toContain('skill_s300');
   });
 });
