@@ -63,10 +63,19 @@ export class Background {
     const running = [...this.#entries.values()].filter(({ end }) => end === undefined);
     const taken = [...running, ...this.#starting];
     const own = taken.filter((entry) => isOf(entry, scope));
-    if (own.length < RUNNING_PER_OWNER && taken.length < RUNNING_IN_ALL) return;
+    if (own.length >= RUNNING_PER_OWNER) {
+      throw new LangoError(
+        'too-many',
+        `There are ${own.length} processes of yours running, as many as there may be; stop one with exec_stop first.`,
+      );
+    }
+    if (taken.length < RUNNING_IN_ALL) return;
     throw new LangoError(
       'too-many',
-      `There are ${own.length} processes of yours running, as many as there may be; stop one with exec_stop first.`,
+      'As many processes run on this server as there may be; try again later.',
+      {
+        retryable: true,
+      },
     );
   }
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
+import { Background } from '../../../src/tools/exec/background.js';
+import { Capture } from '../../../src/tools/exec/capture.js';
+import type { Ending } from '../../../src/tools/exec/process.js';
 import { callerOf } from '../call.js';
 import { describeSandboxed, openStage, noneWith, processesWith, sleepMark, until } from './setup.js';
 
@@ -75,6 +78,27 @@ describe('handles', () => {
     await call('exec_stop', { id: first!.id });
     await start('alice');
     await close();
+  });
+
+  it('are limited in number for all owners together, the ended ones too', async () => {
+    const background = new Background();
+    const ends: (() => void)[] = [];
+    const start = (owner: string) =>
+      background.start({ tenant: '', owner }, 'x', async () => {
+        const ended = new Promise<Ending>((resolve) => ends.push(() => resolve({ exitCode: 0 })));
+        const output = new Capture(8);
+        return { stdout: output, stderr: output, ended, stop: () => ended, killNow: () => {} };
+      });
+    const owners = Array.from({ length: 64 }, (_, n) => `owner-${n}`);
+    for (const owner of owners) await start(owner);
+    await expect(start('alice')).rejects.toMatchObject({ code: 'too-many', retryable: true });
+    for (const end of ends) end();
+    await until(() => background.list({ tenant: '', owner: 'owner-63' })[0]!.end !== undefined);
+    await start('alice');
+    ends.at(-1)!();
+    await until(() => background.list({ tenant: '', owner: 'owner-0' }).length === 0);
+    const kept = owners.filter((owner) => background.list({ tenant: '', owner }).length > 0);
+    expect(kept).toEqual(owners.slice(1));
   });
 
   it('of ended processes are dropped, the oldest first', async () => {
