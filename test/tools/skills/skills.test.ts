@@ -282,6 +282,12 @@ describe('what a skill may hold', () => {
     });
   });
 
+  it('is no more than 5 MiB in a file, also in an archive', async () => {
+    const files = { 'SKILL.md': TEXT, large: Buffer.alloc(5 * 1024 ** 2 + 1) };
+    await writeFile(join(workspace, 'greet.zip'), smallZip(files));
+    await expect(open().said('import_skill', { path: 'greet.zip' })).rejects.toThrow(/large has more than/);
+  });
+
   it('is no archive that unpacks to more than it says', async () => {
     const zip = smallZip({ 'SKILL.md': deflateRawSync(TEXT + ' '.repeat(100_000)) });
     const central = zip.indexOf('PK\u0001\u0002');
