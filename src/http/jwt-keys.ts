@@ -92,9 +92,9 @@ export class JwtKeys {
       this.#held = { find: createLocalJWKSet(set as JSONWebKeySet), at: performance.now() };
     } catch (error) {
       this.#problem = error;
-      this.#options.logger.warn('the keys that tokens are checked with cannot be read', {
+      this.#options.logger.warn('the keys that signatures are checked with cannot be read', {
         error: errorText(error),
-        until: this.#held ? 'the keys from before are used' : 'every token is refused',
+        until: this.#held ? 'the keys from before are used' : 'every signature is refused',
       });
     }
   }

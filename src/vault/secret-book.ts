@@ -257,6 +257,12 @@ function assertValue(name: string, value: string): void {
       hint: 'A shorter one could not be told from ordinary text, and so not be kept out of it.',
     });
   }
+  const [known] = referencedSecrets(value);
+  if (known !== undefined) {
+    throw new LangoError('invalid-input', `The value holds a reference to the secret "${known}".`, {
+      hint: `A value that is kept already is taken out of a request before it is read. For a second name of it: lango secrets set ${name}`,
+    });
+  }
   if (secretReference(name).includes(value.trim())) {
     throw new LangoError('invalid-input', `The name "${name}" would give the value away.`, {
       hint: 'Choose another name.',

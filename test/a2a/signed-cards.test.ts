@@ -232,6 +232,7 @@ describe('a remote card that has to prove itself', () => {
           { ...peer, name: 'signed', verify: { jwks } },
           { ...peer, name: 'pinned', verify: { hash } },
           { ...peer, name: 'foreign', verify: { jwks: `${other.address.origin}/.well-known/jwks.json` } },
+          { ...peer, name: 'keyless', verify: { keys: '/nowhere/jwks.json' } },
           { ...peer, name: 'changed', verify: { hash: '0'.repeat(64) } },
         ];
         const settings = { server: { port: 0 }, a2a: { enabled: true, remoteAgents } };
@@ -249,8 +250,14 @@ describe('a remote card that has to prove itself', () => {
             state: 'skipped',
             reason: expect.stringContaining('No signature'),
           });
+          expect(of('keyless')).toMatchObject({
+            state: 'skipped',
+            reason: expect.stringMatching(
+              /: The key file \/nowhere\/jwks.json cannot be read: .*ENOENT[^.]+jwks.json'\.$/,
+            ),
+          });
           expect(of('changed')).toMatchObject({ state: 'skipped', reason: expect.stringContaining(hash) });
-          expect(server.log.lines.filter((line) => line.includes('skipped'))).toHaveLength(2);
+          expect(server.log.lines.filter((line) => line.includes('skipped'))).toHaveLength(3);
         });
       });
     });

@@ -64,5 +64,10 @@ describe('lango keys and lango card --verify', () => {
     const refused = await verify('--keys', jwks, '--json');
     expect(refused).toMatchObject({ code: 8, stdout: '' });
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'forbidden' } });
+    const unread = await verify('--keys', path.join(home.folder, 'none.json'));
+    expect(unread).toMatchObject({
+      code: 8,
+      stderr: expect.stringContaining('none.json cannot be read: ENOENT'),
+    });
   });
 });

@@ -127,6 +127,20 @@ describe('B4 The vault', () => {
     });
   });
 
+  it('stores no reference as a value: one that is known was taken out of the request that brings it again', async () => {
+    await withServer(VAULT_AND_COMMANDS, async (server) => {
+      await sendText(server, 'store the secret swordfish-9000 as fish for commands');
+      for (const name of ['fish', 'other']) {
+        const again = await sendText(server, `store the secret swordfish-9000 as ${name}`);
+        expect(again.end.text).toContain('The value holds a reference to the secret "fish".');
+      }
+      const listed = await sendText(server, 'which secrets are there');
+      expect(listed.end.text).not.toContain('other');
+      const used = await sendText(server, 'run `printenv T | rev` with the secret fish as T');
+      expect(used.end.text).toContain('0009-hsifdrows');
+    });
+  });
+
   it('asks a person before it deletes or replaces', async () => {
     await withServer(VAULT, async (server) => {
       await put(server, 'github', { value: VALUE });

@@ -56,13 +56,19 @@ export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<Ca
     try {
       return await verifyOne(signature, payload, findKey);
     } catch (error) {
-      reasons.push(errorText(error));
+      reasons.push(whyOf(error));
     }
   }
   throw new LangoError(
     'forbidden',
     `No signature of the card can be verified: ${[...new Set(reasons)].join('; ')}.`,
   );
+}
+
+/** Where there are no keys, why there are none. */
+function whyOf(error: unknown): string {
+  const isWithoutKeys = error instanceof LangoError && error.code === 'unavailable';
+  return errorText(isWithoutKeys ? error.cause : error).replace(/\.$/, '');
 }
 
 /** The unprotected header says nothing that counts, so it is left out. */
