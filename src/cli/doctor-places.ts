@@ -104,7 +104,7 @@ export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<
   const found = await stat(keyFile).catch(() => undefined);
   if (!found) {
     if (secrets.vaultPassphrase !== undefined) return ok(check, 'opened with a passphrase');
-    return ok(check, `${keyFile} will be made when the first secret or key is kept`);
+    return ok(check, `a new one makes ${keyFile} for its first secret or key`);
   }
   if ((found.mode & ANYONE_ELSE) === 0) return ok(check, `its key is in ${keyFile}; keep a copy elsewhere`);
   return fail(check, `${keyFile} is open to other users.`, `Run: chmod 600 ${keyFile}`);

@@ -124,7 +124,7 @@ async function lookAround(
   ];
 }
 
-function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): Finding {
+export function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): Finding {
   const check = `tools ${name}`;
   const text = note === undefined ? state : `${state}: ${note}`;
   if (state === 'missing') return warn(check, text, hint);

@@ -6,7 +6,8 @@ import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, open, overridesOf } from './connection.js';
 import { ask, isNobodyThere } from './explain.js';
 import { checkDatabase, checkFolder, checkGrpc, checkPort, checkVaultKey } from './doctor-places.js';
-import { tryServer } from './doctor-trial.js';
+import type { Trial } from './doctor-trial.js';
+import { describeFamily, tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
 import type { Finding } from './finding.js';
 import { fail, failedBy, ok, warn } from './finding.js';
@@ -60,6 +61,7 @@ async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGener
     ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
     : await checkDatabase(config, trial.marks);
   yield* trial.findings;
+  yield* missingThere(server, trial);
   yield await checkVaultKey(loaded);
   yield await checkAdvertised(loaded, server);
 }
@@ -103,6 +105,15 @@ async function lookForServer(
     const finding = isNobodyThere(error) && !isNamed ? await checkPort(config) : failedBy('server', error);
     return { finding, status: undefined };
   }
+}
+
+/** Tools that the running server lacks although a fresh one has them, as with a vault that cannot be opened. */
+function missingThere({ status }: ServerLook, { findings }: Trial): readonly Finding[] {
+  const missing = (status?.families ?? []).filter(({ state }) => state === 'missing').map(describeFamily);
+  const known = findings.filter((finding) => finding.status === 'warn').map(({ check }) => check);
+  return missing
+    .filter(({ check }) => !known.includes(check))
+    .map((finding) => ({ ...finding, text: `in the running server ${finding.text}` }));
 }
 
 /** Whether the address on our cards leads back to us. */

@@ -40,6 +40,7 @@ function refusal(status: number, message = `The server answered with status ${st
   if (status === 401) return new LangoError('unauthenticated', message);
   if (status === 404) return new LangoError('not-found', message);
   if (status === 409) return new LangoError('conflict', message);
+  if (status === 500) return new LangoError('internal', message);
   if (status === 501) return new LangoError('not-supported', message);
   return new LangoError(status < 500 ? 'invalid-input' : 'unavailable', message);
 }

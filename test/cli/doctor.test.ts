@@ -76,6 +76,22 @@ describe('lango doctor', () => {
     expect(stdout.match(/nowhere/g)).toHaveLength(1);
   });
 
+  it('says why the running server has no vault, and so do the commands', async () => {
+    const home = await makeHome();
+    const env = { ...home.env, LANGO_VAULT_PASSPHRASE: 'correct horse battery staple' };
+    await lango(['secrets', 'set', 'github'], { env, input: 'ghp_S3cr3t/To+ken42' });
+    const server = await startServer(home);
+    const seen = await lango(['doctor'], { env: server.env });
+    const listed = await lango(['secrets', 'list'], { env: server.env });
+    await server.stop();
+    await home.remove();
+    const why = 'The vault is locked with a passphrase';
+    expect(seen.stdout).toMatch(
+      new RegExp(`^warn {2}tools secrets: in the running server missing: ${why}`, 'm'),
+    );
+    expect(listed).toMatchObject({ code: 1, stderr: expect.stringContaining(why) });
+  });
+
   it('says what is wrong with the configuration, and stops there', async () => {
     const home = await makeHome('modle: {}');
     const { code, stdout } = await lango(['doctor'], home);
