@@ -84,6 +84,15 @@ describe('tool calls', () => {
     expect(resultsIn(model.requests[1])[0]).toMatch(/fs_rm failed: no result after 0.01 s/);
   });
 
+  it('takes any time for one, also longer than a timer of Node', async () => {
+    const { agent, model, run } = setUp({
+      timeoutMs: () => 1e12,
+      execute: () => new Promise((resolve) => setTimeout(() => resolve({ content: 'late' }), 30)),
+    });
+    await run.perform(agent);
+    expect(resultsIn(model.requests[1])).toEqual(['late']);
+  });
+
   it('D5 a canceled run aborts its tool and records no result', async () => {
     const { agent, run } = setUp({
       execute: (_, { signal }) =>

@@ -140,20 +140,29 @@ describe('a message', () => {
     ]);
   });
 
-  it('that comes while the agent works is worked on before the task ends', async () => {
-    let release = () => {};
-    const gate = new Promise<void>((resolve) => (release = resolve));
-    await open(async (run) => {
-      if (run.inputs.length === 1) await gate;
-      return { state: 'completed', text: run.inputs.map((input) => textOf(input.message.parts)).join('+') };
-    });
-    const { task } = await journal.submit(message('one'));
-    await seen(task.id, 'run-start');
-    await journal.submit({ ...message('two'), taskId: task.id });
-    expect((await journal.get(SCOPE, task.id))?.state).toBe('working');
-    release();
-    expect((await ended(task.id)).at(-1)?.body).toMatchObject({ message: { parts: [{ text: 'one+two' }] } });
-  });
+  it.each(['completed', 'input-required'] as const)(
+    'that comes while the agent works is worked on before the task is %s',
+    async (state) => {
+      let release = () => {};
+      const gate = new Promise<void>((resolve) => (release = resolve));
+      await open(async (run) => {
+        const isFirst = run.inputs.length === 1;
+        if (isFirst) await gate;
+        return {
+          state: isFirst ? state : 'completed',
+          text: run.inputs.map((input) => textOf(input.message.parts)).join('+'),
+        };
+      });
+      const { task } = await journal.submit(message('one'));
+      await seen(task.id, 'run-start');
+      await journal.submit({ ...message('two'), taskId: task.id });
+      expect((await journal.get(SCOPE, task.id))?.state).toBe('working');
+      release();
+      expect((await ended(task.id)).at(-1)?.body).toMatchObject({
+        message: { parts: [{ text: 'one+two' }] },
+      });
+    },
+  );
 
   it('to an ended, a foreign or an unknown task, or in a wrong context, is refused and stores nothing', async () => {
     await open(async () => ({ state: 'completed' }));
@@ -161,6 +170,8 @@ describe('a message', () => {
     const before = (await ended(task.id)).length;
     const again = { ...message('more'), taskId: task.id };
     await expect(journal.submit(again)).rejects.toMatchObject({ code: 'already-ended' });
+    const misplaced = { ...again, agent: 'other' };
+    await expect(journal.submit(misplaced)).rejects.toMatchObject({ code: 'not-found' });
     const foreign = { ...again, scope: { tenant: '', owner: 'eve' } };
     await expect(journal.submit(foreign)).rejects.toMatchObject({ code: 'not-found' });
     await expect(journal.submit({ ...again, taskId: newId() })).rejects.toMatchObject({ code: 'not-found' });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ModelEvent, ModelProvider } from '../../src/index.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
-import { withServer } from '../support/server.js';
+import { sendText, withServer } from '../support/server.js';
 
 /** A model that says what it is told to, in pieces: some come at once, some after the journal wrote what it had. */
 class Parrot implements ModelProvider {
@@ -86,6 +86,17 @@ describe('A value that a model says', () => {
       },
     );
   }, 120_000);
+
+  it('is looked for to the end of an answer: what only begins like it is said', async () => {
+    const model = new Parrot();
+    const settings = { server: { port: 0 }, agent: { multiAgent: false } };
+    await withServer({ model, settings }, async (server) => {
+      const body = JSON.stringify({ value: 'swordfish-9000' });
+      await server.fetch('/lango/secrets/fish', { method: 'PUT', body });
+      model.pieces = [{ text: 'It begins with sword', isLate: false }];
+      expect((await sendText(server, 'go')).end.text).toBe('It begins with sword');
+    });
+  });
 });
 
 function cut(text: string, where: readonly (readonly [number, boolean])[]): Parrot['pieces'] {

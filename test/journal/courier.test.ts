@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { LangoError } from '../../src/core/errors.js';
+import { silentLogger } from '../../src/core/logger.js';
+import type { PushOutcome, PushStore, PushWork } from '../../src/core/push.js';
+import type { EventBody, TaskEvent } from '../../src/core/task.js';
+import { createCourier } from '../../src/journal/courier.js';
+import { nextDelivery } from '../../src/journal/push-delivery.js';
+import { PushQueue } from '../../src/journal/push-queue.js';
+
+const HOUR_MS = 3_600_000;
+const RULES = { tries: 8, retryMs: 5_000, maxRetryMs: 300_000, textMs: 0, concurrent: 4, perHost: 4 };
+
+function eventOf(seq: number, body: EventBody, author = 'worker'): TaskEvent {
+  return { taskId: 't', seq, at: 0, author, body };
+}
+
+/** What becomes of a delivery that fails with `error` after so many failures before. */
+async function outcomeOf(error: unknown, attempts = 0): Promise<PushOutcome> {
+  const work = {
+    ...{ key: 'k', id: 'c', taskId: 't', agent: 'worker', contextId: 'x', url: 'http://receiver.test/' },
+    ...{ trace: undefined, cursor: 0, upTo: 1, attempts, nextAt: 0 },
+  } as unknown as PushWork;
+  let settle: (outcome: PushOutcome) => void;
+  const outcome = new Promise<PushOutcome>((resolve) => (settle = resolve));
+  const pushes: Partial<PushStore> = {
+    listActive: async () => [work],
+    getActive: async () => work,
+    claim: async () => true,
+    settle: async (_key, _worker, settled) => settle(settled),
+    release: async () => {},
+  };
+  const courier = createCourier({
+    pushes: pushes as PushStore,
+    tasks: { onAppend: () => () => {}, read: async () => [eventOf(1, { type: 'run-start', attempt: 1 })] },
+    sender: {
+      shows: () => true,
+      send: async () => {
+        throw error;
+      },
+    },
+    rules: RULES,
+    logger: silentLogger,
+  });
+  await courier.start();
+  const settled = await outcome;
+  await courier.stop();
+  return settled;
+}
+
+const busy = (retryAfterMs?: number) =>
+  new LangoError('unavailable', 'busy', { retryable: true, ...(retryAfterMs ? { retryAfterMs } : {}) });
+
+async function pauseAfter(error: unknown, attempts?: number): Promise<number> {
+  const outcome = await outcomeOf(error, attempts);
+  if (outcome.kind !== 'failed') throw new Error(`it was ${outcome.kind}`);
+  return outcome.nextAt - Date.now();
+}
+
+describe('a delivery that fails', () => {
+  it('is tried again at once twice as late as before, up to the longest pause', async () => {
+    expect(await pauseAfter(busy(), 1)).toBeGreaterThan(9_000);
+    expect(await pauseAfter(busy(), 6)).toBeGreaterThan(299_000);
+    expect(await pauseAfter(busy(), 6)).toBeLessThan(361_000);
+  });
+
+  it('waits as long as the receiver asks, an hour at most', async () => {
+    expect(await pauseAfter(busy(HOUR_MS / 2))).toBeGreaterThan(HOUR_MS / 2 - 60_000);
+    expect(await pauseAfter(busy(365 * 24 * HOUR_MS))).toBeLessThanOrEqual(HOUR_MS);
+  });
+
+  it('is given up at once when trying again makes no sense', async () => {
+    const refused = new LangoError('forbidden', 'a private address');
+    expect(await outcomeOf(refused)).toEqual({ kind: 'given-up', reason: 'a private address' });
+  });
+});
+
+describe('the text of a delivery', () => {
+  const text = (
+    seq: number,
+    said: string,
+    { author = 'worker', ...change }: { author?: string } & object = {},
+  ) => eventOf(seq, { type: 'text-delta', artifactId: 'a', text: said, replace: false, ...change }, author);
+  const joined = (...events: readonly TaskEvent[]) => nextDelivery(events, () => true)?.event;
+
+  it('is joined while it is of one author and one artifact, and is not begun again', () => {
+    expect(joined(text(1, 'a'), text(2, 'b'))).toMatchObject({ seq: 2, body: { text: 'ab' } });
+    for (const other of [
+      text(2, 'b', { author: 'other' }),
+      text(2, 'b', { artifactId: 'b' } as object),
+      text(2, 'b', { replace: true } as object),
+    ])
+      expect(joined(text(1, 'a'), other)).toMatchObject({ seq: 1, body: { text: 'a' } });
+  });
+
+  it('has 64 Ki characters at most', () => {
+    const half = 'x'.repeat(40_000);
+    expect(joined(text(1, half), text(2, half))).toMatchObject({ seq: 1, body: { text: half } });
+  });
+});
+
+describe('the places of deliveries', () => {
+  it('are so many in all, and so many for one host', () => {
+    const queue = new PushQueue(3, 2);
+    const entries = ['a', 'a', 'a', 'b', 'c'].map((host, n) => ({ key: `${n}`, taskId: 't', host }));
+    for (const entry of entries) queue.add(entry);
+    const taken = [1, 2, 3, 4].map(() => queue.take()?.key);
+    expect(taken).toEqual(['0', '1', '3', undefined]);
+    queue.done(entries[0]!);
+    expect(queue.take()?.key).toBe('2');
+  });
+});
