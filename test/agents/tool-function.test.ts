@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LangoError } from '../../src/core/errors.js';
 import { DEFAULT_LIMITS } from '../../src/core/limits.js';
 import type { Message } from '../../src/core/message.js';
@@ -87,7 +88,7 @@ describe('tool calls', () => {
   it('takes any time for one, also longer than a timer of Node', async () => {
     const { agent, model, run } = setUp({
       timeoutMs: () => 1e12,
-      execute: () => new Promise((resolve) => setTimeout(() => resolve({ content: 'late' }), 30)),
+      execute: async (_, { signal }) => ({ content: await sleep(30, 'late', { signal }) }),
     });
     await run.perform(agent);
     expect(resultsIn(model.requests[1])).toEqual(['late']);
