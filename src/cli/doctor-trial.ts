@@ -117,8 +117,7 @@ async function lookAround(
       if (peer.kind === 'local') return [];
       const check = `agent ${peer.name}`;
       if (peer.state === 'ready') return [ok(check, `its card at ${peer.url} was read`)];
-      const advice = peer.hint ?? 'Check its entry in a2a.remoteAgents.';
-      return [fail(check, peer.reason ?? 'Its card was not read.', advice)];
+      return [fail(check, peer.reason ?? 'Its card was not read.', peer.hint)];
     }),
     asksModel ? await askModel(address) : describeModel(address, loaded),
   ];

@@ -143,7 +143,7 @@ describe('X. A2A', () => {
           (line) => line.includes(`"${name}"`) && line.includes('"warn"'),
         );
         expect(lines).toHaveLength(1);
-        expect(lines[0]).toContain('reason');
+        expect(JSON.parse(lines[0]!)).toMatchObject({ reason: expect.any(String), hint: expect.any(String) });
       }
       expect((await sendText(server, 'work')).end).toMatchObject({ state: 'completed', text: 'worked' });
       const instruction = JSON.stringify(model.asked('orchestrator')[0]!.system);

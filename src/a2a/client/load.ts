@@ -172,12 +172,19 @@ export function missOf({ reason, hint }: { reason: string; hint?: string | undef
 }
 
 /** For the person who wrote its entry. */
-function adviceFor({ code, hint }: LangoError): string | undefined {
+function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
-  if (code === 'unauthenticated') return 'Set token in its entry of a2a.remoteAgents to one that it takes.';
-  return code === 'not-found'
-    ? 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.'
-    : undefined;
+  switch (code) {
+    case 'unauthenticated':
+      return 'Set token in its entry of a2a.remoteAgents to one that it takes.';
+    case 'not-found':
+      return 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.';
+    case 'unavailable':
+    case 'timeout':
+      return 'It joins when it answers. See that it runs, and that url in its entry of a2a.remoteAgents leads to it.';
+    default:
+      return 'Check its entry in a2a.remoteAgents; what its card says is for whoever runs it to correct.';
+  }
 }
 
 /**

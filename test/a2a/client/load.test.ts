@@ -73,7 +73,9 @@ describe('loadRemoteAgents', () => {
       optionsWith(warnings),
     );
     expect(peers.map(({ name }) => name)).toEqual(['operator', 'far-away-agent']);
-    expect(skipped).toMatchObject([{ label: 'gone' }]);
+    expect(skipped).toMatchObject([
+      { label: 'gone', hint: expect.stringMatching(/^It joins when it answers/) },
+    ]);
     expect(warnings).toMatchObject([{ message: 'agent skipped', fields: { agent: 'gone' } }]);
     const never = new AbortController().signal;
     for (const peer of peers) {
