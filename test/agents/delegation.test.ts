@@ -52,6 +52,7 @@ describe('delegation', () => {
     expect(end).toEqual({ state: 'completed' });
     expect(model.asked('orchestrator')).toHaveLength(1);
     expect([...run.artifacts()]).toEqual([['answer', 'It says hi.']]);
+    expect(run.bodies('question')).toEqual([]);
     const spoken = run.events.filter(({ body }) => body.type === 'text-delta');
     expect(new Set(spoken.slice(2).map(({ author }) => author))).toEqual(new Set(['operator']));
     expect(spoken.length).toBeGreaterThan(3);
