@@ -104,9 +104,9 @@ export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
   };
 }
 
-/** Throws `LangoError` `too-large` for a body over `maxBytes`. */
+/** Throws `LangoError`: `too-large` for a body over `maxBytes`, `invalid-input` for one that JSON cannot hold. */
 export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): EncodedEvent {
-  const body = JSON.stringify(event.body);
+  const body = jsonOf(event);
   if (exceeds(body, maxBytes)) {
     throw new LangoError(
       'too-large',
@@ -118,6 +118,16 @@ export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): Encode
   }
   const { type } = event.body;
   return { author: event.author ?? null, type, body };
+}
+
+function jsonOf({ body }: NewEvent): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    throw new LangoError('invalid-input', `A ${body.type} event holds something that JSON cannot hold.`, {
+      cause,
+    });
+  }
 }
 
 /** Throws `LangoError` `invalid-input` when anything follows an event that ends the task. */

@@ -3,11 +3,11 @@ import type { SendMessageRequest, Task } from '@a2a-js/sdk';
 import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
 import type { AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
 import type { Agent, AgentProfile } from '../../core/agent.js';
-import { errorText, isLangoError } from '../../core/errors.js';
+import { errorText } from '../../core/errors.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import { toCallContext } from '../translate/call.js';
 import { toWireMessage } from '../translate/content.js';
-import { ExecutorEvents } from './executor-events.js';
+import { ExecutorEvents, executorFailure } from './executor-events.js';
 
 export interface ExecutorAgentOptions {
   readonly executor: AgentExecutor;
@@ -57,14 +57,14 @@ async function execute(executor: AgentExecutor, run: Run, pass: Pass): Promise<R
   try {
     const done = executor.execute(requestContext(run, pass.input), bus).then(
       () => events.endWithout('the agent stopped without a result'),
-      (error: unknown) => failure(run, error),
+      (error: unknown) => executorFailure(run, error),
     );
     // The run may have been canceled while its beginning was written.
     if (run.signal.aborted) stop();
     else run.signal.addEventListener('abort', stop, { once: true });
     return await Promise.race([events.end, done]);
   } catch (error) {
-    return failure(run, error);
+    return executorFailure(run, error);
   } finally {
     run.signal.removeEventListener('abort', stop);
     events.close();
@@ -78,12 +78,6 @@ async function cancel(executor: AgentExecutor, run: Run, bus: ExecutionEventBus)
   } catch (error) {
     run.logger.warn('an executor could not cancel its task', { error: errorText(error) });
   }
-}
-
-function failure(run: Run, error: unknown): RunEnd {
-  if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
-  run.logger.error('an executor failed', { error: error instanceof Error ? error.stack : String(error) });
-  return { state: 'failed', reason: 'internal', text: 'internal error; the server log says more' };
 }
 
 function requestContext(run: Run, input: RunInput): RequestContext {

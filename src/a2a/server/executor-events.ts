@@ -33,7 +33,7 @@ export class ExecutorEvents {
     try {
       this.#write(event);
     } catch (error) {
-      this.#finish({ state: 'failed', reason: 'internal', text: textOfError(error) });
+      this.#finish(executorFailure(this.#run, error));
     }
   }
 
@@ -119,6 +119,9 @@ function endOf(state: EndState, text: string): RunEnd {
   return { state, ...(text === '' ? {} : { text }) };
 }
 
-function textOfError(error: unknown): string {
-  return isLangoError(error) ? error.message : 'internal error';
+/** How a run ends whose executor threw, or published what cannot be read. The cause is for the log alone. */
+export function executorFailure(run: Run, error: unknown): RunEnd {
+  if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
+  run.logger.error('an executor failed', { error: error instanceof Error ? error.stack : String(error) });
+  return { state: 'failed', reason: 'internal', text: 'internal error; the server log says more' };
 }

@@ -165,6 +165,25 @@ describe('an executor written for the stock SDK, published', () => {
     node = await startA2aNode({ agents: [agentOf(() => {})] });
   });
 
+  it('fails when it publishes what is no event, and when nothing can keep what it publishes', async () => {
+    const kept = /holds something that JSON cannot hold/;
+    const data = (value: unknown) => ({ ...text(''), content: { $case: 'data' as const, value } });
+    const ways: readonly [Execute, RegExp][] = [
+      [(bus) => bus.publish(undefined as never), /the server log says more/],
+      [(bus, context) => bus.publish(artifact(context, [undefined as never])), /the server log says more/],
+      [(bus, context) => bus.publish(artifact(context, [data(10n)])), kept],
+    ];
+    const logger = new RecordingLogger();
+    for (const [execute, words] of ways) {
+      node = await startA2aNode({ agents: [agentOf(execute)], logger });
+      const { task } = (await ask(node, '/message:send', { body: userMessage('go') })).json;
+      expect(task.status.message?.parts).toEqual([{ text: expect.stringMatching(words) }]);
+      await node.stop();
+    }
+    expect(logger.lines.filter((line) => line.includes('an executor failed'))).toHaveLength(2);
+    node = await startA2aNode({ agents: [agentOf(() => {})] });
+  });
+
   it('cannot say "canceled" by itself', async () => {
     const task = await send(
       agentOf((bus, context) => bus.publish(update(context, TaskState.TASK_STATE_CANCELED, 'no time'))),
