@@ -3,7 +3,8 @@ import type { SecretPlace } from '../core/secret-reference.js';
 import type { SecretPermission } from '../core/secrets.js';
 import { nothingChanged, usageError } from './exit.js';
 
-const SENDING_PLACES: readonly SecretPlace[] = SECRET_PLACES.filter((place) => place !== 'exec');
+/** They say nothing without the name of a host. */
+export const SENDING_PLACES: readonly SecretPlace[] = SECRET_PLACES.filter((place) => place !== 'exec');
 
 const LABELS: Readonly<Record<SecretPlace, string>> = {
   exec: 'in commands',

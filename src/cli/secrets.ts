@@ -10,7 +10,7 @@ import { EXIT, usageError } from './exit.js';
 import { askHidden, readPiped } from './hidden-input.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
-import { askPermission, permissionIn } from './secret-places.js';
+import { SENDING_PLACES, askPermission, permissionIn } from './secret-places.js';
 import { withSecrets } from './secrets-way.js';
 import type { Terminal } from './terminal.js';
 import type { VaultFlags } from './vault-way.js';
@@ -143,15 +143,23 @@ function tell(item: SecretItem, sentence: string, { flags, terminal }: Telling):
   terminal.print(lineOf(item, terminal));
   if (item.places.length === 0) {
     terminal.note(`It may be used nowhere yet. For commands: lango secrets allow ${item.name} --for exec`);
+  } else if (needsHost(item)) {
+    terminal.note(
+      `Name the host it may go to: lango secrets allow ${item.name} --for ${item.places.join()} --host HOST`,
+    );
   }
   return EXIT.ok;
+}
+
+function needsHost({ places, hosts }: SecretItem): boolean {
+  return hosts.length === 0 && places.some((place) => SENDING_PLACES.includes(place));
 }
 
 function lineOf(item: SecretItem, { color }: Terminal): string {
   const paint = createPaint(color);
   const { name, reference, places, hosts, isDamaged } = item;
   const where = places.length === 0 ? 'nowhere' : places.join(', ');
-  const to = hosts.length === 0 ? '' : ` to ${hosts.join(', ')}`;
+  const to = needsHost(item) ? ' to no host yet' : hosts.length === 0 ? '' : ` to ${hosts.join(', ')}`;
   const state = isDamaged ? ` ${paint.red('damaged: store it again')}` : '';
   return `${paint.bold(safeLine(name))}  ${safeLine(reference)}  ${paint.dim(safeLine(`may be used: ${where}${to}`))}${state}`;
 }

@@ -49,6 +49,9 @@ describe('lango secrets', () => {
       findIn('output', [set, listed, allowed].map((one) => one.stdout + one.stderr).join(), VALUE),
     ).toEqual([]);
     expect(findInFolder(home.folder, VALUE)).toEqual([]);
+    const hostless = await secrets(['allow', 'github', '--for', 'exec,http']);
+    expect(hostless.stdout).toContain('may be used: exec, http to no host yet');
+    expect(hostless.stderr).toContain('lango secrets allow github --for exec,http --host HOST');
     expect(await secrets(['delete', 'github'])).toMatchObject({ code: 0 });
     expect(await names()).toEqual([]);
     const gone = await secrets(['delete', 'github', '--json']);
