@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { loadRemoteAgents } from '../../../src/a2a/client/load.js';
 import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
 import type { Agent } from '../../../src/core/agent.js';
@@ -123,7 +123,8 @@ describe('a peer that is reached over gRPC', () => {
     ['as a stream', true],
     ['to be polled', false],
   ])('is given up when it takes the connection and says nothing: %s', async (_how, streaming) => {
-    const silent = createServer().listen(0, '127.0.0.1');
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     const supportedInterfaces = [
@@ -137,6 +138,7 @@ describe('a peer that is reached over gRPC', () => {
     });
     const { end } = await collect(peers[0]!.send(ask('stream'), new AbortController().signal));
     silent.close();
+    for (const socket of sockets) socket.destroy();
     expect(end).toMatchObject({ state: 'failed', text: `127.0.0.1:${port} was silent for 200 ms.` });
   });
 
