@@ -1,3 +1,4 @@
+import { counted } from '../core/text.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
@@ -58,7 +59,7 @@ function linesOf({ url, root, model, agents: list }: AgentList, color: boolean):
   const paint = createPaint(color);
   const width = Math.max(...list.map(({ name }) => name.length), 0);
   return [
-    `${list.length} agents at ${safeLine(url)}${model === null ? '' : `, model ${safeLine(model)}`}`,
+    `${counted(list.length, 'agent')} at ${safeLine(url)}${model === null ? '' : `, model ${safeLine(model)}`}`,
     ...list.flatMap((agent) => {
       const { name, kind, state, reason, hint, description = '', skills } = agent;
       const label = paint.author(safeLine(name).padEnd(width));

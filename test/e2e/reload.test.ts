@@ -186,6 +186,27 @@ describe('reload', () => {
     });
   });
 
+  it('X4 what one server was asked for is not done again by another that takes its entry', async () => {
+    const [one, two] = [await startFar('token-1'), await startFar('token-2')];
+    const options = { model: delegatingModel(), settings: knowing(entry('alpha', one)) };
+    await withServer(options, async (server) => {
+      const asked = await sendText(server, 'alpha ask');
+      const waiting = sendText(server, 'alpha wait');
+      await farTask(one, 'working');
+
+      await server.reload(knowing(entry('alpha', two)));
+      const answered = await sendText(server, 'say sunny', { taskId: asked.taskId });
+      expect(answered.end).toMatchObject({
+        state: 'completed',
+        text: expect.stringContaining('there is no task'),
+      });
+      await one.stop();
+      expect((await waiting).end.text).toContain('there is no task');
+      expect((await two.client.list({})).tasks).toEqual([]);
+      expect((await sendText(server, 'alpha say hello')).end.text).toBe('hello');
+    });
+  });
+
   it('changes nothing when the configuration or a certificate is wrong, and says all that is', async () => {
     const far = await startFar('far');
     const tls = await writePair(folder, 'own', await certificate('first'));
