@@ -207,6 +207,15 @@ describe('reload', () => {
     });
   });
 
+  it('X4 two servers may come to name each other: a request that comes back is refused', async () => {
+    const model = delegatingModel();
+    const [one, two] = [await startFar('token-1', { model }), await startFar('token-2', { model })];
+    await one.reload(knowing({ ...entry('bob', two), url: two.address.origin }));
+    await two.reload(knowing({ ...entry('alice', one), url: one.address.origin }));
+    expect((await sendText(one, 'bob weather say hi')).end.text).toBe('hi');
+    expect((await sendText(one, 'bob alice say hi')).end.text).toContain('already stands in this chain');
+  });
+
   it('changes nothing when the configuration or a certificate is wrong, and says all that is', async () => {
     const far = await startFar('far');
     const tls = await writePair(folder, 'own', await certificate('first'));
