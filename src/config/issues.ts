@@ -66,9 +66,15 @@ function issueText(issue: Issue): string {
 }
 
 function amount(limit: number | bigint, { origin }: { readonly origin: string }): string {
-  if (origin !== 'array') return String(limit);
-  return `${limit} ${limit === 1 ? 'entry' : 'entries'} long`;
+  const units = LENGTH_UNITS.get(origin);
+  return units === undefined ? String(limit) : `${limit} ${limit === 1 ? units[0] : units[1]} long`;
 }
+
+/** One of them, and more. */
+const LENGTH_UNITS: ReadonlyMap<string, readonly [string, string]> = new Map([
+  ['array', ['entry', 'entries']],
+  ['string', ['character', 'characters']],
+]);
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
   array: 'a list',

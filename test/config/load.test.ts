@@ -127,6 +127,17 @@ describe('errors of the file', () => {
     ]);
   });
 
+  it('says in what something is too short', async () => {
+    const problems = await check(
+      'workspace: []\nvault:\n  passphrase: short\nstorage:\n  sqlite:\n    file: ""\n',
+    );
+    expect(problems).toEqual([
+      [1, 'must be at least 1 entry long'],
+      [3, 'must be at least 12 characters long'],
+      [6, 'must be at least 1 character long'],
+    ]);
+  });
+
   it('names the known keys when none is near', async () => {
     const problems = await check('logging:\n  destination: x');
     expect(problems).toEqual([[2, 'is not a known key; known here: auditFile, format, level']]);
