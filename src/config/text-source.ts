@@ -22,10 +22,12 @@ export function textSource(text: string, options: SourceOptions): Source {
     at(offsetOf(keyNode(document, path) ?? valueNode(document, path)));
   const broken = [...document.errors, ...document.warnings];
   if (broken.length > 0) {
-    const problems = broken.map((error) => ({
-      at: at(error.pos[0]),
+    // The first of a line is the cause of the others.
+    const firsts = Map.groupBy(broken, ({ pos }) => lines.linePos(pos[0]).line).values();
+    const problems = [...firsts].map(([error]) => ({
+      at: at(error!.pos[0]),
       key: '',
-      text: withoutQuote(error.message),
+      text: `${withoutQuote(error!.message)}${adviceAt(text, error!.pos[0])}`,
     }));
     return { values: undefined, problems, locate, locateKey };
   }
@@ -35,6 +37,12 @@ export function textSource(text: string, options: SourceOptions): Source {
   };
   const values = toValue(document.contents, [], { options, report });
   return { values, problems, locate, locateKey };
+}
+
+/** YAML itself ends a value at the brace of a variable, where values stand between braces. */
+function adviceAt(text: string, offset: number): string {
+  const isVariable = text.slice(0, offset).endsWith('$') && text[offset] === '{';
+  return isVariable ? '; between { } and [ ], put a value with a variable in quotes: "${NAME}"' : '';
 }
 
 interface Reading {

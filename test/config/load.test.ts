@@ -153,6 +153,12 @@ describe('errors of the file', () => {
     expect(problem?.[1].toLowerCase()).toContain(word);
   });
 
+  it('says once what is wrong with a variable between braces, and what to do', async () => {
+    const advice = [1, expect.stringContaining('put a value with a variable in quotes: "${NAME}"')];
+    expect(await check('logging: { level: ${LEVEL:-warn}, format: json }')).toEqual([advice]);
+    expect(await check('workspace: [${FOLDER}, b]')).toEqual([advice]);
+  });
+
   it('never quotes what stands in the file', async () => {
     const home = newFolder();
     const env = readEnv({ LANGO_HOME: home, KEY: 'hunter2 hunter2' });
