@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
 import { link, open, rm } from 'node:fs/promises';
 import { codeOf } from '../core/causes.js';
-import { LangoError } from '../core/errors.js';
+import { LangoError, errorText } from '../core/errors.js';
 
 /**
  * Writes a new file that only this user may read: whole, or not at all. Rejects with `conflict` when there is one of
@@ -10,7 +11,7 @@ import { LangoError } from '../core/errors.js';
 export async function writeWhole(path: string, pieces: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.part`;
   try {
-    const file = await open(draft, 'wx', 0o600);
+    const file = await openNew(draft, path);
     try {
       for await (const piece of pieces) await file.appendFile(piece);
       await file.sync();
@@ -24,5 +25,17 @@ export async function writeWhole(path: string, pieces: AsyncIterable<string>): P
     throw new LangoError('conflict', `${path} is there already.`, { hint: 'Name another file.' });
   } finally {
     await rm(draft, { force: true });
+  }
+}
+
+async function openNew(draft: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(draft, 'wx', 0o600);
+  } catch (error) {
+    const why = codeOf(error) ?? errorText(error);
+    throw new LangoError('invalid-input', `${path} cannot be written (${why}).`, {
+      hint: 'Name a file in a folder that is there and that you can write to.',
+      cause: error,
+    });
   }
 }

@@ -146,6 +146,11 @@ describe('lango data', () => {
     expect(refused.stderr).toMatch(/mine\.json is there already/);
     expect(await readFile(out, 'utf8')).toBe('mine');
     const { folder } = home;
+    const nowhere = await run('data', 'export', '--out', path.join(folder, 'none/mine.json'));
+    expect(nowhere.code).toBe(1);
+    expect(nowhere.stderr).toMatch(
+      /none\/mine\.json cannot be written \(ENOENT\)\.\nName a file in a folder/,
+    );
     await server.stop();
     const gone = await lango(['data', 'export', '--out', path.join(folder, 'none.json')], {
       env: server.env,
