@@ -236,6 +236,19 @@ describe('fs_mkdir', () => {
 });
 
 describe('fs_delete', () => {
+  it('stops between two files when it is canceled', () =>
+    onStage(async ({ root, call }) => {
+      await mkdir(join(root, 'd'));
+      for (const name of ['a', 'b', 'c']) await writeFile(join(root, 'd', name), '');
+      let looks = 0;
+      const { signal } = new AbortController();
+      signal.throwIfAborted = () => {
+        if (++looks > 2) throw new LangoError('canceled', 'enough');
+      };
+      await expect(call('fs_delete', { path: 'd', recursive: true }, { signal })).rejects.toThrow('enough');
+      expect(await readdir(join(root, 'd'))).toHaveLength(2);
+    }));
+
   it('deletes files, links and empty folders; more only when told to', () =>
     onStage(async ({ root, ask }) => {
       await mkdir(join(root, 'd/e'), { recursive: true });
