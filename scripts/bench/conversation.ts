@@ -7,7 +7,7 @@ import type { Scenario } from './scenario.js';
 import { inTurns, samplesOf } from './scenario.js';
 import type { Kind, Target } from './target.js';
 
-const SHORT = 20;
+const SHORT = 10;
 const LONG = 1_000;
 /** A message and its answer. */
 const MESSAGES_PER_SEND = 2;
