@@ -16,13 +16,15 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const ZERO = 0x30;
 const NINE = 0x39;
+const LOWER_E = 0x65;
+const UPPER_E = 0x45;
 const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-'));
 
 /**
  * Throws `invalid-input` when a JSON text goes beyond `limits`. One pass over the bytes, before `JSON.parse`: that
  * accepts depths which other code cannot walk, and numbers that it makes infinite. Syntax is not judged here.
  */
-export function assertJsonLimits(bytes: Uint8Array, limits: JsonLimits): void {
+export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): void {
   const keys: number[] = [0];
   let inText = false;
   for (let at = 0; at < bytes.length; at += 1) {
@@ -56,15 +58,19 @@ export function assertJsonLimits(bytes: Uint8Array, limits: JsonLimits): void {
   }
 }
 
-/** "1e309": no shorter number is too large. */
-const SHORTEST_INFINITE = 5;
+/** So many digits it takes to be infinite without an exponent. */
+const INFINITE_DIGITS = 309;
 
 /** The place of the number's last byte. Its sign does not matter. */
-function assertNumber(bytes: Uint8Array, start: number): number {
+function assertNumber(bytes: Buffer, start: number): number {
   let end = start + 1;
-  while (isDigit(bytes[end]) || NUMBER_SIGNS.has(bytes[end])) end += 1;
-  const isLong = end - start >= SHORTEST_INFINITE;
-  if (isLong && Number(new TextDecoder().decode(bytes.subarray(start, end))) === Infinity) throw tooLarge();
+  let hasExponent = false;
+  while (isDigit(bytes[end]) || NUMBER_SIGNS.has(bytes[end])) {
+    hasExponent ||= bytes[end] === LOWER_E || bytes[end] === UPPER_E;
+    end += 1;
+  }
+  const mayBeInfinite = hasExponent || end - start >= INFINITE_DIGITS;
+  if (mayBeInfinite && Number(bytes.toString('latin1', start, end)) === Infinity) throw tooLarge();
   return end - 1;
 }
 
