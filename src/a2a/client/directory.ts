@@ -186,12 +186,9 @@ class Directory implements RefreshingDirectory {
 
   /** One that stayed through a failure may meet a newcomer of its name; the earlier source keeps it. */
   #dropRivals(): void {
-    const names = new Set<string>();
     for (const entry of this.#entries) {
       const { agent } = entry;
-      if (!agent) continue;
-      if (names.has(agent.peer.name)) this.#skip(entry, nameTaken(agent));
-      names.add(agent.peer.name);
+      if (agent && this.#hasEarlier(agent.peer.name, entry)) this.#skip(entry, nameTaken(agent));
     }
   }
 
