@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import type { ServerOptions } from '../../src/index.js';
 import { request } from '../suites/a2a-operations.js';
 import type { Pair } from '../support/certificates.js';
-import { certificate, revocationList, writePair } from '../support/certificates.js';
+import { callersOf, certificate, writePair } from '../support/certificates.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 
@@ -83,13 +83,8 @@ describe('X5 gRPC over TLS', () => {
 
   it('knows callers by their certificates in mode mtls, and refuses the others in the handshake', async () => {
     const files = await writePair(folder, 'mtls', own);
-    const [alice, bob] = [await certificate('alice', authority), await certificate('bob', authority)];
-    const tls = {
-      ...files,
-      clientCaFile: path.join(folder, 'ca.pem'),
-      crlFile: await revocationList(folder, { authority, revoked: bob }),
-      minVersion: 'TLSv1.3',
-    };
+    const { alice, bob, known } = await callersOf(folder, authority);
+    const tls = { ...files, ...known, minVersion: 'TLSv1.3' };
     await withServer(withGrpc(tls, { auth: { mode: 'mtls' } }), async (server) => {
       expect(await say(server, trusting(own, alice))).toMatchObject({
         error: null,

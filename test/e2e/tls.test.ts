@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createServer } from '../../src/index.js';
 import type { Pair } from '../support/certificates.js';
-import { certificate, revocationList, writePair } from '../support/certificates.js';
+import { callersOf, certificate, writePair } from '../support/certificates.js';
 import { userMessage } from '../support/a2a-requests.js';
 
 let folder: string;
@@ -139,15 +139,10 @@ describe('auth.mode mtls', () => {
 
   it('refuses a certificate that its authority took back', async () => {
     const files = await writePair(folder, 'mtls', own);
-    const [alice, bob] = [await certificate('alice', authority), await certificate('bob', authority)];
-    const tls = {
-      ...files,
-      clientCaFile: path.join(folder, 'ca.pem'),
-      crlFile: await revocationList(folder, { authority, revoked: bob }),
-    };
+    const { alice, bob, known } = await callersOf(folder, authority);
     const app = createServer({
       home: path.join(folder, 'd'),
-      settings: { ...BARE, auth: { mode: 'mtls' }, server: { port: 0, tls } },
+      settings: { ...BARE, auth: { mode: 'mtls' }, server: { port: 0, tls: { ...files, ...known } } },
     });
     const { origin } = await app.start();
     try {

@@ -25,12 +25,13 @@ export async function certificate(name: string, ca?: Pair, notAfterDate?: Date):
   return { cert: made.cert, key: made.private };
 }
 
+interface PairFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
 /** Writes both files and gives their names. */
-export async function writePair(
-  folder: string,
-  name: string,
-  pair: Pair,
-): Promise<{ certFile: string; keyFile: string }> {
+export async function writePair(folder: string, name: string, pair: Pair): Promise<PairFiles> {
   const certFile = path.join(folder, `${name}.pem`);
   const keyFile = path.join(folder, `${name}.key`);
   await writeFile(certFile, pair.cert);
@@ -38,21 +39,28 @@ export async function writePair(
   return { certFile, keyFile };
 }
 
+/** Two callers of an authority that took back the second, and what `server.tls` needs to know of it. */
+export async function callersOf(folder: string, authority: Pair) {
+  const [alice, bob] = [await certificate('alice', authority), await certificate('bob', authority)];
+  const ca = await writePair(folder, 'authority', authority);
+  const crlFile = await revocationList(folder, { ca, revoked: bob });
+  return { alice, bob, known: { clientCaFile: ca.certFile, crlFile } };
+}
+
 /** A list of the authority that takes `revoked` back; the name of its file. */
-export async function revocationList(
+async function revocationList(
   folder: string,
-  { authority, revoked }: { readonly authority: Pair; readonly revoked: Pair },
+  { ca, revoked }: { readonly ca: PairFiles; readonly revoked: Pair },
 ): Promise<string> {
   const [crl, config] = [path.join(folder, 'crl.pem'), path.join(folder, 'ca.cnf')];
-  const own = await writePair(folder, 'revoking', authority);
   const { certFile } = await writePair(folder, 'revoked', revoked);
   await writeFile(path.join(folder, 'index.txt'), '');
   await writeFile(
     config,
     `[ca]\ndefault_ca = own\n[own]\ndatabase = ${folder}/index.txt\ndefault_md = sha256\ndefault_crl_days = 30\n`,
   );
-  const ca = ['ca', '-config', config, '-keyfile', own.keyFile, '-cert', own.certFile];
-  execFileSync('openssl', [...ca, '-revoke', certFile], { stdio: 'pipe' });
-  execFileSync('openssl', [...ca, '-gencrl', '-out', crl], { stdio: 'pipe' });
+  const openssl = ['ca', '-config', config, '-keyfile', ca.keyFile, '-cert', ca.certFile];
+  execFileSync('openssl', [...openssl, '-revoke', certFile], { stdio: 'pipe' });
+  execFileSync('openssl', [...openssl, '-gencrl', '-out', crl], { stdio: 'pipe' });
   return crl;
 }
