@@ -20,6 +20,7 @@ describe('lango serve', () => {
       expect(text).toContain(`${server.origin}/.well-known/agent-card.json`);
       expect(text).toContain(token);
       expect(text).toContain(home.folder);
+      expect(text).toMatch(new RegExp(`^ +pid +${server.child.pid}$`, 'm'));
       expect(text).toMatch(/model +offline: .*ANTHROPIC_API_KEY/);
       expect(server.lines.at(-1)).toBe(`ready ${server.origin}`);
       const card = await fetch(`${server.origin}/.well-known/agent-card.json`);
@@ -87,6 +88,7 @@ describe('lango serve', () => {
         ready: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
         card: expect.stringContaining('/.well-known/agent-card.json'),
         home: home.folder,
+        pid: child.pid,
         model: 'offline',
         root: 'lango-orchestrator',
       });
