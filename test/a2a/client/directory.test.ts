@@ -101,6 +101,38 @@ describe('createPeerDirectory', () => {
     expect(cards).toBe(1);
   });
 
+  it('gives a name to the earlier of two sources, also while that one is away for a moment', async () => {
+    const lines: string[] = [];
+    const early = await serveCard({ description: () => 'early' });
+    await early.close();
+    const late = await serveCard({ description: () => 'late' });
+    const directory = createPeerDirectory(
+      [early, late].map(({ origin: url }) => ({ kind: 'remote', url })),
+      { fetch: egress, logger: recording(lines) },
+    );
+    const descriptions = () => directory.list().map(({ description }) => description);
+    await directory.refresh();
+    expect(descriptions()).toEqual(['late']);
+
+    const back = await serveCard({ port: early.port, description: () => 'early' });
+    await directory.refresh();
+    expect(descriptions()).toEqual(['early']);
+    expect(directory.states()[1]).toMatchObject({
+      state: 'skipped',
+      reason: expect.stringContaining('taken') as unknown,
+    });
+
+    await back.close();
+    await directory.refresh();
+    expect(descriptions()).toEqual(['early']);
+    expect(lines).toEqual([
+      `agent skipped: ${early.origin}`,
+      'agent joined: far',
+      'agent joined: far',
+      'agent left: far',
+    ]);
+  });
+
   it('X4 has other sources from now on: a load of those before changes nothing any more', async () => {
     const lines: string[] = [];
     const asked = Promise.withResolvers<void>();
