@@ -5,7 +5,7 @@ import { packageRoot } from '../src/config/package-root.js';
 import { configSchema, renderReference } from '../src/config/reference.js';
 
 /** Writes what is generated from the configuration's schema; with --check it only says what is stale. */
-const folder = join(packageRoot(), 'docs');
+const folder = join(packageRoot(), 'docs', 'reference');
 const schemaFile = join(folder, 'config.schema.json');
 const style = await resolveConfig(schemaFile);
 const documents = new Map([

@@ -41,7 +41,7 @@ export async function openPayment({
   const { vault, problem } = access;
   if (!vault) {
     const message = `the vault cannot be opened: ${problem.message}`;
-    return missing(NAME, { message, hint: problem.hint ?? 'See docs/payments.md.' });
+    return missing(NAME, { message, hint: problem.hint ?? 'See docs/guides/pay.md.' });
   }
   const { createPayments, networkOf } = await import('../tools/payment/index.js');
   const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });

@@ -2,7 +2,7 @@ import type { EndEvent } from '../a2a/client/reader.js';
 import type { ErrorCode, ErrorDetails } from '../core/errors.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 
-/** What the program ends with: docs/cli.md lists them. */
+/** What the program ends with: docs/reference/cli.md lists them. */
 export const EXIT = {
   ok: 0,
   failure: 1,

@@ -106,7 +106,7 @@ function askerOf({ json, yes, input }: SendFlags, terminal: Terminal): Asker {
   return yes ? approving(asker) : asker;
 }
 
-/** What `--json` prints: the shape is part of docs/cli.md. */
+/** What `--json` prints: the shape is part of docs/reference/cli.md. */
 async function summary({ taskId, end }: Outcome, { agent }: SendRequest, { client }: Connection) {
   const { state, text, author, questions, usage } = end;
   const task =

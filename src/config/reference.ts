@@ -47,7 +47,7 @@ shows one, [config.schema.json](config.schema.json) makes editors complete and c
 | variable | meaning |
 |---|---|`;
 
-/** The reference page, docs/configuration.md. */
+/** The reference page, docs/reference/configuration.md. */
 export function renderReference(): string {
   const variables = Object.values(ENV_VARIABLES).map(
     ({ name, description }) => `| \`${name}\` | ${description} |`,

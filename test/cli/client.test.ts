@@ -316,7 +316,7 @@ describe('help', () => {
   });
 
   it('knows each command that the page of the command line lists, and no other', async () => {
-    const page = await readFile('docs/cli.md', 'utf8');
+    const page = await readFile('docs/reference/cli.md', 'utf8');
     const listed = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map(([, name]) => name);
     const { stdout } = await lango(['--help']);
     const known = [...stdout.matchAll(/^ {2}(\w+) .* {2}/gm)].map(([, name]) => name);

@@ -10,7 +10,7 @@ import { configSchema, renderReference } from '../../src/config/reference.js';
 import { leavesOf } from '../../src/config/schema-walk.js';
 import { newFolder, write } from './folder.js';
 
-const docs = (name: string) => join(packageRoot(), 'docs', name);
+const docs = (name: string) => join(packageRoot(), 'docs', 'reference', name);
 
 describe('the generated documents', () => {
   it('are what the schema says now (else run: npm run schema)', () => {

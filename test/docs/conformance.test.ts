@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
-const PAGES = ['docs/a2a-conformance.md', 'docs/a2a-border.md'];
+const PAGES = ['docs/internals/a2a-conformance.md', 'docs/internals/a2a-border.md'];
 
 const rows = PAGES.flatMap((page) => readFileSync(page, 'utf8').split('\n'))
   .filter((line) => /^\| \d+ \|/.test(line))
@@ -32,7 +32,7 @@ describe('the tests that the pages on A2A name', () => {
 });
 
 /** "3.1 #4", from the heading above a row and its first column. */
-const lines = readFileSync('docs/a2a-conformance.md', 'utf8')
+const lines = readFileSync('docs/internals/a2a-conformance.md', 'utf8')
   .split(/^## .*\((?=\d\.\d\))/m)
   .slice(1)
   .flatMap((chapter) =>

@@ -2,12 +2,12 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { withServer } from '../support/server.js';
 
-const pages = readdirSync('docs/extensions').map((file) => {
-  const text = readFileSync(`docs/extensions/${file}`, 'utf8');
+const pages = readdirSync('docs/reference/extensions').map((file) => {
+  const text = readFileSync(`docs/reference/extensions/${file}`, 'utf8');
   return { file, text, uri: /^# `([^`]+)`/.exec(text)?.[1] };
 });
 
-describe('docs/extensions', () => {
+describe('docs/reference/extensions', () => {
   it('has a page, listed in the index, for each extension that a served card declares, and no others', async () => {
     await withServer({}, async ({ address }) => {
       const answer = await fetch(`${address.origin}/agents/planner/.well-known/agent-card.json`);
@@ -17,7 +17,7 @@ describe('docs/extensions', () => {
       const declared = capabilities.extensions.map(({ uri }) => uri).sort();
       expect(pages.map(({ uri }) => uri).sort()).toEqual(declared);
     });
-    const index = readFileSync('docs/extensions.md', 'utf8');
+    const index = readFileSync('docs/reference/extensions.md', 'utf8');
     for (const { file, uri } of pages) expect(index).toContain(`[\`${uri}\`](extensions/${file})`);
   });
 

@@ -10,7 +10,7 @@ interface Row {
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 
-const rows = readFileSync('docs/security.md', 'utf8')
+const rows = readFileSync('docs/guides/secure-it.md', 'utf8')
   .split('\n')
   .map((line) => line.split('|').map((cell) => cell.trim()))
   .filter(([, , key = '', standard = '']) => /^`[\w.]+`$/.test(key) && /^\d+$/.test(standard))
@@ -23,7 +23,7 @@ const rows = readFileSync('docs/security.md', 'utf8')
     };
   });
 
-describe('the limits that docs/security.md names', () => {
+describe('the limits that docs/guides/secure-it.md names', () => {
   const { config } = resolveConfig({ settings: {}, env: readEnv({}), overrides: { home: '/nowhere' } });
 
   it('are many', () => expect(rows.length).toBeGreaterThan(20));

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 /** A requirement's id, as the page and the titles of tests write it. */
 const ID = /\b[ABCDMOPRX]\d\b/g;
 
-const ids = readFileSync('docs/requirements.md', 'utf8')
+const ids = readFileSync('docs/internals/requirements.md', 'utf8')
   .split('\n')
   .flatMap((line) => /^\| ([A-Z]\d) \|/.exec(line)?.[1] ?? []);
 
@@ -24,7 +24,7 @@ const proven = new Set(
     .flatMap(([, start]) => start!.match(ID) ?? []),
 );
 
-describe('docs/requirements.md', () => {
+describe('docs/internals/requirements.md', () => {
   it('lists each requirement once', () => {
     expect(ids.length).toBeGreaterThan(40);
     expect(ids).toEqual([...new Set(ids)]);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** One row of a table in docs/tools.md. */
+/** One row of a table in docs/internals/tools.md. */
 export interface PageRow {
   readonly tool: string;
   readonly sentence: string;
@@ -15,7 +15,7 @@ export interface PageRow {
 const ROW = /^\| `(\w+)` \| `npx lango send (?:--context (\w+) )?"(.+)"` \| (\w+) \| ([\w, ]+) \| (.*) \|$/;
 
 export function readToolsPage(): readonly PageRow[] {
-  const lines = readFileSync('docs/tools.md', 'utf8').split('\n');
+  const lines = readFileSync('docs/internals/tools.md', 'utf8').split('\n');
   return lines.flatMap((line) => {
     const [, tool, context, sentence, effect, danger, tests] = ROW.exec(line) ?? [];
     if (tool === undefined) return [];

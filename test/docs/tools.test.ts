@@ -24,14 +24,14 @@ function dangersOf(tool: Tool): string {
   return LEVELS.filter((level) => found.has(level)).join(', ');
 }
 
-describe('docs/tools.md', () => {
+describe('docs/internals/tools.md', () => {
   it('has a row for every tool of the four families, and for nothing else', () => {
     const listed = [...new Set(rows.map(({ tool }) => tool))].sort();
     expect(listed).toEqual(families.tools.map(({ name }) => name).sort());
   });
 
   it('has no row that is not read', () => {
-    const lines = readFileSync('docs/tools.md', 'utf8').split('\n');
+    const lines = readFileSync('docs/internals/tools.md', 'utf8').split('\n');
     expect(lines.filter((line) => line.startsWith('| `'))).toHaveLength(rows.length);
   });
 

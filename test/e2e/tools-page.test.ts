@@ -6,7 +6,7 @@ import { decide, sendText, startServer, type Outcome, type TestServer } from '..
 import { findIn, findInFolder } from '../support/secret-search.js';
 import { describeBrowsing, openSite, type Site } from '../tools/browser/setup.js';
 
-/** Every sentence of docs/tools.md, in its order, sent over A2A to a real server with the offline model. */
+/** Every sentence of docs/internals/tools.md, in its order, sent over A2A to a real server with the offline model. */
 
 const PAYEE = RICH[2];
 const rows = readToolsPage();

@@ -8,7 +8,7 @@ import { TASK_STATES } from '../../core/task.js';
 
 /**
  * The extensions Lango declares on its cards. All are optional for a client: they only add members to
- * `metadata` (and one data part for questions), under these URIs. See docs/extensions.md and the pages it lists.
+ * `metadata` (and one data part for questions), under these URIs. See docs/reference/extensions.md and the pages it lists.
  */
 export const EXTENSIONS = {
   /** Who wrote an event, message or artifact, what they do, and whether it rests on text of outside. */

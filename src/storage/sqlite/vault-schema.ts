@@ -1,4 +1,4 @@
-/** Values and keys stand here encrypted only; see docs/vault.md. */
+/** Values and keys stand here encrypted only; see docs/guides/use-secrets.md. */
 export const VAULT_SCHEMA = `
   CREATE TABLE vault_master (
     slot INTEGER PRIMARY KEY CHECK (slot = 1),

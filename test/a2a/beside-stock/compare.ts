@@ -4,7 +4,7 @@ import type { Play } from './puppet.js';
 import type { Side, SideOptions } from './sides.js';
 import { openOurs, openStock } from './sides.js';
 
-/** A line of docs/a2a-conformance.md, put to our server and to a stock one that runs the same executor. */
+/** A line of docs/internals/a2a-conformance.md, put to our server and to a stock one that runs the same executor. */
 export interface Row {
   /** Its number, and what is tried: the title of the test. */
   readonly line: string;
