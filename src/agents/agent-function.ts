@@ -35,7 +35,7 @@ export interface Call {
 export type CallOutcome =
   | { readonly type: 'result'; readonly result: FunctionResult }
   /** The result has been given to the user as the answer (requirement D6). */
-  | { readonly type: 'answered'; readonly result: FunctionResult }
+  | { readonly type: 'answered'; readonly result: FunctionResult; readonly author: string }
   /** The run cannot go on before a person spoke. */
   | {
       readonly type: 'waiting';

@@ -98,6 +98,7 @@ async function converse(
     state: end.state,
     result: resultOf(call, toldToModel(consultation, end, relay), end.state !== 'completed'),
     usage: subtractUsage(end.usage, progress.used),
+    ...(end.author === agent ? {} : { author: end.author }),
     ...(questions.length === 0 ? {} : { questions }),
     ...(end.fromOutside ? { fromOutside: true } : {}),
   };
@@ -219,7 +220,9 @@ function waiting({ call, agent }: Consultation, { state, questions = [] }: Deleg
 }
 
 function outcomeOf({ final }: Consultation, end: DelegationEnd): CallOutcome {
-  if (final && end.state === 'completed') return { type: 'answered', result: end.result };
+  if (final && end.state === 'completed') {
+    return { type: 'answered', result: end.result, author: end.author ?? end.agent };
+  }
   return { type: 'result', result: end.result };
 }
 

@@ -74,18 +74,18 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     const calls = functionCalls(answer.content);
     if (answer.stopReason === 'refusal') return conclude(run, answer);
     conversation.push({ role: 'assistant', author: run.task.agent, content: answer.content });
-    let answered = calls.length === 0;
-    if (!answered) {
+    let author = calls.length === 0 ? run.task.agent : undefined;
+    if (author === undefined) {
       if (last) return last.end;
       const done = await performCalls({ run, step, calls, functions, offered, ledger });
       if ('state' in done) return words.areBesideTheQuestion ? insisting(done) : done;
       conversation.push({ role: 'results', results: done.results });
-      answered = done.answered;
+      author = done.author;
     }
     // The answer is the end, unless the user said more while it was made.
-    const news = answered ? words.news() : [];
-    if (answered && (news.length === 0 || last)) {
-      return calls.length > 0 ? { state: 'completed' } : conclude(run, answer);
+    const news = author === undefined ? [] : words.news();
+    if (author !== undefined && (news.length === 0 || last)) {
+      return calls.length > 0 ? { state: 'completed', author } : conclude(run, answer);
     }
     conversation.push(...news);
   }
@@ -161,8 +161,8 @@ interface CallBatch {
 interface Done {
   /** In the order of the calls. */
   readonly results: readonly FunctionResult[];
-  /** One of them has been given to the user as the answer. */
-  readonly answered: boolean;
+  /** The agent that wrote the user's answer; undefined while there is none. */
+  readonly author: string | undefined;
 }
 
 /** What came of one answer's calls, or how the run ends because of them. */
@@ -186,7 +186,7 @@ async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
   return (
     waitingEnd(outcomes) ?? {
       results: outcomes.flatMap((outcome) => ('result' in outcome ? [outcome.result] : [])),
-      answered: outcomes.some(({ type }) => type === 'answered'),
+      author: outcomes.find((outcome) => outcome.type === 'answered')?.author,
     }
   );
 }

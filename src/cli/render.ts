@@ -38,8 +38,10 @@ interface Answer {
 class EventRenderer implements Renderer {
   readonly #options: RendererOptions;
   readonly #paint: Paint;
-  /** What agents say on the way, until the line is whole; by author. */
+  /** The unfinished last line of what each sub-agent says while it works, by author. */
   readonly #said = new Map<string, string>();
+  /** The agents that are at work for another one, once for each delegation. */
+  readonly #delegated: string[] = [];
   readonly #answers = new Map<string, Answer>();
   /** The answer that the end of the output belongs to. */
   #speaking: Answer | undefined;
@@ -82,8 +84,36 @@ class EventRenderer implements Renderer {
       return;
     }
     this.#finishSaying(author);
+    if (activity.type === 'tool-call' || activity.type === 'delegation-start') this.#settleAnswers(author);
+    if (activity.type === 'delegation-start') this.#delegated.push(activity.agent);
+    if (activity.type === 'delegation-end') this.#finishDelegation(activity.agent);
     const text = this.#activityText(activity);
     if (text !== undefined) this.#line(`${this.#name(author)} ${text}`);
+  }
+
+  /** Shows the last lines of an agent whose delegation ended. Its own sub-agents may have spoken under other names. */
+  #finishDelegation(agent: string): void {
+    this.#finishSaying(agent);
+    const index = this.#delegated.indexOf(agent);
+    if (index !== -1) this.#delegated.splice(index, 1);
+    if (this.#delegated.length === 0) this.#finishAllSaying();
+  }
+
+  #finishAllSaying(): void {
+    for (const author of [...this.#said.keys()]) this.#finishSaying(author);
+  }
+
+  /** Text before a call is not the answer but what the agent says about the call: it is shown now and stays. */
+  #settleAnswers(author: string): void {
+    for (const [artifactId, answer] of this.#answers) {
+      if (answer.author !== author) continue;
+      this.#answers.delete(artifactId);
+      if (!this.#options.live) this.#showAnswer(answer);
+    }
+  }
+
+  #showAnswer({ author, text }: Answer): void {
+    if (text !== '') this.#line(`${this.#name(author)}:\n${safeText(text)}`);
   }
 
   #activityText(activity: Exclude<Activity, { type: 'text' }>): string | undefined {
@@ -138,12 +168,8 @@ class EventRenderer implements Renderer {
   }
 
   #showEnd(end: EndEvent): void {
-    for (const author of [...this.#said.keys()]) this.#finishSaying(author);
-    if (!this.#options.live) {
-      for (const { author, text } of this.#answers.values()) {
-        if (text !== '') this.#line(`${this.#name(author)}:\n${safeText(text)}`);
-      }
-    }
+    this.#finishAllSaying();
+    if (!this.#options.live) for (const answer of this.#answers.values()) this.#showAnswer(answer);
     const reason = end.state === 'completed' || end.questions.length > 0 ? '' : `: ${safeText(end.text)}`;
     this.#line(`${this.#state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
     for (const question of end.questions) this.#line(questionText(question, this.#options.color));

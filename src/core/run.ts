@@ -80,5 +80,7 @@ export interface RunEnd {
   /** For the person: a question, a reason. An answer belongs into an artifact, not here. */
   readonly text?: string;
   readonly reason?: string;
+  /** The agent that wrote the answer, when it is another than the agent of the run (a final delegation). */
+  readonly author?: string;
   readonly questions?: readonly Question[];
 }

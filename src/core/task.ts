@@ -181,6 +181,8 @@ export type EventBody =
       /** With an interrupted state the peer's task goes on under a further step, with the person's answer. */
       readonly state: TaskState;
       readonly result: FunctionResult;
+      /** The agent that wrote the answer, when it is another than `agent`: one that `agent` delegated to. */
+      readonly author?: string;
       /** What the peer used since the last entry of this kind for the same task. */
       readonly usage: Usage;
       /** What the peer waits for, when the state is an interrupted one. */

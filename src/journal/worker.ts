@@ -289,7 +289,7 @@ export class Worker {
     if (open.length > 0) await this.#callOff(run.task, open);
     const body = runEnd(run, end);
     try {
-      await run.append(body);
+      await run.append(body, end.author);
     } catch (error) {
       // The run's own way to the journal ends at its first failure (an oversized entry, say); the closing
       // entry still has to be written, unless the task is no longer ours.

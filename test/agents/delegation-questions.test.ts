@@ -84,7 +84,7 @@ describe('questions of those below', () => {
     const run = MemoryRun.of(ROOT, 'plan it');
     expect(await run.perform(root)).toMatchObject({ state: 'input-required', text: 'By when?' });
     const next = run.followedBy('by Friday');
-    expect(await next.perform(root)).toEqual({ state: 'completed' });
+    expect(await next.perform(root)).toEqual({ state: 'completed', author: 'planner' });
     expect(next.answer()).toBe('Plan: by Friday.');
     expect(resultsIn(model.asked('planner')[1])).toEqual(['by Friday']);
     expect(model.asked('orchestrator')).toHaveLength(1);

@@ -49,7 +49,7 @@ describe('delegation', () => {
       orchestrator: [withPreamble('One moment.', call(ask('operator', 'read a', true)))],
       operator: [withPreamble('Let me see.', read), say('It says hi.')],
     });
-    expect(end).toEqual({ state: 'completed' });
+    expect(end).toEqual({ state: 'completed', author: 'operator' });
     expect(model.asked('orchestrator')).toHaveLength(1);
     expect([...run.artifacts()]).toEqual([['answer', 'It says hi.']]);
     expect(run.bodies('question')).toEqual([]);

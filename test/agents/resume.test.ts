@@ -125,6 +125,8 @@ describe('resuming after a crash at any event', () => {
   interface Scenario {
     readonly make: () => Team;
     readonly tasks: number;
+    /** Who wrote the answer, when it is not the orchestrator. */
+    readonly author?: string;
   }
   const scenarios: Record<string, Scenario> = {
     'two at once, then one more': {
@@ -145,6 +147,7 @@ describe('resuming after a crash at any event', () => {
         ),
     },
     'a final one': {
+      author: 'operator',
       tasks: 1,
       make: () =>
         team(
@@ -174,11 +177,11 @@ describe('resuming after a crash at any event', () => {
     },
   };
 
-  it.each(Object.entries(scenarios))('an orchestrator, %s', async (_, { make, tasks }) => {
+  it.each(Object.entries(scenarios))('an orchestrator, %s', async (_, { make, tasks, author }) => {
     const first = make();
     const whole = MemoryRun.of(ROOT, 'do it');
     const end = await whole.perform(first.root);
-    expect(end).toEqual({ state: 'completed' });
+    expect(end).toEqual({ state: 'completed', ...(author === undefined ? {} : { author }) });
     const children = first.peers.requests.length;
     expect(first.peers.tasks).toBe(tasks);
 

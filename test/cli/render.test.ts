@@ -76,6 +76,45 @@ describe('the renderer', () => {
     expect(text).toBe('b other\na first line\nb rest\n✔ completed\n');
   });
 
+  it('ends the lines of an agent with its delegation, and not those of one that still works', () => {
+    const asks = (agent: string) => does('root', { type: 'delegation-start', agent, request: 'x' });
+    const returns = (agent: string) => does('root', { type: 'delegation-end', agent, state: 'completed' });
+    const text = shown([
+      asks('a'),
+      asks('b'),
+      does('a', { type: 'text', text: 'a is done' }),
+      does('b', { type: 'text', text: 'b works' }),
+      returns('a'),
+      does('b', { type: 'text', text: ' on' }),
+      does('below b', { type: 'text', text: 'under another name' }),
+      returns('b'),
+      says('root', 'All done.', true),
+      COMPLETED,
+    ]);
+    expect(text.split('\n').slice(2, -2)).toEqual([
+      'a a is done',
+      'root ← a ✔ completed',
+      'b b works on',
+      'below b under another name',
+      'root ← b ✔ completed',
+      'root:',
+      'All done.',
+    ]);
+  });
+
+  it.each([true, false])('shows what an agent says before a call, with live: %s', (live) => {
+    const events = [
+      says('root', 'I ask a.', true),
+      does('root', { type: 'delegation-start', agent: 'a', request: 'x' }),
+      does('root', { type: 'delegation-end', agent: 'a', state: 'completed' }),
+      says('root', 'The answer.', true),
+      COMPLETED,
+    ];
+    expect(shown(events, { live })).toBe(
+      'root:\nI ask a.\nroot → a x\nroot ← a ✔ completed\nroot:\nThe answer.\n✔ completed\n',
+    );
+  });
+
   it('shows a question with its exact arguments, so that nothing in them is invisible', () => {
     const question: Question = {
       hash: 'h',

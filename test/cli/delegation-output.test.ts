@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ServerOptions } from '../../src/index.js';
+import { toolNamed } from '../support/agent-fixtures.js';
+import { anthropicWire } from '../support/anthropic-wire.js';
+import { API_KEY } from '../support/model-wire.js';
+import { openaiWire } from '../support/openai-wire.js';
+import { ScriptedServer, eventsByByte } from '../support/scripted-server.js';
+import type { TestServer } from '../support/server.js';
+import { withServer } from '../support/server.js';
+import { lango } from './lango-process.js';
+
+/** What a person sees in the terminal, with a model that streams a few letters at a time over a vendor's wire. */
+
+let vendor: ScriptedServer;
+beforeEach(async () => {
+  vendor = await ScriptedServer.open();
+});
+afterEach(() => vendor[Symbol.asyncDispose]());
+
+const VENDORS = [
+  { provider: 'anthropic', wire: anthropicWire, base: '' },
+  { provider: 'openai', wire: openaiWire, base: '/v1' },
+] as const;
+
+describe.each(VENDORS)('lango send with a model of $provider that streams', ({ provider, wire, base }) => {
+  const options = (): ServerOptions => {
+    const model = { provider, name: 'claude-test', apiKey: API_KEY, baseUrl: `${vendor.url}${base}` };
+    return {
+      tools: [toolNamed('exec_one'), toolNamed('save_knowledge_x')],
+      settings: { server: { port: 0 }, model },
+    };
+  };
+  const deltas = (text: string) => text.match(/.{1,3}/gs) ?? [];
+  const says = (text: string) => eventsByByte(wire.answer({ texts: deltas(text), stop: 'end' }));
+  const delegates = (words: string, ...to: readonly { agent: string; final: boolean }[]) =>
+    eventsByByte(
+      wire.answer({
+        texts: deltas(words),
+        calls: to.map(({ agent, final }, index) => ({
+          id: `d${index}`,
+          name: 'transfer_to_agent',
+          json: deltas(JSON.stringify({ agent_name: agent, request: 'do it', final })),
+        })),
+        stop: 'function-calls',
+      }),
+    );
+  const run = ({ address }: TestServer, ...args: readonly string[]) =>
+    lango(['send', ...args, 'do it'], { env: { LANGO_URL: address.origin, LANGO_TOKEN: address.token! } });
+
+  it("prints the words before a delegation and the sub-agent's last line before what comes next", async () => {
+    vendor.willReply(
+      delegates('I ask the operator.', { agent: 'operator', final: false }),
+      says('first line\nlast line without an end'),
+      says('All is done.'),
+    );
+    await withServer(options(), async (server) => {
+      const { stdout } = await run(server, '--stream');
+      expect(stdout.split('\n').slice(2, -2)).toEqual([
+        'lango-orchestrator:',
+        'I ask the operator.',
+        'lango-orchestrator → operator do it',
+        'operator first line',
+        'operator last line without an end',
+        'lango-orchestrator ← operator ✔ completed',
+        'lango-orchestrator:',
+        'All is done.',
+      ]);
+    });
+  });
+
+  it('names the agent that wrote a final answer, in the summary, in the end and on the artifact', async () => {
+    const replies = [delegates('', { agent: 'operator', final: true }), says('Written by the operator.')];
+    vendor.willReply(...replies, ...replies, ...replies);
+    await withServer(options(), async (server) => {
+      const summary = JSON.parse((await run(server, '--json')).stdout) as {
+        readonly artifacts: readonly { readonly metadata: Record<string, { readonly author: string }> }[];
+      };
+      expect(summary).toMatchObject({ author: 'operator', text: 'Written by the operator.' });
+      const marks = summary.artifacts.map(({ metadata }) => metadata['urn:lango:a2a:author:v1']!.author);
+      expect(marks).toEqual(['operator']);
+
+      const lines = (await run(server, '--json', '--stream')).stdout.trim().split('\n');
+      const end = JSON.parse(lines.at(-1)!) as object;
+      expect(end).toMatchObject({ type: 'end', author: 'operator', text: 'Written by the operator.' });
+
+      const { stdout } = await run(server, '--stream');
+      expect(stdout).toContain('operator:\nWritten by the operator.\n✔ completed');
+    });
+  });
+});
