@@ -206,8 +206,8 @@ async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks):
   const address = await host.start();
   onReload(createReload({ started: options, hidden, peers, renewTls, stopping, logger }));
   origin = address.origin;
-  onStop(() => push?.courier.stop());
-  await push?.courier.start();
+  onStop(() => push?.deliveries.stop());
+  await push?.deliveries.start();
   return { ...address, grpcPort, token: locks.token, model: model.id, agents: [...agents.keys()], root };
 }
 

@@ -9,8 +9,7 @@ import { rootAgentName } from '../core/roster.js';
 import type { Storage } from '../core/store.js';
 import { createEgress } from '../http/egress.js';
 import { createTargetCheck } from '../http/target-check.js';
-import type { Courier } from '../journal/courier.js';
-import { createCourier } from '../journal/courier.js';
+import { DeliveryWorker } from '../journal/delivery-worker.js';
 import { createSealer } from '../storage/sealer.js';
 
 export interface PushParts {
@@ -24,7 +23,7 @@ export interface PushParts {
 
 export interface Push {
   readonly configs: PushConfigs;
-  readonly courier: Courier;
+  readonly deliveries: DeliveryWorker;
 }
 
 /** What a receiver answers is not read; this is for its head. */
@@ -49,11 +48,11 @@ export function createPush({ config, storage, keys, baseUrl, logger }: PushParts
     rootAgentName: rootAgentName(config.agent.multiAgent),
     userAgent: `lango/${packageVersion()}`,
   });
-  const courier = createCourier({
+  const deliveries = new DeliveryWorker({
     pushes: storage.pushes,
     tasks: storage.tasks,
     sender,
-    rules: {
+    limits: {
       ...push,
       retryMs: 1_000 * push.retrySeconds,
       maxRetryMs: 1_000 * push.maxRetrySeconds,
@@ -62,12 +61,12 @@ export function createPush({ config, storage, keys, baseUrl, logger }: PushParts
     logger,
   });
   const wake = (taskId: string): void => {
-    courier.wake(taskId).catch((error: unknown) => {
+    deliveries.wake(taskId).catch((error: unknown) => {
       // It is found at the next look.
       logger.warn('could not look for a push config', { task: taskId, error: errorText(error) });
     });
   };
   const assertTarget = createTargetCheck(allowPrivate);
   const configs = new PushConfigs({ store: storage.pushes, caps: push, sealer, assertTarget, wake });
-  return { configs, courier };
+  return { configs, deliveries };
 }

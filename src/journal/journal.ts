@@ -9,38 +9,38 @@ import { noSecrets } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../core/store.js';
 import type { Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
-import { Hints } from './hints.js';
 import { scrubMessage } from '../core/scrub-event.js';
-import { isFull, taskIsFull } from './outbound.js';
+import { AppendNotifications } from './append-notifications.js';
+import { isFull, taskIsFull } from './event-writer.js';
 import { Worker } from './worker.js';
 
-/** Events read at a time by one follower. */
+/** The number of events that a follower reads at once. */
 const FOLLOW_PAGE = 256;
 
-/** How long `cancel` waits for the run to stop. */
+/** The longest time that `cancel` waits for the run to end. */
 const CANCEL_WAIT_MS = 10_000;
 
 export interface JournalOptions {
   readonly store: TaskStore;
-  /** What this node runs, by name. Filled before `start`. */
+  /** The agents of this node, by name. Filled before `start`. */
   readonly agents: ReadonlyMap<string, Agent>;
-  /** Those that the agents delegate to: they are told when a task ends that still waits for them. */
+  /** The agents that can be delegated to. Their open tasks are canceled when the task that delegated ends. */
   readonly peers: Pick<PeerDirectory, 'get'>;
   readonly logger: Logger;
-  /** Keeps the values of secrets out of the log. Default: there are none. */
+  /** Removes the values of secrets from everything that is appended. Default: there are no secrets. */
   readonly secrets?: Pick<SecretGuard, 'scrubber'>;
-  /** At each level of delegation. */
+  /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
-  /** The most entries one task may have. */
+  /** The most events one task may have. */
   readonly eventsPerTask: number;
   /** The wall-clock time of one pass over a task. */
   readonly runSeconds: number;
 }
 
 export interface RunningJournal extends Journal {
-  /** Takes up what an earlier process left unfinished. */
+  /** Continues the tasks that an earlier process left unfinished. */
   start(): Promise<void>;
-  /** Stops the runs where they are and gives their leases back. The store stays open. */
+  /** Aborts the runs without closing their tasks, and releases the leases. The store stays open. */
   stop(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ class TaskJournal implements RunningJournal {
   readonly #worker: Worker;
   readonly #secrets: Pick<SecretGuard, 'scrubber'>;
   readonly #eventsPerTask: number;
-  readonly #hints = new Hints();
+  readonly #notifications = new AppendNotifications();
   #unsubscribe: (() => void) | undefined;
 
   constructor(options: JournalOptions) {
@@ -65,8 +65,8 @@ class TaskJournal implements RunningJournal {
 
   start(): Promise<void> {
     this.#unsubscribe = this.#store.onAppend((taskId, head) => {
-      this.#hints.tell(taskId);
-      this.#worker.look(taskId, head);
+      this.#notifications.notify(taskId);
+      this.#worker.notify(taskId, head);
     });
     return this.#worker.start();
   }
@@ -76,6 +76,7 @@ class TaskJournal implements RunningJournal {
     this.#unsubscribe?.();
   }
 
+  /** Resolves after the commit of inbox row, task row and message event. No client hears of a task before that. */
   async submit(given: Submission): Promise<Accepted> {
     const { contextId, taskId } = given;
     const requestHash = hashJson({ role: given.message.role, parts: given.message.parts, contextId, taskId });
@@ -103,7 +104,7 @@ class TaskJournal implements RunningJournal {
 
   async cancel(scope: Scope, taskId: string): Promise<TaskRecord> {
     const known = await this.#store.get(scope, taskId);
-    if (known && !isTerminal(known.state)) await this.#worker.callOff(known);
+    if (known && !isTerminal(known.state)) await this.#worker.cancelDelegations(known);
     const task = known && (await this.#store.requestCancel(scope, taskId));
     if (!task) throw new LangoError('not-found', `there is no task ${taskId}`);
     const ended = isTerminal(task.state) ? task : await this.#untilEnded(scope, task);
@@ -117,8 +118,12 @@ class TaskJournal implements RunningJournal {
     return this.#store.read(taskId, after, limit);
   }
 
+  /**
+   * Reads the journal and nothing else, so that every follower sees the same durable events in the same order.
+   * Notifications only say when to read again.
+   */
   async *follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]> {
-    const watch = this.#hints.watch(taskId, signal);
+    const appends = this.#notifications.subscribe(taskId, signal);
     try {
       for (let cursor = after; !signal.aborted;) {
         const events = await this.#store.read(taskId, cursor, FOLLOW_PAGE);
@@ -128,10 +133,10 @@ class TaskJournal implements RunningJournal {
           if (last.body.type === 'run-end' && isTerminal(last.body.state)) return;
           cursor = last.seq;
         }
-        if (events.length < FOLLOW_PAGE) await watch.next();
+        if (events.length < FOLLOW_PAGE) await appends.next();
       }
     } finally {
-      watch.close();
+      appends.close();
     }
   }
 
@@ -148,7 +153,7 @@ class TaskJournal implements RunningJournal {
     }
     if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
       throw taskIsFull(this.#eventsPerTask);
-    return this.#worker.withPlace(task.grant, async (lease) => {
+    return this.#worker.withSlot(task.grant, async (lease) => {
       const outcome = await this.#store.addInput({ ...submission, ...target, lease });
       if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')
         throw noInput(outcome.kind, taskId);

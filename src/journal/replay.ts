@@ -2,11 +2,10 @@ import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
 import { AskedQuestions } from '../core/questions.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
-import type { TaskEvent } from '../core/task.js';
-import { isFromOutside } from '../core/task.js';
-import { OpenDelegations } from './open-delegations.js';
+import type { EventBody, TaskEvent } from '../core/task.js';
+import { isFromOutside, isInterrupted } from '../core/task.js';
 
-/** What a run knows of the past of its task: the log, folded once when the run starts. */
+/** The past of a task as its run needs it: the journal, read once when the run starts. */
 export class Replay {
   readonly inputs: RunInput[] = [];
   readonly #questions = new AskedQuestions();
@@ -17,7 +16,7 @@ export class Replay {
   attempts = 0;
   cancelRequested = false;
   hasReadOutside = false;
-  /** Runs in a row that began and recorded nothing: the sign of a task that kills its process. */
+  /** Consecutive runs that began and recorded nothing: the sign of a task that crashes its process. */
   fruitlessAttempts = 0;
 
   /** Events come in order, each once. */
@@ -80,3 +79,54 @@ export class Replay {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A task at a peer that has not ended: it may still run, or wait for a person. */
+export interface OpenDelegation {
+  readonly agent: string;
+  /** The id of the message that delegated. */
+  readonly messageId: string;
+  /** Undefined until the peer has named its task. The peer may have accepted the message nevertheless. */
+  readonly taskId: string | undefined;
+}
+
+/** The delegations of a task that have not ended, according to its journal. */
+class OpenDelegations {
+  readonly #byStep = new Map<string, OpenDelegation>();
+  /** By task id, or by message id until there is one. Several steps may share a task: a person's answer is a step too. */
+  readonly #open = new Map<string, OpenDelegation>();
+
+  /** Events come in order. Adding an event twice changes nothing. */
+  add(body: EventBody): void {
+    switch (body.type) {
+      case 'delegation-start':
+        if (this.#byStep.has(body.step)) break;
+        this.#set(body.step, { agent: body.agent, messageId: body.key, taskId: undefined });
+        break;
+      case 'delegation-task': {
+        const delegation = this.#byStep.get(body.step);
+        if (!delegation || delegation.taskId !== undefined) break;
+        this.#open.delete(delegation.messageId);
+        this.#set(body.step, { ...delegation, taskId: body.taskId });
+        break;
+      }
+      case 'delegation-end': {
+        const delegation = this.#byStep.get(body.step);
+        if (!delegation) break;
+        if (delegation.taskId === undefined) this.#open.delete(delegation.messageId);
+        else if (!isInterrupted(body.state)) this.#open.delete(delegation.taskId);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  list(): readonly OpenDelegation[] {
+    return [...this.#open.values()];
+  }
+
+  #set(step: string, delegation: OpenDelegation): void {
+    this.#byStep.set(step, delegation);
+    this.#open.set(delegation.taskId ?? delegation.messageId, delegation);
+  }
+}

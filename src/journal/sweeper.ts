@@ -4,7 +4,7 @@ import type { Logger } from '../core/logger.js';
 import type { RetentionStore } from '../core/retention.js';
 
 const SWEEP_MS = 60 * 60 * 1_000;
-/** Tasks looked at in one step, and the pause after it: whoever is served meanwhile comes first. */
+/** Tasks checked in one step, and the pause after it, so that requests are served first. */
 const STEP_TASKS = 50;
 const STEP_PAUSE_MS = 20;
 
@@ -15,7 +15,7 @@ export interface SweeperOptions {
   readonly logger: Logger;
 }
 
-/** Takes old tasks away, from now on and every hour. Returns the way to stop, which waits for the step under way. */
+/** Removes old tasks, now and every hour. The returned function stops it and waits for the step under way. */
 export function startSweeping(options: SweeperOptions): () => Promise<void> {
   const stopping = new AbortController();
   const sweeping = keepSweeping(options, stopping.signal);
@@ -31,7 +31,7 @@ async function keepSweeping(options: SweeperOptions, signal: AbortSignal): Promi
       const removed = await sweep(options, signal);
       if (removed > 0) options.logger.info('old tasks were removed', { tasks: removed });
     } catch (error) {
-      options.logger.warn('could not remove old tasks', { error: errorText(error) });
+      options.logger.warn('old tasks could not be removed', { error: errorText(error) });
     }
     await pause(SWEEP_MS, signal);
   }

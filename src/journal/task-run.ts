@@ -4,63 +4,73 @@ import type { Usage } from '../core/model.js';
 import { addUsage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { Scrubber } from '../core/secrets.js';
-import type { TaskStore } from '../core/store.js';
-import type { EventBody, Grant, TaskEvent, TaskRecord } from '../core/task.js';
+import type { AcceptOutcome, NewTask, TaskStore } from '../core/store.js';
+import { taskOfNew } from '../core/store.js';
+import type { EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
-import { CleanEvents } from './clean-events.js';
-import type { Opening } from './opening.js';
-import type { OpenDelegation } from './open-delegations.js';
-import type { AppendReport } from './outbound.js';
-import { Outbound } from './outbound.js';
-import type { Replay } from './replay.js';
+import type { AppendReport } from './event-writer.js';
+import { EventWriter } from './event-writer.js';
+import type { OpenDelegation } from './replay.js';
+import { Replay } from './replay.js';
 
-const LOOK_PAGE = 100;
+const READ_PAGE = 100;
 
-/** After an abort, an agent that does not stop is left behind after this time. */
+/** After an abort, the worker stops waiting for an agent that does not return within this time. */
 const STOP_GRACE_MS = 5_000;
 
-/** One pass over a task, as the agent sees it: the past from the log, the present into the log. */
+export interface TaskRunOptions {
+  readonly task: TaskRecord;
+  readonly store: TaskStore;
+  readonly replay: Replay;
+  /** Set for a new task, which is not stored yet. */
+  readonly firstAppend?: FirstAppend | undefined;
+  readonly logger: Logger;
+  readonly scrubber: Scrubber;
+  /** The most events the task may have. */
+  readonly eventsPerTask: number;
+}
+
+/** One pass over a task, as its agent sees it: reads the past from the journal, and writes the present to it. */
 export class TaskRun implements Run {
   readonly task: TaskRecord;
   readonly grant: Grant;
   readonly attempt: number;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
-  #leaveBehind!: (end: undefined) => void;
-  /** Resolves some time after the abort: an agent that ignores it cannot hold its task. */
-  readonly leftBehind = new Promise<undefined>((resolve) => (this.#leaveBehind = resolve));
-  readonly #clean: CleanEvents;
+  #abandon!: (end: undefined) => void;
+  /** Resolves `STOP_GRACE_MS` after an abort, so that an agent that ignores its signal cannot hold the task. */
+  readonly abandoned = new Promise<undefined>((resolve) => (this.#abandon = resolve));
   readonly #store: TaskStore;
   readonly #replay: Replay;
-  readonly #outbound: Outbound;
+  readonly #writer: EventWriter;
   readonly #abort = new AbortController();
   #abortReason: LangoError | undefined;
   readonly #author: string;
-  /** Usage of this pass; what earlier ones used is in the replay. */
+  /** Usage of this pass. The replay has the usage of earlier passes. */
   #used: Usage | undefined;
   #hasReadOutside: boolean;
-  /** The newest entry that was written by us or looked at. */
+  /** The number of the newest event that this run wrote or read. */
   #seen: number;
-  /** The newest entry that we heard of. */
-  #told = 0;
-  #looking = false;
+  /** The number of the newest event that this run was notified of. */
+  #notified = 0;
+  #reading = false;
 
   constructor(options: TaskRunOptions) {
-    const { task, store, replay, opening } = options;
+    const { task, store, replay, firstAppend } = options;
     const fence = { taskId: task.id, epoch: task.epoch };
     this.task = task;
     this.grant = task.grant;
     this.attempt = replay.attempts + 1;
     this.logger = options.logger;
     this.scrubber = options.scrubber;
-    this.#clean = new CleanEvents(options.scrubber);
     this.#store = store;
     this.#replay = replay;
     this.#author = task.agent;
     this.#seen = replay.head;
     this.#hasReadOutside = replay.hasReadOutside || task.grant.fromOutside === true;
-    this.#outbound = new Outbound({
-      append: (events) => (opening ? opening.append(events) : store.append(fence, events)),
+    this.#writer = new EventWriter({
+      append: (events) => (firstAppend ? firstAppend.append(events) : store.append(fence, events)),
+      scrubber: options.scrubber,
       limit: options.eventsPerTask,
       head: replay.head,
       onAppended: (report) => this.#onAppended(report),
@@ -73,7 +83,7 @@ export class TaskRun implements Run {
     return this.#abort.signal;
   }
 
-  /** Why the agent's work was ended from outside; undefined while it was not. */
+  /** Why the run was aborted; undefined when it was not. */
   get abortReason(): LangoError | undefined {
     return this.#abortReason;
   }
@@ -91,22 +101,19 @@ export class TaskRun implements Run {
   }
 
   async history(limit: number, after?: string): Promise<readonly TaskEvent[]> {
-    // It is the past of a task that the store knows.
-    await this.#outbound.settle();
+    // A new task must be stored first: the store finds the history by the task's row.
+    await this.#writer.settle();
     return this.#store.readSession(this.task, limit, after);
   }
 
   append(body: EventBody, author = this.#author): Promise<void> {
     this.#note(body);
-    const events = this.#clean.clean({ author, body });
-    const last = events.at(-1);
-    for (const event of events.slice(0, -1)) this.#outbound.emit(event);
-    return last ? this.#outbound.append(last) : this.#outbound.settle();
+    return this.#writer.append({ author, body });
   }
 
   emit(body: EventBody, author = this.#author): void {
     this.#note(body);
-    for (const event of this.#clean.clean({ author, body })) this.#outbound.emit(event);
+    this.#writer.emit({ author, body });
   }
 
   usage(): Usage {
@@ -117,53 +124,53 @@ export class TaskRun implements Run {
     return this.#hasReadOutside;
   }
 
-  /** The tasks of peers that are still open. */
+  /** The tasks of peers that have not ended. */
   get openDelegations(): readonly OpenDelegation[] {
     return this.#replay.delegations.list();
   }
 
   /** Resolves once everything emitted is durable. */
   settle(): Promise<void> {
-    return this.#outbound.settle();
+    return this.#writer.settle();
   }
 
-  /** Ends the agent's work; the first reason counts. */
+  /** Aborts the agent's work and its tools. Only the first reason counts. */
   abort(reason: LangoError): void {
     if (this.#abortReason) return;
     this.#abortReason = reason;
     this.#abort.abort(reason);
-    setTimeout(this.#leaveBehind, STOP_GRACE_MS, undefined).unref();
+    setTimeout(this.#abandon, STOP_GRACE_MS, undefined).unref();
   }
 
-  /** Reads what others appended up to `head`: a cancellation, another message. Later, when it is busy now. */
-  look(head: number): void {
-    this.#told = Math.max(this.#told, head);
-    void this.#catchUp();
+  /** Reads what others appended up to `head` (a cancel request, a message): now, or after the append under way. */
+  notify(head: number): void {
+    this.#notified = Math.max(this.#notified, head);
+    void this.#readNew();
   }
 
-  async #catchUp(): Promise<void> {
-    if (this.#looking || this.#outbound.busy) return;
-    this.#looking = true;
+  async #readNew(): Promise<void> {
+    if (this.#reading || this.#writer.busy) return;
+    this.#reading = true;
     try {
-      while (this.#told > this.#seen) {
-        const events = await this.#store.read(this.task.id, this.#seen, LOOK_PAGE);
-        for (const event of events) this.#notice(event);
+      while (this.#notified > this.#seen) {
+        const events = await this.#store.read(this.task.id, this.#seen, READ_PAGE);
+        for (const event of events) this.#onEvent(event);
         if (events.length === 0) break;
       }
     } catch (error) {
-      this.logger.warn('could not look for news of a task', { task: this.task.id, error });
+      this.logger.warn('the new events of a task could not be read', { task: this.task.id, error });
     } finally {
-      this.#looking = false;
+      this.#reading = false;
     }
   }
 
-  /** What we wrote needs no look; a hint that came meanwhile may tell of more. */
+  /** Events that this run wrote need no read, unless somebody else appended in between. */
   #onAppended({ head, count }: AppendReport): void {
     if (head === this.#seen + count) this.#seen = head;
-    this.look(head);
+    this.notify(head);
   }
 
-  #notice(event: TaskEvent): void {
+  #onEvent(event: TaskEvent): void {
     this.#seen = Math.max(this.#seen, event.seq);
     if (event.body.type === 'cancel-request') this.abort(new LangoError('canceled', 'the task was canceled'));
     if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq)) {
@@ -179,14 +186,63 @@ export class TaskRun implements Run {
   }
 }
 
-export interface TaskRunOptions {
+/**
+ * The first append of a new task. It stores the inbox row, the task row, event 1 and the first events of the run in one
+ * transaction instead of two. No client hears of the task before that commit, and whatever the run does outside of the
+ * journal waits for the events that it wrote before.
+ */
+export class FirstAppend {
+  /** Timestamps are of this machine's clock. The stored row has those of the store's clock. */
   readonly task: TaskRecord;
-  readonly store: TaskStore;
-  readonly replay: Replay;
-  /** Of a task that is not stored yet. */
-  readonly opening?: Opening | undefined;
-  readonly logger: Logger;
-  readonly scrubber: Scrubber;
-  /** The most entries the task may have. */
-  readonly eventsPerTask: number;
+  /** Settles after the commit. */
+  readonly outcome: Promise<AcceptOutcome>;
+  readonly #store: TaskStore;
+  readonly #entry: NewTask;
+  readonly #worker: string;
+  #resolve!: (outcome: AcceptOutcome | PromiseLike<AcceptOutcome>) => void;
+  #isStored = false;
+
+  constructor(store: TaskStore, entry: NewTask, worker: string) {
+    this.#store = store;
+    this.#entry = entry;
+    this.#worker = worker;
+    this.task = taskOfNew(entry, Date.now());
+    this.outcome = new Promise((resolve) => (this.#resolve = resolve));
+  }
+
+  /** True once the store was asked to keep the task: it finds the task in every later call. */
+  get isStored(): boolean {
+    return this.#isStored;
+  }
+
+  /** The past of a new task: its message. */
+  replay(): Replay {
+    const { task } = this;
+    const replay = new Replay();
+    const body = { type: 'message', message: this.#entry.message } as const;
+    replay.add({ taskId: task.id, seq: task.head, at: task.createdAt, author: undefined, body });
+    return replay;
+  }
+
+  /** Appends events of the run in the order of the calls. See `TaskStore.append`. */
+  append(events: readonly NewEvent[]): Promise<number> {
+    const { id, epoch } = this.task;
+    if (this.#isStored) return this.#store.append({ taskId: id, epoch }, events);
+    this.#isStored = true;
+    return this.#acceptWith(events);
+  }
+
+  async #acceptWith(events: readonly NewEvent[]): Promise<number> {
+    let outcome: AcceptOutcome;
+    try {
+      outcome = await this.#store.accept(this.#entry, { worker: this.#worker, opening: events });
+    } catch (error) {
+      // Either the message or the run's events cannot be stored. Storing the message alone tells which.
+      this.#resolve(this.#store.accept(this.#entry, { worker: this.#worker, opening: [] }));
+      throw error;
+    }
+    this.#resolve(outcome);
+    if (outcome.kind === 'accepted') return outcome.seq + events.length;
+    throw new LangoError('fenced', 'Another process accepted the message first.');
+  }
 }

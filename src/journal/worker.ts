@@ -9,19 +9,17 @@ import { ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
 import { isTerminal } from '../core/task.js';
 import { Turns } from '../core/turns.js';
-import type { Closing } from './closing.js';
-import { closingOfAbort, isOpenTo, runEnd } from './closing.js';
-import type { OpenDelegation } from './open-delegations.js';
-import { Opening } from './opening.js';
-import { Places, levelOf } from './places.js';
-import { Replay } from './replay.js';
 import { scrubEvent } from '../core/scrub-event.js';
-import { TaskRun } from './task-run.js';
+import type { OpenDelegation } from './replay.js';
+import { Replay } from './replay.js';
+import type { RunResult } from './run-end.js';
+import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent } from './run-end.js';
+import { FirstAppend, TaskRun } from './task-run.js';
 
 const RENEW_MS = LEASE_MS / 3;
 const READ_PAGE = 1_000;
 
-/** A task that began so often without recording anything is taken to kill its process. */
+/** A task whose last runs all began and recorded nothing is assumed to crash its process. */
 const MAX_FRUITLESS_ATTEMPTS = 20;
 
 /** The longest delay a timer of Node takes. */
@@ -35,78 +33,82 @@ export interface WorkerOptions {
   readonly worker: string;
   /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
-  /** Who is told when a task ends that has delegations open. */
+  /** Their open delegations are canceled when the task that asked for them ends. */
   readonly peers: Pick<PeerDirectory, 'get'>;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
-  /** The most entries one task may have. */
+  /** The most events one task may have. */
   readonly eventsPerTask: number;
-  /** The time of one pass over a task. */
+  /** The wall-clock time of one pass over a task. */
   readonly runSeconds: number;
 }
 
-interface RunUnderWay {
+interface ActiveRun {
   readonly run: TaskRun;
-  readonly opening: Opening | undefined;
+  readonly firstAppend: FirstAppend | undefined;
   readonly done: Promise<void>;
 }
 
-/** Runs tasks: takes leases, hands each task to its agent, closes it with exactly one entry. */
+/**
+ * Runs tasks. The worker leases each task by the store's clock, renews the lease, hands the task to its agent, and closes
+ * the run with exactly one `run-end` event. Every write carries the epoch of the lease: if another process took the task
+ * over, the append is refused, and this worker aborts the run and drops its result.
+ */
 export class Worker {
   readonly #options: WorkerOptions;
-  readonly #places: Places;
-  readonly #runs = new ReleasingMap<string, RunUnderWay>();
-  /** New messages, by whose they are and their id. */
+  readonly #slots: RunSlots;
+  readonly #runs = new ReleasingMap<string, ActiveRun>();
+  /** New messages, by owner, agent and message id. */
   readonly #messages = new Turns();
   #timer: NodeJS.Timeout | undefined;
   #claiming = false;
-  /** A place became free while the last look for tasks was under way. */
+  /** A slot became free during the last claim. */
   #claimAgain = false;
   #stopped = true;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#places = new Places(options.concurrentRuns);
+    this.#slots = new RunSlots(options.concurrentRuns);
   }
 
-  /** Takes up unfinished work and goes on looking for more. */
+  /** Claims unfinished tasks, now and at each renewal of the leases. */
   async start(): Promise<void> {
     this.#stopped = false;
-    this.#timer = setInterval(() => void this.#tend(), RENEW_MS);
+    this.#timer = setInterval(() => void this.#renewAndClaim(), RENEW_MS);
     this.#timer.unref();
     await this.claim();
   }
 
-  /** Aborts all runs without closing their tasks, and gives the leases back: the next start goes on. */
+  /** Aborts all runs without closing their tasks, and releases the leases, so that the next start continues them. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
-    const running = [...this.#runs].map(([, underWay]) => underWay);
+    const running = [...this.#runs].map(([, active]) => active);
     for (const { run } of running) run.abort(new LangoError('unavailable', 'the server is shutting down'));
     await Promise.all(running.map(({ done }) => done));
     await this.#options.store.release(this.#options.worker);
   }
 
   /**
-   * Calls `accept` with the name to lease a task to (undefined when it has to wait for a free place)
-   * and holds that place until `accept` has launched the task or not.
+   * Calls `accept` with the name to lease the task to; undefined when no slot is free, so that the task waits for `claim`.
+   * The slot is held during the call: `accept` calls `launch`, which takes it over, or leaves it free.
    */
-  async withPlace<Result>(
+  async withSlot<Result>(
     grant: Grant,
     accept: (lease: string | undefined) => Promise<Result>,
   ): Promise<Result> {
     const level = levelOf(grant);
-    if (this.#stopped || this.#places.free(level) === 0) return accept(undefined);
-    this.#places.take(level);
+    if (this.#stopped || this.#slots.free(level) === 0) return accept(undefined);
+    this.#slots.acquire(level);
     try {
       return await accept(this.#options.worker);
     } finally {
-      this.#places.giveBack(level);
+      this.#slots.release(level);
     }
   }
 
   /**
-   * Takes a new task, once for each message, and begins on it at once when there is a place for it: then the first
-   * write of its run stores it. Else it waits for `claim`.
+   * Accepts a new task, once per message. If a slot is free the run begins at once, and its first append stores the task.
+   * Otherwise the task is stored alone and waits for `claim`. Resolves after the commit in both cases.
    */
   accept(entry: NewTask): Promise<AcceptOutcome> {
     const { scope, agent, message } = entry;
@@ -114,35 +116,36 @@ export class Worker {
       const { store, worker } = this.#options;
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
-      if (this.#stopped || this.#places.free(levelOf(entry.grant)) === 0) return store.accept(entry);
-      const opening = new Opening(store, entry, worker);
-      this.#places.take(levelOf(entry.grant));
-      this.#begin(opening.task, opening.replay(), opening);
-      return opening.outcome;
+      const level = levelOf(entry.grant);
+      if (this.#stopped || this.#slots.free(level) === 0) return store.accept(entry);
+      const firstAppend = new FirstAppend(store, entry, worker);
+      this.#slots.acquire(level);
+      this.#begin(firstAppend.task, firstAppend.replay(), firstAppend);
+      return firstAppend.outcome;
     });
   }
 
-  /** Starts on a task that was leased to us. */
+  /** Starts the run of a task that is leased to this worker. */
   launch(task: TaskRecord): void {
     const earlier = this.#runs.get(task.id);
     if (earlier) {
-      // Its closing entry is written (the answer to it came already); only its clean-up is not done.
+      // The earlier run has written its `run-end` event, and has only its clean-up left.
       void earlier.done.then(() => this.launch(task));
       return;
     }
-    this.#places.take(levelOf(task.grant));
-    this.#replay(task).then(
+    this.#slots.acquire(levelOf(task.grant));
+    this.#readReplay(task).then(
       (replay) => this.#begin(task, replay),
       (error: unknown) => {
-        this.#log(task).error('could not read the log of a task', { error: errorText(error) });
-        this.#leave(task);
+        this.#loggerOf(task).error('the journal of a task could not be read', { error: errorText(error) });
+        this.#releaseSlot(task);
       },
     );
   }
 
-  /** Makes the run of a task look at what others appended, up to `head`. */
-  look(taskId: string, head: number): void {
-    this.#runs.get(taskId)?.run.look(head);
+  /** Makes the run of a task read the events that others appended, up to `head`. */
+  notify(taskId: string, head: number): void {
+    this.#runs.get(taskId)?.run.notify(head);
   }
 
   async claim(): Promise<void> {
@@ -153,7 +156,9 @@ export class Worker {
       const { store, worker, agents } = this.#options;
       do {
         this.#claimAgain = false;
-        const tasks = await store.claim(worker, [...agents.keys()], (level) => this.#places.offer(level));
+        const tasks = await store.claim(worker, [...agents.keys()], (level) =>
+          this.#slots.freeForClaim(level),
+        );
         for (const task of tasks) this.launch(task);
       } while (this.#claimAgain);
     } finally {
@@ -162,28 +167,28 @@ export class Worker {
   }
 
   /**
-   * Cancels what a task that no run is at left open with peers; a run does it by itself when it ends. The caller
-   * ends the task afterwards, so that whoever is killed in between may ask again.
+   * Cancels the open delegations of a task without a run. Does nothing for a running task: its run cancels them when it
+   * ends. Call it before the task is ended: a cancel that a crash cut off can then be repeated.
    */
-  async callOff(task: TaskRecord): Promise<void> {
+  async cancelDelegations(task: TaskRecord): Promise<void> {
     if (this.#runs.has(task.id)) return;
-    await this.#callOff(task, (await this.#replay(task)).delegations.list());
+    await this.#cancelOpen(task, (await this.#readReplay(task)).delegations.list());
   }
 
-  async #callOff(task: TaskRecord, open: readonly OpenDelegation[]): Promise<void> {
+  async #cancelOpen(task: TaskRecord, open: readonly OpenDelegation[]): Promise<void> {
     const { tenant, owner, contextId } = task;
     await Promise.all(
       open.map(async ({ agent, taskId, messageId }) => {
-        const asked = taskId === undefined ? { contextId, messageId } : { taskId };
-        await this.#options.peers.get(agent)?.cancel({ tenant, owner }, asked);
+        const target = taskId === undefined ? { contextId, messageId } : { taskId };
+        await this.#options.peers.get(agent)?.cancel({ tenant, owner }, target);
       }),
     );
   }
 
-  async #tend(): Promise<void> {
+  async #renewAndClaim(): Promise<void> {
     const { store, worker, logger } = this.#options;
     try {
-      const stored = [...this.#runs].filter(([, { opening }]) => opening?.isWritten ?? true);
+      const stored = [...this.#runs].filter(([, { firstAppend }]) => firstAppend?.isStored ?? true);
       const lost = await store.renew(
         worker,
         stored.map(([id]) => id),
@@ -193,11 +198,11 @@ export class Worker {
       }
       await this.claim();
     } catch (error) {
-      logger.warn('could not renew leases', { error: errorText(error) });
+      logger.warn('the leases could not be renewed', { error: errorText(error) });
     }
   }
 
-  async #replay(task: TaskRecord): Promise<Replay> {
+  async #readReplay(task: TaskRecord): Promise<Replay> {
     const replay = new Replay();
     for (;;) {
       const page = await this.#options.store.read(task.id, replay.head, READ_PAGE);
@@ -206,9 +211,9 @@ export class Worker {
     }
   }
 
-  #begin(task: TaskRecord, replay: Replay, opening?: Opening): void {
+  #begin(task: TaskRecord, replay: Replay, firstAppend?: FirstAppend): void {
     if (this.#stopped) {
-      this.#leave(task);
+      this.#releaseSlot(task);
       return;
     }
     const { store, secrets, eventsPerTask } = this.#options;
@@ -216,89 +221,81 @@ export class Worker {
       task,
       store,
       replay,
-      opening,
+      firstAppend,
       eventsPerTask,
-      logger: this.#log(task),
+      logger: this.#loggerOf(task),
       scrubber: secrets.scrubber(task),
     });
     const done = this.#work(run, replay).then((again) => {
       this.#runs.delete(task.id);
       if (again) this.launch(task);
-      this.#leave(task);
+      this.#releaseSlot(task);
     });
-    this.#runs.set(task.id, { run, opening, done });
+    this.#runs.set(task.id, { run, firstAppend, done });
   }
 
-  /** Its place is free for another. */
-  #leave(task: TaskRecord): void {
-    if (!this.#places.giveBack(levelOf(task.grant))) return;
+  #releaseSlot(task: TaskRecord): void {
+    if (!this.#slots.release(levelOf(task.grant))) return;
     this.claim().catch((error: unknown) => {
-      this.#options.logger.warn('could not take up waiting tasks', { error: errorText(error) });
+      this.#options.logger.warn('waiting tasks could not be claimed', { error: errorText(error) });
     });
   }
 
-  /** True when the task has to be gone over again: another message came while the agent worked. */
+  /** True when the task has to run again, as another message arrived during the run. */
   async #work(run: TaskRun, replay: Replay): Promise<boolean> {
     const timer = this.#deadline(run);
     const known = run.inputs.length;
     try {
-      const end = await this.#perform(run, replay);
-      if (end && isOpenTo(end) && run.inputs.length > known) {
+      const result = await this.#runAgent(run, replay);
+      if (result && acceptsMoreInput(result) && run.inputs.length > known) {
         await run.settle();
         return true;
       }
-      await (end ? this.#close(run, end) : run.settle());
+      await (result ? this.#close(run, result) : run.settle());
     } catch (error) {
       const level = isLangoError(error, 'fenced') ? 'info' : 'error';
-      run.logger[level]('a run ended without its closing entry', { error: errorText(error) });
+      run.logger[level]('a run ended without its run-end event', { error: errorText(error) });
     } finally {
       clearTimeout(timer);
     }
     return false;
   }
 
-  /** How the run ends; undefined when it is not ours to say. */
-  async #perform(run: TaskRun, replay: Replay): Promise<Closing | undefined> {
+  /** The result of the run; undefined when this process must not close it. */
+  async #runAgent(run: TaskRun, replay: Replay): Promise<RunResult | undefined> {
     const agent = this.#options.agents.get(run.task.agent);
     if (replay.cancelRequested) run.abort(new LangoError('canceled', 'the task was canceled'));
     if (replay.fruitlessAttempts >= MAX_FRUITLESS_ATTEMPTS) {
-      const text = `the task was started ${replay.fruitlessAttempts} times and never got anywhere`;
+      const text = `the task was started ${replay.fruitlessAttempts} times and never recorded a step`;
       return { state: 'failed', reason: 'crashed', text };
     }
     if (!agent)
       return { state: 'failed', reason: 'no-agent', text: `this node runs no agent ${run.task.agent}` };
     try {
       if (!run.abortReason) {
-        const end = await Promise.race([agent.run(run), run.leftBehind]);
+        const end = await Promise.race([agent.run(run), run.abandoned]);
         if (end && !run.abortReason) return end;
       }
     } catch (error) {
-      if (!run.abortReason) return this.#failure(run, error);
+      if (!run.abortReason) return resultOfFailure(run, error);
     }
-    return closingOfAbort(run.abortReason);
+    return resultOfAbort(run.abortReason);
   }
 
-  #failure(run: TaskRun, error: unknown): Closing {
-    if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
-    run.logger.error('an agent failed', { error: error instanceof Error ? error.stack : String(error) });
-    return { state: 'failed', reason: 'internal', text: 'internal error; the server log says more' };
-  }
-
-  async #close(run: TaskRun, end: Closing): Promise<void> {
-    const open = isTerminal(end.state) ? run.openDelegations : [];
-    if (open.length > 0) await this.#callOff(run.task, open);
-    const body = runEnd(run, end);
+  /** Appends the one `run-end` event. */
+  async #close(run: TaskRun, result: RunResult): Promise<void> {
+    const open = isTerminal(result.state) ? run.openDelegations : [];
+    if (open.length > 0) await this.#cancelOpen(run.task, open);
     try {
-      await run.append(body, end.author);
+      await run.append(runEndEvent(run, result), result.author);
     } catch (error) {
-      // The run's own way to the journal ends at its first failure (an oversized entry, say); the closing
-      // entry still has to be written, unless the task is no longer ours.
+      // The run's writer stops at its first failure, for example an oversized event. The `run-end` event must still be
+      // written, unless another process owns the task now.
       if (isLangoError(error, 'fenced')) throw error;
       const { task } = run;
-      const closing = scrubEvent(runEnd(run, this.#failure(run, error)), run.scrubber);
-      await this.#options.store.append({ taskId: task.id, epoch: task.epoch }, [
-        { author: task.agent, body: closing },
-      ]);
+      const body = scrubEvent(runEndEvent(run, resultOfFailure(run, error)), run.scrubber);
+      const fence = { taskId: task.id, epoch: task.epoch };
+      await this.#options.store.append(fence, [{ author: task.agent, body }]);
     }
   }
 
@@ -311,11 +308,58 @@ export class Worker {
     return setTimeout(() => run.abort(new LangoError('timeout', text)), ms);
   }
 
-  #log(task: TaskRecord): Logger {
+  #loggerOf(task: TaskRecord): Logger {
     const { trace } = task.grant;
     return this.#options.logger.child({
       ...{ task: task.id, agent: task.agent },
       ...(trace ? { traceId: traceIdOf(trace) } : {}),
     });
   }
+}
+
+/**
+ * A semaphore for runs, with `size` slots at each level of delegation. A run keeps its slot while it waits for a child
+ * task, and the child takes a slot of the next level. So waiting parents can never block their children.
+ */
+class RunSlots {
+  readonly #size: number;
+  readonly #taken = new Map<number, number>();
+  /** Levels that were full at some time since the last claim: tasks may wait there. */
+  readonly #contended = new Set<number>();
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  free(level: number): number {
+    return Math.max(0, this.#size - this.#takenAt(level));
+  }
+
+  /** The free slots, for a claim that takes as many waiting tasks. */
+  freeForClaim(level: number): number {
+    const free = this.free(level);
+    if (free > 0) this.#contended.delete(level);
+    return free;
+  }
+
+  /** Always succeeds, also when all slots are taken: a run that continues acquires its slot again before it releases it. */
+  acquire(level: number): void {
+    this.#taken.set(level, this.#takenAt(level) + 1);
+    if (this.free(level) === 0) this.#contended.add(level);
+  }
+
+  /** True when a task may wait for the slot. */
+  release(level: number): boolean {
+    this.#taken.set(level, this.#takenAt(level) - 1);
+    return this.#contended.has(level);
+  }
+
+  #takenAt(level: number): number {
+    return this.#taken.get(level) ?? 0;
+  }
+}
+
+/** The number of delegations above a task. A task that a person sent has level 0. */
+function levelOf(grant: Grant): number {
+  return grant.chain.length;
 }

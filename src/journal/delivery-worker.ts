@@ -5,78 +5,70 @@ import type { PushOutcome, PushSender, PushStore, PushWork } from '../core/push.
 import type { TaskStore } from '../core/store.js';
 import type { TaskEvent } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
-import type { NextDelivery } from './push-delivery.js';
-import { nextDelivery } from './push-delivery.js';
-import type { PushEntry } from './push-queue.js';
-import { PushQueue } from './push-queue.js';
+import type { NextDelivery, QueuedConfig } from './delivery-queue.js';
+import { DeliveryQueue, nextDelivery } from './delivery-queue.js';
 
-/** What bounds deliveries; times in milliseconds. */
-interface PushRules {
-  /** Attempts of one delivery; after the last the config is given up. */
+/** Limits of deliveries. Times are in milliseconds. */
+interface DeliveryLimits {
+  /** Attempts per delivery. The config is given up after the last one fails. */
   readonly tries: number;
-  /** The pause after the first failed attempt; each later one is twice as long, up to `maxRetryMs`. */
+  /** The pause after the first failed attempt. It doubles with each failure, up to `maxRetryMs`. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
-  /** Text may wait so long for more of it. */
+  /** How long text waits for more text before it is sent. */
   readonly textMs: number;
-  /** Attempts at the same time: of all, and to one host. */
+  /** Deliveries at once, in all and to one host. */
   readonly concurrent: number;
   readonly perHost: number;
 }
 
-export interface CourierOptions {
+export interface DeliveryWorkerOptions {
   readonly pushes: PushStore;
   readonly tasks: Pick<TaskStore, 'read' | 'onAppend'>;
   readonly sender: PushSender;
-  readonly rules: PushRules;
+  readonly limits: DeliveryLimits;
   readonly logger: Logger;
 }
 
-/** Brings news of tasks to who asked for them: a reader of the log that the tasks never wait for. */
-export interface Courier {
-  /** Goes on where the last process stopped. */
-  start(): Promise<void>;
-  /** Gives up attempts that are under way, uncounted. Never rejects. */
-  stop(): Promise<void>;
-  /** There is a new config for this task. */
-  wake(taskId: string): Promise<void>;
-}
-
 const PAGE = 256;
-/** Without a hint it looks so often whether another process left something behind. */
+/** Interval of the fallback poll, which finds the configs that another process left behind. */
 const POLL_MS = 30_000;
-/** A receiver may ask for a longer pause than ours, but not for any. */
+/** The longest pause that a receiver may ask for (Retry-After). */
 const LONGEST_PAUSE_MS = 60 * 60 * 1_000;
 const JITTER = 0.2;
 
-export function createCourier(options: CourierOptions): Courier {
-  return new JournalCourier(options);
-}
-
-class JournalCourier implements Courier {
-  readonly #options: CourierOptions;
+/**
+ * Sends push notifications. It reads the journal like any other follower, so tasks never wait for a delivery. The push
+ * configs are an outbox: the worker claims one, sends its events in order, repeats a failed delivery unchanged with
+ * backoff, and records in the log when it gives a config up.
+ */
+export class DeliveryWorker {
+  readonly #options: DeliveryWorkerOptions;
+  /** Names this process in claims. */
   readonly #worker = newId();
-  readonly #queue: PushQueue;
-  readonly #entries = new Map<string, PushEntry>();
-  readonly #ofTask = new Map<string, Set<PushEntry>>();
-  /** Those that wait for their time; with `isHeld` only for more text. */
-  readonly #timers = new Map<PushEntry, { readonly timer: NodeJS.Timeout; readonly isHeld: boolean }>();
+  readonly #queue: DeliveryQueue;
+  readonly #configs = new Map<string, QueuedConfig>();
+  readonly #ofTask = new Map<string, Set<QueuedConfig>>();
+  /** Configs that wait for a point in time. `isForText`: only to gather more text. */
+  readonly #timers = new Map<QueuedConfig, { readonly timer: NodeJS.Timeout; readonly isForText: boolean }>();
   readonly #working = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #poll: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(options: CourierOptions) {
+  constructor(options: DeliveryWorkerOptions) {
     this.#options = options;
-    this.#queue = new PushQueue(options.rules.concurrent, options.rules.perHost);
+    this.#queue = new DeliveryQueue(options.limits.concurrent, options.limits.perHost);
   }
 
+  /** Continues where the last process stopped. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#options.tasks.onAppend((taskId) => this.#hint(taskId));
-    this.#poll = setInterval(() => void this.#look(), POLL_MS).unref();
-    await this.#look();
+    this.#unsubscribe = this.#options.tasks.onAppend((taskId) => this.#onAppend(taskId));
+    this.#poll = setInterval(() => void this.#loadActive(), POLL_MS).unref();
+    await this.#loadActive();
   }
 
+  /** Aborts the attempts under way without counting them. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#unsubscribe?.();
@@ -88,11 +80,12 @@ class JournalCourier implements Courier {
       .catch((error: unknown) => this.#warn('could not release push deliveries', error));
   }
 
+  /** To be called when a task got a new config. */
   async wake(taskId: string): Promise<void> {
     for (const work of await this.#options.pushes.listActiveOf(taskId)) this.#admit(work);
   }
 
-  async #look(): Promise<void> {
+  async #loadActive(): Promise<void> {
     try {
       for (let after = ''; ;) {
         const page = await this.#options.pushes.listActive(after, PAGE);
@@ -101,83 +94,83 @@ class JournalCourier implements Courier {
         after = page.at(-1)!.key;
       }
     } catch (error) {
-      this.#warn('could not look for push deliveries', error);
+      this.#warn('the push configs could not be read', error);
     }
   }
 
   #admit(work: PushWork): void {
-    if (this.#entries.has(work.key)) return;
-    const entry = { key: work.key, taskId: work.taskId, host: URL.parse(work.url)?.host ?? '' };
-    this.#entries.set(entry.key, entry);
-    const others = this.#ofTask.get(entry.taskId);
-    if (others) others.add(entry);
-    else this.#ofTask.set(entry.taskId, new Set([entry]));
-    this.#schedule(entry, work.nextAt);
+    if (this.#configs.has(work.key)) return;
+    const config = { key: work.key, taskId: work.taskId, host: URL.parse(work.url)?.host ?? '' };
+    this.#configs.set(config.key, config);
+    const others = this.#ofTask.get(config.taskId);
+    if (others) others.add(config);
+    else this.#ofTask.set(config.taskId, new Set([config]));
+    this.#schedule(config, work.nextAt);
   }
 
-  #hint(taskId: string): void {
-    const entries = this.#ofTask.get(taskId);
-    if (!entries) return;
-    for (const entry of entries) {
-      // One that failed goes on waiting.
-      const waiting = this.#timers.get(entry);
-      if (waiting?.isHeld === false) continue;
+  #onAppend(taskId: string): void {
+    const configs = this.#ofTask.get(taskId);
+    if (!configs) return;
+    for (const config of configs) {
+      // New events do not end the pause after a failure.
+      const waiting = this.#timers.get(config);
+      if (waiting?.isForText === false) continue;
       clearTimeout(waiting?.timer);
-      this.#timers.delete(entry);
-      this.#queue.add(entry);
+      this.#timers.delete(config);
+      this.#queue.add(config);
     }
     this.#fill();
   }
 
-  #schedule(entry: PushEntry, at: number, isHeld = false): void {
+  #schedule(config: QueuedConfig, at: number, isForText = false): void {
     if (this.#stopping.signal.aborted) return;
     const wait = at - Date.now();
-    if (wait <= 0) this.#queue.add(entry);
-    else if (!isHeld || !this.#queue.isReady(entry)) {
-      // News that came meanwhile end the wait for more text, but not that after a failure.
-      this.#queue.remove(entry);
+    if (wait <= 0) this.#queue.add(config);
+    else if (!isForText || !this.#queue.isReady(config)) {
+      // An event that arrived meanwhile ends the wait for more text, but not the pause after a failure.
+      this.#queue.remove(config);
       const timer = setTimeout(() => {
-        this.#timers.delete(entry);
-        this.#queue.add(entry);
+        this.#timers.delete(config);
+        this.#queue.add(config);
         this.#fill();
       }, wait).unref();
-      this.#timers.set(entry, { timer, isHeld });
+      this.#timers.set(config, { timer, isForText });
     }
     this.#fill();
   }
 
   #fill(): void {
     if (this.#stopping.signal.aborted) return;
-    for (let entry = this.#queue.take(); entry; entry = this.#queue.take()) {
-      const mine = entry;
+    for (let config = this.#queue.take(); config; config = this.#queue.take()) {
+      const mine = config;
       const work = this.#deliver(mine)
         .catch((error: unknown): Next => {
-          this.#warn('a push delivery could not be made', error);
-          return { at: Date.now() + this.#options.rules.maxRetryMs };
+          this.#warn('a push delivery failed before it was sent', error);
+          return { at: Date.now() + this.#options.limits.maxRetryMs };
         })
         .then((next) => {
           this.#working.delete(work);
           this.#queue.done(mine);
           if (next === 'gone') this.#forget(mine);
-          else if (next !== 'idle') this.#schedule(mine, next.at, next.isHeld);
+          else if (next !== 'idle') this.#schedule(mine, next.at, next.isForText);
           this.#fill();
         });
       this.#working.add(work);
     }
   }
 
-  /** One attempt of one delivery. */
-  async #deliver(entry: PushEntry): Promise<Next> {
-    const { pushes, rules } = this.#options;
-    const work = await pushes.getActive(entry.key);
+  /** Makes one attempt at the next delivery of a config. */
+  async #deliver(config: QueuedConfig): Promise<Next> {
+    const { pushes, limits } = this.#options;
+    const work = await pushes.getActive(config.key);
     if (!work) return 'gone';
     const next = await this.#next(work);
     if (!next) return 'idle';
-    if (work.upTo === 0 && next.mayGrow && next.since + rules.textMs > Date.now()) {
-      return { at: next.since + rules.textMs, isHeld: true };
+    if (work.upTo === 0 && next.mayGrow && next.since + limits.textMs > Date.now()) {
+      return { at: next.since + limits.textMs, isForText: true };
     }
     const { event } = next;
-    if (!(await pushes.claim(work, event.seq, this.#worker))) return { at: Date.now() + rules.retryMs };
+    if (!(await pushes.claim(work, event.seq, this.#worker))) return { at: Date.now() + limits.retryMs };
     const outcome = await this.#attempt(work, event);
     if (!outcome) return 'idle';
     await pushes.settle(work.key, this.#worker, outcome);
@@ -191,7 +184,7 @@ class JournalCourier implements Courier {
     }
   }
 
-  /** Undefined when the log holds nothing more to tell, yet. */
+  /** Undefined when the journal holds nothing more to send yet. */
   async #next(work: PushWork): Promise<NextDelivery | undefined> {
     const { tasks, sender } = this.#options;
     for (let after = work.cursor; ;) {
@@ -203,7 +196,7 @@ class JournalCourier implements Courier {
     }
   }
 
-  /** Undefined when the server is stopping: the next start makes the attempt again. */
+  /** Undefined when the server is stopping: the next start repeats the attempt. */
   async #attempt(work: PushWork, event: TaskEvent): Promise<PushOutcome | undefined> {
     const { sender, logger } = this.#options;
     const { signal } = this.#stopping;
@@ -221,22 +214,22 @@ class JournalCourier implements Courier {
   }
 
   #failure(work: PushWork, error: unknown): Extract<PushOutcome, { readonly reason: string }> {
-    const { rules } = this.#options;
+    const { limits } = this.#options;
     const reason = errorText(error);
     const isFinal = isLangoError(error) && !error.retryable;
-    if (isFinal || work.attempts + 1 >= rules.tries) return { kind: 'given-up', reason };
+    if (isFinal || work.attempts + 1 >= limits.tries) return { kind: 'given-up', reason };
     const asked = isLangoError(error) ? (error.retryAfterMs ?? 0) : 0;
-    const backoff = Math.min(rules.retryMs * 2 ** work.attempts, rules.maxRetryMs);
+    const backoff = Math.min(limits.retryMs * 2 ** work.attempts, limits.maxRetryMs);
     const pause = Math.max(backoff * (1 + JITTER * Math.random()), Math.min(asked, LONGEST_PAUSE_MS));
     return { kind: 'failed', nextAt: Date.now() + Math.round(pause), reason };
   }
 
-  #forget(entry: PushEntry): void {
-    this.#queue.remove(entry);
-    this.#entries.delete(entry.key);
-    const others = this.#ofTask.get(entry.taskId);
-    others?.delete(entry);
-    if (others?.size === 0) this.#ofTask.delete(entry.taskId);
+  #forget(config: QueuedConfig): void {
+    this.#queue.remove(config);
+    this.#configs.delete(config.key);
+    const others = this.#ofTask.get(config.taskId);
+    others?.delete(config);
+    if (others?.size === 0) this.#ofTask.delete(config.taskId);
   }
 
   #warn(message: string, error: unknown): void {
@@ -244,8 +237,8 @@ class JournalCourier implements Courier {
   }
 }
 
-/** What comes after an attempt: nothing before a hint, nothing ever, or another one at a time. */
-type Next = 'idle' | 'gone' | { readonly at: number; readonly isHeld?: boolean };
+/** The step after an attempt: wait for the next append, forget the config, or try again at a time. */
+type Next = 'idle' | 'gone' | { readonly at: number; readonly isForText?: boolean };
 
 function endsTask({ body }: TaskEvent): boolean {
   return body.type === 'run-end' && isTerminal(body.state);

@@ -3,12 +3,11 @@ import { LangoError } from '../../src/core/errors.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { PushOutcome, PushStore, PushWork } from '../../src/core/push.js';
 import type { EventBody, TaskEvent } from '../../src/core/task.js';
-import { createCourier } from '../../src/journal/courier.js';
-import { nextDelivery } from '../../src/journal/push-delivery.js';
-import { PushQueue } from '../../src/journal/push-queue.js';
+import { DeliveryWorker } from '../../src/journal/delivery-worker.js';
+import { DeliveryQueue, nextDelivery } from '../../src/journal/delivery-queue.js';
 
 const HOUR_MS = 3_600_000;
-const RULES = { tries: 8, retryMs: 5_000, maxRetryMs: 300_000, textMs: 0, concurrent: 4, perHost: 4 };
+const LIMITS = { tries: 8, retryMs: 5_000, maxRetryMs: 300_000, textMs: 0, concurrent: 4, perHost: 4 };
 
 function eventOf(seq: number, body: EventBody, author = 'worker'): TaskEvent {
   return { taskId: 't', seq, at: 0, author, body };
@@ -29,7 +28,7 @@ async function outcomeOf(error: unknown, attempts = 0): Promise<PushOutcome> {
     settle: async (_key, _worker, settled) => settle(settled),
     release: async () => {},
   };
-  const courier = createCourier({
+  const worker = new DeliveryWorker({
     pushes: pushes as PushStore,
     tasks: { onAppend: () => () => {}, read: async () => [eventOf(1, { type: 'run-start', attempt: 1 })] },
     sender: {
@@ -38,12 +37,12 @@ async function outcomeOf(error: unknown, attempts = 0): Promise<PushOutcome> {
         throw error;
       },
     },
-    rules: RULES,
+    limits: LIMITS,
     logger: silentLogger,
   });
-  await courier.start();
+  await worker.start();
   const settled = await outcome;
-  await courier.stop();
+  await worker.stop();
   return settled;
 }
 
@@ -100,7 +99,7 @@ describe('the text of a delivery', () => {
 
 describe('the places of deliveries', () => {
   it('are so many in all, and so many for one host', () => {
-    const queue = new PushQueue(3, 2);
+    const queue = new DeliveryQueue(3, 2);
     const entries = ['a', 'a', 'a', 'b', 'c'].map((host, n) => ({ key: `${n}`, taskId: 't', host }));
     for (const entry of entries) queue.add(entry);
     const taken = [1, 2, 3, 4].map(() => queue.take()?.key);

@@ -1,0 +1,251 @@
+import { LangoError } from '../core/errors.js';
+import { scrubEvent } from '../core/scrub-event.js';
+import type { ScrubStream, Scrubber } from '../core/secrets.js';
+import type { EventBody, NewEvent } from '../core/task.js';
+
+/** Text becomes durable and visible after this time, or once this much of it waits. */
+const TEXT_DELAY_MS = 50;
+const TEXT_BATCH_CHARACTERS = 4 * 1024;
+
+/** The last events that a task may have are reserved for closing its run. */
+const RESERVED_EVENTS = 10;
+
+/** Whether a task with `head` events accepts no more of them. */
+export function isFull(head: number, limit: number): boolean {
+  return head >= limit - RESERVED_EVENTS;
+}
+
+export function taskIsFull(limit: number): LangoError {
+  return new LangoError('limit-reached', `a task may have ${limit} journal entries at most`, {
+    hint: 'Start a new task in the same context. tasks.events is the limit.',
+  });
+}
+
+export interface AppendReport {
+  /** The head after the append. It grew by more than `count` if somebody else appended in between. */
+  readonly head: number;
+  readonly count: number;
+}
+
+export interface EventWriterOptions {
+  /** Stores events with the next numbers. Resolves with the new head once they are durable. */
+  readonly append: (events: readonly NewEvent[]) => Promise<number>;
+  readonly scrubber: Scrubber;
+  /** The most events the task may have. */
+  readonly limit: number;
+  /** The number of the newest event. */
+  readonly head: number;
+  readonly onAppended: (report: AppendReport) => void;
+  /** Called once. Nothing is written afterwards. */
+  readonly onFailure: (error: LangoError) => void;
+}
+
+interface Waiting {
+  readonly resolve: () => void;
+  readonly reject: (error: LangoError) => void;
+}
+
+/**
+ * Writes the events of one run: keeps their order, removes the values of secrets, joins consecutive text deltas, has one
+ * append under way at a time, and stops for good at the first failure.
+ */
+export class EventWriter {
+  readonly #append: (events: readonly NewEvent[]) => Promise<number>;
+  readonly #limit: number;
+  readonly #onAppended: (report: AppendReport) => void;
+  readonly #onFailure: (error: LangoError) => void;
+  readonly #scrubber: EventScrubber;
+  #pending: NewEvent[] = [];
+  #pendingText = 0;
+  #waiting: Waiting[] = [];
+  #busy = false;
+  /** A pending event must not wait for the text timer. */
+  #urgent = false;
+  #timer: NodeJS.Timeout | undefined;
+  #soon: NodeJS.Immediate | undefined;
+  #failure: LangoError | undefined;
+  #written: number;
+
+  constructor(options: EventWriterOptions) {
+    this.#append = options.append;
+    this.#limit = options.limit;
+    this.#onAppended = options.onAppended;
+    this.#onFailure = options.onFailure;
+    this.#written = options.head;
+    this.#scrubber = new EventScrubber(options.scrubber);
+  }
+
+  get busy(): boolean {
+    return this.#busy;
+  }
+
+  /** Resolves once the event and all events before it are durable. */
+  async append(event: NewEvent): Promise<void> {
+    const events = this.#scrubber.scrub(event);
+    const last = events.at(-1);
+    for (const earlier of events.slice(0, -1)) this.#enqueue(earlier);
+    if (!last) return this.settle();
+    if (this.#failure) throw this.#failure;
+    this.#push(last);
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.#flush();
+    });
+  }
+
+  /** Returns at once. The event is written with the next batch, and dropped after a failure. */
+  emit(event: NewEvent): void {
+    for (const scrubbed of this.#scrubber.scrub(event)) this.#enqueue(scrubbed);
+  }
+
+  /** Resolves once every event given so far is durable, or the writer has failed. */
+  async settle(): Promise<void> {
+    while (!this.#failure && (this.#busy || this.#pending.length > 0)) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.push({ resolve, reject: () => resolve() });
+        this.#flush();
+      });
+    }
+  }
+
+  #enqueue(event: NewEvent): void {
+    if (this.#failure) return;
+    this.#push(event);
+    if (event.body.type !== 'text-delta' || this.#pendingText >= TEXT_BATCH_CHARACTERS) {
+      this.#urgent = true;
+      this.#soon ??= setImmediate(() => this.#flush());
+    } else {
+      this.#timer ??= setTimeout(() => this.#flush(), TEXT_DELAY_MS);
+    }
+  }
+
+  #push(event: NewEvent): void {
+    const { body } = event;
+    // A full task still takes these two: without them a run could neither begin nor say why it ended.
+    const isFrame = body.type === 'run-start' || body.type === 'run-end';
+    if (!isFrame && isFull(this.#written, this.#limit)) throw taskIsFull(this.#limit);
+    const last = this.#pending.at(-1);
+    const joined = last && body.type === 'text-delta' ? joinText(last, event) : undefined;
+    if (joined) this.#pending[this.#pending.length - 1] = joined;
+    else {
+      this.#pending.push(event);
+      this.#written += 1;
+    }
+    if (body.type === 'text-delta') this.#pendingText += body.text.length;
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    clearImmediate(this.#soon);
+    this.#timer = undefined;
+    this.#soon = undefined;
+    if (this.#busy) {
+      this.#urgent = true;
+      return;
+    }
+    if (this.#pending.length === 0) {
+      for (const { resolve } of this.#waiting.splice(0)) resolve();
+      return;
+    }
+    const events = this.#pending;
+    const waiting = this.#waiting;
+    this.#pending = [];
+    this.#waiting = [];
+    this.#pendingText = 0;
+    this.#urgent = false;
+    this.#busy = true;
+    this.#append(events).then(
+      (head) => {
+        this.#busy = false;
+        this.#onAppended({ head, count: events.length });
+        for (const { resolve } of waiting) resolve();
+        if (this.#urgent) this.#flush();
+      },
+      (error: unknown) => this.#fail(error, waiting),
+    );
+  }
+
+  #fail(error: unknown, waiting: readonly Waiting[]): void {
+    this.#busy = false;
+    this.#failure =
+      error instanceof LangoError
+        ? error
+        : new LangoError('storage', 'the journal could not be written', { cause: error });
+    for (const { reject } of [...waiting, ...this.#waiting]) reject(this.#failure);
+    this.#waiting = [];
+    this.#pending = [];
+    this.#onFailure(this.#failure);
+  }
+}
+
+function joinText(last: NewEvent, next: NewEvent): NewEvent | undefined {
+  const before: EventBody = last.body;
+  const after: EventBody = next.body;
+  if (before.type !== 'text-delta' || after.type !== 'text-delta') return undefined;
+  if (after.replace || before.artifactId !== after.artifactId || last.author !== next.author)
+    return undefined;
+  if (before.text.length >= TEXT_BATCH_CHARACTERS) return undefined;
+  return { author: last.author, body: { ...before, text: before.text + after.text } };
+}
+
+type TextDelta = Extract<EventBody, { type: 'text-delta' }>;
+
+interface OpenText {
+  readonly stream: ScrubStream;
+  /** The newest delta. Held back text is written with its author and artifact. */
+  last: NewEvent & { readonly body: TextDelta };
+  /** True until the first text of an artifact that starts again was written. */
+  isNew: boolean;
+}
+
+/**
+ * Removes the values of secrets from everything that a run writes, so that no reader of the journal sees one. Streamed
+ * text is held back only where a value may have begun, until the next delta decides it.
+ */
+class EventScrubber {
+  readonly #scrubber: Scrubber;
+  readonly #texts = new Map<string, OpenText>();
+
+  constructor(scrubber: Scrubber) {
+    this.#scrubber = scrubber;
+  }
+
+  /** The events to write now in place of `event`, in order: none, the event alone, or held back text before it. */
+  scrub(event: NewEvent): readonly NewEvent[] {
+    if (this.#scrubber.isEmpty && this.#texts.size === 0) return [event];
+    const { author, body } = event;
+    if (body.type === 'text-delta') return this.#scrubText({ author, body });
+    const scrubbed = { author, body: scrubEvent(body, this.#scrubber) };
+    return endsTexts(body) ? [...this.#endAll(), scrubbed] : [scrubbed];
+  }
+
+  #scrubText(event: NewEvent & { readonly body: TextDelta }): readonly NewEvent[] {
+    const { author, body } = event;
+    const open = this.#texts.get(body.artifactId);
+    const continues = open !== undefined && open.last.author === author && !body.replace;
+    const before = open && !continues && !body.replace ? textOf(open, open.stream.end()) : [];
+    const text = continues ? open : { stream: this.#scrubber.stream(), last: event, isNew: body.replace };
+    text.last = event;
+    this.#texts.set(body.artifactId, text);
+    return [...before, ...textOf(text, text.stream.push(body.text))];
+  }
+
+  #endAll(): readonly NewEvent[] {
+    const open = [...this.#texts.values()];
+    this.#texts.clear();
+    return open.flatMap((text) => textOf(text, text.stream.end()));
+  }
+}
+
+function textOf(open: OpenText, text: string): readonly NewEvent[] {
+  if (text === '') return [];
+  const { author, body } = open.last;
+  const replace = open.isNew;
+  open.isNew = false;
+  return [{ author, body: { ...body, text, replace } }];
+}
+
+/** Events after which no text continues. Events of other authors in between do not end a text. */
+function endsTexts({ type }: EventBody): boolean {
+  return type === 'turn-end' || type === 'delegation-end' || type === 'question' || type === 'run-end';
+}

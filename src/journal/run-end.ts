@@ -1,0 +1,57 @@
+import type { LangoError } from '../core/errors.js';
+import { errorText, isLangoError } from '../core/errors.js';
+import type { Message } from '../core/message.js';
+import { textPart } from '../core/message.js';
+import { questionPart } from '../core/questions.js';
+import type { RunEnd } from '../core/run.js';
+import type { EventBody } from '../core/task.js';
+import { isInterrupted } from '../core/task.js';
+import type { TaskRun } from './task-run.js';
+
+/** The result of a run: what its agent returned, or what the abort or failure amounts to. */
+export type RunResult = Omit<RunEnd, 'state'> & {
+  readonly state: Extract<EventBody, { type: 'run-end' }>['state'];
+};
+
+/** True when a message that arrived during the run could still change the result, so the task runs again. */
+export function acceptsMoreInput(result: RunResult): boolean {
+  return result.state === 'completed' || isInterrupted(result.state);
+}
+
+/** Undefined when the task continues on another process or after a restart: this process must not close it. */
+export function resultOfAbort(reason: LangoError | undefined): RunResult | undefined {
+  if (isLangoError(reason, 'canceled')) return { state: 'canceled' };
+  if (isLangoError(reason, 'unavailable') || isLangoError(reason, 'fenced')) return undefined;
+  const code = isLangoError(reason, 'timeout') ? 'limit-seconds' : 'internal';
+  return { state: 'failed', reason: code, text: errorText(reason) };
+}
+
+/** The text of an unexpected error goes to the server log only. Clients never see it. */
+export function resultOfFailure(run: TaskRun, error: unknown): RunResult {
+  if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
+  run.logger.error('an agent failed', { error: error instanceof Error ? error.stack : String(error) });
+  return { state: 'failed', reason: 'internal', text: 'internal error; the server log says more' };
+}
+
+/** The event that closes a run: the last one that its epoch may write. */
+export function runEndEvent(run: TaskRun, result: RunResult): EventBody {
+  const message = closingMessage(run, result);
+  return {
+    type: 'run-end',
+    state: result.state,
+    ...(result.reason === undefined ? {} : { reason: result.reason }),
+    ...(message ? { message } : {}),
+    ...(result.questions ? { questions: result.questions } : {}),
+    usage: run.usage(),
+    ...(run.hasReadOutside() ? { fromOutside: true } : {}),
+  };
+}
+
+function closingMessage(run: TaskRun, result: RunResult): Message | undefined {
+  const parts = [
+    ...(result.text === undefined ? [] : [textPart(result.text)]),
+    ...(result.questions ?? []).map(questionPart),
+  ];
+  if (parts.length === 0) return undefined;
+  return { id: `${run.task.id}:end:${run.attempt}`, role: 'agent', parts };
+}
