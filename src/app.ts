@@ -17,7 +17,7 @@ import type { ReadConfig, Reload } from './app/reload.js';
 import { createReload } from './app/reload.js';
 import { sweepOldTasks } from './app/retention.js';
 import { seekSandbox } from './app/sandbox.js';
-import { statusRoute } from './app/status.js';
+import { statusRoutes } from './app/status.js';
 import { guardOf, openVaultAccess } from './app/vault.js';
 import { openKeys } from './config/key-file.js';
 import type { LoadedConfig } from './config/load.js';
@@ -185,8 +185,9 @@ async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks):
     agents: published,
     root,
     keys: keys.read,
-    routes: [
-      statusRoute(STATUS_PATH, {
+    routes: ownerRoutes({ config, storage, journal, vault, families, desk: (await library).desk }),
+    mounts: [
+      statusRoutes(STATUS_PATH, {
         root,
         model,
         agents,
@@ -194,7 +195,6 @@ async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks):
         families,
         pushes: push && storage.pushes,
       }),
-      ...ownerRoutes({ config, storage, journal, vault, families, desk: (await library).desk }),
     ],
     logger,
   });

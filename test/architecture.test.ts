@@ -37,7 +37,8 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@anthropic-ai/sdk': ['models/anthropic'],
   openai: ['models/openai'],
   'better-sqlite3': ['storage/sqlite'],
-  express: ['http'],
+  // In a2a/server for types alone: the routes that it adds to a router.
+  express: ['http', 'a2a/server'],
   'node-fetch': ['http'],
   'request-filtering-agent': ['http'],
   winston: ['logging.ts'],

@@ -1,8 +1,7 @@
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import type { GrpcTls } from '../a2a/server/grpc/tls-credentials.js';
-import { createKeyRoute } from '../a2a/server/key-route.js';
 import type { PublishedAgent } from '../a2a/server/routes.js';
-import { createA2aRoutes } from '../a2a/server/routes.js';
+import { createA2aRoutes, createDiscoveryRoutes } from '../a2a/server/routes.js';
 import { StreamPlaces } from '../a2a/server/stream-places.js';
 import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
@@ -11,6 +10,7 @@ import type { Logger } from '../core/logger.js';
 import type { Host } from '../http/host.js';
 import { createHost } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
+import type { Mount } from '../http/web-app.js';
 import { createIdentity } from './identity.js';
 import type { Locks } from './locks.js';
 
@@ -20,8 +20,10 @@ export interface DoorsOptions {
   /** The agent that answers at the root of the host. */
   readonly root: string;
   readonly locks: Locks;
-  /** Besides the protocol's. */
+  /** Plain handlers besides the protocol's. */
   readonly routes: readonly HttpRoute[];
+  /** Express routers besides those of discovery. */
+  readonly mounts: readonly Mount[];
   /** What cards are signed with. */
   readonly keys: ReadKeys;
   readonly logger: Logger;
@@ -36,7 +38,7 @@ export interface Doors {
 }
 
 export async function createDoors(options: DoorsOptions): Promise<Doors> {
-  const { config, locks, agents, root, routes, keys, logger } = options;
+  const { config, locks, agents, root, routes, mounts, keys, logger } = options;
   const authenticator = createIdentity({ ...locks, config, logger });
   const { baseUrl } = config.a2a;
   const places = new StreamPlaces(config.server.limits);
@@ -53,7 +55,8 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
     tls: locks.tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
-    routes: [a2aRoutes, createKeyRoute(keys), ...routes],
+    routes: [a2aRoutes, ...routes],
+    mounts: [createDiscoveryRoutes({ agents, keys, ...(baseUrl ? { baseUrl } : {}) }), ...mounts],
     health: () => ({ ready: true }),
     logger,
   });

@@ -4,8 +4,8 @@ import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 
 /**
- * One request on its way through the host. Whoever answers it uses these functions, so that limits,
- * identity and errors are the same on every route.
+ * One HTTP request, with the server's limits, identity and log. All routes, plain ones and those of express, answer by
+ * these functions.
  */
 export interface HttpExchange {
   readonly request: IncomingMessage;
@@ -24,7 +24,7 @@ export interface HttpExchange {
   readonly address: string;
   /** Rejects as `Authenticator.authenticate` does, and with `unavailable` when the host stops. Asked once per request. */
   caller(): Promise<Caller>;
-  /** Counts a request that nobody needs to be known for. Throws `too-many`. */
+  /** Counts a request that needs no caller, once however often it is called. Throws `too-many`. */
   anyone(): void;
   /** The whole body as JSON. Throws `too-large` or `invalid-input` (syntax, depth, keys, encoding). */
   readJson(): Promise<Json>;
@@ -37,3 +37,19 @@ export interface HttpExchange {
  * not its own. What it throws before the head was sent is answered by the host.
  */
 export type HttpRoute = (exchange: HttpExchange) => Promise<boolean>;
+
+const EXCHANGE = Symbol('exchange');
+
+interface Attached {
+  [EXCHANGE]?: HttpExchange;
+}
+
+/** Makes an exchange known to the express routes that answer its request. */
+export function attachExchange(exchange: HttpExchange): void {
+  (exchange.request as Attached)[EXCHANGE] = exchange;
+}
+
+/** The exchange of a request inside an express route. */
+export function exchangeOf(request: IncomingMessage): HttpExchange {
+  return (request as Attached)[EXCHANGE]!;
+}

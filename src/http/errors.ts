@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http';
-import type { ErrorCode } from '../core/errors.js';
-import { isLangoError } from '../core/errors.js';
-import type { LangoError } from '../core/errors.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ErrorCode, LangoError } from '../core/errors.js';
+import { errorText, isLangoError } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
 
 /** The one shape in which the host answers errors (google.rpc.Status as JSON). */
 export interface ErrorBody {
@@ -61,8 +61,8 @@ export function httpErrorBody(code: number, status: string, message: string): Er
   return body(code, status, { message });
 }
 
-/** Answers with `error`, if the head was not sent yet; else cuts the connection, so that nobody takes the rest for whole. */
-export function sendError(response: ServerResponse, error: unknown): void {
+/** Answers with `error` or, when the head was sent already, cuts the connection: the client must not take a part for the whole. */
+function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy();
     return;
@@ -75,6 +75,22 @@ export function sendError(response: ServerResponse, error: unknown): void {
     for (const [name, value] of Object.entries(error.headers ?? {})) response.setHeader(name, value);
   }
   sendJson(response, answer.error.code, answer);
+}
+
+/** Answers a request that failed, in the hot path and in express alike; a defect stands in the log in full. */
+export function answerError({ request, response }: FailedRequest, error: unknown, logger: Logger): void {
+  if (!isLangoError(error)) {
+    const stack = error instanceof Error ? error.stack : undefined;
+    logger.error('request failed', { error: errorText(error), stack });
+  }
+  // The rest of an unread request would be taken for the next one.
+  if (!request.complete && !response.headersSent) response.setHeader('Connection', 'close');
+  sendError(response, error);
+}
+
+interface FailedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
 }
 
 export function sendJson(response: ServerResponse, code: number, value: unknown): void {

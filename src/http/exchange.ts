@@ -40,6 +40,7 @@ export class Exchange implements HttpExchange {
   #address: string | undefined;
   #caller: Promise<Caller> | undefined;
   #json: Promise<Json> | undefined;
+  #isCounted = false;
 
   constructor(facts: ExchangeFacts) {
     this.#facts = facts;
@@ -84,6 +85,8 @@ export class Exchange implements HttpExchange {
   }
 
   anyone(): void {
+    if (this.#isCounted) return;
+    this.#isCounted = true;
     this.#facts.authenticator.admitAnyone(this.address);
   }
 

@@ -1,23 +1,15 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
-import { errorText, isLangoError, serverStopping } from '../core/errors.js';
-import type { HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
+import type { HttpRoute } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
-import type { Admission } from './admission.js';
-import { clientAddress, createAdmission } from './admission.js';
+import { errorText } from '../core/errors.js';
 import type { BodyLimits } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
-import { answerPreflight, shareWithOrigin } from './cross-origin.js';
-import { sendError } from './errors.js';
-import { Exchange } from './exchange.js';
 import type { Health } from './health-route.js';
-import { createHealthRoute } from './health-route.js';
 import { cannotListen } from './listen-error.js';
 import { SilentConnections, createNodeServer, renewCertificates } from './node-server.js';
-import type { PlainApp } from './plain-app.js';
-import { createPlainApp } from './plain-app.js';
+import { RequestPipeline, within } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
+import type { Mount } from './web-app.js';
 
 interface HostLimits extends BodyLimits {
   readonly headerBytes: number;
@@ -40,8 +32,10 @@ export interface HostOptions {
   /** Without it, plain HTTP. */
   readonly tls?: TlsMaterial | undefined;
   readonly authenticator: Authenticator;
-  /** Asked in order, before health and "not found". */
+  /** The hot path: plain handlers, asked in this order before express. */
   readonly routes: readonly HttpRoute[];
+  /** All other routes: express routers. */
+  readonly mounts?: readonly Mount[];
   readonly health: () => Health;
   readonly logger: Logger;
 }
@@ -53,15 +47,15 @@ export interface HostAddress {
   readonly origin: string;
 }
 
-/** The HTTP server: limits, identity, errors and shutdown for all routes. */
+/** The HTTP server: it listens, and gives each request to the pipeline. */
 export interface Host {
   /** Rejects with `unavailable` when the address cannot be taken. Call it once. */
   start(): Promise<HostAddress>;
   /** New connections get this certificate from now on. */
   renewTls(tls: TlsMaterial): void;
   /**
-   * Aborts `signal` of open exchanges and waits for them up to `drainSeconds`, then cuts. Meanwhile callers are told
-   * `unavailable`, and health is not ready. Never rejects.
+   * Aborts `signal` of open exchanges and waits for them up to `drainSeconds`, then cuts. Requests that arrive meanwhile
+   * are answered `unavailable`, and health is not ready. Never rejects.
    */
   stop(): Promise<void>;
 }
@@ -69,8 +63,6 @@ export interface Host {
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 /** For connections on which an answer is on its way out. */
 const LAST_WORDS_MS = 500;
-const HSTS = 'max-age=31536000';
-const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 
 export function createHost(options: HostOptions): Host {
   return new NodeHost(options);
@@ -79,21 +71,13 @@ export function createHost(options: HostOptions): Host {
 class NodeHost implements Host {
   readonly #options: HostOptions;
   readonly #server: ReturnType<typeof createNodeServer>;
-  readonly #admit: (request: IncomingMessage) => Admission;
-  readonly #closing = new AbortController();
+  readonly #pipeline: RequestPipeline;
   readonly #silent: SilentConnections;
-  readonly #routes: readonly HttpRoute[];
-  /** Exchanges under way. */
-  #underWay = 0;
-  #whenIdle: (() => void) | undefined;
-  #plainApp: Promise<PlainApp> | undefined;
 
   constructor(options: HostOptions) {
     this.#options = options;
     const { limits, host } = options;
-    const health = (): Health => (this.#closing.signal.aborted ? NOT_READY : options.health());
-    this.#routes = [...options.routes, createHealthRoute(health)];
-    this.#admit = createAdmission({
+    this.#pipeline = new RequestPipeline({
       ...options,
       isSecure: options.tls !== undefined,
       allowedHosts: WILDCARDS.has(host) ? options.allowedHosts : [...options.allowedHosts, urlHost(host)],
@@ -111,7 +95,7 @@ class NodeHost implements Host {
     this.#server.on('clientError', answerBrokenRequest);
     this.#server.on('request', (request, response) => {
       this.#silent.heard(request.socket);
-      void this.#answer(request, response);
+      void this.#pipeline.handle(request, response);
     });
   }
 
@@ -140,99 +124,19 @@ class NodeHost implements Host {
 
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
-    this.#closing.abort(serverStopping());
+    const drained = this.#pipeline.drain();
     this.#silent.destroy();
-    const { drainSeconds } = this.#options.limits;
-    await within(drainSeconds * 1_000, this.#idle());
-    // Until now it listened: who came late was told so.
+    await drained;
+    // The server listened until now, so that late clients were told that it stops.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     this.#silent.destroy();
-    if (this.#underWay === 0) await within(LAST_WORDS_MS, closed);
+    if (this.#pipeline.isIdle) await within(LAST_WORDS_MS, closed);
     this.#server.closeAllConnections();
     await closed;
   }
-
-  /** Resolves once no exchange is under way. */
-  #idle(): Promise<void> {
-    return this.#underWay === 0 ? Promise.resolve() : new Promise((resolve) => (this.#whenIdle = resolve));
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    try {
-      const admission = this.#admit(request);
-      const exchange = this.#open(request, response, admission);
-      if (this.#closing.signal.aborted) response.setHeader('Connection', 'close');
-      if (admission.crossOrigin !== undefined) {
-        shareWithOrigin(response, admission.crossOrigin);
-        if (answerPreflight(exchange)) return;
-      }
-      await this.#route(exchange);
-    } catch (error) {
-      this.#fail(request, response, error);
-    }
-  }
-
-  #open(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
-    const { trustProxy, limits, logger, authenticator } = this.#options;
-    const exchange = new Exchange({
-      request,
-      response,
-      origin: admission.origin,
-      limits,
-      logger,
-      address: () => clientAddress(request, trustProxy),
-      authenticator,
-      closing: this.#closing.signal,
-    });
-    response.setHeader('X-Request-Id', exchange.requestId);
-    if (this.#options.tls) response.setHeader('Strict-Transport-Security', HSTS);
-    const startedAt = performance.now();
-    this.#underWay += 1;
-    response.once('close', () => {
-      this.#underWay -= 1;
-      if (this.#underWay === 0) this.#whenIdle?.();
-      logger.debug('request', {
-        ...exchange.logFields,
-        method: request.method,
-        path: exchange.path,
-        status: response.statusCode,
-        ms: Math.round(performance.now() - startedAt),
-      });
-    });
-    return exchange;
-  }
-
-  async #route(exchange: Exchange): Promise<void> {
-    for (const route of this.#routes) {
-      if (await route(exchange)) return;
-    }
-    exchange.anyone();
-    this.#plainApp ??= createPlainApp(this.#options.logger);
-    (await this.#plainApp)(exchange.request, exchange.response);
-  }
-
-  #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-    if (!isLangoError(error)) {
-      this.#options.logger.error('request failed', { error: errorText(error), stack: stackOf(error) });
-    }
-    // What still comes of the request would be read for nothing.
-    if (!request.complete && !response.headersSent) response.setHeader('Connection', 'close');
-    sendError(response, error);
-  }
-}
-
-/** Resolves when `work` does, or after that time. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  const done = new AbortController();
-  await Promise.race([work, delay(ms, undefined, { signal: done.signal }).catch(() => {})]);
-  done.abort();
 }
 
 function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
-}
-
-function stackOf(error: unknown): string | undefined {
-  return error instanceof Error ? error.stack : undefined;
 }

@@ -8,7 +8,7 @@ import { createGrpcServer } from '../../src/a2a/server/grpc/server.js';
 import { guarded } from '../../src/a2a/server/guard.js';
 import { createAgentHandler } from '../../src/a2a/server/handler.js';
 import { PushConfigs } from '../../src/a2a/server/push-configs.js';
-import { createA2aRoutes } from '../../src/a2a/server/routes.js';
+import { createA2aRoutes, createDiscoveryRoutes } from '../../src/a2a/server/routes.js';
 import type { StreamLimits } from '../../src/a2a/server/stream-limits.js';
 import { StreamPlaces } from '../../src/a2a/server/stream-places.js';
 import type { Agent } from '../../src/core/agent.js';
@@ -120,6 +120,13 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
         root,
         limits: streams,
         places,
+        ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
+      }),
+    ],
+    mounts: [
+      createDiscoveryRoutes({
+        agents: published,
+        keys: () => Promise.reject(new Error('this node signs nothing')),
         ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
       }),
     ],

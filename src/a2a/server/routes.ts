@@ -1,9 +1,12 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import { CARD_PATH, CATALOG_PATH, OLD_CARD_PATH } from '../../core/card.js';
+import type { Request, Router } from 'express';
+import { CARD_PATH, CATALOG_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
+import { exchangeOf } from '../../core/http.js';
 import type { ReadKeys } from '../../core/keys.js';
 import type { Discovery } from './discovery.js';
 import { answerCard, answerCatalog } from './discovery.js';
+import { answerKeys } from './key-route.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import type { GuardedHandler } from './operations.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
@@ -35,8 +38,8 @@ export interface A2aRoutesOptions {
 }
 
 /**
- * The protocol's paths: `/agents/NAME` for each agent (JSON-RPC, HTTP+JSON below it, its card), the same at
- * the root for the root agent, and the catalog. Cards are public; everything else needs a caller.
+ * The protocol's paths: `/agents/NAME` for each agent (JSON-RPC, HTTP+JSON below it, its card), and the same at the
+ * root for the root agent. Cards are public; all other requests need a caller.
  */
 export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   const streaming = new Streaming(options.limits, options.places);
@@ -44,13 +47,6 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   return async (exchange) => {
     const target = targetOf(exchange, options.root);
     if (!target) return false;
-    if (target.kind === 'catalog') {
-      exchange.anyone();
-      const baseUrl = options.baseUrl ?? exchange.origin;
-      const cards = [...options.agents.values()].map(({ card }) => card(baseUrl));
-      answerCatalog(exchange, { baseUrl, cards }, discovery.shelf);
-      return true;
-    }
     const agent = options.agents.get(target.name);
     if (!agent) {
       exchange.anyone();
@@ -63,18 +59,37 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   };
 }
 
-type Target =
-  | { readonly kind: 'catalog' }
-  /** `rest` is the path below the agent's own, empty for that itself. */
-  | { readonly kind: 'agent'; readonly name: string; readonly rest: string };
+export type DiscoveryOptions = Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> & { readonly keys: ReadKeys };
+
+/** The public documents of the whole node, for express: the catalog of all cards, and the keys that it signs with. */
+export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOptions) {
+  const shelf = new Shelf();
+  return {
+    paths: [CATALOG_PATH, KEYS_PATH],
+    access: 'anyone' as const,
+    addTo(router: Router): void {
+      router.all(CATALOG_PATH, (request: Request) => {
+        const exchange = exchangeOf(request);
+        const base = baseUrl ?? exchange.origin;
+        const cards = [...agents.values()].map(({ card }) => card(base));
+        answerCatalog(exchange, { baseUrl: base, cards }, shelf);
+      });
+      router.all(KEYS_PATH, (request: Request) => answerKeys(exchangeOf(request), keys, shelf));
+    },
+  };
+}
+
+interface Target {
+  readonly name: string;
+  /** The path below the agent's own, empty for that itself. */
+  readonly rest: string;
+}
 
 function targetOf({ path, request }: HttpExchange, root: string): Target | undefined {
-  if (path === CATALOG_PATH) return { kind: 'catalog' };
   const [, name, rest = ''] = AGENT_PATH.exec(path) ?? [];
-  if (name !== undefined) return { kind: 'agent', name, rest: rest === '/' ? '' : rest };
-  if (path === CARD_PATH || path === OLD_CARD_PATH || isRestPath(path))
-    return { kind: 'agent', name: root, rest: path };
-  return path === '/' && request.method === 'POST' ? { kind: 'agent', name: root, rest: '' } : undefined;
+  if (name !== undefined) return { name, rest: rest === '/' ? '' : rest };
+  if (path === CARD_PATH || path === OLD_CARD_PATH || isRestPath(path)) return { name: root, rest: path };
+  return path === '/' && request.method === 'POST' ? { name: root, rest: '' } : undefined;
 }
 
 interface AgentAnswer {

@@ -1,0 +1,67 @@
+import type { RequestListener } from 'node:http';
+import type { NextFunction, Request, Response, Router } from 'express';
+import { LangoError } from '../core/errors.js';
+import { exchangeOf } from '../core/http.js';
+import type { Logger } from '../core/logger.js';
+import { answerError, httpErrorBody, sendJson } from './errors.js';
+
+/**
+ * Routes of the express app. A handler finds caller, body and limits of its request in `exchangeOf(request)`; what it
+ * throws is answered by the error handler at the end of the app.
+ */
+export interface Mount {
+  /** The paths that these routes answer, each with all below it. */
+  readonly paths: readonly string[];
+  /**
+   * `caller`: requests below `paths` are authenticated before a route sees them. `anyone`: they are public, and only
+   * counted against the limit for unknown callers.
+   */
+  readonly access: 'caller' | 'anyone';
+  /** Adds the routes, with their whole paths, to a router of their own. Called once, at the first request for express. */
+  readonly addTo: (router: Router) => void;
+}
+
+/** Matches paths to the letter, as the protocol's own routes do. */
+const EXACT = { caseSensitive: true, strict: true };
+
+/** The express app behind the hot path: the mounted routes, "not found" for all other paths, and the error handler. */
+export async function createWebApp(mounts: readonly Mount[], logger: Logger): Promise<RequestListener> {
+  const { default: express } = await import('express');
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  for (const { paths, access, addTo } of mounts) {
+    const router = express.Router(EXACT);
+    addTo(router);
+    app.use([...paths], access === 'caller' ? requireCaller : countAnyone);
+    app.use(router);
+  }
+  app.use(countAnyone, (request: Request) => {
+    throw new LangoError('not-found', `There is nothing at ${request.method} ${exchangeOf(request).path}.`);
+  });
+  // Express recognizes an error handler by its four parameters.
+  // eslint-disable-next-line max-params
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
+    if (isMalformed(error) && !response.headersSent)
+      sendJson(response, 400, httpErrorBody(400, 'INVALID_ARGUMENT', 'The request is malformed.'));
+    else answerError({ request, response }, error, logger);
+  });
+  return app;
+}
+
+async function requireCaller(request: Request, _response: Response, next: NextFunction): Promise<void> {
+  await exchangeOf(request).caller();
+  next();
+}
+
+function countAnyone(request: Request, _response: Response, next: NextFunction): void {
+  exchangeOf(request).anyone();
+  next();
+}
+
+/** Whether express itself refuses the request, for example because its path is not valid percent-encoding. */
+function isMalformed(error: unknown): boolean {
+  return error instanceof Error && 'status' in error && error.status === 400;
+}
