@@ -1,0 +1,113 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import ts from 'typescript';
+import { packageRoot } from '../src/config/package-root.js';
+
+/**
+ * Writes api/lango.api.md: every declaration that `import … from 'lango'` gives, and every type of ours that one of
+ * them refers to. Comments are left out, since the report is about shapes. With --check it writes nothing, and ends
+ * with 1 when the report differs.
+ */
+const root = packageRoot();
+const declarations = join(root, 'dist/src');
+const report = join(root, 'api/lango.api.md');
+
+const HEAD = `# The public surface of lango
+
+Written by \`npm run api\` from the declarations of \`src/index.ts\`. A difference here is a change that users of the
+library see: review it, and name it in the changelog. \`settingsSchema\` is in [the reference](../docs/reference/configuration.md).
+`;
+
+const program = ts.createProgram([join(declarations, 'index.d.ts')], {
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  target: ts.ScriptTarget.ES2024,
+  types: ['node'],
+  skipLibCheck: true,
+});
+const checker = program.getTypeChecker();
+const printer = ts.createPrinter({ removeComments: true });
+
+await main();
+
+async function main(): Promise<void> {
+  const text = renderReport();
+  if (!process.argv.includes('--check')) {
+    await mkdir(join(root, 'api'), { recursive: true });
+    await writeFile(report, text);
+    console.log(`wrote ${report}`);
+  } else if ((await readFile(report, 'utf8').catch(() => '')) !== text) {
+    console.error(`The public surface differs from api/lango.api.md: run npm run api and review the change.`);
+    process.exitCode = 1;
+  }
+}
+
+function renderReport(): string {
+  const entry = program.getSourceFile(join(declarations, 'index.d.ts'));
+  const module = entry && checker.getSymbolAtLocation(entry);
+  if (!module) throw new Error(`${declarations} holds no declarations: run npm run build.`);
+  const exported = new Set(checker.getExportsOfModule(module).map(resolveAlias));
+  const referred = reachableFrom([...exported]).filter((symbol) => !exported.has(symbol));
+  return [HEAD, section('Exports', [...exported]), section('Types that the exports refer to', referred)].join(
+    '\n',
+  );
+}
+
+function section(title: string, symbols: readonly ts.Symbol[]): string {
+  const texts = symbols
+    .map((symbol) => ({ name: symbol.name, text: declarationText(symbol) }))
+    .toSorted((a, b) => (`${a.name} ${a.text}` < `${b.name} ${b.text}` ? -1 : 1))
+    .map(({ text }) => text);
+  return `## ${title}\n\n\`\`\`ts\n${texts.join('\n\n')}\n\`\`\`\n`;
+}
+
+function resolveAlias(symbol: ts.Symbol): ts.Symbol {
+  return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+}
+
+/** The symbols and all that their declarations refer to, of our own files only. A schema of zod is not followed. */
+function reachableFrom(start: readonly ts.Symbol[]): readonly ts.Symbol[] {
+  const found = new Set(start);
+  for (const symbol of found) {
+    for (const declaration of ownDeclarations(symbol)) {
+      if (!isSchema(declaration)) visit(declaration, (next) => found.add(next));
+    }
+  }
+  return [...found];
+}
+
+function visit(node: ts.Node, add: (symbol: ts.Symbol) => void): void {
+  if (ts.isIdentifier(node)) {
+    const symbol = checker.getSymbolAtLocation(node);
+    const target = symbol && resolveAlias(symbol);
+    if (target && ownDeclarations(target).length > 0) add(target);
+  }
+  ts.forEachChild(node, (child) => visit(child, add));
+}
+
+function isSchema(node: ts.Node): boolean {
+  return ts.isVariableDeclaration(node) && /\bZod[A-Z]\w+</.test(node.getText());
+}
+
+/** Of a top level in dist/src: members and parameters are part of the text of what holds them. */
+function ownDeclarations(symbol: ts.Symbol): readonly ts.Declaration[] {
+  return (symbol.declarations ?? []).filter(
+    (node) =>
+      node.getSourceFile().fileName.startsWith(declarations.replaceAll(sep, '/')) &&
+      ts.isSourceFile(statementOf(node).parent) &&
+      (statementOf(node) === node || ts.isVariableDeclaration(node)),
+  );
+}
+
+function statementOf(node: ts.Node): ts.Node {
+  return ts.isVariableDeclaration(node) ? node.parent.parent : node;
+}
+
+function declarationText(symbol: ts.Symbol): string {
+  const texts = ownDeclarations(symbol).map((node) =>
+    isSchema(node)
+      ? `const ${symbol.name}: ZodSchema;`
+      : printer.printNode(ts.EmitHint.Unspecified, statementOf(node), node.getSourceFile()),
+  );
+  return texts.map((text) => text.replace(/^(export )?(declare )?/, '')).join('\n');
+}
