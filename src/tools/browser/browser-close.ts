@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { Sessions } from './sessions.js';
 
-const TIME_MS = 30_000;
+const CLOSE_TIME_MS = 30_000;
 
 export function closeTool(sessions: Sessions): Tool {
   return defineTool({
@@ -11,7 +11,7 @@ export function closeTool(sessions: Sessions): Tool {
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
-    timeoutMs: () => TIME_MS,
+    timeoutMs: () => CLOSE_TIME_MS,
     examples: [{ text: 'close the browser' }, { text: 'close the page' }],
     async execute(_input, context) {
       const wasOpen = await sessions.close(context);

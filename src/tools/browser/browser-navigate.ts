@@ -9,7 +9,7 @@ import type { Sessions } from './sessions.js';
 export const OVERHEAD_MS = 60_000;
 const PREVIEW_CHARACTERS = 1_000;
 
-const schema = z.strictObject({
+const navigateSchema = z.strictObject({
   url: z.string().min(1).max(2_000).describe('An http:// or https:// address'),
 });
 
@@ -20,7 +20,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
     description:
       'Opens a web address in the browser of this conversation and tells its title, its address after redirects, and ' +
       'the beginning of its text. Read more with browser_extract, act with browser_observe and browser_act.',
-    schema,
+    schema: navigateSchema,
     effect: 'pure',
     bringsOutside: true,
     danger: () => 'moderate',

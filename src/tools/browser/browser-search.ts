@@ -10,7 +10,7 @@ const LIMIT_DEFAULT = 10;
 const LIMIT_MAX = 50;
 const LINKS_READ = 500;
 
-const schema = z.strictObject({
+const searchSchema = z.strictObject({
   query: z.string().trim().min(1).max(500).describe('What to look for'),
   limit: z
     .int()
@@ -28,7 +28,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
     name: 'browser_search',
     description:
       'Looks for something with the configured search page and gives the results: titles with addresses.',
-    schema,
+    schema: searchSchema,
     effect: 'pure',
     bringsOutside: true,
     danger: () => 'moderate',

@@ -9,7 +9,7 @@ import { keyField } from './keys.js';
 const CIPHERTEXT_MAX_LENGTH = 400_000;
 const NAME_DIGITS = 12;
 
-const schema = z.strictObject({
+const decryptSchema = z.strictObject({
   ciphertext: z
     .string()
     .min(1)
@@ -25,7 +25,7 @@ export function cryptoDecryptTool(keys: Keys, keeper: SecretKeeper): Tool {
     description:
       'Decrypts a compact JWE with a named aes256 key. The text becomes a new secret: the answer is its reference, ' +
       'never the text itself.',
-    schema,
+    schema: decryptSchema,
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => ANSWER_TIME_MS,

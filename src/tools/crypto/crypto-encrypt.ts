@@ -5,13 +5,13 @@ import { encryptJwe } from './jws.js';
 import type { Keys } from './keys.js';
 import { keyField, textField } from './keys.js';
 
-const schema = z.strictObject({ text: textField('What to encrypt'), key: keyField() });
+const encryptSchema = z.strictObject({ text: textField('What to encrypt'), key: keyField() });
 
 export function cryptoEncryptTool(keys: Keys): Tool {
   return defineTool({
     name: 'crypto_encrypt',
     description: 'Encrypts a text with a named aes256 key. Answers with a compact JWE (dir, A256GCM).',
-    schema,
+    schema: encryptSchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,

@@ -8,7 +8,7 @@ import { textField } from './keys.js';
 
 const ALGORITHMS = ['sha256', 'sha384', 'sha512', 'sha3-256', 'sha3-384', 'sha3-512'] as const;
 
-const schema = z.strictObject({
+const hashSchema = z.strictObject({
   text: textField('What to hash'),
   algorithm: z.enum(ALGORITHMS).default('sha256').describe('sha256 by default'),
   encoding: z
@@ -22,7 +22,7 @@ export function cryptoHashTool(): Tool {
     name: 'crypto_hash',
     description:
       'Computes a SHA-2 or SHA-3 hash of a text, or of bytes given in base64. The answer is in hex.',
-    schema,
+    schema: hashSchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,

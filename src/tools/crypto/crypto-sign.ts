@@ -6,7 +6,7 @@ import { signJws } from './jws.js';
 import type { Keys } from './keys.js';
 import { keyField, textField } from './keys.js';
 
-const schema = z.strictObject({
+const signSchema = z.strictObject({
   text: textField('What to sign'),
   key: keyField(),
   format: z
@@ -24,7 +24,7 @@ export function cryptoSignTool(keys: Keys): Tool {
   return defineTool({
     name: 'crypto_sign',
     description: 'Signs a text with a named key (ed25519 or p256).',
-    schema,
+    schema: signSchema,
     // A second signature is as good as the first, and nothing is changed by it.
     effect: 'pure',
     danger: () => 'moderate',

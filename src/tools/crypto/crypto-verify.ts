@@ -12,7 +12,7 @@ import { keyField, textField } from './keys.js';
 const PUBLIC_KEY_MAX_LENGTH = 2_000;
 const SIGNATURE_MAX_LENGTH = 400_000;
 
-const schema = z.strictObject({
+const verifySchema = z.strictObject({
   signature: z
     .string()
     .min(1)
@@ -27,14 +27,14 @@ const schema = z.strictObject({
     .describe("Somebody else's public key, as PEM or JWK, in the place of a key of the vault"),
 });
 
-type Input = z.infer<typeof schema>;
+type VerifyInput = z.infer<typeof verifySchema>;
 
 export function cryptoVerifyTool(keys: Keys): Tool {
   return defineTool({
     name: 'crypto_verify',
     description:
       'Checks a signature with a named key or a given public key. Answers with valid: true or false.',
-    schema,
+    schema: verifySchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
@@ -63,7 +63,7 @@ export function cryptoVerifyTool(keys: Keys): Tool {
   });
 }
 
-async function publicKeyOf({ key: name, publicKey }: Input, keys: Keys, scope: Scope) {
+async function publicKeyOf({ key: name, publicKey }: VerifyInput, keys: Keys, scope: Scope) {
   if (publicKey !== undefined && name === undefined) return readPublicKey(publicKey);
   if (name === undefined || publicKey !== undefined) {
     throw new LangoError('invalid-input', 'key, publicKey: give the one or the other.');

@@ -7,7 +7,7 @@ const ANSWER_TIME_MS = 5_000;
 /** So that at least one character fits. */
 const LIMIT_MIN_BYTES = 4;
 
-const schema = z.strictObject({
+const outputSchema = z.strictObject({
   id: z.string().max(64).describe('The id from exec_start'),
   stream: z.enum(['stdout', 'stderr']).optional().describe('stdout by default'),
   offset: z
@@ -25,7 +25,7 @@ export function execOutputTool(background: Background, { limits }: ExecOptions):
     description:
       'Reads what a process started with exec_start wrote, from an offset on. Only the beginning and the newest ' +
       'part of a long output are kept; missingBytes says how much before the text is gone.',
-    schema,
+    schema: outputSchema,
     effect: 'pure',
     danger: () => 'safe',
     bringsOutside: true,

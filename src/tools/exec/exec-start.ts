@@ -7,7 +7,7 @@ import { withSecrets } from './secret-variables.js';
 
 const START_TIME_MS = 15_000;
 
-const schema = z.strictObject(COMMAND_FIELDS);
+const startSchema = z.strictObject(COMMAND_FIELDS);
 
 export function execStartTool(runner: Runner, background: Background, { sandbox }: ExecOptions): Tool {
   return defineTool({
@@ -15,7 +15,7 @@ export function execStartTool(runner: Runner, background: Background, { sandbox 
     description:
       'Starts a shell command that goes on running (a server, a watcher, a long build) and answers at once with ' +
       'its id, for exec_status, exec_output and exec_stop. It ends when the server ends.',
-    schema,
+    schema: startSchema,
     effect: 'unsafe',
     danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
     timeoutMs: () => START_TIME_MS,

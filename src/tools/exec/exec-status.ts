@@ -5,7 +5,7 @@ import type { Background, Handle } from './background.js';
 
 const ANSWER_TIME_MS = 5_000;
 
-const schema = z.strictObject({
+const statusSchema = z.strictObject({
   id: z.string().max(64).optional().describe('The id from exec_start; all processes when left out'),
 });
 
@@ -15,7 +15,7 @@ export function execStatusTool(background: Background): Tool {
     description:
       'Tells whether a process started with exec_start still runs, its exit code, and how much it wrote. ' +
       'Without an id it lists all of them.',
-    schema,
+    schema: statusSchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,

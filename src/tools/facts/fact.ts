@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { MEMORY_COLLECTION } from '../../core/library.js';
-import type { SearchRequest } from '../../core/retrieval.js';
+import { LONGEST_QUERY } from './recollection.js';
 import { oneLine } from '../../core/text.js';
 
 export const FACT_TIME_MS = 30_000;
 const LONGEST_FACT = 1_000;
-export const LONGEST_QUERY = 1_000;
 
 /** One line, in whatever script. */
 export function factField(description: string) {
@@ -21,6 +19,3 @@ export function factKey(fact: string): string {
   return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
 }
 
-export function amongFacts(query: string, limit: number): SearchRequest {
-  return { query, limit, only: [MEMORY_COLLECTION] };
-}

@@ -5,7 +5,8 @@ import type { Scope } from '../../core/task.js';
 import type { Tool, ToolContext, ToolOutput } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import type { Keeping } from '../keeping.js';
-import { amongFacts, FACT_TIME_MS, factField, factKey, queryField } from './fact.js';
+import { FACT_TIME_MS, factField, factKey, queryField } from './fact.js';
+import { amongFacts } from './recollection.js';
 
 const LOOKED_AT = 20;
 

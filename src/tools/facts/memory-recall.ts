@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
 import type { Keeping } from '../keeping.js';
-import { amongFacts, FACT_TIME_MS, queryField } from './fact.js';
+import { FACT_TIME_MS, queryField } from './fact.js';
+import { amongFacts } from './recollection.js';
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_MAX = 20;

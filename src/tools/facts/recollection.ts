@@ -1,10 +1,10 @@
 import type { Recollection } from '../../core/memory.js';
 import { NOTHING_RECALLED } from '../../core/memory.js';
 import { textOf } from '../../core/message.js';
-import type { Retrieval } from '../../core/retrieval.js';
+import { MEMORY_COLLECTION } from '../../core/library.js';
+import type { Retrieval, SearchRequest } from '../../core/retrieval.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
-import { amongFacts, LONGEST_QUERY } from './fact.js';
 
 export interface FactRecollectionOptions {
   readonly retrieval: Retrieval;
@@ -12,6 +12,7 @@ export interface FactRecollectionOptions {
   readonly promptTokens: number;
 }
 
+export const LONGEST_QUERY = 1_000;
 const MOST_FACTS = 20;
 /** An answer does not wait longer for what may help it. */
 const SEARCH_MS = 2_000;
@@ -51,4 +52,8 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
     if (signal.aborted) giveUp();
     else signal.addEventListener('abort', giveUp, { once: true });
   });
+}
+
+export function amongFacts(query: string, limit: number): SearchRequest {
+  return { query, limit, only: [MEMORY_COLLECTION] };
 }

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import type { PathArgument } from './workspace.js';
+
+
+/** An argument of a call that names a path, as it was given. */
+export interface PathArgument {
+  readonly name: string;
+  readonly value: string;
+}
 
 const PATH_MAX_LENGTH = 4096;
 

@@ -9,7 +9,7 @@ import type { Workspace } from './workspace.js';
 const APPEND_TIME_MS = 30_000;
 const LINE_FEED = 10;
 
-const schema = z.strictObject({
+const appendSchema = z.strictObject({
   path: pathField('The file; it is made when there is none'),
   content: z.string().min(1).describe('The text to add'),
 });
@@ -18,7 +18,7 @@ export function appendTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_append',
     description: 'Adds text at the end of a file, on a line of its own.',
-    schema,
+    schema: appendSchema,
     effect: 'unsafe', // The same text may have stood at the end before.
     danger: () => 'moderate',
     timeoutMs: () => APPEND_TIME_MS,

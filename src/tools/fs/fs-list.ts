@@ -12,7 +12,7 @@ const LIST_TIME_MS = 30_000;
 const LIMIT_DEFAULT = 200;
 const LIMIT_MAX = 2_000;
 
-const schema = z.strictObject({
+const listSchema = z.strictObject({
   path: pathField('The folder; the workspace itself by default').optional(),
   recursive: z
     .boolean()
@@ -26,7 +26,7 @@ export function listTool(workspace: Workspace): Tool {
     name: 'fs_list',
     description:
       'Lists a folder, one entry a line: folders end in "/", files have their size. The last line counts them.',
-    schema,
+    schema: listSchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => LIST_TIME_MS,

@@ -7,13 +7,15 @@ import type { Workspace } from './workspace.js';
 
 const MKDIR_TIME_MS = 10_000;
 
-const schema = z.strictObject({ path: pathField('The new folder; missing folders above it are made too') });
+const mkdirSchema = z.strictObject({
+  path: pathField('The new folder; missing folders above it are made too'),
+});
 
 export function mkdirTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_mkdir',
     description: 'Makes a folder. One that is there already is fine.',
-    schema,
+    schema: mkdirSchema,
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => MKDIR_TIME_MS,

@@ -2,9 +2,9 @@ import { rename } from 'node:fs/promises';
 import { z } from 'zod';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { pathField } from './fields.js';
+import { pathField, type PathArgument } from './fields.js';
 import { describeType, syncFolder } from './files.js';
-import { missing, type PathArgument, type Spot, type Visit, type Workspace } from './workspace.js';
+import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
 
 const MOVE_TIME_MS = 30_000;
 

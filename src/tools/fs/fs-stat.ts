@@ -6,13 +6,13 @@ import type { Workspace } from './workspace.js';
 
 const STAT_TIME_MS = 10_000;
 
-const schema = z.strictObject({ path: pathField('The file or folder') });
+const statSchema = z.strictObject({ path: pathField('The file or folder') });
 
 export function statTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_stat',
     description: 'Tells what stands at a path: its type, size in bytes, time of the last change, and mode.',
-    schema,
+    schema: statSchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => STAT_TIME_MS,

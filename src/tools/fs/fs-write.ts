@@ -8,7 +8,7 @@ import type { Workspace } from './workspace.js';
 
 const WRITE_TIME_MS = 30_000;
 
-const schema = z.strictObject({
+const writeSchema = z.strictObject({
   path: pathField('The file; missing folders are made'),
   content: z.string().describe('The whole new content'),
 });
@@ -18,7 +18,7 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
     name: 'fs_write',
     description:
       'Writes a text file: makes it, or replaces its whole content. To change a part of a file use fs_edit.',
-    schema,
+    schema: writeSchema,
     effect: 'keyed', // The whole content is in the call: once or twice is the same file.
     danger: () => 'moderate',
     timeoutMs: () => WRITE_TIME_MS,

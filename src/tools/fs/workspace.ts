@@ -3,13 +3,8 @@ import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { codeOf } from '../../core/causes.js';
 import { LangoError } from '../../core/errors.js';
 import { explainFailure } from './failures.js';
+import type { PathArgument } from './fields.js';
 import { holdPlace, ownerFor, type Place } from './place.js';
-
-/** An argument of a call that names a path, as it was given. */
-export interface PathArgument {
-  readonly name: string;
-  readonly value: string;
-}
 
 /** A name in a folder, whether something stands there or not. */
 export interface Spot {

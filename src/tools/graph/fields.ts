@@ -3,6 +3,7 @@ import type { KnownTriple } from '../../core/graph.js';
 
 export const GRAPH_TIME_MS = 30_000;
 export const NAME_MAX = 500;
+export const TRIPLES_MAX = 200;
 
 const NAME = z.string().trim().min(1, 'must not be empty').max(NAME_MAX);
 

@@ -5,8 +5,7 @@ import { counted } from '../../core/text.js';
 import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import { carriesMark, outsideField } from '../outside.js';
-import { GRAPH_TIME_MS, nameField, patternFields } from './fields.js';
-import { TRIPLES_MAX } from './statements.js';
+import { GRAPH_TIME_MS, nameField, patternFields, TRIPLES_MAX } from './fields.js';
 
 const triple = z.strictObject({
   subject: nameField('What the statement is about'),
@@ -14,7 +13,7 @@ const triple = z.strictObject({
   object: nameField('What it is related to'),
 });
 
-const schema = z.strictObject({
+const addSchema = z.strictObject({
   ...patternFields,
   triples: z.array(triple).min(1).max(TRIPLES_MAX).optional().describe('Several at once, instead of one'),
   source: nameField('Where it comes from; this task by default').optional(),
@@ -26,7 +25,7 @@ export function addTool(graph: GraphStore): Tool {
     name: 'graph_add',
     description:
       'Adds one triple (subject, predicate, object) or a list of them to the knowledge graph, with its source. What is known already is not added twice.',
-    schema,
+    schema: addSchema,
     // A set: adding again what is there changes nothing.
     effect: 'keyed',
     danger: () => 'moderate',
@@ -54,7 +53,7 @@ export function addTool(graph: GraphStore): Tool {
 
 type Named = z.infer<typeof triple>;
 
-function triplesOf({ subject, predicate, object, triples }: z.infer<typeof schema>): readonly Named[] {
+function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSchema>): readonly Named[] {
   const single = triple.safeParse({ subject, predicate, object });
   const isSingle = subject !== undefined || predicate !== undefined || object !== undefined;
   if (triples && !isSingle) return triples;

@@ -6,7 +6,7 @@ import type { Tool } from '../../core/tool.js';
 import { defineTool } from '../../core/tool.js';
 import { GRAPH_TIME_MS, nameField } from './fields.js';
 
-const schema = z.strictObject({
+const removeSchema = z.strictObject({
   subject: nameField('What the statement is about').optional(),
   predicate: nameField('The relation').optional(),
   object: nameField('What it is related to').optional(),
@@ -18,7 +18,7 @@ export function removeTool(graph: GraphStore): Tool {
     name: 'graph_remove',
     description:
       'Removes triples from the knowledge graph: those that match every part that is named, or all that one source stated.',
-    schema,
+    schema: removeSchema,
     // What is gone stays gone: removing it again removes nothing.
     effect: 'keyed',
     danger: () => 'moderate',

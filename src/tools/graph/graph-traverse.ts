@@ -8,10 +8,10 @@ import { traverse } from './traversal.js';
 const DEPTH_DEFAULT = 2;
 const DEPTH_MAX = 6;
 const PREDICATES_MAX = 20;
-const LIMIT_DEFAULT = 100;
-const LIMIT_MAX = 1_000;
+const TRAVERSE_LIMIT_DEFAULT = 100;
+const TRAVERSE_LIMIT_MAX = 1_000;
 
-const schema = z.strictObject({
+const traverseSchema = z.strictObject({
   start: nameField('Where to begin'),
   maxDepth: z.int().min(1).max(DEPTH_MAX).optional().describe(`Steps away; ${DEPTH_DEFAULT} by default`),
   predicates: z
@@ -24,7 +24,12 @@ const schema = z.strictObject({
     .enum(['out', 'in', 'both'])
     .optional()
     .describe('out: from subject to object; in: the other way; both by default'),
-  limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} triples by default`),
+  limit: z
+    .int()
+    .min(1)
+    .max(TRAVERSE_LIMIT_MAX)
+    .optional()
+    .describe(`${TRAVERSE_LIMIT_DEFAULT} triples by default`),
 });
 
 export function traverseTool(graph: GraphStore): Tool {
@@ -32,7 +37,7 @@ export function traverseTool(graph: GraphStore): Tool {
     name: 'graph_traverse',
     description:
       'Walks the knowledge graph from a node, step by step, and tells the triples on the way with their distance. Cycles end by themselves.',
-    schema,
+    schema: traverseSchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => GRAPH_TIME_MS,
@@ -51,7 +56,7 @@ export function traverseTool(graph: GraphStore): Tool {
         predicates,
         direction = 'both',
         maxDepth = DEPTH_DEFAULT,
-        limit = LIMIT_DEFAULT,
+        limit = TRAVERSE_LIMIT_DEFAULT,
       } = input;
       const scope = { tenant, owner };
       const found = await traverse(graph, { scope, start, maxDepth, predicates, direction, limit, signal });

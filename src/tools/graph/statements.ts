@@ -1,10 +1,9 @@
 import type { Triple } from '../../core/graph.js';
 import { nameKey } from '../../core/graph.js';
-import { NAME_MAX } from './fields.js';
+import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
 /** What one call of a model reads. */
 const PART_CHARACTERS = 8_000;
-export const TRIPLES_MAX = 200;
 
 /** A text in parts that are not too long, cut between paragraphs where that can be. */
 export function partsOf(text: string): readonly string[] {

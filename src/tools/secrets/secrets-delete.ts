@@ -4,13 +4,13 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
 import { noSecret } from './fields.js';
 
-const schema = z.strictObject({ name: nameField('The name of the secret') });
+const nameSchema = z.strictObject({ name: nameField('The name of the secret') });
 
 export function secretsDeleteTool(keeper: SecretKeeper): Tool {
   return defineTool({
     name: 'secrets_delete',
     description: 'Deletes a secret for good. Its value is not looked for in texts any more.',
-    schema,
+    schema: nameSchema,
     effect: 'queryable',
     danger: () => 'dangerous',
     describe: ({ name }) => `delete the secret "${name}" for good`,

@@ -4,7 +4,7 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
 import { described, noSecret } from './fields.js';
 
-const schema = z.strictObject({ name: nameField('The name of the secret') });
+const nameSchema = z.strictObject({ name: nameField('The name of the secret') });
 
 export function secretsGetTool(keeper: SecretKeeper): Tool {
   return defineTool({
@@ -12,7 +12,7 @@ export function secretsGetTool(keeper: SecretKeeper): Tool {
     description:
       'Tells the reference of a secret, to be put into the arguments of tools that take secrets (the environment or ' +
       'command line of a command), and where it may be used. The value is never told.',
-    schema,
+    schema: nameSchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,

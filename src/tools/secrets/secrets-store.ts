@@ -8,7 +8,7 @@ import { described } from './fields.js';
 const VALUE_MAX_LENGTH = 16 * 1024;
 const HOSTS_MAX = 50;
 
-const schema = z.strictObject({
+const storeSchema = z.strictObject({
   name: nameField('The name to keep it under, such as "github"'),
   value: z.string().min(1).max(VALUE_MAX_LENGTH).describe('The secret itself, exactly as it was given'),
   for: z
@@ -30,7 +30,7 @@ export function secretsStoreTool(keeper: SecretKeeper): Tool {
     description:
       'Keeps a secret that the person gave, encrypted. From then on its value is taken out of everything and the ' +
       'reference stands for it. Never make up a value.',
-    schema,
+    schema: storeSchema,
     effect: 'keyed',
     // What was kept before would be lost.
     danger: ({ replace }) => (replace ? 'dangerous' : 'moderate'),

@@ -16,7 +16,7 @@ const CREATE_TIME_MS = 60_000;
 const INSTRUCTIONS_MAX = 200_000;
 const FILES_MAX = 50;
 
-const schema = z.strictObject({
+const createSchema = z.strictObject({
   name: z
     .string()
     .max(NAME_MAX_LENGTH)
@@ -48,7 +48,7 @@ export function createSkillTool(shelf: SkillShelf): Tool {
     name: 'create_skill',
     description:
       'Keeps a way of doing something as a skill of this user. It can be used at once, by its name. A skill of the same name is not overwritten unless replace says so.',
-    schema,
+    schema: createSchema,
     // The same skill again changes nothing.
     effect: 'keyed',
     danger: () => 'moderate',

@@ -13,7 +13,7 @@ import { welcome } from './skill-tool.js';
 const IMPORT_TIME_MS = 120_000;
 const PATH_MAX = 4_096;
 
-const schema = z.strictObject({
+const importSchema = z.strictObject({
   path: z
     .string()
     .min(1)
@@ -27,7 +27,7 @@ export function importSkillTool(shelf: SkillShelf, roots: readonly string[]): To
     name: 'import_skill',
     description:
       'Takes over a skill from a folder or an archive of the workspace, as a skill of this user. Links, and paths that leave it, are refused.',
-    schema,
+    schema: importSchema,
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => IMPORT_TIME_MS,
