@@ -5,7 +5,7 @@ import { referencedSecrets } from '../../core/secret-reference.js';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
 import type { BrowserLimits } from './options.js';
-import { REF_PATTERN, resolveRef, staleRef } from './ref.js';
+import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { BrowserLimits } from './options.js';
-import { toRef } from './ref.js';
 import { describePage, describeRange, type Range } from './report.js';
+import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
 const TIME_MS = 30_000;
@@ -71,4 +72,24 @@ function describe(element: Element, page: number): string {
     ...(url ? [`-> ${url}`] : []),
   ];
   return [`${toRef(page, number)} ${kind} "${name}"`, ...extras].join(' ');
+}
+
+export const REF_PATTERN = /^p(\d{1,9})e(\d{1,9})$/;
+
+/** The name of an element: the document's number and its own. */
+function toRef(page: number, element: number): string {
+  return `p${page}e${element}`;
+}
+
+/** The element's number. Rejects with `conflict` when another document is shown by now. */
+export async function resolveRef(session: Session, ref: string): Promise<number> {
+  const [, page, element] = REF_PATTERN.exec(ref) ?? [];
+  if (Number(page) !== (await session.pageNumber())) throw staleRef(ref);
+  return Number(element);
+}
+
+export function staleRef(ref: string): LangoError {
+  return new LangoError('conflict', `ref: ${ref} is not on the page that is shown now.`, {
+    hint: 'Call browser_observe and use a ref from its answer.',
+  });
 }

@@ -1,11 +1,9 @@
 import type { Tool } from '../../core/tool.js';
 import { actTool } from './browser-act.js';
-import { closeTool } from './browser-close.js';
 import { extractTool } from './browser-extract.js';
-import { navigateTool } from './browser-navigate.js';
+import { closeTool, navigateTool, searchTool } from './browser-navigate.js';
 import { observeTool } from './browser-observe.js';
 import { screenshotTool } from './browser-screenshot.js';
-import { searchTool } from './browser-search.js';
 import type { BrowserOptions } from './options.js';
 import { Sessions } from './sessions.js';
 

@@ -1,13 +1,11 @@
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
-import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
-import { launchChromium } from './launch.js';
-import { Notes } from './notes.js';
+import { launchChromium, makeProfile, type Profile } from './launch.js';
 import type { BrowserOptions, Gateway } from './options.js';
+import { Notes } from './page-notes.js';
 import { PAGE_SCRIPT } from './page-script.js';
-import type { Profile } from './profile.js';
-import { makeProfile } from './profile.js';
 
 /** What one step inside a page may take: a page that does not answer for so long is given up. */
 const STEP_MS = 10_000;

@@ -1,7 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { BrowserOptions } from './options.js';
-import { SLOTS, sweepProfiles } from './profile.js';
+import { SLOTS, sweepProfiles } from './launch.js';
 import { Session } from './session.js';
 
 type Whose = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { ANSWER_TIME_MS } from '../vault-fields.js';
-import type { Keys } from './keys.js';
+import { generateKey, KEY_ALGORITHMS } from './algorithms.js';
+import { keyField, type Keys } from './keys.js';
 
 export function cryptoKeysTool(keys: Keys): Tool {
   return defineTool({
@@ -21,6 +22,37 @@ export function cryptoKeysTool(keys: Keys): Tool {
     async execute(_input, scope) {
       const list = await keys.list(scope);
       return { content: list.length === 0 ? 'There are no keys.' : { keys: list } };
+    },
+  });
+}
+
+const schema = z.strictObject({
+  name: keyField().describe('The name to keep it under'),
+  algorithm: z
+    .enum(KEY_ALGORITHMS)
+    .default('ed25519')
+    .describe('ed25519 (default) and p256 sign; aes256 encrypts'),
+});
+
+export function cryptoCreateKeyTool(keys: Keys): Tool {
+  return defineTool({
+    name: 'crypto_create_key',
+    description:
+      'Makes a key for signatures (ed25519, p256) or encryption (aes256) and keeps it in the vault. Answers with its ' +
+      'public part; the private part never leaves the vault.',
+    schema,
+    effect: 'keyed',
+    danger: () => 'safe',
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [
+      { text: 'create a key named {name}' },
+      { text: 'create an {algorithm} key named {name}' },
+      { text: 'create a signing key named {name}' },
+      { text: 'create an encryption key named {name}', arguments: { algorithm: 'aes256' } },
+    ],
+    async execute({ name, algorithm }, { key: call, ...scope }) {
+      const value = generateKey(algorithm);
+      return { content: { created: await keys.create(scope, { name, algorithm, call, value }) } };
     },
   });
 }

@@ -1,13 +1,9 @@
 import type { SecretKeeper } from '../../core/secrets.js';
 import type { Tool } from '../../core/tool.js';
 import type { Vault } from '../../core/vault.js';
-import { cryptoCreateKeyTool } from './crypto-create-key.js';
-import { cryptoDecryptTool } from './crypto-decrypt.js';
-import { cryptoEncryptTool } from './crypto-encrypt.js';
-import { cryptoHashTool } from './crypto-hash.js';
-import { cryptoKeysTool } from './crypto-keys.js';
-import { cryptoSignTool } from './crypto-sign.js';
-import { cryptoVerifyTool } from './crypto-verify.js';
+import { cryptoDecryptTool, cryptoEncryptTool, cryptoHashTool } from './crypto-encrypt.js';
+import { cryptoCreateKeyTool, cryptoKeysTool } from './crypto-keys.js';
+import { cryptoSignTool, cryptoVerifyTool } from './crypto-sign.js';
 import { Keys } from './keys.js';
 
 /** The family that hashes, signs and encrypts. Private keys stay in `vault`; what is decrypted goes to `keeper`. */

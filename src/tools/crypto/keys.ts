@@ -5,8 +5,7 @@ import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import type { KeptEntry, Vault, VaultItem } from '../../core/vault.js';
 import { nameField } from '../vault-fields.js';
-import type { KeyAlgorithm, SigningAlgorithm } from './algorithms.js';
-import { KEY_ALGORITHMS, privateKeyOf } from './algorithms.js';
+import { KEY_ALGORITHMS, privateKeyOf, type KeyAlgorithm, type SigningAlgorithm } from './algorithms.js';
 
 const TEXT_MAX_LENGTH = 256 * 1024;
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { LangoError } from '../../core/errors.js';
-import type { Scope } from '../../core/task.js';
-import { scopeKey } from '../../core/task.js';
+import { scopeKey, type Scope } from '../../core/task.js';
 import type { Ending, Process } from './process.js';
 
 /** A command that goes on after the call that started it. */

@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { LangoError } from '../../core/errors.js';
-import type { Door } from './door.js';
-import type { Account } from './account.js';
+import type { Account, Door } from './account.js';
 import { limitedShell, type Sandbox, type ShellCommand } from './launch.js';
 
 /** What stands at `path` in the sandbox: the host's `source`, read-only, or a symbolic link to it. */

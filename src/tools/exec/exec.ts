@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
-import type { ExecOptions } from './options.js';
+import type { ExecOptions } from './launch.js';
 import type { Process } from './process.js';
-import { COMMAND_FIELDS, type Runner } from './runner.js';
-import { withSecrets } from './secret-variables.js';
+import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
 
 /** The loop's own limit is a second line: this tool stops the command itself and reports what it wrote. */
 const TIMEOUT_MARGIN_MS = 10_000;

@@ -1,15 +1,12 @@
 import type { Tool } from '../../core/tool.js';
+import { execOutputTool, execStartTool, execStatusTool, execStopTool } from './background-tools.js';
 import { Background } from './background.js';
-import { execOutputTool } from './exec-output.js';
-import { execStartTool } from './exec-start.js';
-import { execStatusTool } from './exec-status.js';
-import { execStopTool } from './exec-stop.js';
 import { execTool } from './exec.js';
-import type { ExecOptions } from './options.js';
+import type { ExecOptions } from './launch.js';
 import { Runner } from './runner.js';
 
 export type { ExecLimits } from './launch.js';
-export type { ExecOptions } from './options.js';
+export type { ExecOptions } from './launch.js';
 export type { SandboxFinding } from './sandbox.js';
 export { findSandbox } from './sandbox.js';
 

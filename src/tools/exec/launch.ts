@@ -1,3 +1,6 @@
+import type { Logger } from '../../core/logger.js';
+import type { Scope } from '../../core/task.js';
+
 /** A program about to be started. */
 export interface Launch {
   readonly file: string;
@@ -74,4 +77,23 @@ export function limitedShell(command: ShellCommand, processes: number | 'open'):
 export function openLaunch(command: ShellCommand): Launch {
   const [file, ...args] = limitedShell(command, 'open');
   return { file: file!, args, env: command.env, cwd: command.cwd, feeds: [], contained: false };
+}
+
+export interface ExecOptions {
+  /** Absolute folders that commands may work in; the first is where they start. */
+  readonly roots: readonly string[];
+  /** From `findSandbox`. Undefined: commands run as the server's own user, each one `dangerous`. */
+  readonly sandbox: Sandbox | undefined;
+  /**
+   * Whether sandboxed commands share the host's network. That includes its loopback services and its
+   * abstract Unix sockets: there is no half of a network namespace.
+   */
+  readonly network: boolean;
+  /** The server's environment; commands see only the variables that `envAllow` names. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly envAllow: readonly string[];
+  /** Folders outside the roots that commands of this owner may read: those of skills. They exist. */
+  readonly readable?: (scope: Scope) => readonly string[];
+  readonly limits: ExecLimits;
+  readonly logger: Logger;
 }

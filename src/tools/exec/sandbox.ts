@@ -1,10 +1,9 @@
 import { errorText, LangoError } from '../../core/errors.js';
-import { prepareAccount } from './account.js';
+import { findProgram } from '../programs.js';
+import { openDoor, prepareAccount } from './account.js';
 import { bubblewrap } from './bubblewrap.js';
-import { openDoor } from './door.js';
 import type { ExecLimits, Sandbox } from './launch.js';
 import { startProcess } from './process.js';
-import { findProgram } from '../programs.js';
 
 interface SandboxSearch {
   /** `auto` uses one where there is one; `required` rejects with `unavailable` when there is none. */

@@ -1,14 +1,157 @@
-import type { Tool } from '../../core/tool.js';
-import type { Keeping } from '../keeping.js';
-
-export { factKey } from './fact.js';
-import { memoryForgetTool } from './memory-forget.js';
-import { memoryRecallTool } from './memory-recall.js';
-import { memoryStoreTool } from './memory-store.js';
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import { entryKey } from '../../core/knowledge.js';
+import type { Scope } from '../../core/task.js';
+import { oneLine } from '../../core/text.js';
+import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
+import { describeFindings } from '../findings.js';
+import { keepEntry, outsideField, type Keeping } from '../provenance.js';
+import { amongFacts, LONGEST_QUERY } from './recollection.js';
 
 export { recallFacts } from './recollection.js';
 
 /** The family that remembers facts, each owner's own. */
 export function createFactTools(options: Keeping): readonly Tool[] {
   return [memoryStoreTool(options), memoryRecallTool(options), memoryForgetTool(options)];
+}
+
+function memoryStoreTool(keeping: Keeping): Tool {
+  return defineTool({
+    name: 'memory_store',
+    description:
+      'Remembers a fact for this user, for all of their conversations: one sentence that says all that matters. Never a secret.',
+    schema: z.strictObject({
+      fact: factField('What to remember, in one sentence that is clear by itself'),
+      fromOutside: outsideField(),
+    }),
+    effect: 'keyed',
+    danger: () => 'safe',
+    timeoutMs: () => FACT_TIME_MS,
+    examples: [
+      { text: 'remember that {fact}' },
+      { text: 'remember: {fact}' },
+      { text: 'remember the fact that {fact}' },
+      { text: 'keep in mind that {fact}' },
+    ],
+    async execute({ fact, fromOutside }, context) {
+      const text = oneLine(fact);
+      const passages = [{ text, start: 0, end: text.length, lines: undefined, heading: [] }];
+      const named = { kind: 'fact', key: factKey(fact), category: 'fact' } as const;
+      const entry = { ...named, content: text, tags: [], passages, fromOutside };
+      const { version } = await keepEntry(keeping, entry, context);
+      return { content: version === 1 ? `Remembered: ${text}` : `This was remembered before: ${text}` };
+    },
+  });
+}
+
+const LIMIT_DEFAULT = 5;
+const LIMIT_MAX = 20;
+
+function memoryRecallTool({ retrieval }: Keeping): Tool {
+  return defineTool({
+    name: 'memory_recall',
+    description: 'Finds facts that this user wanted remembered, the best first, in any language.',
+    schema: z.strictObject({
+      query: queryField('What to look for, in plain words'),
+      limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} facts by default`),
+    }),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => FACT_TIME_MS,
+    examples: [
+      { text: 'what do you remember about {query}' },
+      { text: 'do you remember {query}' },
+      { text: 'recall {query}' },
+      { text: 'what is my {query}' },
+      { text: 'recall what you remember about {query}' },
+    ],
+    async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
+      const found = await retrieval.search({ tenant, owner }, amongFacts(query, limit), signal);
+      return describeFindings(query, found);
+    },
+  });
+}
+
+const LOOKED_AT = 20;
+
+function memoryForgetTool(options: Keeping): Tool {
+  return defineTool({
+    name: 'memory_forget',
+    description:
+      'Forgets a fact for good: the one with these words, else the only one that holds all of them. When there are several it lists them and forgets none.',
+    schema: z.strictObject({
+      fact: factField('The fact, in the words it was remembered with').optional(),
+      query: queryField('Words that only this fact holds').optional(),
+    }),
+    effect: 'keyed',
+    danger: () => 'moderate',
+    timeoutMs: () => FACT_TIME_MS,
+    examples: [
+      { text: 'forget that {fact}' },
+      { text: 'forget the fact that {fact}' },
+      { text: 'forget the fact about {query}' },
+      { text: 'forget what you remember about {query}' },
+    ],
+    async execute({ fact, query }, context) {
+      const words = fact ?? query;
+      if (words === undefined || (fact !== undefined && query !== undefined)) {
+        throw new LangoError('invalid-input', 'Name either the fact or a query.');
+      }
+      return forget(words, options, context);
+    },
+  });
+}
+
+async function forget(
+  words: string,
+  { store, retrieval }: Keeping,
+  { tenant, owner, signal }: ToolContext,
+): Promise<ToolOutput> {
+  const scope: Scope = { tenant, owner };
+  const exact = await store.get(scope, { kind: 'fact', key: factKey(words) });
+  if (exact) return forgotten(exact.content, await store.forget(scope, exact));
+  const { hits } = await retrieval.search(scope, amongFacts(words, LOOKED_AT), signal);
+  const matching = hits.filter(({ text }) => holdsAll(text, words));
+  const fromOutside = matching.some(({ facts }) => facts.fromOutside);
+  if (matching.length > 1) {
+    const lines = matching.map(({ text }) => `   > ${text}`);
+    const content = ['Nothing was forgotten: several facts match. Which of them?', ...lines].join('\n');
+    return { content, fromOutside };
+  }
+  const [only] = matching;
+  if (!only) return { content: `Nothing was forgotten: no fact matches "${words}".` };
+  const versions = await store.forget(scope, { kind: 'fact', key: only.name });
+  return { ...forgotten(only.text, versions), fromOutside };
+}
+
+/** In the words of whoever asked, unless they asked by others. */
+function forgotten(fact: string, versions: number): ToolOutput {
+  return {
+    content: versions > 0 ? `Forgotten: ${fact}` : `Nothing was forgotten: "${fact}" is gone already.`,
+  };
+}
+
+/** Scripts without spaces are looked for as a whole. */
+function holdsAll(text: string, words: string): boolean {
+  const all = entryKey(text);
+  return entryKey(factKey(words))
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
+    .every((word) => all.includes(word));
+}
+
+const FACT_TIME_MS = 30_000;
+const LONGEST_FACT = 1_000;
+
+/** One line, in whatever script. */
+function factField(description: string) {
+  return z.string().trim().min(1).max(LONGEST_FACT).describe(description);
+}
+
+function queryField(description: string) {
+  return z.string().trim().min(1).max(LONGEST_QUERY).describe(description);
+}
+
+/** What names a fact: its words, without what ends a sentence. */
+export function factKey(fact: string): string {
+  return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
 }

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { LangoError } from '../../core/errors.js';
-import { ownerFor, type Place } from './place.js';
+import { ownerFor, type Place } from './paths.js';
 import type { Spot } from './workspace.js';
 
 /** "a folder", "a FIFO": what something is, for sentences. */

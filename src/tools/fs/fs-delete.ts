@@ -4,9 +4,8 @@ import { codeOf } from '../../core/causes.js';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { pathArgument, pathField } from './fields.js';
 import { syncFolder } from './files.js';
-import type { Place } from './place.js';
+import { pathArgument, pathField, type Place } from './paths.js';
 import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
 
 const DELETE_TIME_MS = 60_000;

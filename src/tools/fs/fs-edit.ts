@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { pathArgument, pathField } from './fields.js';
+import { pathArgument, pathField } from './paths.js';
 import { assertFile, readWhole, replaceFile } from './files.js';
 import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
 

@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises';
 import { z } from 'zod';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { pathField, type PathArgument } from './fields.js';
+import { pathField, type PathArgument } from './paths.js';
 import { describeType, syncFolder } from './files.js';
 import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
 

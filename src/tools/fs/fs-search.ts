@@ -1,12 +1,11 @@
 import { z } from 'zod';
+import { globFilter, type PathFilter } from '../../core/glob.js';
 import { counted, shorten } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { pathArgument, pathField } from './fields.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { readWhole } from './files.js';
-import { globFilter, type PathFilter } from '../../core/glob.js';
 import { literalMatcher, regexMatcher, type Matcher } from './matcher.js';
-import type { Place } from './place.js';
+import { pathArgument, pathField, type Place } from './paths.js';
 import { walkTree } from './tree.js';
 import type { Visit, Workspace } from './workspace.js';
 

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { pathArgument, pathField } from './fields.js';
-import { assertFile, replaceFile } from './files.js';
+import { assertFile, describeType, readWhole, replaceFile, syncFolder } from './files.js';
+import { pathArgument, pathField } from './paths.js';
 import type { Workspace } from './workspace.js';
 
 const WRITE_TIME_MS = 30_000;
@@ -53,5 +53,86 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
         return { content: `wrote ${counted(bytes, 'byte')} to ${shown}` };
       });
     },
+  });
+}
+
+const APPEND_TIME_MS = 30_000;
+const LINE_FEED = 10;
+
+const appendSchema = z.strictObject({
+  path: pathField('The file; it is made when there is none'),
+  content: z.string().min(1).describe('The text to add'),
+});
+
+export function appendTool(workspace: Workspace, maxBytes: number): Tool {
+  return defineTool({
+    name: 'fs_append',
+    description: 'Adds text at the end of a file, on a line of its own.',
+    schema: appendSchema,
+    effect: 'unsafe', // The same text may have stood at the end before.
+    danger: () => 'moderate',
+    timeoutMs: () => APPEND_TIME_MS,
+    examples: [
+      { text: 'append {content} to {path}' },
+      { text: 'add {content} to the file {path}' },
+      { text: 'add the line {content} to the file {path}' },
+    ],
+    execute: ({ path, content }, { key, signal }) =>
+      workspace.change(pathArgument(path), async (visit) => {
+        signal.throwIfAborted();
+        const spot = await visit.spot(pathArgument(path), { follow: true, make: true });
+        const shown = visit.show(spot.path);
+        const before = spot.place ? await readWhole(spot.place, shown, maxBytes) : Buffer.alloc(0);
+        const isMidLine = before.length > 0 && before.at(-1) !== LINE_FEED;
+        const added = Buffer.from(isMidLine ? `\n${content}` : content);
+        assertSize(before.length + added.length, maxBytes);
+        await replaceFile(spot, Buffer.concat([before, added]), key);
+        return { content: `added ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };
+      }),
+  });
+}
+
+function assertSize(bytes: number, maxBytes: number): void {
+  if (bytes <= maxBytes) return;
+  throw new LangoError(
+    'too-large',
+    `content: the file would have ${bytes} bytes; at most ${maxBytes} are allowed.`,
+  );
+}
+
+const MKDIR_TIME_MS = 10_000;
+
+const mkdirSchema = z.strictObject({
+  path: pathField('The new folder; missing folders above it are made too'),
+});
+
+export function mkdirTool(workspace: Workspace): Tool {
+  return defineTool({
+    name: 'fs_mkdir',
+    description: 'Makes a folder. One that is there already is fine.',
+    schema: mkdirSchema,
+    effect: 'keyed',
+    danger: () => 'moderate',
+    timeoutMs: () => MKDIR_TIME_MS,
+    examples: [{ text: 'create a folder {path}' }, { text: 'mkdir {path}' }],
+    execute: ({ path }, { signal }) =>
+      workspace.change(pathArgument(path), async (visit) => {
+        signal.throwIfAborted();
+        const { folder, name, place, ...spot } = await visit.spot(pathArgument(path), {
+          follow: true,
+          make: true,
+        });
+        const shown = visit.show(spot.path);
+        if (place?.stats.isDirectory()) return { content: `${shown} is there already` };
+        if (place !== undefined) {
+          throw new LangoError(
+            'conflict',
+            `path: "${shown}" is ${describeType(place)}; choose another name.`,
+          );
+        }
+        await visit.makeFolder(folder, name);
+        await syncFolder(folder);
+        return { content: `made the folder ${shown}` };
+      }),
   });
 }

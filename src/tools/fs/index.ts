@@ -1,14 +1,11 @@
 import type { Tool } from '../../core/tool.js';
-import { appendTool } from './fs-append.js';
 import { deleteTool } from './fs-delete.js';
 import { editTool } from './fs-edit.js';
-import { listTool } from './fs-list.js';
-import { mkdirTool } from './fs-mkdir.js';
+import { listTool, statTool } from './fs-list.js';
 import { moveTool } from './fs-move.js';
 import { readTool } from './fs-read.js';
 import { searchTool } from './fs-search.js';
-import { statTool } from './fs-stat.js';
-import { writeTool } from './fs-write.js';
+import { appendTool, mkdirTool, writeTool } from './fs-write.js';
 import { Workspace } from './workspace.js';
 
 export interface FsOptions {

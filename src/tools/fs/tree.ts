@@ -1,7 +1,7 @@
 import type { Dir } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { codeOf } from '../../core/causes.js';
-import type { Place } from './place.js';
+import type { Place } from './paths.js';
 import type { Visit } from './workspace.js';
 
 export interface TreeEntry {

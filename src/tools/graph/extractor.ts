@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Distiller } from '../../core/distiller.js';
 import { errorText, isLangoError } from '../../core/errors.js';
 import type { ExtractionStore, Unread } from '../../core/extraction.js';
-import type { Triple } from '../../core/graph.js';
+import { nameKey, type Triple } from '../../core/graph.js';
 import type { Shelves } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
-import { partsOf, toTriples } from './statements.js';
+import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
 export interface ExtractorOptions {
   readonly store: ExtractionStore;
@@ -116,4 +116,37 @@ export class Extractor {
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#closing.signal, ref: false });
   }
+}
+
+/** What one call of a model reads. */
+const PART_CHARACTERS = 8_000;
+
+/** A text in parts that are not too long, cut between paragraphs where that can be. */
+function partsOf(text: string): readonly string[] {
+  const parts: string[] = [];
+  for (const paragraph of text.split('\n\n').flatMap(pieces)) {
+    const joined = `${parts.at(-1) ?? ''}\n\n${paragraph}`;
+    if (parts.length > 0 && joined.length <= PART_CHARACTERS) parts[parts.length - 1] = joined;
+    else parts.push(paragraph);
+  }
+  return parts.filter((part) => part.trim() !== '');
+}
+
+function pieces(paragraph: string): readonly string[] {
+  return paragraph.match(new RegExp(`.{1,${PART_CHARACTERS}}`, 'gsu')) ?? [];
+}
+
+/** The lines that are "subject | predicate | object", each once; what else a model wrote is left out. */
+function toTriples(lines: readonly string[]): readonly Triple[] {
+  const triples = lines.flatMap((line) => {
+    const names = line
+      .replace(/^[-*\s]+/, '')
+      .split('|')
+      .map((name) => name.trim());
+    const [subject = '', predicate = '', object = ''] = names;
+    const isOne = names.length === 3 && names.every((name) => name !== '' && name.length <= NAME_MAX);
+    return isOne ? [{ subject, predicate, object }] : [];
+  });
+  const distinct = new Map(triples.map((one) => [Object.values(one).map(nameKey).join('\0'), one]));
+  return [...distinct.values()].slice(0, TRIPLES_MAX);
 }

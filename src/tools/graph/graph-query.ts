@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { GraphStore } from '../../core/graph.js';
-import type { Tool } from '../../core/tool.js';
-import { defineTool } from '../../core/tool.js';
-import { GRAPH_TIME_MS, tripleLine, patternFields } from './fields.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { GRAPH_TIME_MS, nameField, patternFields, tripleLine } from './fields.js';
+import { traverse } from './traversal.js';
 
 const QUERY_LIMIT_DEFAULT = 50;
 const QUERY_LIMIT_MAX = 500;
@@ -34,6 +34,74 @@ export function queryTool(graph: GraphStore): Tool {
       return {
         content: [...found.slice(0, limit).map(tripleLine), ...more].join('\n'),
         fromOutside: found.some(({ fromOutside }) => fromOutside),
+      };
+    },
+  });
+}
+
+const DEPTH_DEFAULT = 2;
+const DEPTH_MAX = 6;
+const PREDICATES_MAX = 20;
+const TRAVERSE_LIMIT_DEFAULT = 100;
+const TRAVERSE_LIMIT_MAX = 1_000;
+
+const traverseSchema = z.strictObject({
+  start: nameField('Where to begin'),
+  maxDepth: z.int().min(1).max(DEPTH_MAX).optional().describe(`Steps away; ${DEPTH_DEFAULT} by default`),
+  predicates: z
+    .array(nameField('A relation'))
+    .min(1)
+    .max(PREDICATES_MAX)
+    .optional()
+    .describe('Follow only these relations'),
+  direction: z
+    .enum(['out', 'in', 'both'])
+    .optional()
+    .describe('out: from subject to object; in: the other way; both by default'),
+  limit: z
+    .int()
+    .min(1)
+    .max(TRAVERSE_LIMIT_MAX)
+    .optional()
+    .describe(`${TRAVERSE_LIMIT_DEFAULT} triples by default`),
+});
+
+export function traverseTool(graph: GraphStore): Tool {
+  return defineTool({
+    name: 'graph_traverse',
+    description:
+      'Walks the knowledge graph from a node, step by step, and tells the triples on the way with their distance. Cycles end by themselves.',
+    schema: traverseSchema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => GRAPH_TIME_MS,
+    examples: [
+      { text: 'what is connected to {start}' },
+      { text: 'what is related to {start} in the graph' },
+      { text: 'walk the graph from {start}' },
+      {
+        text: 'what does {start} depend on directly or indirectly',
+        arguments: { predicates: ['depends on'], direction: 'out', maxDepth: DEPTH_MAX },
+      },
+    ],
+    async execute(input, { signal, tenant, owner }) {
+      const {
+        start,
+        predicates,
+        direction = 'both',
+        maxDepth = DEPTH_DEFAULT,
+        limit = TRAVERSE_LIMIT_DEFAULT,
+      } = input;
+      const scope = { tenant, owner };
+      const found = await traverse(graph, { scope, start, maxDepth, predicates, direction, limit, signal });
+      if (found.steps.length === 0) return { content: `Nothing leads on from "${start}" in the graph.` };
+      const more = found.isCut
+        ? [`[stopped at ${limit} triples; follow fewer relations, or raise limit]`]
+        : [];
+      const lines = found.steps.map(({ depth, triple }) => `${depth}: ${tripleLine(triple)}`);
+      return {
+        content: [...lines, ...more].join('\n'),
+        fromOutside: found.steps.some(({ triple }) => triple.fromOutside),
       };
     },
   });

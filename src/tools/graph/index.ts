@@ -1,9 +1,7 @@
 import type { GraphStore } from '../../core/graph.js';
 import type { Tool } from '../../core/tool.js';
-import { addTool } from './graph-add.js';
-import { queryTool } from './graph-query.js';
-import { removeTool } from './graph-remove.js';
-import { traverseTool } from './graph-traverse.js';
+import { addTool, removeTool } from './graph-change.js';
+import { queryTool, traverseTool } from './graph-query.js';
 
 export { Extractor } from './extractor.js';
 

@@ -1,5 +1,4 @@
-import type { Direction, GraphStore, KnownTriple } from '../../core/graph.js';
-import { nameKey } from '../../core/graph.js';
+import { nameKey, type Direction, type GraphStore, type KnownTriple } from '../../core/graph.js';
 import type { Scope } from '../../core/task.js';
 
 export interface TraversalOptions {

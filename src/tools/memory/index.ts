@@ -1,10 +1,8 @@
 import type { MemoryStore, Remembering } from '../../core/memory.js';
 import type { Tool } from '../../core/tool.js';
-import type { KeeperOptions } from './keeper.js';
-import { createKeeper } from './keeper.js';
-import { listObservationsTool, listReflectionsTool } from './lists.js';
-import { recordTool, summarizeTool } from './noting.js';
+import { listObservationsTool, listReflectionsTool, recordTool, summarizeTool } from './memory-tools.js';
 import { recall } from './recollection.js';
+import { createKeeper, type KeeperOptions } from './writer.js';
 
 export interface ObservationalMemoryOptions extends KeeperOptions {
   readonly memory: MemoryStore;

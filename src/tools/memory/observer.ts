@@ -1,8 +1,7 @@
 import type { Distiller } from '../../core/distiller.js';
 import type { NewObservation, Observation, Reflection } from '../../core/memory.js';
 import { oneLine, shorten } from '../../core/text.js';
-import type { Chapter } from './transcript.js';
-import { day } from './transcript.js';
+import { day, type Chapter } from './transcript.js';
 
 /** Who makes observations where no model does. */
 const RULES = 'rules';

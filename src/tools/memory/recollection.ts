@@ -1,5 +1,9 @@
-import type { MemoryStore, Observation, Recollection } from '../../core/memory.js';
-import { NOTHING_RECALLED } from '../../core/memory.js';
+import {
+  NOTHING_RECALLED,
+  type MemoryStore,
+  type Observation,
+  type Recollection,
+} from '../../core/memory.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
 import { day, outsideMark } from './transcript.js';

@@ -1,7 +1,6 @@
 import { textOf } from '../../core/message.js';
 import { answerText, functionCalls } from '../../core/model.js';
-import type { TaskEvent } from '../../core/task.js';
-import { isFromOutside } from '../../core/task.js';
+import { isFromOutside, type TaskEvent } from '../../core/task.js';
 import { cutText, estimateTokens } from '../../core/text.js';
 
 /** The whole conversation of one task: its messages, answers, calls and results together. */

@@ -1,7 +1,7 @@
 import type * as ViemModule from 'viem';
 import type { PublicClient } from 'viem';
-import { LangoError, isLangoError } from '../../core/errors.js';
 import { DECIMALS } from '../../core/amount.js';
+import { isLangoError, LangoError } from '../../core/errors.js';
 import { ADDRESS } from '../../core/payment.js';
 import { isNotFound, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';

@@ -1,16 +1,14 @@
 import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import { usdc } from '../../core/amount.js';
-import { LangoError, errorText } from '../../core/errors.js';
-import type { Payment } from '../../core/payment.js';
-import { isOpen } from '../../core/payment.js';
+import { errorText, LangoError } from '../../core/errors.js';
+import { isOpen, type Payment } from '../../core/payment.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Hex } from './connection.js';
-import type { Ledger } from './ledger.js';
-import { isTransferOf } from './outcome.js';
+import { isTransferOf, type Ledger } from './ledger.js';
 import type { Order } from './payer.js';
 import { outcomeOf } from './report.js';
-import { isSame, objection, offerOf, type Terms } from './x402-offer.js';
 import { authorize, type SigningOptions } from './x402-signing.js';
+import { isSame, objection, offerOf, type Terms } from './x402.js';
 
 export interface PaidFetchOptions extends SigningOptions {
   readonly ledger: Ledger;

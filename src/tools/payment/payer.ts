@@ -1,7 +1,7 @@
-import { LangoError, errorText } from '../../core/errors.js';
+import { usdc } from '../../core/amount.js';
+import { errorText, LangoError } from '../../core/errors.js';
 import type { NewPayment, Payment, PaymentStore } from '../../core/payment.js';
 import type { Scope } from '../../core/task.js';
-import { usdc } from '../../core/amount.js';
 import type { Connection, Hex } from './connection.js';
 import type { Ledger } from './ledger.js';
 import type { Transfers } from './transfer.js';
@@ -159,4 +159,18 @@ export class Payer {
       throw error;
     }
   }
+}
+
+/** What the tools of this family work with. */
+export interface Desk {
+  readonly connection: Connection;
+  readonly store: PaymentStore;
+  readonly wallets: Wallets;
+  readonly ledger: Ledger;
+  readonly payer: Payer;
+  readonly limits: PaymentLimits;
+  /** The time that a call which only asks may take. */
+  readonly askMs: number;
+  /** The time that a call which pays may take. */
+  readonly callMs: number;
 }

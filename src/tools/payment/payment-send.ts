@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { amountProblem, parseAmount, toUnits, usdc } from '../../core/amount.js';
+import { ADDRESS } from '../../core/payment.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { parseAmount, toUnits, usdc } from '../../core/amount.js';
-import type { Desk } from './desk.js';
-import { addressField, amountField } from './fields.js';
+import type { Desk } from './payer.js';
 import { outcomeOf, quoted } from './report.js';
 
 export const LONGEST_PURPOSE = 200;
@@ -49,4 +49,20 @@ export function sendTool({ payer, store, connection, callMs }: Desk): Tool {
       return outcomeOf(await payer.resume(payment, signal), network);
     },
   });
+}
+
+/** A decimal string of USDC that is more than zero. */
+export function amountField(description: string): z.ZodString {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      const problem = amountProblem(text) ?? (toUnits(text) === 0n ? 'must be more than zero' : undefined);
+      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+    })
+    .describe(description);
+}
+
+/** The form of an address; its checksum is looked at when it is used. */
+export function addressField(description: string): z.ZodString {
+  return z.string().regex(ADDRESS, 'must be an address: "0x" and 40 hex digits').describe(description);
 }

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { parseAmount, toUnits, usdc } from '../../core/amount.js';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
-import type { Desk } from './desk.js';
-import { addressField, amountField } from './fields.js';
 import type { PaidFetch } from './paid-fetch.js';
-import { LONGEST_PURPOSE } from './payment-send.js';
+import type { Desk } from './payer.js';
+import { addressField, amountField, LONGEST_PURPOSE } from './payment-send.js';
 import { quoted } from './report.js';
 
 export interface X402Rules {

@@ -1,7 +1,6 @@
-import type { Payment } from '../../core/payment.js';
-import { isOpen } from '../../core/payment.js';
-import type { ToolOutput } from '../../core/tool.js';
 import { usdc } from '../../core/amount.js';
+import { isOpen, type Payment } from '../../core/payment.js';
+import type { ToolOutput } from '../../core/tool.js';
 import type { Network } from './networks.js';
 
 interface Told extends ToolOutput {

@@ -1,11 +1,10 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
+import { eth, usdc } from '../../core/amount.js';
 import { LangoError } from '../../core/errors.js';
 import type { Payment, PaymentStore } from '../../core/payment.js';
-import { eth, usdc } from '../../core/amount.js';
-import type { Connection, Hex } from './connection.js';
-import { loadViem } from './connection.js';
-import { rpcRemark } from './failures.js';
 import { Turns } from '../../core/turns.js';
+import { loadViem, type Connection, type Hex } from './connection.js';
+import { rpcRemark } from './failures.js';
 
 export interface TransferOptions {
   readonly connection: Connection;

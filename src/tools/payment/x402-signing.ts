@@ -3,14 +3,11 @@ import type { PaymentRequirements } from '@x402/core/types';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { usdc } from '../../core/amount.js';
 import { LangoError } from '../../core/errors.js';
-import type { Payment, PaymentStore } from '../../core/payment.js';
-import { isOpen } from '../../core/payment.js';
-import type { SignedAuthorization } from './authorization.js';
-import { readSigned } from './authorization.js';
+import { isOpen, type Payment, type PaymentStore } from '../../core/payment.js';
 import type { Connection, Hex } from './connection.js';
 import type { Order, Payer } from './payer.js';
 import type { Wallets } from './wallets.js';
-import type { Terms } from './x402-offer.js';
+import { readSigned, type SignedAuthorization, type Terms } from './x402.js';
 
 export interface SigningOptions {
   readonly connection: Connection;

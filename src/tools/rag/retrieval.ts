@@ -4,7 +4,6 @@ import type { CollectionRecord, Hit, LibraryStore, Shelves } from '../../core/li
 import type { Logger } from '../../core/logger.js';
 import type { Retrieval, SearchAnswer, SearchRequest } from '../../core/retrieval.js';
 import type { Scope } from '../../core/task.js';
-import { fuse } from './fusion.js';
 import type { VectorMaker } from './vector-maker.js';
 
 export interface RetrievalOptions {
@@ -84,4 +83,22 @@ function changedNote(others: readonly CollectionRecord[], { id }: EmbeddingProvi
   const names = others.map(({ name }) => name).join(', ');
   const models = [...new Set(others.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
   return `Searched by words only in ${names}: the vectors there were made by ${models}, and ${id} is configured now. To make them anew: lango ingest --reembed`;
+}
+
+/** How little the first places count more than the next ones; the usual value. */
+const RANK_OFFSET = 60;
+
+/**
+ * Several lists of hits as one, by reciprocal rank: scores of different searches cannot be compared, places can. What
+ * stands high in several lists comes first.
+ */
+function fuse(lists: readonly (readonly Hit[])[], limit: number): readonly Hit[] {
+  const fused = new Map<number, Hit>();
+  for (const hits of lists) {
+    hits.forEach((hit, index) => {
+      const score = (fused.get(hit.id)?.score ?? 0) + 1 / (RANK_OFFSET + index + 1);
+      fused.set(hit.id, { ...hit, score });
+    });
+  }
+  return [...fused.values()].sort((a, b) => b.score - a.score || a.id - b.id).slice(0, limit);
 }

@@ -3,8 +3,7 @@ import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { LibraryStore, Unembedded } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { EmbeddingProgress } from '../../core/retrieval.js';
-import type { Scope } from '../../core/task.js';
-import { scopeKey } from '../../core/task.js';
+import { scopeKey, type Scope } from '../../core/task.js';
 
 export interface VectorMakerOptions {
   readonly library: LibraryStore;

@@ -1,9 +1,10 @@
-import type { SecretKeeper } from '../../core/secrets.js';
-import type { Tool } from '../../core/tool.js';
-import { secretsDeleteTool } from './secrets-delete.js';
-import { secretsGetTool } from './secrets-get.js';
-import { secretsListTool } from './secrets-list.js';
-import { secretsStoreTool } from './secrets-store.js';
+import { z } from 'zod';
+import { LangoError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { SECRET_PLACES } from '../../core/secret-reference.js';
+import type { SecretItem, SecretKeeper } from '../../core/secrets.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
 
 /** The family that keeps secrets. None of its answers holds a value. */
 export function createSecretsTools(keeper: SecretKeeper): readonly Tool[] {
@@ -13,4 +14,145 @@ export function createSecretsTools(keeper: SecretKeeper): readonly Tool[] {
     secretsListTool(keeper),
     secretsDeleteTool(keeper),
   ];
+}
+
+const VALUE_MAX_LENGTH = 16 * 1024;
+const HOSTS_MAX = 50;
+
+const storeSchema = z.strictObject({
+  name: nameField('The name to keep it under, such as "github"'),
+  value: z.string().min(1).max(VALUE_MAX_LENGTH).describe('The secret itself, exactly as it was given'),
+  for: z
+    .array(z.enum(SECRET_PLACES))
+    .max(SECRET_PLACES.length)
+    .optional()
+    .describe('Where it may be used, as the person said: exec for commands. Nowhere by default'),
+  hosts: z
+    .array(z.string().min(1).max(253))
+    .max(HOSTS_MAX)
+    .optional()
+    .describe('The hosts it may be sent to, as the person said. None by default'),
+  replace: z.boolean().optional().describe('Replace one of this name; refused by default'),
+});
+
+function secretsStoreTool(keeper: SecretKeeper): Tool {
+  return defineTool({
+    name: 'secrets_store',
+    description:
+      'Keeps a secret that the person gave, encrypted. From then on its value is taken out of everything and the ' +
+      'reference stands for it. Never make up a value.',
+    schema: storeSchema,
+    effect: 'keyed',
+    // What was kept before would be lost.
+    danger: ({ replace }) => (replace ? 'dangerous' : 'moderate'),
+    describe: ({ name, replace }) => `${replace ? 'replace' : 'store'} the secret "${name}"`,
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [
+      { text: 'store the secret {value} as {name}' },
+      { text: 'store secret {value} under the name {name}' },
+      { text: 'store the secret {value} as {name} for commands', arguments: { for: ['exec'] } },
+      { text: 'remember the secret {value} as {name}' },
+    ],
+    async execute({ name, value, for: places = [], hosts = [], replace = false }, { key, ...scope }) {
+      const item = await keeper.store(scope, { name, value, places, hosts, replace, key });
+      return {
+        content: {
+          stored: described(item),
+          note:
+            'Its value stands in the request that brought it, which is kept; from now on it is taken out everywhere. ' +
+            `To keep a value out of conversations from the start: lango secrets set ${name}`,
+        },
+      };
+    },
+  });
+}
+
+const nameSchema = z.strictObject({ name: nameField('The name of the secret') });
+
+function secretsGetTool(keeper: SecretKeeper): Tool {
+  return defineTool({
+    name: 'secrets_get',
+    description:
+      'Tells the reference of a secret, to be put into the arguments of tools that take secrets (the environment or ' +
+      'command line of a command), and where it may be used. The value is never told.',
+    schema: nameSchema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [
+      { text: 'show the secret {name}' },
+      { text: 'get the secret {name}' },
+      { text: 'get the reference of the secret {name}' },
+    ],
+    async execute({ name }, scope) {
+      const item = await keeper.get(scope, name);
+      if (!item) throw noSecret(name);
+      return { content: described(item) };
+    },
+  });
+}
+
+function secretsListTool(keeper: SecretKeeper): Tool {
+  return defineTool({
+    name: 'secrets_list',
+    description: 'Lists the secrets there are, by name and reference, without their values.',
+    schema: z.strictObject({}),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [
+      { text: 'list the secrets' },
+      { text: 'which secrets are there' },
+      { text: 'show the secrets' },
+      { text: 'what secrets do I have' },
+    ],
+    async execute(_input, scope) {
+      const items = await keeper.list(scope);
+      return { content: items.length === 0 ? 'There are no secrets.' : { secrets: items.map(described) } };
+    },
+  });
+}
+
+function secretsDeleteTool(keeper: SecretKeeper): Tool {
+  return defineTool({
+    name: 'secrets_delete',
+    description: 'Deletes a secret for good. Its value is not looked for in texts any more.',
+    schema: nameSchema,
+    effect: 'queryable',
+    danger: () => 'dangerous',
+    describe: ({ name }) => `delete the secret "${name}" for good`,
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [{ text: 'delete the secret {name}' }, { text: 'forget the secret {name}' }],
+    async check({ name }, scope) {
+      if (!(await keeper.get(scope, name))) throw noSecret(name);
+    },
+    async execute({ name }, scope) {
+      if (!(await keeper.delete(scope, name))) throw noSecret(name);
+      return { content: { deleted: name } };
+    },
+    async settle({ name }, scope) {
+      return (await keeper.get(scope, name)) ? undefined : { content: { deleted: name } };
+    },
+  });
+}
+
+/** A secret as a model sees it. */
+function described(item: SecretItem): JsonObject {
+  const { name, reference, places, hosts, version, updatedAt, isDamaged } = item;
+  return {
+    name,
+    reference,
+    allowed: places.length === 0 ? 'nowhere yet' : places.join(', '),
+    ...(hosts.length === 0 ? {} : { hosts }),
+    version,
+    updatedAt: new Date(updatedAt).toISOString(),
+    ...(isDamaged ? { damaged: 'its value cannot be read any more; it has to be stored again' } : {}),
+  };
+}
+
+function noSecret(name: string): LangoError {
+  return new LangoError(
+    'not-found',
+    `name: there is no secret "${name}"; secrets_list names those there are.`,
+  );
 }

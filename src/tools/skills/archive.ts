@@ -1,7 +1,6 @@
 import type { Entry, ZipFile } from 'yauzl';
-import { LangoError, errorText, isLangoError } from '../../core/errors.js';
-import type { SkillFile } from './files.js';
-import { checkedPath, SkillSize, EXECUTABLE } from './files.js';
+import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { checkedPath, EXECUTABLE, SkillSize, type SkillFile } from './files.js';
 import { SKILL_FILE } from './skill-file.js';
 
 const ZIP_MARK = Buffer.from('PK\u0003\u0004');

@@ -1,13 +1,10 @@
 import type { OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
-import { createSkillTool } from './create-skill.js';
-import { importSkillTool } from './import-skill.js';
-import { listSkillsTool } from './list-skills.js';
+import { SkillShelf, type KeptSkill, type ShelfOptions } from './catalog.js';
+import { createSkillTool, importSkillTool } from './create-skill.js';
 import { ownedSkills } from './owned.js';
-import type { KeptSkill, ShelfOptions } from './shelf.js';
-import { SkillShelf } from './shelf.js';
-import { SKILL_KIND, skillTool } from './skill-tool.js';
+import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
 
 /** The family of skills: tools that keep them, and one tool for each that is kept. */
 export interface Skills {

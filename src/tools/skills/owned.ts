@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { rm } from 'node:fs/promises';
-import type { Bite, OwnedKind } from '../../core/page.js';
-import { pageBySize } from '../../core/page.js';
+import { pageBySize, type Bite, type OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
+import type { KeptSkill, SkillShelf } from './catalog.js';
 import { listFiles, readInside } from './files.js';
-import type { KeptSkill, SkillShelf } from './shelf.js';
 
 interface FileOfSkill {
   readonly skill: KeptSkill;

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { LangoError } from '../../../src/core/errors.js';
 import { replaceReferences } from '../../../src/core/secret-reference.js';
-import { withSecrets } from '../../../src/tools/exec/secret-variables.js';
+import { withSecrets } from '../../../src/tools/exec/runner.js';
 import { toolContext } from '../call.js';
 
 function contextWith(values: Readonly<Record<string, string>>) {

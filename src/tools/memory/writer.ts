@@ -3,12 +3,10 @@ import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { MemoryStore, Observation, Reflection } from '../../core/memory.js';
 import type { TaskStore } from '../../core/store.js';
-import type { Scope, TaskRecord } from '../../core/task.js';
-import { isTerminal, scopeKey } from '../../core/task.js';
+import { isTerminal, scopeKey, type Scope, type TaskRecord } from '../../core/task.js';
 import { estimateTokens } from '../../core/text.js';
 import { observe, reflect } from './observer.js';
-import type { Chapter } from './transcript.js';
-import { toChapters } from './transcript.js';
+import { toChapters, type Chapter } from './transcript.js';
 
 export interface KeeperOptions {
   readonly memory: MemoryStore;

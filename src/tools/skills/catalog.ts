@@ -1,14 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import { LangoError, errorText } from '../../core/errors.js';
+import { errorText, LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import type { Scope } from '../../core/task.js';
-import { scopeKey } from '../../core/task.js';
-import type { SkillFile } from './files.js';
-import { listFiles, readInside } from './files.js';
-import type { SkillText } from './skill-file.js';
-import { markFromOutside, parseSkillText, SKILL_FILE } from './skill-file.js';
+import { scopeKey, type Scope } from '../../core/task.js';
+import { listFiles, readInside, type SkillFile } from './files.js';
+import { markFromOutside, parseSkillText, SKILL_FILE, type SkillText } from './skill-file.js';
 
 /** A skill as it lies in its folder. */
 export interface KeptSkill extends Omit<SkillText, 'instructions'> {

@@ -1,8 +1,7 @@
+import { z } from 'zod';
 import type { Entry, KnowledgeStore, NewEntry } from '../core/knowledge.js';
 import type { Retrieval } from '../core/retrieval.js';
 import type { ToolContext } from '../core/tool.js';
-import type { Kept } from './outside.js';
-import { carriesMark } from './outside.js';
 
 /** Where entries are kept, and what finds them. */
 export interface Keeping {
@@ -27,4 +26,29 @@ export async function keepEntry(
   const saved = await store.save({ tenant, owner }, { ...entry, provenance, callKey });
   retrieval.catchUp({ tenant, owner });
   return saved;
+}
+
+const ADDRESS = /^https?:\/\//i;
+
+/** By which a model says so itself, for tools that keep something. */
+export function outsideField() {
+  return z
+    .boolean()
+    .optional()
+    .describe('True when it stems from a page, a document or another agent and not from the user');
+}
+
+/** What somebody asks to keep, as far as it tells where it comes from. */
+export interface Kept {
+  readonly fromOutside?: boolean | undefined;
+  /** Whatever is kept from an address stems from outside. */
+  readonly source?: string | undefined;
+}
+
+/** Whether what is kept now carries the mark. A model can set it, and cannot leave it out. */
+export function carriesMark(
+  { fromOutside = false, source = '' }: Kept,
+  { hasReadOutside }: Pick<ToolContext, 'hasReadOutside'>,
+): boolean {
+  return fromOutside || hasReadOutside || ADDRESS.test(source);
 }

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
-import { LangoError, isLangoError } from '../../core/errors.js';
-import type { LibraryStore } from '../../core/library.js';
-import { KEPT_BY_AGENTS } from '../../core/library.js';
+import { isLangoError, LangoError } from '../../core/errors.js';
+import { KEPT_BY_AGENTS, type LibraryStore } from '../../core/library.js';
 import type { Accepted, DocumentDesk, EmbeddingProgress, Submission } from '../../core/retrieval.js';
 import type { Scope } from '../../core/task.js';
 import { readDocument } from './document-text.js';

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { JsonObject } from '../../core/json.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { Background, Handle } from './background.js';
+import type { ExecOptions } from './launch.js';
+import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
+
+const START_TIME_MS = 15_000;
+
+const startSchema = z.strictObject(COMMAND_FIELDS);
+
+export function execStartTool(runner: Runner, background: Background, { sandbox }: ExecOptions): Tool {
+  return defineTool({
+    name: 'exec_start',
+    description:
+      'Starts a shell command that goes on running (a server, a watcher, a long build) and answers at once with ' +
+      'its id, for exec_status, exec_output and exec_stop. It ends when the server ends.',
+    schema: startSchema,
+    effect: 'unsafe',
+    danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
+    timeoutMs: () => START_TIME_MS,
+    secretPlace: 'exec',
+    examples: [{ text: 'start {command} in the background' }, { text: 'run {command} in the background' }],
+    async execute(input, context) {
+      context.signal.throwIfAborted();
+      const { id, command } = await background.start(context, input.command, async () =>
+        runner.start(await withSecrets(input, context), context),
+      );
+      return { content: { id, command, state: 'running' } };
+    },
+  });
+}
+
+const ANSWER_TIME_MS = 5_000;
+
+const statusSchema = z.strictObject({
+  id: z.string().max(64).optional().describe('The id from exec_start; all processes when left out'),
+});
+
+export function execStatusTool(background: Background): Tool {
+  return defineTool({
+    name: 'exec_status',
+    description:
+      'Tells whether a process started with exec_start still runs, its exit code, and how much it wrote. ' +
+      'Without an id it lists all of them.',
+    schema: statusSchema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [{ text: 'show the running processes' }, { text: 'is process {id} still running' }],
+    async execute({ id }, context) {
+      if (id !== undefined) return { content: describeHandle(background.require(context, id)) };
+      const handles = background.list(context);
+      return { content: handles.length === 0 ? 'No process was started.' : handles.map(describeHandle) };
+    },
+  });
+}
+
+/** What a model should know of a process. */
+function describeHandle({ id, command, process, startedAt, end }: Handle): JsonObject {
+  const seconds = Math.round(((end?.at ?? Date.now()) - startedAt) / 1000);
+  return {
+    id,
+    command,
+    state: end === undefined ? 'running' : 'ended',
+    ...(end === undefined ? {} : { exitCode: end.exitCode }),
+    seconds,
+    stdoutBytes: process.stdout.totalBytes,
+    stderrBytes: process.stderr.totalBytes,
+  };
+}
+
+/** So that at least one character fits. */
+const LIMIT_MIN_BYTES = 4;
+
+const outputSchema = z.strictObject({
+  id: z.string().max(64).describe('The id from exec_start'),
+  stream: z.enum(['stdout', 'stderr']).optional().describe('stdout by default'),
+  offset: z
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe('Where to go on, in bytes: nextOffset of the last answer'),
+  limit: z.number().int().min(LIMIT_MIN_BYTES).optional().describe('How many bytes to read at most'),
+});
+
+export function execOutputTool(background: Background, { limits }: ExecOptions): Tool {
+  return defineTool({
+    name: 'exec_output',
+    description:
+      'Reads what a process started with exec_start wrote, from an offset on. Only the beginning and the newest ' +
+      'part of a long output are kept; missingBytes says how much before the text is gone.',
+    schema: outputSchema,
+    effect: 'pure',
+    danger: () => 'safe',
+    bringsOutside: true,
+    timeoutMs: () => ANSWER_TIME_MS,
+    examples: [{ text: 'show the output of process {id}' }],
+    async execute({ id, stream = 'stdout', offset = 0, limit }, context) {
+      const { process, end } = background.require(context, id);
+      const output = process[stream];
+      const maxBytes = Math.min(limit ?? limits.outputBytes, limits.outputBytes);
+      const slice = output.slice(offset, Math.max(maxBytes, LIMIT_MIN_BYTES));
+      const missingBytes = Math.max(0, slice.offset - offset);
+      return {
+        content: {
+          [stream]: slice.text,
+          ...(missingBytes === 0 ? {} : { missingBytes }),
+          nextOffset: slice.nextOffset,
+          totalBytes: output.totalBytes,
+          state: end === undefined ? 'running' : 'ended',
+        },
+      };
+    },
+  });
+}
+
+/** Longer than the grace a process has after SIGTERM. */
+const STOP_TIME_MS = 15_000;
+
+const stopSchema = z.strictObject({ id: z.string().max(64).describe('The id from exec_start') });
+
+export function execStopTool(background: Background): Tool {
+  return defineTool({
+    name: 'exec_stop',
+    description:
+      'Stops a process started with exec_start, with everything it started. Its output stays readable.',
+    schema: stopSchema,
+    effect: 'keyed',
+    danger: () => 'moderate',
+    timeoutMs: () => STOP_TIME_MS,
+    examples: [{ text: 'stop process {id}' }, { text: 'stop {id}' }],
+    async execute({ id }, context) {
+      const handle = background.require(context, id);
+      await handle.process.stop();
+      return { content: describeHandle(handle) };
+    },
+  });
+}

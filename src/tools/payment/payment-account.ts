@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { eth, usdc } from '../../core/amount.js';
+import { isOpen } from '../../core/payment.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import type { Desk } from './payer.js';
+import { lineOf } from './report.js';
+
+export function balanceTool({ connection, store, wallets, askMs }: Desk): Tool {
+  const { title, chainId } = connection.network;
+  return defineTool({
+    name: 'payment_balance',
+    description: `Tells how much USDC the user's wallet holds on ${title}, and how much ETH for gas.`,
+    schema: z.strictObject({}),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => askMs,
+    examples: [
+      { text: 'what is my USDC balance' },
+      { text: 'show my USDC balance' },
+      { text: 'how much USDC do I have' },
+      { text: 'check the balance of my wallet' },
+    ],
+    async execute(_input, { tenant, owner }) {
+      const { address } = await wallets.require({ tenant, owner });
+      const [{ tokens, gas }, open] = await Promise.all([
+        connection.balances(address),
+        store.openTransfers({ chainId, from: address }),
+      ]);
+      const leaving = open.count === 0 ? '' : ` ${usdc(open.amount)} of it is on its way out.`;
+      return { content: `${address} holds ${usdc(tokens)} and ${eth(gas)} for gas on ${title}.${leaving}` };
+    },
+  });
+}
+
+const DEFAULT_LIMIT = 20;
+const MOST = 100;
+/** Open ones that are looked up on the chain before the answer; the rest shows what was known last. */
+const MOST_LOOKS = 5;
+
+const schema = z.strictObject({
+  limit: z.int().min(1).max(MOST).optional().describe(`How many at most; ${DEFAULT_LIMIT} by default`),
+});
+
+export function historyTool({ ledger, store, connection, askMs }: Desk): Tool {
+  const { chainId } = connection.network;
+  return defineTool({
+    name: 'payment_history',
+    description:
+      'Lists the payments that the user made through this server, newest first, each with its state. Looks up on the chain ' +
+      'what became of those whose outcome was not known.',
+    schema,
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => askMs,
+    examples: [
+      { text: 'show my payment history' },
+      { text: 'list my payments' },
+      { text: 'what payments did I make' },
+      { text: 'show my last {limit} payments' },
+    ],
+    async execute({ limit = DEFAULT_LIMIT }, { tenant, owner }) {
+      const payments = await store.list({ tenant, owner }, limit);
+      if (payments.length === 0) return { content: 'There are no payments yet.' };
+      const open = payments.filter((payment) => isOpen(payment.state) && payment.chainId === chainId);
+      const looked = new Set(open.slice(0, MOST_LOOKS));
+      const shown = await Promise.all(
+        payments.map(async (payment) =>
+          looked.has(payment) ? ledger.look(payment, ['signed', 'sent']) : payment,
+        ),
+      );
+      return { content: shown.map(lineOf).join('\n') };
+    },
+  });
+}
+
+export function limitsTool({ connection, store, limits, askMs }: Desk): Tool {
+  const { title, chainId } = connection.network;
+  return defineTool({
+    name: 'payment_limits',
+    description:
+      'Tells what one payment and all payments of the last 24 hours may come to, and what is left of it.',
+    schema: z.strictObject({}),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => askMs,
+    examples: [
+      { text: 'what are my payment limits' },
+      { text: 'show the payment limits' },
+      { text: 'how much may I still spend today' },
+    ],
+    async execute(_input, { tenant, owner }) {
+      const { spent, freesAt } = await store.spending({ tenant, owner }, chainId);
+      const left = spent > limits.daily ? 0n : limits.daily - spent;
+      const lines = [
+        `Network: ${title}.`,
+        `One payment: at most ${usdc(limits.perTransaction)}.`,
+        `In any 24 hours: at most ${usdc(limits.daily)}; ${usdc(spent)} of it is spent or reserved, ${usdc(left)} is left.`,
+      ];
+      if (freesAt !== undefined)
+        lines.push(`The oldest of those payments stops counting at ${new Date(freesAt).toISOString()}.`);
+      return { content: lines.join('\n') };
+    },
+  });
+}
+
+export function walletInfoTool({ connection, wallets, askMs }: Desk): Tool {
+  const { network } = connection;
+  return defineTool({
+    name: 'payment_wallet_info',
+    description:
+      "Tells the address of the user's wallet, its network and its token. The private key cannot be had.",
+    schema: z.strictObject({}),
+    effect: 'pure',
+    danger: () => 'safe',
+    timeoutMs: () => askMs,
+    examples: [
+      { text: 'what is my wallet address' },
+      { text: 'show my wallet' },
+      { text: 'tell me about my wallet' },
+    ],
+    async execute(_input, { tenant, owner }) {
+      const { address } = await wallets.require({ tenant, owner });
+      return { content: `Wallet: ${address}\nNetwork: ${network.title}\nToken: USDC at ${network.token}` };
+    },
+  });
+}
+
+export function createWalletTool({ connection, wallets, askMs }: Desk): Tool {
+  const { network } = connection;
+  return defineTool({
+    name: 'payment_create_wallet',
+    description:
+      "Makes the user's wallet; its private key stays in the vault. When there is one already, that one is kept and told.",
+    schema: z.strictObject({}),
+    effect: 'keyed',
+    danger: () => 'moderate',
+    timeoutMs: () => askMs,
+    examples: [
+      { text: 'create a wallet' },
+      { text: 'make me a wallet' },
+      { text: 'create a payment wallet' },
+    ],
+    // An owner has one wallet, so a repeat finds the one that was made.
+    async execute(_input, { tenant, owner }) {
+      const { address, isNew } = await wallets.create({ tenant, owner });
+      const what = isNew ? `The wallet ${address} was made.` : `There is a wallet already: ${address}.`;
+      return {
+        content: `${what} To pay from it on ${network.title}, it needs USDC, and a little ETH for gas.`,
+      };
+    },
+  });
+}
