@@ -137,11 +137,7 @@ const LOOKS_FOR_RECEIPT = 5;
 const PAUSE_BETWEEN_LOOKS_MS = 1_000;
 
 /** Looks once. Rejects when the chain cannot be asked. */
-async function lookAt(
-  payment: Payment,
-  connection: Connection,
-  confirmations: number,
-): Promise<Outcome> {
+async function lookAt(payment: Payment, connection: Connection, confirmations: number): Promise<Outcome> {
   if (!isOpen(payment.state)) return { state: 'open', note: 'it is not signed' };
   return payment.kind === 'x402'
     ? lookAtAuthorization(payment, connection)
