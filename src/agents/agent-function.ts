@@ -1,42 +1,45 @@
+import type { z } from 'zod';
+import type { EffectClass } from '../core/effect.js';
 import type { JsonObject } from '../core/json.js';
 import type { FunctionResult, FunctionSpec } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { EventBody, Question } from '../core/task.js';
-import type { EffectClass } from '../core/effect.js';
+import type { ArgumentReader } from './arguments.js';
+import { argumentReader } from './arguments.js';
 
-/** Something the model may call, whatever is behind it: a tool, the delegation, a word to the loop. */
+/** A function that a model may call: a tool, the delegation, or a signal to the loop. */
 export interface AgentFunction {
   readonly name: string;
-  /** Undefined while it is not offered. A call is answered all the same, with the reason. */
+  /** Undefined while the function is not offered to the model. A call to it is then refused with the reason. */
   readonly spec: FunctionSpec | undefined;
-  /** A call of it is looked at before the others of its answer; when it ends the run, they do not happen. */
+  /** A call to this function runs before the other calls of its answer. When it ends the run, the others do not run. */
   readonly first: boolean;
   /**
-   * Starts at once and finds in `call.run` what is already done. Failures are results; it throws only
-   * when the run was aborted or the journal is lost.
+   * Performs the call. Reads from `call.run` which steps an earlier attempt completed. A failure is a result;
+   * rejects only when the run was aborted or the journal cannot be written.
    */
   call(call: Call): Promise<CallOutcome>;
 }
 
 export interface Call {
   readonly run: Run;
-  /** Its place in the run, the same on every attempt: "t2.c0". */
+  /** The position of the call in the run, the same on every attempt: "t2.c0". */
   readonly step: string;
-  /** The vendor's id. */
+  /** The id that the model vendor gave the call. */
   readonly id: string;
   readonly name: string;
   readonly arguments: JsonObject;
-  /** Made from task, step, name and arguments. */
+  /** The hash of task, step, name and arguments. */
   readonly key: string;
-  /** True when the answer holds no other call. */
+  /** Whether the model's answer holds no other call. */
   readonly alone: boolean;
 }
 
 export type CallOutcome =
   | { readonly type: 'result'; readonly result: FunctionResult }
-  /** The result has been given to the user as the answer (requirement D6). */
+  /** The user got the result as the answer (requirement D6); `author` is the agent that wrote it. */
   | { readonly type: 'answered'; readonly result: FunctionResult; readonly author: string }
-  /** The run cannot go on before a person spoke. */
+  /** The run waits for a person. */
   | {
       readonly type: 'waiting';
       readonly state: 'input-required' | 'auth-required';
@@ -44,7 +47,7 @@ export type CallOutcome =
     }
   | { readonly type: 'end'; readonly end: RunEnd };
 
-/** The step of the turn that a call was made in: "t2" of "t2.c0". */
+/** The step of the turn that holds the step of a call: "t2" for "t2.c0". */
 export function turnStep(step: string): string {
   return step.slice(0, step.indexOf('.'));
 }
@@ -65,7 +68,7 @@ export function intentOf(call: Call, step: string, effect: EffectClass): EventBo
   };
 }
 
-/** Answers a call with words and no effect; both stand in the journal, so that a later run sees the same. */
+/** Answers a call with a text and without any effect. The journal records both, so a resumed run sees the same. */
 export async function reply(call: Call, content: string, isError: boolean): Promise<CallOutcome> {
   const { run, step } = call;
   const result = resultOf(call, content, isError);
@@ -74,7 +77,43 @@ export async function reply(call: Call, content: string, isError: boolean): Prom
   return { type: 'result', result };
 }
 
-/** An error result: the model reads why, and may do better. */
+/** Answers a call with an error that tells the model the reason. */
 export function refuse(call: Call, reason: string): Promise<CallOutcome> {
   return reply(call, reason, true);
+}
+
+interface TypedFunction<Schema extends z.ZodObject> extends Omit<FunctionSpec, 'parameters'> {
+  readonly schema: Schema;
+  readonly first?: boolean;
+}
+
+/** Makes a function that passes its calls to `use` once their arguments match the schema. */
+export function typedFunction<Schema extends z.ZodObject>(
+  { schema, first = false, name, description, examples }: TypedFunction<Schema>,
+  use: (call: Call, input: z.infer<Schema>) => Promise<CallOutcome>,
+): AgentFunction {
+  const reader = argumentReader(schema);
+  return {
+    name,
+    spec: {
+      name,
+      description,
+      examples,
+      get parameters() {
+        return reader.parameters;
+      },
+    },
+    first,
+    call: (call) => withArguments(reader, call, (input) => use(call, input)),
+  };
+}
+
+/** Calls `use` with the arguments of the call, or refuses the call with what is wrong with them. */
+export async function withArguments<T>(
+  reader: ArgumentReader<T>,
+  call: Call,
+  use: (input: T) => Promise<CallOutcome>,
+): Promise<CallOutcome> {
+  const parsed = reader.parse(call.arguments);
+  return 'problem' in parsed ? refuse(call, `invalid arguments: ${parsed.problem}`) : use(parsed.input);
 }

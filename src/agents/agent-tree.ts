@@ -1,66 +1,52 @@
 import type { Agent, Peer, PeerDirectory } from '../core/agent.js';
-import { errorText, LangoError } from '../core/errors.js';
-import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
+import { LangoError } from '../core/errors.js';
+import type { ApprovalPolicy } from '../core/limits.js';
 import type { Logger } from '../core/logger.js';
-import type { Recollection, Remembering } from '../core/memory.js';
-import { NOTHING_RECALLED } from '../core/memory.js';
-import type { ModelProvider, SystemBlock } from '../core/model.js';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, rootAgentName } from '../core/roster.js';
+import type { SystemBlock } from '../core/model.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/roster.js';
 import type { AgentSpec, Roster } from '../core/roster.js';
-import { scrubData } from '../core/scrubber.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Run } from '../core/run.js';
-import type { Scope } from '../core/task.js';
-import { isFromOutside } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
-import { turnAway } from './admission.js';
+import type { AgentContext } from './agent.js';
+import { makeAgent } from './agent.js';
 import type { AgentFunction } from './agent-function.js';
-import { capabilityDescription, toolSkills } from './capabilities.js';
+import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import { Delegations, sameMembers } from './delegation.js';
-import { EventsAdapter } from './events-adapter.js';
-import { note, runLoop } from './loop.js';
-import type { Equipment } from './loop.js';
+import { note } from './loop.js';
 import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
 import { ownSkills, ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
-import type { Additions, PromptTexts } from './prompts.js';
-import { flatAgentInstruction, runtimeBlocks, subAgentInstruction } from './prompts.js';
+import type { PromptTexts } from './prompts.js';
+import { flatAgentInstruction, subAgentInstruction } from './prompts.js';
 import { Toolbox } from './toolbox.js';
 import { TRANSFER_NAME } from './transfer.js';
 
-export interface AgentTreeOptions {
-  readonly multiAgent: boolean;
+export interface AgentTreeOptions extends AgentContext {
   readonly roster: Roster;
   readonly tools: readonly Tool[];
-  /** Tools that come and go. */
+  /** Tools that are added and removed while the server runs (skills). */
   readonly source?: ToolSource | undefined;
-  readonly model: ModelProvider;
-  /** Whom the orchestrator may delegate to, local and remote alike. */
+  /** The agents that the orchestrator may delegate to, local and remote alike. */
   readonly peers: PeerDirectory;
-  /** Names this node in chains of delegation. */
-  readonly nodeId: string;
-  readonly limits: AgentLimits;
   readonly approval: ApprovalPolicy;
   readonly prompts: PromptTexts;
-  /** Default: there are none. */
+  /** Default: no secrets. */
   readonly secrets?: SecretGuard;
   readonly logger: Logger;
-  readonly additions?: Additions;
-  readonly remembering?: Remembering;
-  /** The agents this node runs; absent: all. */
+  /** The names of the agents that this node runs. Default: all. */
   readonly publish?: readonly string[];
 }
 
 export interface AgentTree {
-  /** Undefined when this node does not publish it. */
+  /** Undefined when this node does not publish its root agent. */
   readonly root: Agent | undefined;
   readonly subAgents: readonly Agent[];
-  /** Names of tools that no agent owns. */
+  /** The names of the tools that no agent owns. */
   readonly unmatched: readonly string[];
 }
 
-/** Makes the agents of this node. Throws `invalid-config` on names that cannot stand together. */
+/** Makes the agents of this node. Throws `invalid-config` when two names clash. */
 export function buildAgentTree(options: AgentTreeOptions): AgentTree {
   assertTools(options.tools);
   return options.multiAgent ? buildTeam(options) : buildFlat(options);
@@ -71,7 +57,7 @@ function buildFlat(options: AgentTreeOptions): AgentTree {
   return { root: flatAgent(options), subAgents: [], unmatched: [] };
 }
 
-/** An agent for each spec that has tools or does without; what a spec owns is adapted for it and for nobody else. */
+/** Makes an agent of each spec that owns tools or needs none. Each tool is adapted once, for the agent that owns it. */
 function buildTeam(options: AgentTreeOptions): AgentTree {
   const { roster, tools, publish, logger } = options;
   assertRoster(roster);
@@ -79,7 +65,7 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
   const runsHere = (name: string) => publish?.includes(name) ?? true;
   const owned = partitionTools(tools, roster);
   for (const { name } of owned.unmatched)
-    logger.warn(`no agent owns the tool ${name}: it is dead`, { tool: name });
+    logger.warn(`no agent owns the tool ${name}, so no agent can call it`, { tool: name });
   const subAgents = roster
     .filter((spec) => runsHere(spec.name))
     .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
@@ -120,7 +106,7 @@ interface ToolUser {
   readonly purpose: string;
   readonly instruction: string;
   readonly toolbox: Toolbox;
-  /** What it can call besides its tools. */
+  /** The functions that the agent can call besides its tools. */
   readonly controls: readonly AgentFunction[];
 }
 
@@ -141,7 +127,7 @@ function toolUser(
   });
 }
 
-/** It has no tools (requirement M2): nothing here could give it one. */
+/** Makes the orchestrator. It has no toolbox, so it can have no tools (requirement M2). */
 function orchestrator(options: AgentTreeOptions): Agent {
   const { peers, source, roster } = options;
   const hosted = roster.filter(({ name }) => options.publish?.includes(name) ?? true);
@@ -169,7 +155,7 @@ function orchestrator(options: AgentTreeOptions): Agent {
   });
 }
 
-/** The instruction for the peers there are, written anew only when they changed. */
+/** Builds the instruction for the current peers, again only when they changed. */
 function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readonly Peer[]) => string {
   let known: { readonly peers: readonly Peer[]; readonly text: string } | undefined;
   return (peers) => {
@@ -181,95 +167,16 @@ function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readon
   };
 }
 
-interface AgentParts {
-  readonly name: string;
-  /** The words of its capabilities are added. */
-  readonly purpose: string;
-  readonly toolbox: Toolbox | undefined;
-  /** Before each run, for its owner. Never rejects. */
-  readonly prepare: (scope: Scope) => Promise<void>;
-  /** For callers that are known. */
-  readonly extendedSkills: () => Agent['profile']['skills'];
-  /** Called once per run; what it gives is asked at each turn. */
-  readonly open: (run: Run) => () => Equipment;
-}
-
-/** The newest entries of a session that a run reads. */
-const HISTORY_EVENTS = 100;
-
-function makeAgent(options: AgentTreeOptions, { open, prepare, ...parts }: AgentParts): Agent {
-  const { model, limits, nodeId, additions, remembering } = options;
-  const adapter = new EventsAdapter({
-    rootAgentName: rootAgentName(options.multiAgent),
-    historyTokens: limits.historyTokens,
-  });
-  return {
-    profile: profileOf(parts),
-    async run(run) {
-      const refusal = turnAway(run, nodeId, limits);
-      if (refusal) return refusal;
-      const recalled = await recall(run, remembering);
-      const events = await run.history(HISTORY_EVENTS, recalled.upTo);
-      const past = adapter.toMessages(events);
-      const fromOutside = recalled.fromOutside || events.some(({ body }) => isFromOutside(body));
-      // A value that was told before it became a secret is not told again.
-      const history = scrubData(past, run.scrubber);
-      const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
-      await prepare(run.task);
-      const equipTurn = open(run);
-      const equip = (): Equipment => {
-        const { system, functions } = equipTurn();
-        return { system: [...system, ...added], functions };
-      };
-      const end = await runLoop({ run, model, limits, history, fromOutside, equip });
-      remembering?.runEnded(run.task);
-      return end;
-    },
-  };
-}
-
-/** A memory that fails is a memory that says nothing: the newest messages are there all the same. */
-async function recall(run: Run, remembering: Remembering | undefined): Promise<Recollection> {
-  if (!remembering) return NOTHING_RECALLED;
-  return remembering.recall(run).catch((error: unknown) => {
-    run.logger.warn('nothing was recalled', { error: errorText(error) });
-    return NOTHING_RECALLED;
-  });
-}
-
-/** What an orchestrator can have done, by whom. */
+/** The skills of a peer as skills of the orchestrator, which has the peer do the work. */
 function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
   return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
-}
-
-/** Tools may come and go: what is said of them is as of now. */
-function profileOf({
-  name,
-  purpose,
-  toolbox,
-  extendedSkills,
-}: Omit<AgentParts, 'open' | 'prepare'>): Agent['profile'] {
-  return {
-    name,
-    extendedSkills,
-    get description() {
-      return described(purpose, toolbox?.abilities() ?? []);
-    },
-    get skills() {
-      return toolbox?.skills() ?? [];
-    },
-  };
-}
-
-function described(purpose: string, tools: readonly Pick<Tool, 'name'>[]): string {
-  return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
 }
 
 function stable(text: string): readonly SystemBlock[] {
   return text === '' ? [] : [{ text, stable: true }];
 }
 
-/** A model knows functions by their names alone. */
+/** Throws `invalid-config` when a model could not tell two functions apart by their names. */
 function assertTools(tools: readonly Tool[]): void {
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);

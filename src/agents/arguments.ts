@@ -3,7 +3,7 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { Tool } from '../core/tool.js';
 
-/** The arguments of a call: read by `parse`, shown to the model as `parameters`. One schema makes both. */
+/** Checks the arguments of a call with `parse` and describes them to the model with `parameters`, from one schema. */
 export interface ArgumentReader<T> {
   /** JSON Schema; unknown keys are refused. */
   readonly parameters: JsonObject;
@@ -11,7 +11,7 @@ export interface ArgumentReader<T> {
 }
 
 export function argumentReader<Schema extends z.ZodObject>(schema: Schema): ArgumentReader<z.infer<Schema>> {
-  // Made at first use: a start needs neither, and there are a hundred tools.
+  // Made at first use, because the start of a server needs neither for its hundred tools.
   let made: Schema | undefined;
   let shown: JsonObject | undefined;
   const strict = (): Schema => (made ??= schema.strict() as Schema);
@@ -45,7 +45,7 @@ function jsonSchemaOf(schema: z.ZodObject): JsonObject {
   return parameters as JsonObject;
 }
 
-/** Names each argument that is wrong, what is wrong with it, and what there is. */
+/** Names each wrong argument, what is wrong with it, and which arguments there are. */
 function problemText(error: z.ZodError, known: readonly string[]): string {
   const problems = error.issues.map((issue) =>
     issue.code === 'unrecognized_keys'

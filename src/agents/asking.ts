@@ -5,16 +5,16 @@ import type { Run } from '../core/run.js';
 import type { Answer, Question } from '../core/task.js';
 import type { CallOutcome } from './agent-function.js';
 
-/** What came of a question so far. */
+/** The outcome of a question so far. */
 export type Verdict =
   | Pick<Answer, 'decision' | 'text'>
-  /** Nobody said a word in time. */
+  /** Nobody answered in time. */
   | { readonly decision: 'expired' }
   | { readonly decision: 'open'; readonly outcome: CallOutcome };
 
 /**
- * Puts `question` to the person, or says what came of it. It stands in the journal once, as it was asked first, and
- * only what comes after it there can answer it.
+ * Asks the person `question`, or returns the outcome when it was asked before. The journal records a question once, in
+ * its first wording, and only a later entry can answer it.
  */
 export function askPerson(question: Question, run: Run, step: string): Verdict {
   const asked = run.questions.get(question.hash);
@@ -27,13 +27,13 @@ export function askPerson(question: Question, run: Run, step: string): Verdict {
   return asked.expiredAt === undefined ? open(asked.question) : { decision: 'expired' };
 }
 
-/** The same question, which runs out when it is not answered within the time of this server, or sooner. */
+/** Returns `question` with an expiry of at most `approvalSeconds` from now. */
 export function withinAnswerTime(question: Question, limits: Pick<AgentLimits, 'approvalSeconds'>): Question {
   const latest = Date.now() + 1_000 * limits.approvalSeconds;
   return { ...question, expiresAt: Math.min(latest, question.expiresAt ?? Infinity) };
 }
 
-/** The hash of a question about something that already has a key of its own. */
+/** Returns the hash of a question `about` a call that has the key `key`. */
 export function questionHash(key: string, about: string): string {
   return hashJson([key, about]);
 }

@@ -3,7 +3,7 @@ import type { AgentLimits } from '../core/limits.js';
 import type { FunctionCall } from '../core/model.js';
 import type { RunEnd } from '../core/run.js';
 
-/** A model that goes on repeating a refused call this many times more has its run ended. */
+/** The run ends when the model repeats a call this many times more after the first refusal. */
 const WARNINGS_BEFORE_END = 2;
 
 export type Admission =
@@ -12,8 +12,8 @@ export type Admission =
   | { readonly type: 'end'; readonly end: RunEnd };
 
 /**
- * Counts the calls of one run and stops what loops. A resumed run enters the recorded calls again, so
- * the counts are those of the task.
+ * Counts the calls of one run and refuses repeated ones. A resumed run enters its recorded calls again, so the counts
+ * cover the whole task.
  */
 export class CallLedger {
   readonly #limits: AgentLimits;
@@ -24,7 +24,7 @@ export class CallLedger {
     this.#limits = limits;
   }
 
-  /** No further call will be admitted. */
+  /** Whether the limit of calls is reached. */
   get exhausted(): boolean {
     return this.#calls >= this.#limits.toolCalls;
   }

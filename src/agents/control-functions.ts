@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { Question } from '../core/task.js';
 import { reply } from './agent-function.js';
 import { askPerson } from './asking.js';
-import { typedFunction } from './typed-function.js';
+import { typedFunction } from './agent-function.js';
 
 const LONGEST_TEXT = 4_000;
 
-/** How a sub-agent says that a request is not its own: a typed outcome, never prose (requirement D4). */
+/** Lets a sub-agent decline a request as a typed outcome instead of prose (requirement D4). */
 export const declineRequest = typedFunction(
   {
     name: 'decline_request',
@@ -19,7 +19,7 @@ export const declineRequest = typedFunction(
   async (_, { reason }) => ({ type: 'end', end: { state: 'rejected', reason: 'declined', text: reason } }),
 );
 
-/** How an agent asks the person for something only they know; the task waits. */
+/** Lets an agent ask the person a question; the task waits for the answer. */
 export const askUser = typedFunction(
   {
     name: 'ask_user',

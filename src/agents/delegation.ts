@@ -3,29 +3,29 @@ import type { AgentLimits } from '../core/limits.js';
 import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep } from './agent-function.js';
-import { consult } from './consultation.js';
+import { runDelegation } from './delegation-run.js';
 import type { OwnSkills } from './own-skills.js';
 import type { Transfer } from './transfer.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
-import { withArguments } from './typed-function.js';
+import { withArguments } from './agent-function.js';
 
 export interface DelegationOptions {
   readonly peers: PeerDirectory;
   readonly limits: AgentLimits;
-  /** Names this node in chains of delegation. */
+  /** The name of this node in chains of delegation. */
   readonly nodeId: string;
-  /** What the owner of this run has besides what stands on cards. */
+  /** The skills of this run's owner that stand on no public card. */
   readonly ownSkills: OwnSkills;
 }
 
 /**
- * The delegations of one run. A resumed run makes the recorded ones again, step by step, and so comes to
- * the same counts and the same agents that are not asked again.
+ * The delegations of one run. A resumed run repeats the recorded ones step by step, which restores the count of rounds
+ * and the list of agents that rejected a request.
  */
 export class Delegations {
   readonly #options: DelegationOptions;
   readonly #maxRounds: number;
-  /** How many delegations each round began; a round is a turn with at least one. */
+  /** The number of delegations by round; a round is a turn with at least one delegation. */
   readonly #rounds = new Map<string, number>();
   /** Agents that rejected a request of this task (requirement D4). */
   readonly #rejected = new Set<string>();
@@ -36,12 +36,12 @@ export class Delegations {
     this.#maxRounds = options.limits.delegationRounds;
   }
 
-  /** No further round may begin. */
+  /** Whether the limit of rounds is reached. */
   get exhausted(): boolean {
     return this.#rounds.size >= this.#maxRounds;
   }
 
-  /** The delegation function as it stands now: the enum holds the agents that may be asked. */
+  /** The delegation function with the agents that may be asked now as its enum. */
   transferFunction(): AgentFunction {
     return {
       name: TRANSFER_NAME,
@@ -59,7 +59,7 @@ export class Delegations {
 
     this.#rounds.set(round, (this.#rounds.get(round) ?? 0) + 1);
     const { peers, limits, nodeId } = this.#options;
-    const outcome = await consult({
+    const outcome = await runDelegation({
       call,
       agent,
       request,
@@ -73,7 +73,7 @@ export class Delegations {
     return outcome.outcome;
   }
 
-  /** Why this delegation may not begin, told to the model; undefined when it may. */
+  /** Returns the reason for the model why this delegation may not begin; undefined when it may. */
   #obstacle(call: Call, agent: string, round: string): string | undefined {
     const { limits } = this.#options;
     const { grant } = call.run;

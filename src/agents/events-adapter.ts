@@ -7,22 +7,22 @@ import { isInterrupted } from '../core/task.js';
 import { cutText, estimateTokens } from '../core/text.js';
 import { turnStep } from './agent-function.js';
 import { delegationTo } from './transfer.js';
-import { withoutAnswers } from './user-words.js';
+import { withoutAnswers } from './user-messages.js';
 
 export interface EventsAdapterOptions {
-  /** Who spoke where an event does not say (requirement A2). */
+  /** The author of events that name none (requirement A2). */
   readonly rootAgentName: string;
-  /** About how much of the past a model gets, newest first. */
+  /** About how many tokens of earlier conversation a model gets, newest first. */
   readonly historyTokens: number;
 }
 
-/** A whole turn: a user's message, or an answer with the results of all its calls. */
+/** A user's message, or an answer with the results of all its calls. */
 interface Turn {
   readonly messages: readonly ModelMessage[];
   readonly tokens: number;
 }
 
-/** Makes a conversation for a model out of the journal's entries of a session's earlier tasks. */
+/** Turns the journal events of a session's earlier tasks into a conversation for a model. */
 export class EventsAdapter {
   readonly #options: EventsAdapterOptions;
 
@@ -30,7 +30,7 @@ export class EventsAdapter {
     this.#options = options;
   }
 
-  /** `events` in order, oldest first; those of one task stand together. Begins with a user's message, or is empty. */
+  /** Takes `events` oldest first, grouped by task. Returns messages that begin with a user's message, or none. */
   toMessages(events: readonly TaskEvent[]): readonly ModelMessage[] {
     const tasks = [...Map.groupBy(events, ({ taskId }) => taskId).values()];
     const kept: (readonly Turn[])[] = [];
@@ -46,8 +46,8 @@ export class EventsAdapter {
   }
 
   /**
-   * One task as turns. No single text of others is longer, in bytes, than the budget has tokens: about a quarter
-   * of it. Without its opening message (cut off by the reader's limit) the task is left out.
+   * Splits one task into turns. Cuts each message and result to as many bytes as the budget has tokens, about a quarter
+   * of it. Returns none when the task's first message is missing because of the reader's limit.
    */
   #turns(task: readonly TaskEvent[]): readonly Turn[] {
     if (task[0]?.body.type !== 'message') return [];
@@ -68,7 +68,7 @@ function heard(parts: readonly Part[], longest: number): readonly Turn[] {
   return [turnOf({ role: 'user', parts: parts.map((part) => shortened(part, longest)) })];
 }
 
-/** An answer and what its calls gave. A call that got no result is closed, so that the pair is whole. */
+/** Pairs an answer with the results of its calls. A call without a result gets an error as its result. */
 function spoken(
   author: string,
   content: readonly AnswerBlock[],
@@ -91,7 +91,7 @@ function spoken(
   return turnOf(answer, { role: 'results', results: closed }, ...voices);
 }
 
-/** By the step of the turn, then by call. A delegation that only waited gave no result. */
+/** Results by the step of their turn, then by call id. A delegation that waits for a person has no result yet. */
 function resultsByTurn(
   task: readonly TaskEvent[],
   longest: number,
@@ -108,7 +108,7 @@ function resultsByTurn(
   return turns;
 }
 
-/** The opening message and the newest turns that fit beside it; all of them or none of the task. */
+/** Returns the first message and the newest turns that fit into `tokens`; none when the first message does not fit. */
 function newestThatFit(turns: readonly Turn[], tokens: number): readonly Turn[] {
   const [opening, ...later] = turns;
   if (!opening || opening.tokens > tokens) return [];
@@ -130,7 +130,7 @@ function tokensOf(turns: readonly Turn[]): number {
   return turns.reduce((total, { tokens }) => total + tokens, 0);
 }
 
-/** Everything in a message that costs tokens. */
+/** All texts of a message that cost tokens. */
 function textsOf(message: ModelMessage): readonly string[] {
   switch (message.role) {
     case 'user':
@@ -142,7 +142,7 @@ function textsOf(message: ModelMessage): readonly string[] {
   }
 }
 
-/** Files of the past are named, not sent again. */
+/** Replaces a file by its name, because files of earlier tasks are not sent again. */
 function shortened(part: Part, longest: number): Part {
   if (part.kind === 'text') return textPart(cut(part.text, longest));
   if (part.kind === 'data') return part;

@@ -14,12 +14,12 @@ import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import type { Admission } from './call-ledger.js';
 import { CallLedger } from './call-ledger.js';
-import { withNewestImages } from './newest-images.js';
+import { withNewestImages } from './turn.js';
 import type { TurnEnd } from './turn.js';
 import { sayAnswer, takeTurn } from './turn.js';
-import { UserWords } from './user-words.js';
+import { UserMessages } from './user-messages.js';
 
-/** What an agent brings into a turn. */
+/** The system blocks and functions of one turn. */
 export interface Equipment {
   readonly system: readonly SystemBlock[];
   readonly functions: readonly AgentFunction[];
@@ -31,28 +31,28 @@ export interface LoopOptions {
   readonly limits: AgentLimits;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
-  /** Whether some of what the run begins with is text from outside. */
+  /** Whether the run begins with text from outside (a page, a document, an agent of another server). */
   readonly fromOutside: boolean;
-  /** Asked at each turn: peers come and go. */
+  /** Called at each turn, because peers and tools come and go. */
   readonly equip: () => Equipment;
 }
 
 /**
- * Works on one task until it ends or waits for a person: the model answers, its calls are done side by side, and
- * it is asked again with their results. All that is done goes through steps of the journal, so that a resumed run
- * takes the same way and does only what is missing.
+ * Works on one task until it ends or waits for a person: asks the model, performs the calls of its answer in parallel,
+ * and asks again with their results. Each turn and each call is a recorded step, so a resumed run repeats the same
+ * steps and performs only those without a result.
  */
 export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   const { run, limits } = options;
-  const words = new UserWords(run);
-  const conversation: ModelMessage[] = [...options.history, ...words.request()];
+  const messages = new UserMessages(run);
+  const conversation: ModelMessage[] = [...options.history, ...messages.request()];
   const ledger = new CallLedger(limits);
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
     if (!run.recorded(step)?.result) {
       const spent = tokensSpent(run, limits);
       if (spent) return spent;
-      conversation.push(...words.news());
+      conversation.push(...messages.news());
     }
     const { system, functions } = options.equip();
     const last = lastTurn(turn, ledger, limits);
@@ -78,12 +78,12 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if (author === undefined) {
       if (last) return last.end;
       const done = await performCalls({ run, step, calls, functions, offered, ledger });
-      if ('state' in done) return words.areBesideTheQuestion ? insisting(done) : done;
+      if ('state' in done) return messages.missedTheQuestion ? insisting(done) : done;
       conversation.push({ role: 'results', results: done.results });
       author = done.author;
     }
     // The answer is the end, unless the user said more while it was made.
-    const news = author === undefined ? [] : words.news();
+    const news = author === undefined ? [] : messages.news();
     if (author !== undefined && (news.length === 0 || last)) {
       return calls.length > 0 ? { state: 'completed', author } : conclude(run, answer);
     }
@@ -91,7 +91,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   }
 }
 
-/** The run's end when its answer is there. */
+/** Returns the end of a run whose last turn is its answer. */
 function conclude(run: Run, answer: TurnEnd): RunEnd {
   const text = answerText(answer.content);
   if (answer.stopReason === 'refusal') {
@@ -119,13 +119,13 @@ function tokensSpent(run: Run, limits: AgentLimits): RunEnd | undefined {
 }
 
 interface LastTurn {
-  /** Told to the model, which gets no functions any more. */
+  /** Tells the model that it gets no functions any more. */
   readonly note: string;
-  /** What becomes of the run when it calls one all the same. */
+  /** The end of the run when the model calls a function nevertheless. */
   readonly end: RunEnd;
 }
 
-/** The turn in which the model has to answer from what it has; undefined when there are more to come. */
+/** Describes the last turn, in which the model must answer; undefined when more turns are allowed. */
 function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTurn | undefined {
   if (turn >= limits.turns) {
     const limit = `the ${limits.turns} turns of this task are used up (agent.limits.turns)`;
@@ -165,7 +165,7 @@ interface Done {
   readonly author: string | undefined;
 }
 
-/** What came of one answer's calls, or how the run ends because of them. */
+/** Performs the calls of one answer. Returns their results, or the end of the run that they cause. */
 async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
   const admissions = batch.calls.map((call) => batch.ledger.enter(call));
   const stop = admissions.find((admission) => admission.type === 'end');
@@ -191,7 +191,7 @@ async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
   );
 }
 
-/** The calls that may end the run by themselves, then all others side by side. */
+/** Groups the calls: first those that may end the run, then all others, which run in parallel. */
 function inOrder({ calls, functions }: CallBatch): readonly (readonly number[])[] {
   const leading = new Set(functions.filter(({ first }) => first).map(({ name }) => name));
   const { first = [], rest = [] } = Object.groupBy(calls.keys(), (index) =>
@@ -220,13 +220,13 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   return refuse(call, `there is no function "${name}". Valid names: ${names}`);
 }
 
-/** The same end, when words came in the place of a yes or no. */
+/** Repeats the question with the hint that text alone does not answer it. */
 function insisting(end: RunEnd): RunEnd {
   if (!end.questions?.some(({ kind }) => kind !== 'input')) return end;
   return { ...end, text: `${end.text ?? ''}\nWords alone decide nothing here: approve or deny it.` };
 }
 
-/** How the run ends when a person has to speak first. */
+/** Returns the end of a run with calls that wait for a person; undefined when none waits. */
 function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
   const waiting = outcomes.filter((outcome) => outcome.type === 'waiting');
   if (waiting.length === 0) return undefined;

@@ -3,18 +3,18 @@ import type { Roster } from '../core/roster.js';
 import { oneLine, shorten } from '../core/text.js';
 import { TRANSFER_NAME } from './transfer.js';
 
-/** Descriptions come from cards, some of them from outside. */
+/** Limits in characters: descriptions come from cards, also from cards of other servers. */
 const LONGEST_DESCRIPTION = 500;
 const LONGEST_CAPABILITIES = 500;
 
 export interface OrchestratorRules {
-  /** Rounds of delegation in one task, as code enforces them. */
+  /** The limit of delegation rounds in one task, which the code enforces. */
   readonly delegationRounds: number;
-  /** What is known here of agents by name; the rest is said by their cards. */
+  /** Describes the agents known by name; agents that it does not hold are described by their cards. */
   readonly roster: Roster;
 }
 
-/** The orchestrator's whole instruction: it names `peers` and nobody else. */
+/** Builds the orchestrator's whole instruction. It names the agents of `peers` and no others (requirement O1). */
 export function buildOrchestratorInstruction(
   peers: readonly Pick<Peer, 'name' | 'description' | 'skills'>[],
   { delegationRounds, roster }: OrchestratorRules,
@@ -63,7 +63,7 @@ function entry(
   return [`- ${name}`, ...said.flat()].join('\n');
 }
 
-/** One line that cannot close the slot it stands in. */
+/** Makes `text` one line without angle brackets, so it cannot close the block that holds it. */
 function asData(text: string, longest: number): string {
   return shorten(oneLine(text.replace(/[<>]/g, ' ')), longest);
 }

@@ -2,19 +2,19 @@ import { LangoError } from '../core/errors.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/roster.js';
 import type { AgentSpec, Roster } from '../core/roster.js';
 import type { Tool } from '../core/tool.js';
-import { STANDARD_ROSTER } from './standard-roster.js';
-import type { StandardRole } from './standard-roster.js';
+import { STANDARD_ROSTER } from './agent-specs.js';
+import type { StandardRole } from './agent-specs.js';
 
 const UNMATCHED = 'unmatched';
 
-/** Who owns which tools: one field per role, and one for the tools that nobody owns. */
+/** The tools of each role, and the tools that no role owns. */
 export type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
   readonly [UNMATCHED]: readonly Tool[];
 };
 
 /**
- * Gives each tool to exactly one role: the first of the roster with a prefix of its name, else the one
- * that takes unmatched tools, else nobody. Keeps the order of the tools.
+ * Assigns each tool to one role: the first of the roster with a prefix of the tool's name, else the role that takes
+ * unmatched tools, else `unmatched`. Keeps the order of the tools.
  */
 export function partitionTools(tools: readonly Tool[]): RoleToolSet;
 export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet<string>;
@@ -29,14 +29,14 @@ export function partitionTools(
   };
 }
 
-/** The name of the one role that a tool of this name goes to; undefined when it goes to nobody. */
+/** Returns the name of the role that owns a tool of this name; undefined when no role does. */
 export function roleOf(toolName: string, roster: Roster): string | undefined {
   const isOwner = ({ prefixes }: AgentSpec) => prefixes.some((prefix) => toolName.startsWith(prefix));
   const role = roster.find(isOwner) ?? roster.find(({ takesUnmatched }) => takesUnmatched);
   return role?.name;
 }
 
-/** Throws `invalid-config` when a roster cannot work. */
+/** Throws `invalid-config` when two roles clash or a name is reserved. */
 export function assertRoster(roster: Roster): void {
   const names = roster.map(({ name }) => name);
   for (const taken of [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME]) {

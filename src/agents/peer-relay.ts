@@ -7,19 +7,19 @@ export interface RelayOptions {
   readonly run: Run;
   readonly step: string;
   readonly agent: string;
-  /** Its text is the user's answer as it comes; else it is only shown as what it does. */
+  /** Whether the peer's text is the user's answer; else it is shown as activity. */
   readonly live: boolean;
 }
 
 type PassedEvent = Exclude<PeerEvent, { type: 'end' }>;
 type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
-/** Hands what a peer does on to whoever watches this task, under the name of who does it. */
+/** Writes the events of a peer into this task, each under the name of its author. */
 export class PeerRelay {
   readonly #options: RelayOptions;
   readonly #artifacts: string[] = [];
   #taskKnown: boolean;
-  /** What stands in the answer through this relay. */
+  /** The text of the answer that this relay has written so far. */
   #text: string | undefined;
 
   constructor(options: RelayOptions) {
@@ -47,14 +47,14 @@ export class PeerRelay {
     }
   }
 
-  /** Makes the user's answer whole: after a re-attachment the peer may have told only its end again. */
+  /** Completes the user's answer: after a re-attachment the peer may have sent only its end again. */
   finish(end: EndEvent): void {
     if (!this.#options.live || end.state !== 'completed') return;
     const text = end.text.trim() === '' ? `${this.#options.agent} finished without any text.` : end.text;
     if (text !== this.#text) this.#say(text, true, end.author);
   }
 
-  /** A line for the model about what the user got beside the text; none when there was nothing. */
+  /** A line for the model that names the artifacts which the user got; empty without artifacts. */
   delivered(): readonly string[] {
     return this.#artifacts.length === 0 ? [] : [`[delivered to the user: ${this.#artifacts.join(', ')}]`];
   }

@@ -2,13 +2,13 @@ import { errorText } from '../core/errors.js';
 import type { SystemBlock } from '../core/model.js';
 import type { AgentSpec } from '../core/roster.js';
 import type { Run } from '../core/run.js';
-import { relayedUserMessage } from './user-words.js';
+import { relayedUserMessage } from './user-messages.js';
 
-/** The prompt files of the configuration. */
+/** The texts of the configured prompt files. */
 export interface PromptTexts {
-  /** AGENTS.md: who the agent is. Only a single agent has it (requirement O7). */
+  /** AGENTS.md: who the agent is. Only the flat agent's instruction holds it (requirement O7). */
   readonly identity: string;
-  /** TOOL_USAGE.md: how to use tools. Only a single agent has it. */
+  /** TOOL_USAGE.md: how to use tools. Only the flat agent's instruction holds it. */
   readonly toolUsage: string;
 }
 
@@ -27,10 +27,10 @@ export function subAgentInstruction(spec: AgentSpec): string {
   return `${spec.instruction.trim()}\n\n${SUB_AGENT_RULES}`;
 }
 
-/** Text for one run from outside the agent: memory, retrieved knowledge. Undefined when there is none. */
+/** Returns text that is added to the instruction of one run; undefined for none. */
 export type Additions = (run: Run) => Promise<string | undefined>;
 
-/** What stands after the instruction, each in its own labelled block (requirement O8). It changes from run to run. */
+/** Builds the blocks after the instruction: the user's message, memory and additions, each labelled (requirement O8). */
 export async function runtimeBlocks(
   run: Run,
   additions: Additions | undefined,
@@ -38,7 +38,9 @@ export async function runtimeBlocks(
 ): Promise<readonly SystemBlock[]> {
   const relayed = relayedUserMessage(run);
   const added = await additions?.(run).catch((error: unknown) => {
-    run.logger.warn('nothing was added to the prompt', { error: errorText(error) });
+    run.logger.warn('text for the prompt could not be loaded; the run goes on without it', {
+      error: errorText(error),
+    });
     return undefined;
   });
   return [
@@ -56,6 +58,7 @@ export async function runtimeBlocks(
   ];
 }
 
+/** Puts text into a labelled block that the text itself cannot close. */
 export function slot(label: string, meaning: string, text: string): SystemBlock {
   const closing = new RegExp(`</${label}>`, 'gi');
   return { text: `${meaning}\n<${label}>\n${text.replace(closing, '')}\n</${label}>`, stable: false };

@@ -11,9 +11,9 @@ import { askPerson, questionHash } from './asking.js';
 import { heldBack } from './tool-permission.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
 import { because, failureText, inItsTime, questionOf } from './tool-work.js';
-import { typedFunction } from './typed-function.js';
+import { typedFunction } from './agent-function.js';
 
-/** Makes a tool callable by a model: grant, validation, approval, time, effect class and output size. */
+/** Makes a tool callable by a model. Checks grant, arguments and approval; enforces time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const granted = typedFunction(tool, async (call, input) => {
     const work: Work = { call, tool, input, rules };
@@ -33,7 +33,7 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   };
 }
 
-/** A call that began in an earlier run. Its effect class says what may happen when the outcome is not known. */
+/** Continues a call that an earlier attempt began. The effect class decides what happens when its outcome is unknown. */
 async function takeUp(work: Work, last: Attempt): Promise<CallOutcome> {
   const { call, tool } = work;
   const { recorded, step } = last;
@@ -73,7 +73,7 @@ function unknownOutcome(why: string): ToolOutput {
   return { content: `the call was interrupted; its outcome is unknown and ${why}`, isError: true };
 }
 
-/** Intent, effect, result. */
+/** Records the intent, performs the effect, records the result. */
 async function perform(work: Work, step: string): Promise<CallOutcome> {
   await work.call.run.append(intentOf(work.call, step, work.tool.effect));
   return execute(work, step);
@@ -100,7 +100,7 @@ async function execute(
 }
 
 async function finish({ call, tool, rules }: Work, step: string, given: ToolOutput): Promise<CallOutcome> {
-  // Before anything is cut: half of a value would not be found.
+  // Scrubs before it cuts, because half of a secret's value would not be found.
   const output = scrubData(given, call.run.scrubber);
   const files = output.files ?? [];
   files.forEach((file, index) => {
@@ -124,11 +124,11 @@ async function finish({ call, tool, rules }: Work, step: string, given: ToolOutp
 interface Attempt {
   readonly step: string;
   readonly recorded: RecordedStep;
-  /** The step of the attempt after this one. */
+  /** The step of the next attempt. */
   readonly next: string;
 }
 
-/** Each time a person has an unsafe call run again, it gets a step of its own: "t2.c0", "t2.c0.r1", … */
+/** Finds the last attempt of a call. Each repetition that a person allowed has a step of its own: "t2.c0.r1", … */
 function lastAttempt(run: Run, first: string): Attempt | undefined {
   let last: Attempt | undefined;
   for (let number = 0; ; number += 1) {
@@ -139,12 +139,15 @@ function lastAttempt(run: Run, first: string): Attempt | undefined {
   }
 }
 
-/** What a tool gave. Throws what the model then reads when that is no output: a tool may be anybody's code. */
+/** Checks the output of a tool, which may be a program's own code. Throws the error that the model reads. */
 function outputOf(given: ToolOutput): ToolOutput {
   const files = given?.files ?? [];
   const areParts = Array.isArray(files) && files.every(isPart);
   if (areParts && typeof readable(given?.content) === 'string') return given;
-  throw new LangoError('tool', 'what it gave is no output: that has a content, and files that are parts');
+  throw new LangoError(
+    'tool',
+    'it returned no valid output: an object with content and, optionally, files that are message parts',
+  );
 }
 
 function readable(content: Json): string {

@@ -4,7 +4,7 @@ import { askPerson, questionHash } from './asking.js';
 import type { Work } from './tool-work.js';
 import { because, failureText, inItsTime, questionOf } from './tool-work.js';
 
-/** What stands in the way of a call that a person has to allow first; undefined when nothing does. */
+/** Asks a person to approve the call if the policy says so. Returns the outcome that holds it back, or undefined. */
 export async function heldBack(work: Work): Promise<CallOutcome | undefined> {
   const { call, tool } = work;
   if (!needsApproval(work)) return undefined;
@@ -31,7 +31,7 @@ export async function heldBack(work: Work): Promise<CallOutcome | undefined> {
   }
 }
 
-/** Why the call cannot be made whatever a person says; undefined when nothing is known to stand against it. */
+/** Returns why the call would fail even if a person approved it; undefined when no reason is known. */
 async function obstacleTo(work: Work): Promise<string | undefined> {
   const { tool, input } = work;
   try {

@@ -1,24 +1,24 @@
-import { LangoError, errorText } from '../core/errors.js';
+import { errorText, LangoError } from '../core/errors.js';
 import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
-import type { SecretGuard } from '../core/secrets.js';
+import { LONGEST_TIMER_MS } from '../core/limits.js';
 import { referencedSecrets } from '../core/secret-reference.js';
+import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
 import type { Tool, ToolContext } from '../core/tool.js';
 import type { Call } from './agent-function.js';
 import { withinAnswerTime } from './asking.js';
-import { withinTime } from './time-limit.js';
 
 export interface ToolRules {
   readonly approval: ApprovalPolicy;
   readonly limits: Pick<AgentLimits, 'toolOutputBytes' | 'approvalSeconds'>;
-  /** Default: there are no secrets to use. */
+  /** Default: no secrets. */
   readonly secrets?: SecretGuard;
 }
 
 export type Input = Readonly<Record<string, unknown>>;
 
-/** One tool call on its way: the tool, its checked input, and how it may run. */
+/** One tool call: the tool, its checked input, and the rules for it. */
 export interface Work {
   readonly call: Call;
   readonly tool: Tool;
@@ -26,7 +26,7 @@ export interface Work {
   readonly rules: ToolRules;
 }
 
-/** Lets the tool work within the time of the call. */
+/** Calls `use` with a tool context that aborts at the time limit of the call. */
 export function inItsTime<Result>(
   work: Work,
   use: (context: ToolContext) => Promise<Result>,
@@ -38,7 +38,7 @@ export function inItsTime<Result>(
   });
 }
 
-/** What a model reads of a failure; throws when the run itself was aborted. */
+/** Returns the text of a failure for the model. Throws when the run itself was aborted. */
 export function failureText({ call: { run }, tool }: Work, error: unknown): string {
   run.signal.throwIfAborted();
   if (!(error instanceof LangoError)) {
@@ -47,13 +47,13 @@ export function failureText({ call: { run }, tool }: Work, error: unknown): stri
   return `${tool.name} failed: ${advised(error)}`;
 }
 
-/** A question to a person about the call. */
+/** Makes a question to a person about the call, with its exact arguments. */
 export function questionOf({ call, rules }: Work, about: Pick<Question, 'hash' | 'kind' | 'text'>): Question {
   const question = { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
   return withinAnswerTime(question, rules.limits);
 }
 
-/** What a person said to it, to be told to the model. */
+/** Quotes a person's reason for the model. */
 export function because(text: string | undefined): string {
   return text ? ` ("${text}")` : '';
 }
@@ -78,4 +78,47 @@ function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContex
 function advised(error: unknown): string {
   const hint = error instanceof LangoError && error.hint !== undefined ? ` (${error.hint})` : '';
   return `${errorText(error)}${hint}`;
+}
+
+/** How long aborted work may take to stop before it is abandoned, in milliseconds. */
+const STOP_GRACE_MS = 1_000;
+
+export interface TimeLimit {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Runs `work` with a signal that aborts on `signal` or at the time limit. Rejects with code `timeout` when the time limit
+ * came first, whatever the work threw, and also when the work ignores its signal.
+ */
+export async function withinTime<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  { signal, timeoutMs }: TimeLimit,
+): Promise<T> {
+  const clock = new AbortController();
+  const ring = () =>
+    clock.abort(
+      new LangoError(
+        'timeout',
+        `no result after ${timeoutMs / 1_000} s; what it did until then is not known`,
+      ),
+    );
+  const timer = setTimeout(ring, Math.min(timeoutMs, LONGEST_TIMER_MS));
+  const either = AbortSignal.any([signal, clock.signal]);
+  try {
+    return await Promise.race([work(either), abandoned(either)]);
+  } catch (error) {
+    throw clock.signal.aborted ? clock.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function abandoned(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const later = () => void setTimeout(() => reject(signal.reason as Error), STOP_GRACE_MS).unref();
+    if (signal.aborted) later();
+    else signal.addEventListener('abort', later, { once: true });
+  });
 }

@@ -6,16 +6,16 @@ import type { ToolRules } from './tool-work.js';
 import { toolFunction } from './tool-function.js';
 
 export interface ToolboxOptions {
-  /** Always there. */
+  /** The tools that do not change while the server runs. */
   readonly tools: readonly Tool[];
-  /** Where further ones come from. */
+  /** The source of tools that come and go. */
   readonly source: ToolSource | undefined;
-  /** Whether the agent takes one of these. */
+  /** Whether the agent owns a tool of this name. */
   readonly owns: (tool: Pick<Tool, 'name'>) => boolean;
   readonly rules: ToolRules;
 }
 
-/** All that one agent can use. What an owner keeps is there for that owner alone. */
+/** The tools of one agent. Tools from `source` may belong to one owner and are offered to that owner alone. */
 export class Toolbox {
   readonly #options: ToolboxOptions;
   readonly #fixed: readonly AgentFunction[];
@@ -32,7 +32,7 @@ export class Toolbox {
     await this.#options.source?.refresh(scope);
   }
 
-  /** Without a scope: those that everybody has. */
+  /** Without a scope: the tools that all owners have. */
   tools(scope?: Scope): readonly Tool[] {
     return [...this.#options.tools, ...this.#further(scope)];
   }
@@ -41,18 +41,18 @@ export class Toolbox {
     return [...this.#fixed, ...this.#further(scope).map((tool) => this.#toFunction(tool))];
   }
 
-  /** What it is good for, for everybody: also what an owner may keep later. */
+  /** The kinds of work that the agent can do for any owner, also with tools that an owner may add later. */
   abilities(): readonly Pick<Tool, 'name' | 'examples'>[] {
     const { source, owns } = this.#options;
     return [...this.tools(), ...(source && owns(source.kind) ? [source.kind] : [])];
   }
 
-  /** For a card that everybody may read. */
+  /** The skills of the public card. */
   skills(): ReturnType<typeof skillsOf> {
     return skillsOf(this.abilities());
   }
 
-  /** A fixed tool cannot be taken away by one of the same name. */
+  /** The tools of the source, without those that have the name of a fixed tool. */
   #further(scope: Scope | undefined): readonly Tool[] {
     const { source, owns } = this.#options;
     return (source?.list(scope) ?? []).filter((tool) => owns(tool) && !this.#names.has(tool.name));

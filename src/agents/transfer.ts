@@ -26,10 +26,10 @@ const fields = {
 const transferSchema = z.object(fields);
 export type Transfer = z.infer<typeof transferSchema>;
 
-/** Takes any name: one outside the enum is answered with the valid ones, not with a schema error. */
+/** Accepts any name: a name outside the enum is answered with the valid names instead of a schema error. */
 export const transferReader = argumentReader(transferSchema);
 
-/** The function for these agents, or undefined when there is none to offer. */
+/** Describes the function for these agents; undefined without agents. */
 export function transferSpec(agents: readonly Pick<Peer, 'name' | 'skills'>[]): FunctionSpec | undefined {
   const [first, ...others] = agents.map(({ name }) => name);
   if (first === undefined) return undefined;
@@ -47,7 +47,7 @@ export function transferSpec(agents: readonly Pick<Peer, 'name' | 'skills'>[]): 
   };
 }
 
-/** Whom a call delegates to, if it does, with the `final` that is asked for. */
+/** Returns the agent that a call delegates to with this value of `final`; undefined for any other call. */
 export function delegationTo(call: FunctionCall, final: boolean): string | undefined {
   if (call.name !== TRANSFER_NAME || call.arguments === undefined) return undefined;
   const parsed = transferReader.parse(call.arguments);

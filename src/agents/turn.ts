@@ -1,10 +1,16 @@
 import { LangoError } from '../core/errors.js';
-import type { ModelErrorCode, ModelProvider, ModelRequest } from '../core/model.js';
+import type {
+  FunctionResult,
+  ModelErrorCode,
+  ModelMessage,
+  ModelProvider,
+  ModelRequest,
+} from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import { scrubEvent } from '../core/scrub-event.js';
 import type { EventBody } from '../core/task.js';
 
-/** The artifact that holds an agent's answer. Each turn that speaks starts it again. */
+/** The artifact that holds an agent's answer. Each turn with text starts it again. */
 const ANSWER_ARTIFACT_ID = 'answer';
 
 export type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
@@ -14,11 +20,11 @@ export interface TurnOptions {
   readonly step: string;
   readonly model: ModelProvider;
   readonly request: Omit<ModelRequest, 'signal'>;
-  /** Whether the request holds text from outside: so may the answer. */
+  /** Whether the request holds text from outside; the answer is marked the same. */
   readonly fromOutside: boolean;
 }
 
-/** One model answer: the recorded one when there is one, else asked for and streamed as it comes. */
+/** Returns the recorded answer of this turn, or asks the model and streams its text into the journal. */
 export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
   const { run, step, model } = options;
   const recorded = run.recorded(step);
@@ -35,7 +41,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
         spoken = true;
         break;
       case 'end': {
-        // What is called now and what a resumed run finds recorded are the same.
+        // Scrubbed here, so that this run and a resumed run perform the same calls.
         const mark = options.fromOutside ? { fromOutside: true } : {};
         const turnEnd = scrubEvent<TurnEnd>(
           { type: 'turn-end', step, ...event.answer, ...mark },
@@ -59,9 +65,9 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
 
 export interface Speech {
   readonly text: string;
-  /** Starts the answer again. */
+  /** Whether the text starts the answer again. */
   readonly replace: boolean;
-  /** Absent: the agent of the run. */
+  /** Default: the agent of the run. */
   readonly author?: string;
 }
 
@@ -80,4 +86,30 @@ const FAILURES: Readonly<Record<ModelErrorCode, string>> = {
 
 function failure(code: ModelErrorCode): RunEnd {
   return { state: 'failed', reason: `model-${code}`, text: FAILURES[code] };
+}
+
+/** How many images of results a request holds: an image costs about as much as a page of text, at every turn. */
+const IMAGES_SHOWN = 2;
+
+const NO_LONGER_SHOWN =
+  '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
+
+/** Returns the conversation with the images of its newest results only; a sentence replaces each older image. */
+export function withNewestImages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  let left = IMAGES_SHOWN;
+  const told = messages.toReversed().map((message) => {
+    if (message.role !== 'results') return message;
+    const results = message.results.toReversed().map((result) => {
+      const count = result.images?.length ?? 0;
+      const isShown = count <= left;
+      left = Math.max(0, left - count);
+      return isShown ? result : withoutImages(result);
+    });
+    return { ...message, results: results.reverse() };
+  });
+  return told.reverse();
+}
+
+function withoutImages({ images: _, ...result }: FunctionResult): FunctionResult {
+  return { ...result, content: `${result.content}\n${NO_LONGER_SHOWN}` };
 }

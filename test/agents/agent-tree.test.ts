@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { agentSpecs } from '../../src/agents/agent-specs.js';
 import type { AgentTree } from '../../src/agents/agent-tree.js';
-import { STANDARD_ROSTER } from '../../src/agents/standard-roster.js';
+import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import type { AgentSpec } from '../../src/core/roster.js';
 import type { Tool } from '../../src/core/tool.js';
 import { flat, team, toolNamed, tree } from '../support/agent-fixtures.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { capabilityDescription, capabilityMap, skillsOf } from '../../src/agents/capabilities.js';
-import { CLASSIC_ROSTER } from '../../src/agents/classic-roster.js';
-import { STANDARD_ROSTER } from '../../src/agents/standard-roster.js';
+import { agentSpecs } from '../../src/agents/agent-specs.js';
+import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import { toolNamed, tree } from '../support/agent-fixtures.js';
 
 const named = (...names: string[]) => names.map((name) => toolNamed(name));
@@ -32,7 +32,7 @@ describe('capability descriptions', () => {
   });
 
   it('C2 has words for every prefix of both rosters', () => {
-    const prefixes = [...STANDARD_ROSTER, ...CLASSIC_ROSTER].flatMap((spec) => spec.prefixes);
+    const prefixes = [...STANDARD_ROSTER, ...agentSpecs.classic].flatMap((spec) => spec.prefixes);
     expect(prefixes.filter((prefix) => !(prefix in capabilityMap))).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CLASSIC_ROSTER } from '../../src/agents/classic-roster.js';
+import { agentSpecs } from '../../src/agents/agent-specs.js';
 import { partitionTools } from '../../src/agents/partition.js';
 import type { Tool } from '../../src/core/tool.js';
 import { toolNamed, tree } from '../support/agent-fixtures.js';
@@ -57,7 +57,10 @@ describe('partitioning of tools', () => {
 
   it('P5 classic: unmatched tools go to the executor', () => {
     const names = ['exec_shell', 'fs_read', 'browser_go', 'crypto_sign', 'skill_x', 'payment_send', 'odd'];
-    const sets = partitionTools(named(...names, 'rag_query', 'search_web', 'memory_store'), CLASSIC_ROSTER);
+    const sets = partitionTools(
+      named(...names, 'rag_query', 'search_web', 'memory_store'),
+      agentSpecs.classic,
+    );
     expect(namesByRole(sets)).toEqual({
       executor: names,
       researcher: ['rag_query', 'search_web'],
@@ -67,7 +70,7 @@ describe('partitioning of tools', () => {
 
   it('P5 classic: the executor says what it can do, the memory-manager needs a memory tool', () => {
     const tools = named('exec_shell', 'fs_read', 'browser_navigate');
-    const { subAgents, unmatched } = tree({ roster: CLASSIC_ROSTER, tools });
+    const { subAgents, unmatched } = tree({ roster: agentSpecs.classic, tools });
     const profiles = subAgents.map(({ profile }) => profile);
     expect(profiles.map(({ name }) => name)).toEqual(['executor', 'planner']);
     expect(profiles[0]!.description).toContain('command execution, file operations, web browsing');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { buildAgentTree } from '../../src/agents/agent-tree.js';
 import type { AgentTree, AgentTreeOptions } from '../../src/agents/agent-tree.js';
-import { STANDARD_ROSTER } from '../../src/agents/standard-roster.js';
+import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import type { Agent, PeerDirectory } from '../../src/core/agent.js';
 import { DEFAULT_LIMITS } from '../../src/core/limits.js';
 import { silentLogger } from '../../src/core/logger.js';

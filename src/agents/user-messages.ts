@@ -5,12 +5,12 @@ import type { ModelMessage } from '../core/model.js';
 import { findAnswer } from '../core/questions.js';
 import type { Run } from '../core/run.js';
 
-/** Metadata of a delegated request: what the user themselves wrote, for a sub-agent to know (requirement D7). */
+/** The metadata key of a delegated request that holds the user's own message (requirement D7). */
 const USER_MESSAGE_KEY = 'urn:lango:a2a:user-message:v1';
 
 const LONGEST_USER_MESSAGE = 8_000;
 
-/** The parts a model may read; a person's answers to questions go to those who asked. */
+/** Leaves out a person's answers to questions: they go to the call that asked. */
 export function withoutAnswers(parts: readonly Part[]): readonly Part[] {
   return parts.filter((part) => !isAnswer(part));
 }
@@ -22,11 +22,11 @@ function isAnswer(part: Part): boolean {
 }
 
 /**
- * What the user says to one task, each message handed to the model once: the request first, what came
- * later when it is asked for. Words that answered a question are left out: they reach the model as
- * that call's result. So are words said in the place of a yes or no: they have no effect.
+ * The user's messages of one task, each given to the model once: first the request, then follow-ups. Leaves out answers
+ * to questions, which reach the model as the result of the call that asked, and messages that came in place of an
+ * approval, which have no effect.
  */
-export class UserWords {
+export class UserMessages {
   readonly #run: Run;
   #heard = 1;
 
@@ -38,7 +38,7 @@ export class UserWords {
     return this.#run.inputs.slice(0, 1).map(({ message: { parts } }) => ({ role: 'user', parts }));
   }
 
-  /** What came since the last time this was asked. */
+  /** Returns the messages that came since the last call. */
   news(): readonly ModelMessage[] {
     const { inputs } = this.#run;
     const spent = this.#spent();
@@ -50,13 +50,13 @@ export class UserWords {
     });
   }
 
-  /** The person said something since they were asked for a yes or no, and none of it was one. */
-  get areBesideTheQuestion(): boolean {
+  /** Whether the newest message came in place of an approval or denial. */
+  get missedTheQuestion(): boolean {
     const newest = this.#run.inputs.at(-1)!;
     return this.#besideQuestions().has(newest.message.id);
   }
 
-  /** The messages whose words reach no model: they were the answer to a question for input, or none to another. */
+  /** The ids of messages that are no message to the model: answers for input, and messages in place of an approval. */
   #spent(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const asked = [...questions.values()].filter(({ question }) => question.kind === 'input');
@@ -65,8 +65,8 @@ export class UserWords {
   }
 
   /**
-   * Messages without an answer that came while a question waited for a yes or no. The reply to them was that question
-   * again; what they meant ("go on") is no request of its own.
+   * The ids of messages without an answer that came while an approval was open. They were replied to with the question
+   * again; a text such as "go on" is no request of its own.
    */
   #besideQuestions(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
@@ -85,13 +85,13 @@ export class UserWords {
   }
 }
 
-/** The user's own message, through any number of delegations; undefined when this task is the user's own. */
+/** Returns the user's own message of a delegated task; undefined when the task is the user's own. */
 export function relayedUserMessage(run: Run): string | undefined {
   const text = run.inputs[0]?.message.metadata?.[USER_MESSAGE_KEY];
   return typeof text === 'string' ? text.slice(0, LONGEST_USER_MESSAGE) : undefined;
 }
 
-/** What a delegated request carries of the user's message: its words as metadata, its files and data as parts. */
+/** Returns what a delegated request carries of the user's message: its text as metadata, its files and data as parts. */
 export function carriedUserMessage(run: Run): Pick<Message, 'parts' | 'metadata'> {
   const parts = run.inputs[0]?.message.parts ?? [];
   const text = relayedUserMessage(run) ?? textOf(parts).slice(0, LONGEST_USER_MESSAGE);

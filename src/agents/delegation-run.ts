@@ -16,24 +16,24 @@ import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
 import { questionHash, withinAnswerTime } from './asking.js';
 import { PeerRelay } from './peer-relay.js';
-import { carriedUserMessage } from './user-words.js';
+import { carriedUserMessage } from './user-messages.js';
 
-export interface Consultation {
+export interface DelegationRun {
   readonly call: Call;
   readonly agent: string;
   readonly request: string;
-  /** Its answer is the user's answer. */
+  /** Whether the agent's answer is the user's answer. */
   readonly final: boolean;
   readonly peers: PeerDirectory;
   readonly limits: AgentLimits;
   readonly nodeId: string;
-  /** How many delegations share what is left of the budget. */
+  /** The number of delegations that share the remaining budget. */
   readonly roundSize: () => number;
 }
 
 type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
 
-/** One message to the peer and what came of it: the request, or a person's answer to the peer's question. */
+/** One message to the peer: the request, or a person's answer to the peer's question. */
 interface Exchange {
   readonly step: string;
   readonly message: Message;
@@ -41,42 +41,42 @@ interface Exchange {
 }
 
 /**
- * Asks one agent and, while it waits for a person, hands on what the person says. Each exchange is a step of
- * its own ("t1.c0", "t1.c0.x1", …) with the key of its message, so that nothing is asked or told twice.
+ * Sends the request to one agent and, while that agent waits for a person, forwards the person's answers. Each exchange
+ * is a step of its own ("t1.c0", "t1.c0.x1", …) with the key of its message, so no message is sent twice.
  */
-export async function consult(
-  consultation: Consultation,
+export async function runDelegation(
+  delegation: DelegationRun,
 ): Promise<{ readonly state: TaskState; readonly outcome: CallOutcome }> {
-  const { call } = consultation;
-  const told = new Set<string>();
+  const { call } = delegation;
+  const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
-  let exchange: Exchange = { step: call.step, message: requestMessage(consultation), isAnswer: false };
+  let exchange: Exchange = { step: call.step, message: requestMessage(delegation), isAnswer: false };
   for (let number = 1; ; number += 1) {
     const recorded = call.run.recorded(exchange.step)?.result;
     const end =
-      recorded?.type === 'delegation-end' ? recorded : await converse(consultation, exchange, progress);
+      recorded?.type === 'delegation-end' ? recorded : await converse(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
-    if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(consultation, end) };
-    const word = nextWord(call.run, end.questions ?? [], told);
-    if (!word) return { state: end.state, outcome: waiting(consultation, end) };
-    told.add(word.id);
-    const message: Message = { id: hashJson([call.key, word.id]), role: 'user', parts: word.parts };
+    if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(delegation, end) };
+    const reply = nextReply(call.run, end.questions ?? [], forwarded);
+    if (!reply) return { state: end.state, outcome: waiting(delegation, end) };
+    forwarded.add(reply.id);
+    const message: Message = { id: hashJson([call.key, reply.id]), role: 'user', parts: reply.parts };
     exchange = { step: `${call.step}.x${number}`, message, isAnswer: true };
   }
 }
 
-/** What is known of the peer's task so far. */
+/** The id and the usage of the peer's task, as far as they are known. */
 interface Progress {
   taskId: string | undefined;
   used: Usage;
 }
 
 async function converse(
-  consultation: Consultation,
+  delegation: DelegationRun,
   exchange: Exchange,
   progress: Progress,
 ): Promise<DelegationEnd> {
-  const { call, agent, request, final } = consultation;
+  const { call, agent, request, final } = delegation;
   const { run } = call;
   const { step, message } = exchange;
   const isRepeat = run.recorded(step) !== undefined;
@@ -85,9 +85,9 @@ async function converse(
     await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
   }
   const relay = new PeerRelay({ run, step, agent, live: final });
-  const end = await watch(consultation, exchange, { relay, progress, isRepeat });
+  const end = await watch(delegation, exchange, { relay, progress, isRepeat });
   run.signal.throwIfAborted();
-  const questions = isInterrupted(end.state) ? questionsOf(consultation, step, end) : [];
+  const questions = isInterrupted(end.state) ? questionsOf(delegation, step, end) : [];
   for (const question of questions) {
     if (!run.questions.has(question.hash)) run.emit({ type: 'question', step, question }, end.author);
   }
@@ -96,7 +96,7 @@ async function converse(
     step,
     agent,
     state: end.state,
-    result: resultOf(call, toldToModel(consultation, end, relay), end.state !== 'completed'),
+    result: resultOf(call, toldToModel(delegation, end, relay), end.state !== 'completed'),
     usage: subtractUsage(end.usage, progress.used),
     ...(end.author === agent ? {} : { author: end.author }),
     ...(questions.length === 0 ? {} : { questions }),
@@ -111,12 +111,12 @@ type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
 interface Attempt {
   readonly relay: PeerRelay;
   readonly progress: Progress;
-  /** The exchange was begun by an earlier process. */
+  /** Whether an earlier attempt of the run began this exchange. */
   readonly isRepeat: boolean;
 }
 
 async function watch(
-  { call, peers, agent, limits, nodeId, roundSize }: Consultation,
+  { call, peers, agent, limits, nodeId, roundSize }: DelegationRun,
   { message, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
@@ -152,7 +152,7 @@ async function watch(
   return failed(agent, `the connection to ${agent} ended without an answer`);
 }
 
-/** The peer's share of what this task may still do, never more than it has itself. */
+/** Narrows the grant of this task to the share of the peer. */
 function childGrant(
   run: Run,
   { limits, nodeId, sharedBy }: { limits: AgentLimits; nodeId: string; sharedBy: number },
@@ -169,35 +169,39 @@ function childGrant(
   });
 }
 
-function requestMessage({ call, request }: Consultation): Message {
+function requestMessage({ call, request }: DelegationRun): Message {
   const carried = carriedUserMessage(call.run);
   return { ...carried, id: call.key, role: 'user', parts: [textPart(request), ...carried.parts] };
 }
 
-/** What the peer is told: a person's words, or that nobody said any. */
-type Word = Pick<Message, 'id' | 'parts'>;
+/** A reply to the peer's question: a person's message, or a denial because nobody answered in time. */
+type Reply = Pick<Message, 'id' | 'parts'>;
 
-/** The first message that answers one of the peer's questions, or that one of them ran out, if not handed on yet. */
-function nextWord(run: Run, questions: readonly Question[], told: ReadonlySet<string>): Word | undefined {
+/** Returns the first reply to one of the peer's questions that was not forwarded yet. */
+function nextReply(
+  run: Run,
+  questions: readonly Question[],
+  forwarded: ReadonlySet<string>,
+): Reply | undefined {
   const asked = questions.flatMap(({ hash }) => run.questions.get(hash) ?? []);
   const answers = run.inputs.filter((input) => asked.some((one) => findAnswer(one, [input])));
-  const words = [...answers.map(({ message }) => message), ...asked.filter(hasRunOut).map(noAnswer)];
-  return words.find(({ id }) => !told.has(id));
+  const replies = [...answers.map(({ message }) => message), ...asked.filter(hasExpired).map(denialOf)];
+  return replies.find(({ id }) => !forwarded.has(id));
 }
 
-function hasRunOut({ expiredAt }: AskedQuestion): boolean {
+function hasExpired({ expiredAt }: AskedQuestion): boolean {
   return expiredAt !== undefined;
 }
 
-/** The peer may have its own clock: it learns that here nobody is asked any more. */
-function noAnswer({ question: { hash } }: AskedQuestion): Word {
+/** The denial of an expired question. The peer may have another clock and not know of the expiry yet. */
+function denialOf({ question: { hash } }: AskedQuestion): Reply {
   const text = 'nobody answered in time';
   return { id: `expiry:${hash}`, parts: [answerPart({ hash, decision: 'deny', text })] };
 }
 
-/** The peer's own questions; one that only says in words what it waits for is asked in its name. */
-function questionsOf(consultation: Consultation, step: string, end: PeerEnd): readonly Question[] {
-  const { call, agent, limits } = consultation;
+/** The peer's questions. A peer that waits without a typed question gets one with its text. */
+function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): readonly Question[] {
+  const { call, agent, limits } = delegation;
   if (end.questions.length > 0) {
     return end.questions.map((one) => (one.kind === 'input' ? one : withinAnswerTime(one, limits)));
   }
@@ -205,8 +209,8 @@ function questionsOf(consultation: Consultation, step: string, end: PeerEnd): re
   return [{ hash: questionHash(call.key, step), kind: 'input', text, author: end.author }];
 }
 
-/** What it still waits for. When nobody is asked any more, that was it: the peer's task is called off with this one. */
-function waiting({ call, agent }: Consultation, { state, questions = [] }: DelegationEnd): CallOutcome {
+/** The run waits while a question of the peer is open. When all have expired, the model is told so. */
+function waiting({ call, agent }: DelegationRun, { state, questions = [] }: DelegationEnd): CallOutcome {
   const open = questions.filter(({ hash }) => call.run.questions.get(hash)?.expiredAt === undefined);
   if (open.length > 0) {
     return {
@@ -219,14 +223,14 @@ function waiting({ call, agent }: Consultation, { state, questions = [] }: Deleg
   return { type: 'result', result: resultOf(call, content, true) };
 }
 
-function outcomeOf({ final }: Consultation, end: DelegationEnd): CallOutcome {
+function outcomeOf({ final }: DelegationRun, end: DelegationEnd): CallOutcome {
   if (final && end.state === 'completed') {
     return { type: 'answered', result: end.result, author: end.author ?? end.agent };
   }
   return { type: 'result', result: end.result };
 }
 
-function toldToModel({ agent, limits }: Consultation, end: PeerEnd, relay: PeerRelay): string {
+function toldToModel({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerRelay): string {
   const text = cutText(end.text.trim(), limits.toolOutputBytes, 'ask for less at once').text;
   const reason = text.replace(/\.$/, '') || 'no reason given';
   switch (end.state) {
@@ -248,7 +252,7 @@ function failed(author: string, text: string): PeerEnd {
   return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE, fromOutside: false };
 }
 
-/** A peer counts all of its task; the journal wants each token once. */
+/** A peer reports the usage of its whole task; the journal counts each token once. */
 function subtractUsage(total: Usage, counted: Usage): Usage {
   return {
     input: Math.max(0, total.input - counted.input),

@@ -1,0 +1,132 @@
+import type { Agent } from '../core/agent.js';
+import { errorText } from '../core/errors.js';
+import type { AgentLimits } from '../core/limits.js';
+import type { Recollection, Remembering } from '../core/memory.js';
+import { NOTHING_RECALLED } from '../core/memory.js';
+import type { ModelProvider } from '../core/model.js';
+import { rootAgentName } from '../core/roster.js';
+import type { Run, RunEnd } from '../core/run.js';
+import { scrubData } from '../core/scrubber.js';
+import type { Scope } from '../core/task.js';
+import { isFromOutside } from '../core/task.js';
+import type { Tool } from '../core/tool.js';
+import { capabilityDescription } from './capabilities.js';
+import { EventsAdapter } from './events-adapter.js';
+import { runLoop } from './loop.js';
+import type { Equipment } from './loop.js';
+import type { Additions } from './prompts.js';
+import { runtimeBlocks } from './prompts.js';
+import type { Toolbox } from './toolbox.js';
+
+/** What all agents of a node share. */
+export interface AgentContext {
+  readonly multiAgent: boolean;
+  readonly model: ModelProvider;
+  /** The name of this node in chains of delegation. */
+  readonly nodeId: string;
+  readonly limits: AgentLimits;
+  readonly additions?: Additions;
+  readonly remembering?: Remembering;
+}
+
+export interface AgentParts {
+  readonly name: string;
+  /** One sentence; the profile adds the capabilities of the tools. */
+  readonly purpose: string;
+  readonly toolbox: Toolbox | undefined;
+  /** Runs before each run, for the run's owner. Never rejects. */
+  readonly prepare: (scope: Scope) => Promise<void>;
+  /** The skills on the card that authenticated callers get. */
+  readonly extendedSkills: () => Agent['profile']['skills'];
+  /** Called once per run; the function it returns is called at each turn. */
+  readonly open: (run: Run) => () => Equipment;
+}
+
+/** How many of the newest events of a session a run reads. */
+const HISTORY_EVENTS = 100;
+
+/** Makes an agent that works through a task by asking `model` in a loop. */
+export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
+  const { model, limits, nodeId, additions, remembering } = context;
+  const adapter = new EventsAdapter({
+    rootAgentName: rootAgentName(context.multiAgent),
+    historyTokens: limits.historyTokens,
+  });
+  return {
+    profile: profileOf(parts),
+    async run(run) {
+      const refusal = refuseByGrant(run, nodeId, limits);
+      if (refusal) return refusal;
+      const recalled = await recall(run, remembering);
+      const events = await run.history(HISTORY_EVENTS, recalled.upTo);
+      const fromOutside = recalled.fromOutside || events.some(({ body }) => isFromOutside(body));
+      // An earlier message may hold a value that became a secret later.
+      const history = scrubData(adapter.toMessages(events), run.scrubber);
+      const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
+      await prepare(run.task);
+      const equipTurn = open(run);
+      const equip = (): Equipment => {
+        const { system, functions } = equipTurn();
+        return { system: [...system, ...added], functions };
+      };
+      const end = await runLoop({ run, model, limits, history, fromOutside, equip });
+      remembering?.runEnded(run.task);
+      return end;
+    },
+  };
+}
+
+/**
+ * The rejection of a task whose grant forbids to work on it here; undefined when the grant allows it. The sender of a
+ * delegation checks the grant too, but the receiver does not rely on that. A task that has begun is never rejected.
+ */
+function refuseByGrant(run: Run, nodeId: string, limits: AgentLimits): RunEnd | undefined {
+  if (run.attempt > 1) return undefined;
+  const { chain, depth, deadline, tokens } = run.grant;
+  const { agent } = run.task;
+  if (chain.includes(`${agent}@${nodeId}`)) {
+    return rejected('delegation-cycle', `${agent} already works on this: ${chain.join(' > ')}.`);
+  }
+  if (depth < 0 || chain.length > limits.depth) {
+    return rejected('limit-depth', 'This request was delegated too deep (agent.limits.depth).');
+  }
+  if (deadline !== undefined && deadline <= Date.now()) {
+    return rejected('limit-seconds', 'The deadline of this request has passed.');
+  }
+  if (tokens !== undefined && tokens <= 0) {
+    return rejected('limit-tokens', 'This request came with no tokens left to use (agent.limits.tokens).');
+  }
+  return undefined;
+}
+
+function rejected(reason: string, text: string): RunEnd {
+  return { state: 'rejected', reason, text };
+}
+
+/** A memory that fails does not fail the run: the newest messages of the session are still there. */
+async function recall(run: Run, remembering: Remembering | undefined): Promise<Recollection> {
+  if (!remembering) return NOTHING_RECALLED;
+  return remembering.recall(run).catch((error: unknown) => {
+    run.logger.warn('memory could not be recalled; the run goes on without it', { error: errorText(error) });
+    return NOTHING_RECALLED;
+  });
+}
+
+/** Reads description and skills from the toolbox at each call, because tools come and go. */
+function profileOf(parts: Omit<AgentParts, 'open' | 'prepare'>): Agent['profile'] {
+  const { name, purpose, toolbox, extendedSkills } = parts;
+  return {
+    name,
+    extendedSkills,
+    get description() {
+      return describe(purpose, toolbox?.abilities() ?? []);
+    },
+    get skills() {
+      return toolbox?.skills() ?? [];
+    },
+  };
+}
+
+function describe(purpose: string, tools: readonly Pick<Tool, 'name'>[]): string {
+  return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
+}
