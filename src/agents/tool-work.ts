@@ -83,7 +83,7 @@ function advised(error: unknown): string {
 /** How long aborted work may take to stop before it is abandoned, in milliseconds. */
 const STOP_GRACE_MS = 1_000;
 
-export interface TimeLimit {
+interface TimeLimit {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
@@ -92,7 +92,7 @@ export interface TimeLimit {
  * Runs `work` with a signal that aborts on `signal` or at the time limit. Rejects with code `timeout` when the time limit
  * came first, whatever the work threw, and also when the work ignores its signal.
  */
-export async function withinTime<T>(
+async function withinTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
   { signal, timeoutMs }: TimeLimit,
 ): Promise<T> {
