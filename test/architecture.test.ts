@@ -80,8 +80,7 @@ const HARMLESS = new Set([
 /** The only modules that have such a thing in hand, each with the words that keep it in bounds. */
 const OPENERS: Readonly<Record<string, RegExp>> = {
   // The egress client: every address is checked as it is connected to.
-  'http/checked-fetch.ts': /agent: \(hop\) => agents\.of\(hop\)/,
-  'http/checked-agents.ts': /new RequestFilteringHttp/,
+  'http/checked-connections.ts': /agent: \(hop\) => agents\.of\(hop\)[\s\S]*new RequestFilteringHttp/,
   // The browser's way out, over the same agents; and the browser, which has no other.
   'http/browsing-proxy.ts': /agent: this\.#agents\.of\(url\)/,
   'tools/browser/launch.ts': /--proxy-server=http:\/\/127\.0\.0\.1:/,

@@ -5,7 +5,7 @@ import type { Agent } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import type { Tool } from '../core/tool.js';
-import { discoveryUrl } from '../http/key-sources.js';
+import { discoveryUrl } from '../http/jwt-keys.js';
 
 /** What callers need for what: the same rules for the card, the door and the tasks behind it. */
 export interface Access {

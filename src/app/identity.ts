@@ -5,8 +5,7 @@ import type { Logger } from '../core/logger.js';
 import { createEgress } from '../http/egress.js';
 import { createAuthenticator } from '../http/identity.js';
 import type { JwtRules } from '../http/jwt-identity.js';
-import { JwtKeys } from '../http/jwt-keys.js';
-import { keysFromFile, keysFromIssuer, keysFromUrl } from '../http/key-sources.js';
+import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl } from '../http/jwt-keys.js';
 import { allowedHosts } from './allowed-hosts.js';
 
 export interface IdentityFacts {

@@ -8,7 +8,7 @@ import type { Logger } from '../core/logger.js';
 import { rootAgentName } from '../core/roster.js';
 import type { Storage } from '../core/store.js';
 import { createEgress } from '../http/egress.js';
-import { createTargetCheck } from '../http/target-check.js';
+import { createTargetCheck } from '../http/address-check.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
 import { createSealer } from '../storage/sealer.js';
 

@@ -6,8 +6,7 @@ import type { Secrets } from '../config/secrets.js';
 import type { Logger } from '../core/logger.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
-import { JwtKeys } from '../http/jwt-keys.js';
-import { keysFromFile, keysFromUrl } from '../http/key-sources.js';
+import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 
 /** Where the list of remote agents stands, and their tokens. */
 export interface RemoteList {

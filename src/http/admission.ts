@@ -1,10 +1,11 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LangoError } from '../core/errors.js';
+import type { HttpExchange } from '../core/http.js';
 
 export interface AdmissionRules {
-  /** Believe X-Forwarded-Host, -Proto and -For. */
+  /** Whether the headers X-Forwarded-Host, -Proto and -For are believed. */
   readonly trustProxy: boolean;
-  /** Host names beyond our own, as `name` or `name:port`. */
+  /** Host names of this server besides loopback and the address of the connection, as `name` or `name:port`. */
   readonly allowedHosts: readonly string[];
   /** Web origins that may call, as `https://app.example`. */
   readonly allowedOrigins: readonly string[];
@@ -12,7 +13,7 @@ export interface AdmissionRules {
   readonly isSecure?: boolean;
 }
 
-/** What a request says of where it came from, once believed. */
+/** Where an admitted request came from. */
 export interface Admission {
   /** Scheme, host and port that the client used. */
   readonly origin: string;
@@ -23,9 +24,15 @@ export interface Admission {
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/;
 
+const EXPOSED_HEADERS =
+  'A2A-Extensions, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, ETag, Last-Modified';
+const ACCEPTED_HEADERS =
+  'Authorization, Content-Type, A2A-Version, A2A-Extensions, Last-Event-ID, If-None-Match, X-Request-Id, Traceparent, Tracestate';
+const PREFLIGHT_SECONDS = '600';
+
 /**
- * Decides by Host and Origin whether a request is meant for us: the defense against DNS rebinding and
- * foreign pages. Throws `invalid-input` (Host missing, twice or malformed) or `forbidden`.
+ * Makes the check of Host and Origin, the defense against DNS rebinding and foreign pages. The check throws
+ * `invalid-input` (Host missing, twice or malformed) or `forbidden`.
  */
 export function createAdmission(rules: AdmissionRules): (request: IncomingMessage) => Admission {
   const allowedHosts = new Set(rules.allowedHosts.map((host) => host.toLowerCase()));
@@ -33,7 +40,7 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
 
   function isOurs(name: string, port: string | undefined, request: IncomingMessage): boolean {
     if (allowedHosts.has(name) || (port !== undefined && allowedHosts.has(`${name}:${port}`))) return true;
-    // An address cannot be rebound: whoever names the one the connection arrived at, knows it.
+    // DNS rebinding needs a name: a client that names the address of its own connection is not misled.
     return LOOPBACK_NAMES.has(name) || name === hostOf(request.socket.localAddress);
   }
 
@@ -56,14 +63,33 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
   };
 }
 
-/** The address of the client: with a trusted proxy the last one it added, else the socket's. */
+/** The client's address: the last one that a trusted proxy added, else the socket's. */
 export function clientAddress(request: IncomingMessage, trustProxy: boolean): string {
   const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-for']) : undefined;
   return forwarded ?? request.socket.remoteAddress ?? 'unknown';
 }
 
+/** Lets a page of `origin`, which the operator allowed, read the answer. */
+export function shareWithOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader('Access-Control-Allow-Origin', origin);
+  response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
+  response.setHeader('Vary', 'Origin');
+}
+
+/** Answers a browser's preflight request; returns false for any other request. */
+export function answerPreflight({ request, response }: HttpExchange): boolean {
+  if (request.method !== 'OPTIONS' || !request.headers['access-control-request-method']) return false;
+  response.writeHead(204, {
+    'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+    'Access-Control-Allow-Headers': ACCEPTED_HEADERS,
+    'Access-Control-Max-Age': PREFLIGHT_SECONDS,
+  });
+  response.end();
+  return true;
+}
+
 function requestedHost(request: IncomingMessage, trustProxy: boolean): string {
-  // node:http keeps the first of two Host headers; another part of the way may have gone by the second.
+  // node:http keeps the first of two Host headers, while a proxy on the way may have used the second.
   const count = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
   if (count > 1) throw new LangoError('invalid-input', 'The request has more than one Host header.');
   const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-host']) : undefined;

@@ -4,16 +4,16 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { AddressInfo } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import { errorText } from '../core/errors.js';
-import type { CheckedAgents } from './checked-agents.js';
-import { createCheckedAgents, portOf } from './checked-agents.js';
-import { isAddressRefusal } from './refusal.js';
+import { isAddressRefusal } from './address-check.js';
+import type { CheckedAgents } from './checked-connections.js';
+import { createCheckedAgents, portOf } from './checked-connections.js';
 
 export interface BrowsingProxyOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
   readonly allowPrivate: readonly string[];
-  /** What comes in until the next `renew`, in bytes; after that nothing passes. */
+  /** How many bytes may arrive until the next `renew`; further ones are refused. */
   readonly maxBytes: number;
-  /** What did not get through, once for each attempt. */
+  /** Called once for each connection that failed or was refused. */
   readonly onFailure: (failure: PassageFailure) => void;
 }
 
@@ -27,7 +27,7 @@ export interface PassageFailure {
 export interface BrowsingProxy {
   /** On 127.0.0.1. */
   readonly port: number;
-  /** Begins a new count of bytes and ends what still comes in from before. */
+  /** Starts a new count of bytes and ends the connections that are still open. */
   renew(): void;
   /** Ends every connection. */
   close(): Promise<void>;
@@ -48,8 +48,8 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The way out for a browser: an HTTP proxy on loopback that checks every address when it connects, as the egress
- * client does. Redirects, sub-requests, WebSockets and names that change their address all come through here.
+ * The egress of a browser: an HTTP proxy on loopback that checks every address when it connects, as the egress client
+ * does. Redirects, sub-requests and WebSockets all pass it, and so do names that change their address.
  */
 export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
   const passage = new Passage(options);
@@ -75,7 +75,7 @@ export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<
 class Passage {
   readonly #options: BrowsingProxyOptions;
   readonly #agents: CheckedAgents;
-  /** Everything that is open, both ways. */
+  /** All open streams, in both directions. */
   readonly #open = new Set<Duplex>();
   #bytes = 0;
 
@@ -94,7 +94,7 @@ class Passage {
     this.#open.clear();
   }
 
-  /** A request for an http:// address. */
+  /** Forwards a request for an http:// address. */
   forward(request: IncomingMessage, response: ServerResponse): void {
     const url = targetOf(request.url ?? '', 'http:');
     if (!url || this.#isFull(url)) {
@@ -122,7 +122,7 @@ class Passage {
     request.pipe(outgoing);
   }
 
-  /** A tunnel, for https:// and for WebSockets. */
+  /** Opens a tunnel, for https:// and for WebSockets. */
   tunnel(request: IncomingMessage, client: Duplex, head: Buffer): void {
     client.on('error', () => client.destroy());
     const url = targetOf(`http://${request.url ?? ''}`, 'http:');

@@ -1,18 +1,17 @@
 import type { Readable } from 'node:stream';
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError } from '../core/errors.js';
-import type { Patience } from './patience.js';
 
 export interface BodyRules {
-  /** `Infinity` for an event stream: then each chunk renews the wait. */
+  /** `Infinity` for an event stream, of which each chunk renews the deadline. */
   readonly maxBytes: number;
   readonly explain: (error: unknown) => Error;
-  readonly patience: Patience;
+  readonly deadline: ReadDeadline;
 }
 
 const STATUS_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** The web-standard response for what node-fetch gave: same status and headers, the body passed on as it comes. */
+/** The web-standard response of a node-fetch answer: the same status and headers, with the body streamed. */
 export function toWebResponse(answer: NodeResponse, rules: BodyRules): Response {
   const headers = new Headers();
   for (const [name, values] of Object.entries(answer.headers.raw())) {
@@ -21,7 +20,7 @@ export function toWebResponse(answer: NodeResponse, rules: BodyRules): Response 
   const source = answer.body as Readable | null;
   const hasBody = source !== null && !STATUS_WITHOUT_BODY.has(answer.status);
   if (!hasBody) {
-    rules.patience.end();
+    rules.deadline.end();
     source?.destroy();
   }
   return new Response(hasBody ? toWebStream(source, rules) : null, {
@@ -36,7 +35,7 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
   const isEndless = rules.maxBytes === Infinity;
   let size = 0;
   const close = (): void => {
-    rules.patience.end();
+    rules.deadline.end();
     source.destroy();
   };
   return new ReadableStream(
@@ -53,7 +52,7 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
           if (size > rules.maxBytes) {
             throw new LangoError('too-large', `The answer is larger than ${rules.maxBytes} bytes.`);
           }
-          if (isEndless) rules.patience.renew();
+          if (isEndless) rules.deadline.renew();
           controller.enqueue(new Uint8Array(next.value));
         } catch (error) {
           const reason = rules.explain(error);
@@ -65,4 +64,44 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
     },
     { highWaterMark: 0 },
   );
+}
+
+/** A signal that follows the caller's signal, and aborts with `timeout` when expected data does not arrive in time. */
+export class ReadDeadline {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(outer: AbortSignal | undefined) {
+    this.#outer = outer;
+    if (outer?.aborted) this.#follow();
+    else outer?.addEventListener('abort', this.#follow);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Starts a wait of `ms`; it replaces the one before. `message` becomes the error's text. */
+  expect(ms: number, message: string): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#controller.abort(new LangoError('timeout', message, { retryable: true }));
+    }, ms).unref();
+  }
+
+  /** Starts the same wait again, because data arrived. */
+  renew(): void {
+    this.#timer?.refresh();
+  }
+
+  /** Ends the wait. Further calls do nothing. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#outer?.removeEventListener('abort', this.#follow);
+  }
+
+  readonly #follow = (): void => {
+    this.#controller.abort(this.#outer?.reason);
+  };
 }

@@ -2,25 +2,23 @@ import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { ServerTrust } from '../core/server-trust.js';
 import type { Logger } from '../core/logger.js';
-import { certificateRefusal } from './certificate-refusal.js';
-import type { CheckedFetch } from './checked-fetch.js';
-import { toWebResponse } from './egress-response.js';
-import { Patience } from './patience.js';
-import { isAddressRefusal } from './refusal.js';
+import { isAddressRefusal } from './address-check.js';
+import type { CheckedFetch } from './checked-connections.js';
+import { ReadDeadline, toWebResponse } from './egress-response.js';
 
 export interface EgressOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
   readonly allowPrivate: readonly string[];
-  /** The whole of a request and its answer; for an event stream only until its head is there. */
+  /** Time for a request and its whole answer; for an event stream, time until its headers arrive. */
   readonly timeoutMs: number;
   /** How long an event stream may be silent. */
   readonly idleMs?: number;
-  /** Size of an answer, decoded; event streams are not counted. */
+  /** The largest decoded size of an answer; event streams are not counted. */
   readonly maxBytes?: number;
-  /** Which certificates of servers are taken. Default: what Node trusts. */
+  /** Which certificates of servers are accepted. Default: those that Node trusts. */
   readonly trust?: ServerTrust | undefined;
   readonly logger: Logger;
-  /** What to do about a private address that is meant. Default: name `egress.allowPrivate`. */
+  /** The hint of the error for a private address. Default: it names `egress.allowPrivate`. */
   readonly privateHint?: string;
 }
 
@@ -29,16 +27,16 @@ const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const EVENT_STREAM = 'text/event-stream';
 
 /**
- * The one way out of the program: a `fetch` that checks every address when it connects, ignores proxy
- * variables, follows no redirect unless asked to, and bounds time and size. It rejects with a
- * `LangoError`: `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`;
- * or with the reason of the caller's signal. Reading the body may reject with the same.
+ * Makes the egress client, the only way out of the program: a `fetch` that checks every address when it connects,
+ * ignores proxy variables, follows no redirect unless the request asks for it, and bounds time and size. It rejects with
+ * a `LangoError`: `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`; or with the
+ * reason of the caller's signal. Reading the body may reject with the same errors.
  */
 export function createEgress(options: EgressOptions): typeof fetch {
   let loaded: Promise<CheckedFetch> | undefined;
-  // A server that nobody sends anywhere starts faster and smaller without it.
+  // Loaded on first use: a server that sends no request starts faster and smaller without it.
   const load = () =>
-    (loaded ??= import('./checked-fetch.js').then((module) =>
+    (loaded ??= import('./checked-connections.js').then((module) =>
       module.createCheckedFetch(options.allowPrivate, options.trust),
     ));
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
@@ -46,26 +44,26 @@ export function createEgress(options: EgressOptions): typeof fetch {
 
   return async (input, init) => {
     const call = await describeCall(input, init);
-    const patience = new Patience(call.init.signal ?? undefined);
-    patience.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
+    const deadline = new ReadDeadline(call.init.signal ?? undefined);
+    deadline.expect(options.timeoutMs, `${call.url.host} did not answer within ${options.timeoutMs} ms.`);
     const explain = (error: unknown): Error =>
-      explained(error, call.url, { signal: patience.signal, ...options });
+      explained(error, call.url, { signal: deadline.signal, ...options });
     try {
       const fetchChecked = await load();
-      // What node-fetch does with a body whose request is over before it began, nobody could catch.
-      patience.signal.throwIfAborted();
+      // With a signal that has aborted already, node-fetch fails in a way that no caller can catch.
+      deadline.signal.throwIfAborted();
       const answer = await fetchChecked(call.url, {
         method: call.init.method ?? 'GET',
         headers: [...call.headers],
         body: call.body,
         redirect: call.init.redirect ?? 'error',
-        signal: patience.signal,
+        signal: deadline.signal,
       });
       const isStream = typeOf(answer) === EVENT_STREAM;
-      if (isStream) patience.expect(idleMs, `${call.url.host} was silent for ${idleMs} ms.`);
-      return toWebResponse(answer, { maxBytes: isStream ? Infinity : maxBytes, explain, patience });
+      if (isStream) deadline.expect(idleMs, `${call.url.host} was silent for ${idleMs} ms.`);
+      return toWebResponse(answer, { maxBytes: isStream ? Infinity : maxBytes, explain, deadline });
     } catch (error) {
-      patience.end();
+      deadline.end();
       const reason = explain(error);
       options.logger.debug('outgoing request failed', { host: call.url.host, error: reason.message });
       throw reason;
@@ -142,4 +140,29 @@ function explained(error: unknown, url: URL, { signal, privateHint }: Circumstan
     cause: error,
     retryable: true,
   });
+}
+
+const UNKNOWN_AUTHORITY =
+  'If you trust it, set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority (PEM) and start again.';
+
+/** What to do when Node refuses the certificate of a server, by error code. */
+const ADVICE: ReadonlyMap<unknown, string> = new Map([
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNKNOWN_AUTHORITY],
+  ['SELF_SIGNED_CERT_IN_CHAIN', UNKNOWN_AUTHORITY],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNKNOWN_AUTHORITY],
+  ['UNABLE_TO_GET_ISSUER_CERT', UNKNOWN_AUTHORITY],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', UNKNOWN_AUTHORITY],
+  ['CERT_HAS_EXPIRED', 'The operator of that server must renew it.'],
+  [
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'The certificate is for another name. Call the server by a name in the certificate.',
+  ],
+]);
+
+/** The error for a server whose certificate was refused; undefined when something else went wrong. */
+function certificateRefusal(host: string, code: unknown, cause: unknown): LangoError | undefined {
+  const hint = ADVICE.get(code);
+  if (hint === undefined) return undefined;
+  const message = `The certificate of ${host} is not trusted (${String(code)}).`;
+  return new LangoError('unavailable', message, { cause, hint, retryable: true });
 }

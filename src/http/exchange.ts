@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { LangoError } from '../core/errors.js';
 import type { HttpExchange } from '../core/http.js';
-import type { Authenticator, Caller } from '../core/identity.js';
+import type { Authenticator, Caller, ClientCertificate } from '../core/identity.js';
 import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
 import { readTrace, traceIdOf } from '../core/trace.js';
 import type { Logger } from '../core/logger.js';
 import type { BodyLimits } from './body.js';
 import { readBytes, readJson } from './body.js';
-import { certificateOf } from './connection-facts.js';
 
 export interface ExchangeFacts {
   readonly request: IncomingMessage;
@@ -16,7 +16,7 @@ export interface ExchangeFacts {
   readonly origin: string;
   readonly limits: BodyLimits;
   readonly logger: Logger;
-  /** Asked late: not every request needs it. */
+  /** The client's address. */
   readonly address: () => string;
   readonly authenticator: Authenticator;
   /** Aborts when the host stops. */
@@ -25,7 +25,7 @@ export interface ExchangeFacts {
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 
-/** What is costly (a child logger, an abort signal, the parsed query) is made when first asked for. */
+/** Costly parts (a child logger, an abort signal, the parsed query) are made on first use. */
 export class Exchange implements HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -62,7 +62,7 @@ export class Exchange implements HttpExchange {
     return (this.#logger ??= this.#facts.logger.child(this.logFields));
   }
 
-  /** What each log line of this request carries. */
+  /** The fields of each log line of this request. */
   get logFields(): Readonly<Record<string, string>> {
     const trace = readTrace((name) => headerText(this.request.headers[name]));
     return { requestId: this.requestId, ...(trace === undefined ? {} : { traceId: traceIdOf(trace) }) };
@@ -132,4 +132,26 @@ function requestIdOf(request: IncomingMessage): string {
 
 function headerText(header: string | readonly string[] | undefined): string {
   return typeof header === 'string' ? header : '';
+}
+
+/** The client certificate of the connection; undefined without TLS or without a certificate. */
+function certificateOf({ socket }: IncomingMessage): ClientCertificate | undefined {
+  if (!isSecure(socket)) return undefined;
+  const { subject, subjectaltname } = socket.getPeerCertificate();
+  if (subject === undefined) return undefined;
+  return {
+    problem: socket.authorized ? undefined : problemOf(socket.authorizationError),
+    subject: subject as unknown as ClientCertificate['subject'],
+    alternativeNames: subjectaltname ?? '',
+  };
+}
+
+function isSecure(socket: IncomingMessage['socket']): socket is TLSSocket {
+  return 'encrypted' in socket && socket.encrypted === true;
+}
+
+/** Node gives a code here, although its types say an error. */
+function problemOf(problem: unknown): string {
+  if (problem instanceof Error) return problem.message;
+  return typeof problem === 'string' ? problem : 'not verified';
 }

@@ -3,10 +3,14 @@ import type { HttpRoute } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { errorText } from '../core/errors.js';
 import type { BodyLimits } from './body.js';
-import { answerBrokenRequest } from './broken-request.js';
-import type { Health } from './health-route.js';
-import { cannotListen } from './listen-error.js';
-import { SilentConnections, createNodeServer, renewCertificates } from './node-server.js';
+import {
+  SilentConnections,
+  answerBrokenRequest,
+  cannotListen,
+  createNodeServer,
+  renewCertificates,
+} from './node-server.js';
+import type { Health } from './pipeline.js';
 import { RequestPipeline, within } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
 import type { Mount } from './web-app.js';

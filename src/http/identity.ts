@@ -3,16 +3,13 @@ import { noAudit } from '../core/audit.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Authenticator, Caller, Credentials } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
-import type { CertificateName } from './certificate-identity.js';
-import { createCertificateVerifier } from './certificate-identity.js';
-import { FailureCounter } from './failure-counter.js';
 import type { JwtRules } from './jwt-identity.js';
 import { createJwtVerifier } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
 import type { Rate } from './rate-limit.js';
-import { RateLimit } from './rate-limit.js';
-import { createTokenVerifier } from './token-identity.js';
-import type { Verifier } from './verifier.js';
+import { FailureCounter, RateLimit } from './rate-limit.js';
+import type { CertificateName, Verifier } from './verifiers.js';
+import { createCertificateVerifier, createTokenVerifier } from './verifiers.js';
 
 export interface AuthenticatorOptions {
   readonly mode: 'token' | 'jwt' | 'mtls' | 'none';
@@ -22,9 +19,9 @@ export interface AuthenticatorOptions {
   readonly jwt?: { readonly rules: JwtRules; readonly keys: JwtKeys };
   /** In mode `mtls`. Default: `cn`. */
   readonly certificateName?: CertificateName;
-  /** Whose data it is where one credential is for all; 'default' with a token, 'local' without. */
+  /** The owner of all data in the modes `token` (default: 'default') and `none` (default: 'local'). */
   readonly owner?: string;
-  /** How often each caller may ask, and each address that nobody is known behind. Default: without a limit. */
+  /** How often each caller may ask, and each address from which public pages are read. Default: without a limit. */
   readonly rates?: { readonly caller: Rate; readonly address: Rate };
   readonly audit?: Audit;
   readonly logger: Logger;
@@ -52,7 +49,7 @@ function verifierOf(options: AuthenticatorOptions): Verifier {
   }
 }
 
-/** Counts what callers ask and what addresses fail at; tells the audit about failures. */
+/** Limits the requests of each caller and the failures of each address, and tells the audit about refusals. */
 class CountingAuthenticator implements Authenticator {
   readonly #verify: Verifier;
   readonly #failures = new FailureCounter();
@@ -90,7 +87,7 @@ class CountingAuthenticator implements Authenticator {
     this.#addresses?.take(address);
   }
 
-  /** Only failures are slowed down: many clients may share the address of one proxy. */
+  /** Slows down failures alone, since many clients may share the address of one proxy. */
   #failed(error: LangoError, address: string): LangoError {
     const retryAfterMs = this.#failures.waitOf(address);
     if (retryAfterMs !== undefined) {

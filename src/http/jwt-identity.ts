@@ -1,28 +1,27 @@
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import { isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
-import { bearerToken, noBearer } from './bearer.js';
-import type { Verifier } from './verifier.js';
 import type { JwtKeys } from './jwt-keys.js';
-import { MAX_NAME_LENGTH } from './verifier.js';
+import type { Verifier } from './verifiers.js';
+import { MAX_NAME_LENGTH, bearerToken, noBearer } from './verifiers.js';
 
 export interface JwtRules {
   readonly issuer: string;
   readonly audience: readonly string[];
   readonly algorithms: readonly string[];
   readonly clockSkewSeconds: number;
-  /** Claims that must be there, whatever they say. */
+  /** Claims that a token must have, with any value. */
   readonly requiredClaims: readonly string[];
   readonly ownerClaim: string;
-  /** Undefined: everybody is of one tenant. */
+  /** Undefined: all callers belong to one tenant. */
   readonly tenantClaim?: string;
   readonly scopeClaim: string;
 }
 
-/** Some issuers write the scopes here, whatever RFC 8693 says. */
+/** The claim that some issuers use for scopes instead of the one of RFC 8693. */
 const OTHER_SCOPE_CLAIM = 'scp';
 
-/** Callers are known by a signed token of one issuer (RFC 7519, RFC 9068). */
+/** A signed token of one issuer names the caller (RFC 7519, RFC 9068). */
 export function createJwtVerifier(rules: JwtRules, keys: JwtKeys): Verifier {
   const { ownerClaim, tenantClaim } = rules;
   const requiredClaims = ['exp', ownerClaim, ...(tenantClaim ? [tenantClaim] : []), ...rules.requiredClaims];
@@ -37,7 +36,7 @@ export function createJwtVerifier(rules: JwtRules, keys: JwtKeys): Verifier {
   return async ({ authorization }) => {
     const token = bearerToken(authorization);
     if (token === undefined) throw noBearer();
-    // Loaded on first use: a start without it is faster.
+    // Loaded on first use, so that the server starts faster.
     const { jwtVerify } = await import('jose');
     try {
       const { payload } = await jwtVerify(token, findKey, options);
@@ -52,7 +51,7 @@ function callerOf(payload: JWTPayload, rules: JwtRules): Caller {
   const { ownerClaim, tenantClaim, scopeClaim } = rules;
   const scopes = scopesIn(payload[scopeClaim] ?? payload[OTHER_SCOPE_CLAIM]);
   return {
-    // A name of its own kind: the owner of one mode is never that of another.
+    // The prefix keeps owners of different auth modes apart.
     owner: `user:${nameIn(payload, ownerClaim)}`,
     tenant: tenantClaim === undefined ? '' : nameIn(payload, tenantClaim),
     scopes,
@@ -71,7 +70,7 @@ function scopesIn(claim: unknown): ReadonlySet<string> {
   return new Set(words.filter((word) => typeof word === 'string' && word !== '') as string[]);
 }
 
-/** What is wrong with a token, without anything that stands in it. */
+/** What is wrong with a token. The text shows nothing of the token's content. */
 function reasonOf(error: unknown): string {
   const { code, claim } = (error ?? {}) as { readonly code?: unknown; readonly claim?: unknown };
   switch (code) {

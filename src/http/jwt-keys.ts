@@ -1,16 +1,19 @@
+import { readFile } from 'node:fs/promises';
 import type { FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 
 export interface JwtKeysOptions {
-  /** Reads the whole set, from wherever it is. */
+  /** Reads the whole set: see `keysFromUrl`, `keysFromFile` and `keysFromIssuer`. */
   readonly load: () => Promise<unknown>;
-  /** After this age the set is read again. */
+  /** The age at which the set is read again. */
   readonly refreshSeconds: number;
-  /** Tokens with an unknown key make us read the set again, but not more often than this. */
+  /** The shortest time between two reads that unknown keys cause. */
   readonly cooldownSeconds: number;
   readonly logger: Logger;
 }
+
+const DISCOVERY_PATH = '/.well-known/openid-configuration';
 
 type Find = LocalJWKSet;
 
@@ -19,10 +22,10 @@ interface Held {
   readonly at: number;
 }
 
-/** Keys that could not be renewed are trusted for so many refresh times; then nobody is known. */
+/** How many refresh times keys stay trusted that cannot be renewed; after that every token is refused. */
 const MAX_AGE_IN_REFRESHES = 12;
 
-/** The public keys of an issuer: read late, kept, renewed when they are old or a key is not among them. */
+/** The public keys of an issuer: read on first use, and again when they are old or lack the key of a token. */
 export class JwtKeys {
   readonly #options: JwtKeysOptions;
   #held: Held | undefined;
@@ -34,12 +37,12 @@ export class JwtKeys {
     this.#options = options;
   }
 
-  /** Reads the keys ahead of the first request. Never rejects: what is wrong stands in the log. */
+  /** Reads the keys ahead of the first request. Never rejects: a failure stands in the log. */
   async prepare(): Promise<void> {
     await this.#renew();
   }
 
-  /** The key that a token names. Rejects with `unavailable` when there are no keys at all. */
+  /** Resolves to the key that a token names. Rejects with `unavailable` while there are no keys. */
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<Awaited<ReturnType<Find>>> {
     const { refreshSeconds } = this.#options;
     if (this.#age() > refreshSeconds) await this.#renew();
@@ -65,7 +68,7 @@ export class JwtKeys {
     if (this.#held && this.#age() <= refreshSeconds * MAX_AGE_IN_REFRESHES) return this.#held;
     throw new LangoError(
       'unavailable',
-      'Tokens cannot be checked now: the keys of their issuer are not there.',
+      'Tokens cannot be checked now: the keys of their issuer cannot be read.',
       {
         retryable: true,
         retryAfterMs: cooldownSeconds * 1_000,
@@ -74,7 +77,7 @@ export class JwtKeys {
     );
   }
 
-  /** Reads the set again, unless that was tried a moment ago. */
+  /** Reads the set again, unless the last attempt is younger than the cooldown. */
   async #renew(): Promise<void> {
     const { cooldownSeconds } = this.#options;
     if (!this.#loading && performance.now() - this.#triedAt < cooldownSeconds * 1_000) return;
@@ -98,4 +101,52 @@ export class JwtKeys {
       });
     }
   }
+}
+
+/** Reads a key set from an address. */
+export function keysFromUrl(url: string, get: typeof fetch): () => Promise<unknown> {
+  return () => readJson(url, get);
+}
+
+/** Reads a key set from a file. */
+export function keysFromFile(file: string): () => Promise<unknown> {
+  return async () => {
+    try {
+      return JSON.parse(await readFile(file, 'utf8')) as unknown;
+    } catch (error) {
+      throw new LangoError('invalid-config', `The key file ${file} cannot be read: ${errorText(error)}`);
+    }
+  };
+}
+
+/** Reads a key set from the address in the issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
+export function keysFromIssuer(issuer: string, get: typeof fetch): () => Promise<unknown> {
+  return async () => {
+    const facts = (await readJson(discoveryUrl(issuer), get)) as {
+      issuer?: unknown;
+      jwks_uri?: unknown;
+    } | null;
+    if (facts?.issuer !== issuer) {
+      throw new LangoError('unavailable', `${issuer} describes itself as another issuer.`);
+    }
+    const address = typeof facts.jwks_uri === 'string' ? URL.parse(facts.jwks_uri) : null;
+    // Keys over plain HTTP could be anybody's. Only an issuer without TLS (in tests) may have its keys there, at its own origin.
+    if (!address || (address.protocol !== 'https:' && address.origin !== new URL(issuer).origin)) {
+      throw new LangoError('unavailable', `${issuer} names no safe address of its keys.`);
+    }
+    return readJson(address.href, get);
+  };
+}
+
+export function discoveryUrl(issuer: string): string {
+  return issuer.replace(/\/+$/, '') + DISCOVERY_PATH;
+}
+
+async function readJson(url: string, get: typeof fetch): Promise<unknown> {
+  const response = await get(url, { headers: { accept: 'application/json' } });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new LangoError('unavailable', `${url} answered ${response.status}.`);
+  }
+  return response.json();
 }

@@ -1,12 +1,15 @@
 import type { Server, ServerOptions } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { LangoError } from '../core/errors.js';
+import { httpErrorBody } from './errors.js';
 import type { TlsMaterial } from './tls.js';
 
-/** Not imported: that reads every export of the module, and one of them loads a whole WebSocket client (some 5 MB). */
+/** Not imported, since an import reads all exports of the module, and one of them loads a WebSocket client (some 5 MB). */
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Node's server, for plain HTTP or over TLS. */
+/** Makes Node's server, for plain HTTP or over TLS. */
 export function createNodeServer(
   options: ServerOptions,
   tls: TlsMaterial | undefined,
@@ -18,21 +21,21 @@ export function createNodeServer(
     ...tls,
     handshakeTimeout: options.headersTimeout,
     requestCert: tls.ca !== undefined,
-    // Cards are for everybody: who needs to be known is looked at where a caller is asked for.
+    // Cards are public. Routes that need a caller check the certificate.
     rejectUnauthorized: false,
   });
 }
 
-/** From now on new connections get this certificate, and are asked for one of these authorities. */
+/** Gives new connections this certificate, and asks their clients for one of these authorities. */
 export function renewCertificates(server: Server | SecureServer, tls: TlsMaterial): void {
   if ('setSecureContext' in server) server.setSecureContext(tls);
 }
 
-/** Connections on which no request has come yet. Node does not count them among the idle ones. */
+/** The connections without a request so far, which Node does not count among the idle ones. */
 export class SilentConnections {
   readonly #sockets = new Set<Socket>();
-  /** In the middle of their handshake, by their address and port. */
-  readonly #shakingHands = new Map<string, Socket>();
+  /** Connections in their TLS handshake, by address and port. */
+  readonly #inHandshake = new Map<string, Socket>();
 
   constructor(server: Server | SecureServer) {
     const isSecure = 'setSecureContext' in server;
@@ -42,18 +45,18 @@ export class SilentConnections {
     });
     if (!isSecure) return;
     server.on('secureConnection', (socket: Socket) => {
-      this.#shakingHands.delete(placeOf(socket));
+      this.#inHandshake.delete(peerOf(socket));
       this.#add(socket);
     });
   }
 
-  /** A request came on it. */
+  /** Call it when a request arrives on a connection. */
   heard(socket: Socket): void {
     this.#sockets.delete(socket);
   }
 
   destroy(): void {
-    for (const socket of [...this.#sockets, ...this.#shakingHands.values()]) socket.destroy();
+    for (const socket of [...this.#sockets, ...this.#inHandshake.values()]) socket.destroy();
   }
 
   #add(socket: Socket): void {
@@ -62,12 +65,64 @@ export class SilentConnections {
   }
 
   #keep(socket: Socket): void {
-    const place = placeOf(socket);
-    this.#shakingHands.set(place, socket);
-    socket.once('close', () => this.#shakingHands.delete(place));
+    const peer = peerOf(socket);
+    this.#inHandshake.set(peer, socket);
+    socket.once('close', () => this.#inHandshake.delete(peer));
   }
 }
 
-function placeOf({ remoteAddress, remotePort }: Socket): string {
+function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
+}
+
+const ANSWERS: Readonly<Record<string, readonly [number, string, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'INVALID_ARGUMENT', 'The headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'DEADLINE_EXCEEDED', 'The request did not arrive in time.'],
+};
+const LINGER_MS = 1_000;
+const MALFORMED = [400, 'INVALID_ARGUMENT', 'The request is not valid HTTP.'] as const;
+
+/** Answers a request that is not valid HTTP (node's `clientError`), and closes the connection. */
+export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  // A client whose TLS handshake failed could not read an answer.
+  if (!socket.writable || error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL')) {
+    socket.destroy();
+    return;
+  }
+  const [code, status, message] = ANSWERS[error.code ?? ''] ?? MALFORMED;
+  const text = `${JSON.stringify(httpErrorBody(code, status, message))}\n`;
+  // The client has this long to read the answer; then the connection ends, even when the client keeps its side open.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.end(
+    [
+      `HTTP/1.1 ${code} ${status}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(text)}`,
+      'Connection: close',
+      '',
+      text,
+    ].join('\r\n'),
+  );
+}
+
+/** The error for an address that the server cannot listen on. */
+export function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): LangoError {
+  switch (cause.code) {
+    case 'EADDRINUSE':
+      return new LangoError('unavailable', `Port ${port} on ${host} is already in use.`, {
+        hint: 'Choose another with --port (0 takes a free one), or stop the program that uses it.',
+        cause,
+      });
+    case 'EACCES':
+      return new LangoError('unavailable', `Port ${port} on ${host} is not open to this user.`, {
+        hint: 'Choose a port above 1023 with --port.',
+        cause,
+      });
+    default:
+      return new LangoError(
+        'unavailable',
+        `Cannot listen on ${host}, port ${port}: ${cause.code ?? cause.message}.`,
+        { hint: 'Check server.host and server.port.', cause },
+      );
+  }
 }

@@ -6,15 +6,19 @@ import { attachExchange } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { Admission, AdmissionRules } from './admission.js';
-import { clientAddress, createAdmission } from './admission.js';
+import { answerPreflight, clientAddress, createAdmission, shareWithOrigin } from './admission.js';
 import type { BodyLimits } from './body.js';
-import { answerPreflight, shareWithOrigin } from './cross-origin.js';
-import { answerError } from './errors.js';
+import { answerError, sendJson } from './errors.js';
 import { Exchange } from './exchange.js';
-import type { Health } from './health-route.js';
-import { createHealthRoute } from './health-route.js';
 import type { Mount } from './web-app.js';
 import { createWebApp } from './web-app.js';
+
+/** Whether the server takes work, for `/readyz`. */
+export interface Health {
+  readonly ready: boolean;
+  /** Why it does not; `/readyz` shows it to everyone. */
+  readonly reason?: string;
+}
 
 export interface PipelineOptions extends AdmissionRules {
   readonly limits: BodyLimits & {
@@ -132,4 +136,28 @@ export async function within(ms: number, work: Promise<void>): Promise<void> {
   const done = new AbortController();
   await Promise.race([work, delay(ms, undefined, { signal: done.signal }).catch(() => {})]);
   done.abort();
+}
+
+const READING: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
+
+/**
+ * `/healthz` (the process answers) and `/readyz` (it takes work). Probes ask every few seconds, so these do not need
+ * express, which takes 50 ms and 8 MB to load.
+ */
+function createHealthRoute(health: () => Health): HttpRoute {
+  const pages = new Map<string, (response: ServerResponse) => void>([
+    ['/healthz', (response) => sendJson(response, 200, { status: 'ok' })],
+    ['/readyz', (response) => sendReadiness(response, health())],
+  ]);
+  return async (exchange) => {
+    const page = READING.has(exchange.request.method) ? pages.get(exchange.path) : undefined;
+    if (!page) return false;
+    exchange.anyone();
+    page(exchange.response);
+    return true;
+  };
+}
+
+function sendReadiness(response: ServerResponse, { ready, reason }: Health): void {
+  sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', reason });
 }

@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createAuthenticator } from '../../src/http/identity.js';
-import { JwtKeys } from '../../src/http/jwt-keys.js';
-import { keysFromUrl } from '../../src/http/key-sources.js';
+import { JwtKeys, keysFromUrl } from '../../src/http/jwt-keys.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { Wire } from '../support/a2a-requests.js';
 import { sseEvents, userMessage } from '../support/a2a-requests.js';

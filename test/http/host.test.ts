@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { LangoError } from '../../src/core/errors.js';
-import { answerBrokenRequest } from '../../src/http/broken-request.js';
+import { answerBrokenRequest } from '../../src/http/node-server.js';
 import type { HttpRoute } from '../../src/core/http.js';
 import { sendJson } from '../../src/http/errors.js';
 import type { Host, HostOptions } from '../../src/http/host.js';

@@ -19,7 +19,7 @@ import { createHost } from '../../src/http/host.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
-import { createTargetCheck } from '../../src/http/target-check.js';
+import { createTargetCheck } from '../../src/http/address-check.js';
 import { createSealer } from '../../src/storage/sealer.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 

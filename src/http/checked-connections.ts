@@ -1,11 +1,13 @@
 import type { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
+import nodeFetch from 'node-fetch';
+import type { RequestInit, Response } from 'node-fetch';
 import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import type { ServerTrust } from '../core/server-trust.js';
 
-/** Connections whose address is looked at when they are made: every address of a name, every time. */
+/** Opens connections to checked addresses: all addresses of a name are checked at each connection. */
 export interface CheckedAgents {
-  /** For one request to this URL. */
+  /** The agent for one request to this URL. */
   of(url: URL): Agent;
   /** A plain connection to the URL's host and port. A refused address is an `error` of the stream: see `isAddressRefusal`. */
   connect(url: URL): Duplex;
@@ -13,7 +15,7 @@ export interface CheckedAgents {
 
 /**
  * `allowPrivate` names the hosts that may have a private or loopback address, as `name` or `name:port`. Without `trust`
- * a server must show what Node trusts.
+ * the certificate of a server must be one that Node trusts.
  */
 export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
   const allowed = new Set(allowPrivate.map((name) => name.toLowerCase()));
@@ -30,6 +32,14 @@ export function createCheckedAgents(allowPrivate: readonly string[], trust?: Ser
       return choose(url).http.createConnection({ host, port: Number(portOf(url)) });
     },
   };
+}
+
+export type CheckedFetch = (url: URL, init: Omit<RequestInit, 'agent'>) => Promise<Response>;
+
+/** Makes a fetch over checked connections. */
+export function createCheckedFetch(allowPrivate: readonly string[], trust?: ServerTrust): CheckedFetch {
+  const agents = createCheckedAgents(allowPrivate, trust);
+  return (url, init) => nodeFetch(url, { ...init, agent: (hop) => agents.of(hop) });
 }
 
 function agents(allowPrivateIPAddress: boolean, trust?: ServerTrust) {
