@@ -26,7 +26,7 @@ import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
 import { errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
-import { scrubLogger } from './core/scrub-logger.js';
+import { scrubLogger } from './scrub/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import { noScrubber } from './core/secrets.js';

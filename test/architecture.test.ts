@@ -9,13 +9,14 @@ const SRC = path.resolve('src');
 /** Which rings (first folders, or `a2a/NAME`) a ring may import, besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  agents: ['core'],
+  scrub: ['core'],
+  agents: ['core', 'scrub'],
   models: ['core'],
   tools: ['core'],
   embeddings: ['core'],
-  journal: ['core'],
+  journal: ['core', 'scrub'],
   storage: ['core'],
-  vault: ['core'],
+  vault: ['core', 'scrub'],
   'a2a/translate': ['core'],
   'a2a/server': ['core', 'a2a/translate'],
   'a2a/client': ['core', 'a2a/translate'],

@@ -1,9 +1,8 @@
 import type { z } from 'zod';
-import type { EffectClass } from '../core/effect.js';
+import type { EffectClass, EventBody, Question } from '../core/task.js';
 import type { JsonObject } from '../core/json.js';
 import type { FunctionResult, FunctionSpec } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import type { EventBody, Question } from '../core/task.js';
 import type { ArgumentReader } from './arguments.js';
 import { argumentReader } from './arguments.js';
 

@@ -1,4 +1,4 @@
-import type { AgentSpec, Roster } from '../core/roster.js';
+import type { AgentSpec, Roster } from '../core/agent.js';
 
 /** The same in both rosters: a model and nothing else. */
 const PLANNER: AgentSpec = {

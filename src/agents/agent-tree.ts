@@ -1,10 +1,8 @@
-import type { Agent, Peer, PeerDirectory } from '../core/agent.js';
+import type { Agent, Peer, PeerDirectory, ApprovalPolicy, AgentSpec, Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
-import type { ApprovalPolicy } from '../core/limits.js';
 import type { Logger } from '../core/logger.js';
 import type { SystemBlock } from '../core/model.js';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/roster.js';
-import type { AgentSpec, Roster } from '../core/roster.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { AgentContext } from './agent.js';

@@ -1,12 +1,11 @@
-import type { Agent } from '../core/agent.js';
+import type { Agent, AgentLimits } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
-import type { AgentLimits } from '../core/limits.js';
 import type { Recollection, Remembering } from '../core/memory.js';
 import { NOTHING_RECALLED } from '../core/memory.js';
 import type { ModelProvider } from '../core/model.js';
-import { rootAgentName } from '../core/roster.js';
+import { rootAgentName } from '../core/agent.js';
 import type { Run, RunEnd } from '../core/run.js';
-import { scrubData } from '../core/scrubber.js';
+import { scrubData } from '../scrub/data.js';
 import type { Scope } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import type { Tool } from '../core/tool.js';

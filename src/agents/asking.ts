@@ -1,7 +1,9 @@
 import { hashJson } from '../core/json.js';
-import type { AgentLimits } from '../core/limits.js';
-import { findAnswer } from '../core/questions.js';
-import type { Run } from '../core/run.js';
+import type { AgentLimits } from '../core/agent.js';
+import type { Message } from '../core/message.js';
+import { textOf } from '../core/message.js';
+import { answersIn } from '../core/questions.js';
+import type { AskedQuestion, Run, RunInput } from '../core/run.js';
 import type { Answer, Question } from '../core/task.js';
 import type { CallOutcome } from './agent-function.js';
 
@@ -43,4 +45,37 @@ function open(question: Question): Verdict {
     decision: 'open',
     outcome: { type: 'waiting', state: 'input-required', questions: [question] },
   };
+}
+
+/** An answer, and the message that holds it. */
+export interface GivenAnswer extends RunInput {
+  readonly answer: Answer;
+}
+
+/**
+ * The first answer to a question that came after it was asked and before it expired; undefined without one. A data part
+ * counts when it names the hash of the question. A question for input also takes the first later message that has text
+ * and no answer part.
+ */
+export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): GivenAnswer | undefined {
+  const { seq, expiredAt = Infinity } = asked;
+  for (const input of inputs) {
+    if (input.seq <= seq || input.seq >= expiredAt) continue;
+    const answer = answerIn(input.message, asked.question);
+    if (answer) return { answer, ...input };
+  }
+  return undefined;
+}
+
+function answerIn({ parts }: Message, { hash, kind }: Question): Answer | undefined {
+  const answers = answersIn(parts);
+  const named = answers.find((answer) => answer['hash'] === hash);
+  if (named && (named['decision'] === 'approve' || named['decision'] === 'deny')) {
+    const { decision, text } = named;
+    return { hash, decision, ...(typeof text === 'string' ? { text } : {}) };
+  }
+  const text = textOf(parts).trim();
+  return kind === 'input' && answers.length === 0 && text !== ''
+    ? { hash, decision: 'approve', text }
+    : undefined;
 }

@@ -1,5 +1,5 @@
 import { hashJson } from '../core/json.js';
-import type { AgentLimits } from '../core/limits.js';
+import type { AgentLimits } from '../core/agent.js';
 import type { FunctionCall } from '../core/model.js';
 import type { RunEnd } from '../core/run.js';
 

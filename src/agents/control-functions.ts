@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../core/task.js';
-import { reply } from './agent-function.js';
+import { reply, typedFunction } from './agent-function.js';
 import { askPerson } from './asking.js';
-import { typedFunction } from './agent-function.js';
 
 const LONGEST_TEXT = 4_000;
 

@@ -1,12 +1,12 @@
-import type { PeerDirectory, PeerEvent } from '../core/agent.js';
+import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
-import type { AgentLimits } from '../core/limits.js';
 import type { Message } from '../core/message.js';
 import { textPart } from '../core/message.js';
 import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
-import { answerPart, findAnswer } from '../core/questions.js';
+import { answerPart } from '../core/questions.js';
+import { findAnswer, questionHash, withinAnswerTime } from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
 import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
@@ -14,7 +14,6 @@ import { continueTrace } from '../core/trace.js';
 import { cutText } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
-import { questionHash, withinAnswerTime } from './asking.js';
 import { PeerRelay } from './peer-relay.js';
 import { carriedUserMessage } from './user-messages.js';
 

@@ -1,13 +1,11 @@
-import type { Peer, PeerDirectory } from '../core/agent.js';
-import type { AgentLimits } from '../core/limits.js';
+import type { Peer, PeerDirectory, AgentLimits } from '../core/agent.js';
 import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
-import { refuse, turnStep } from './agent-function.js';
+import { refuse, turnStep, withArguments } from './agent-function.js';
 import { runDelegation } from './delegation-run.js';
 import type { OwnSkills } from './own-skills.js';
 import type { Transfer } from './transfer.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
-import { withArguments } from './agent-function.js';
 
 export interface DelegationOptions {
   readonly peers: PeerDirectory;

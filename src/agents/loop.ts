@@ -1,4 +1,4 @@
-import type { AgentLimits } from '../core/limits.js';
+import type { AgentLimits } from '../core/agent.js';
 import { hashJson } from '../core/json.js';
 import type {
   FunctionCall,
@@ -14,9 +14,8 @@ import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import type { Admission } from './call-ledger.js';
 import { CallLedger } from './call-ledger.js';
-import { withNewestImages } from './turn.js';
+import { withNewestImages, sayAnswer, takeTurn } from './turn.js';
 import type { TurnEnd } from './turn.js';
-import { sayAnswer, takeTurn } from './turn.js';
 import { UserMessages } from './user-messages.js';
 
 /** The system blocks and functions of one turn. */

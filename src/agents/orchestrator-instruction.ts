@@ -1,5 +1,4 @@
-import type { Peer } from '../core/agent.js';
-import type { Roster } from '../core/roster.js';
+import type { Peer, Roster } from '../core/agent.js';
 import { oneLine, shorten } from '../core/text.js';
 import { TRANSFER_NAME } from './transfer.js';
 

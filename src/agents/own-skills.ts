@@ -1,6 +1,5 @@
-import type { Peer, Skill } from '../core/agent.js';
+import type { Peer, Skill, Roster } from '../core/agent.js';
 import type { SystemBlock } from '../core/model.js';
-import type { Roster } from '../core/roster.js';
 import type { Scope } from '../core/task.js';
 import { oneLine } from '../core/text.js';
 import type { Tool, ToolSource } from '../core/tool.js';

@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/roster.js';
-import type { AgentSpec, Roster } from '../core/roster.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
+import type { AgentSpec, Roster } from '../core/agent.js';
 import type { Tool } from '../core/tool.js';
 import { STANDARD_ROSTER } from './agent-specs.js';
 import type { StandardRole } from './agent-specs.js';

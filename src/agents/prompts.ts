@@ -1,6 +1,6 @@
 import { errorText } from '../core/errors.js';
 import type { SystemBlock } from '../core/model.js';
-import type { AgentSpec } from '../core/roster.js';
+import type { AgentSpec } from '../core/agent.js';
 import type { Run } from '../core/run.js';
 import { relayedUserMessage } from './user-messages.js';
 

@@ -2,16 +2,15 @@ import type { Json } from '../core/json.js';
 import { LangoError } from '../core/errors.js';
 import { isPart, type Part } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
-import { scrubData } from '../core/scrubber.js';
+import { scrubData } from '../scrub/data.js';
 import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import type { AgentFunction, CallOutcome } from './agent-function.js';
-import { intentOf, refuse, resultOf } from './agent-function.js';
+import { intentOf, refuse, resultOf, typedFunction } from './agent-function.js';
 import { askPerson, questionHash } from './asking.js';
 import { heldBack } from './tool-permission.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
 import { because, failureText, inItsTime, questionOf } from './tool-work.js';
-import { typedFunction } from './agent-function.js';
 
 /** Makes a tool callable by a model. Checks grant, arguments and approval; enforces time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {

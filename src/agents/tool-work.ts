@@ -1,9 +1,8 @@
 import { errorText, LangoError } from '../core/errors.js';
-import type { AgentLimits, ApprovalPolicy } from '../core/limits.js';
-import { LONGEST_TIMER_MS } from '../core/limits.js';
-import { referencedSecrets } from '../core/secret-reference.js';
+import type { AgentLimits, ApprovalPolicy } from '../core/agent.js';
+import { LONGEST_TIMER_MS } from '../core/agent.js';
+import { referencedSecrets, noSecrets } from '../core/secrets.js';
 import type { SecretGuard } from '../core/secrets.js';
-import { noSecrets } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
 import type { Tool, ToolContext } from '../core/tool.js';
 import type { Call } from './agent-function.js';

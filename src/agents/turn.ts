@@ -7,7 +7,7 @@ import type {
   ModelRequest,
 } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import { scrubEvent } from '../core/scrub-event.js';
+import { scrubEvent } from '../scrub/data.js';
 import type { EventBody } from '../core/task.js';
 
 /** The artifact that holds an agent's answer. Each turn with text starts it again. */

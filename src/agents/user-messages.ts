@@ -2,7 +2,7 @@ import { isJsonObject } from '../core/json.js';
 import type { Message, Part } from '../core/message.js';
 import { textOf } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
-import { findAnswer } from '../core/questions.js';
+import { findAnswer } from './asking.js';
 import type { Run } from '../core/run.js';
 
 /** The metadata key of a delegated request that holds the user's own message (requirement D7). */

@@ -2,7 +2,7 @@ import type { WriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import type { Config } from '../config/config.js';
-import type { Audit } from '../core/audit.js';
+import type { Audit } from '../core/identity.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';

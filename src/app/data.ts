@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
 import type { Journal } from '../core/journal.js';
 import type { EntryId } from '../core/knowledge.js';
-import { rootAgentName } from '../core/roster.js';
+import { rootAgentName } from '../core/agent.js';
 import type { OwnedKind } from '../core/page.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';

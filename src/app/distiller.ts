@@ -1,8 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
-import type { Distiller } from '../core/distiller.js';
+import type { Distiller, ModelProvider } from '../core/model.js';
 import type { Logger } from '../core/logger.js';
-import type { ModelProvider } from '../core/model.js';
 import { createDistiller } from '../models/distiller.js';
 import { createModel } from './model.js';
 

@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../config/load.js';
 import type { HttpRoute } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
-import type { DocumentDesk } from '../core/retrieval.js';
+import type { DocumentIndex } from '../core/library.js';
 import type { Scope } from '../core/task.js';
 import { createDocumentsRoute } from '../http/documents-route.js';
 import { openHomeStorage } from './home-storage.js';
@@ -10,13 +10,13 @@ import { openLibrary } from './knowledge-families.js';
 /** Where `lango ingest` reaches the desk of a running server. */
 export const DOCUMENTS_PATH = '/lango/documents';
 
-export function documentsRoute(desk: DocumentDesk): HttpRoute {
+export function documentsRoute(desk: DocumentIndex): HttpRoute {
   return createDocumentsRoute({ path: DOCUMENTS_PATH, desk });
 }
 
 /** The desk of a data folder, opened by a command while no server has it. */
 interface HomeDesk {
-  readonly desk: DocumentDesk;
+  readonly desk: DocumentIndex;
   /** Of the server's own token. */
   readonly scope: Scope;
   close(): Promise<void>;

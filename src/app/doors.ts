@@ -5,7 +5,7 @@ import { createA2aRoutes, createDiscoveryRoutes } from '../a2a/server/routes.js'
 import { StreamPlaces } from '../a2a/server/stream-places.js';
 import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
-import type { ReadKeys } from '../core/keys.js';
+import type { ReadKeys } from '../core/card.js';
 import type { Logger } from '../core/logger.js';
 import type { Host } from '../http/host.js';
 import { createHost } from '../http/host.js';

@@ -2,7 +2,7 @@ import type { LoadedConfig } from '../config/load.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretKeeper } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
-import type { WalletKeeper } from '../core/wallet.js';
+import type { WalletKeeper } from '../core/payment.js';
 import { openHomeStorage } from './home-storage.js';
 import { openVaultAccess } from './vault.js';
 import { walletKeeper } from './wallet.js';

@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Audit } from '../core/audit.js';
-import type { Authenticator } from '../core/identity.js';
+import type { Audit, Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import { createEgress } from '../http/egress.js';
 import { createAuthenticator } from '../http/identity.js';

@@ -1,8 +1,8 @@
 import { LangoError } from '../core/errors.js';
 import type { EntryKind } from '../core/knowledge.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
-import type { MemoryPlace } from '../core/memory.js';
-import type { Bite, Page } from '../core/page.js';
+import type { MemoryCursor } from '../core/memory.js';
+import type { Chunk, Page } from '../core/page.js';
 import { pageBySize } from '../core/page.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';
@@ -72,7 +72,7 @@ async function forgetEntries({ knowledge }: Storage, scope: Scope, kind: EntryKi
 }
 
 /** One version, the oldest of each entry first. */
-async function entryBite({ knowledge }: Storage, scope: Scope, place: EntryPlace): Promise<Bite> {
+async function entryBite({ knowledge }: Storage, scope: Scope, place: EntryPlace): Promise<Chunk> {
   const { kind, after } = place;
   const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(after) ?? [];
   if (after !== '' && key === undefined) throw noPlace();
@@ -95,12 +95,12 @@ async function documentPage({ library }: Storage, scope: Scope, after: string): 
   return { items: documents, next };
 }
 
-function nextOf(places: readonly MemoryPlace[]): string | undefined {
+function nextOf(places: readonly MemoryCursor[]): string | undefined {
   const last = places.length < PAGE ? undefined : places.at(-1);
   return last && `${last.at} ${last.id}`;
 }
 
-function placeIn(after: string): { readonly before?: MemoryPlace } {
+function placeIn(after: string): { readonly before?: MemoryCursor } {
   if (after === '') return {};
   const [, at, id] = /^(\d{1,15}) (\S+)$/.exec(after) ?? [];
   if (id === undefined) throw noPlace();

@@ -1,9 +1,9 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
-import type { EmbeddingProvider } from '../core/embedding.js';
+import type { EmbeddingProvider } from '../core/model.js';
 import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { DocumentDesk, Retrieval } from '../core/retrieval.js';
+import type { DocumentIndex, Retrieval } from '../core/library.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
 import { openLocalEmbeddings } from '../embeddings/local/provider.js';
@@ -29,7 +29,7 @@ export interface LibraryContext {
 /** What keeps and finds knowledge and documents, for tools, routes and commands. */
 export interface Library {
   readonly retrieval: Retrieval;
-  readonly desk: DocumentDesk;
+  readonly desk: DocumentIndex;
   readonly families: readonly ToolFamily[];
 }
 

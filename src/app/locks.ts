@@ -1,6 +1,6 @@
 import type { Secrets } from '../config/secrets.js';
 import { loadOrCreateToken } from '../config/token.js';
-import type { Audit } from '../core/audit.js';
+import type { Audit } from '../core/identity.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { AuditParts } from './audit.js';
 import { openAudit } from './audit.js';

@@ -1,7 +1,7 @@
 import { errorText } from '../core/errors.js';
 import type { Recollection, Remembering } from '../core/memory.js';
 import { NOTHING_RECALLED } from '../core/memory.js';
-import type { Retrieval } from '../core/retrieval.js';
+import type { Retrieval } from '../core/library.js';
 import type { Run } from '../core/run.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';

@@ -1,9 +1,9 @@
 import { exportTask } from '../a2a/server/task-export.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
-import type { Bite, Page } from '../core/page.js';
+import type { Chunk, Page } from '../core/page.js';
 import { pageBySize } from '../core/page.js';
-import type { RetentionStore } from '../core/retention.js';
+import type { RetentionStore } from '../core/store.js';
 import type { Scope, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 
@@ -24,7 +24,7 @@ export function readTasks(parts: OwnedTasksParts, scope: Scope, after: string): 
 }
 
 /** A place is that of a task in the list, behind the number of its entry that was told last, 0 for all of it. */
-async function readStretch(parts: OwnedTasksParts, scope: Scope, place: string): Promise<Bite> {
+async function readStretch(parts: OwnedTasksParts, scope: Scope, place: string): Promise<Chunk> {
   const [, told, listed] = /^(\d{1,15}) (.*)$/s.exec(place) ?? [undefined, '0', place];
   const begun = told === '0' ? undefined : await parts.journal.get(scope, listed.split(' ').at(-1)!);
   if (begun) return stretchOf(parts, begun, { after: Number(told), listed: listed });
@@ -38,7 +38,7 @@ async function stretchOf(
   { journal, rootAgentName }: OwnedTasksParts,
   record: TaskRecord,
   { after, listed }: { readonly after: number; readonly listed: string },
-): Promise<Bite> {
+): Promise<Chunk> {
   const { item, bytes, next = 0 } = await exportTask(journal, record, { after, rootAgentName });
   return { items: [item], size: bytes, next: `${next} ${listed}` };
 }

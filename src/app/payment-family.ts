@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { GAS_DECIMALS, toUnits } from '../core/amount.js';
+import { GAS_DECIMALS, toUnits } from '../core/payment.js';
 import type { Logger } from '../core/logger.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';

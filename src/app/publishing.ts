@@ -12,10 +12,10 @@ import type { Config } from '../config/config.js';
 import { agentLimits } from '../config/config.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import type { Agent } from '../core/agent.js';
-import type { Audit } from '../core/audit.js';
+import type { Audit } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
-import type { ReadKeys } from '../core/keys.js';
-import { rootAgentName } from '../core/roster.js';
+import type { ReadKeys } from '../core/card.js';
+import { rootAgentName } from '../core/agent.js';
 import type { Access } from './access.js';
 
 export interface Publication {

@@ -5,7 +5,7 @@ import type { NodeKeys } from '../config/key-file.js';
 import { packageVersion } from '../config/package-root.js';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import { rootAgentName } from '../core/roster.js';
+import { rootAgentName } from '../core/agent.js';
 import type { Storage } from '../core/store.js';
 import { createEgress } from '../http/egress.js';
 import { createTargetCheck } from '../http/address-check.js';

@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../config/load.js';
 import { secretValues } from '../config/secrets.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import { Turns } from '../core/turns.js';
+import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { Peers } from './peers.js';
 import { readTls } from './tls.js';
@@ -35,7 +35,7 @@ const TAKEN_UP: ReadonlySet<string> = new Set(['a2a.enabled', 'a2a.remoteAgents'
  */
 export function createReload({ started, hidden, peers, ...parts }: ReloadParts): Reload {
   const { renewTls, stopping, logger } = parts;
-  const turns = new Turns();
+  const mutex = new KeyedMutex();
   let current = started;
 
   const reload = async (read: ReadConfig): Promise<void> => {
@@ -50,7 +50,7 @@ export function createReload({ started, hidden, peers, ...parts }: ReloadParts):
     const change = await peers.take(next);
     logger.info('took up the configuration', { ...change, ...(tls ? { certificate: 'read again' } : {}) });
   };
-  return (read = async () => current) => turns.take('reload', () => reload(read));
+  return (read = async () => current) => mutex.run('reload', () => reload(read));
 }
 
 /** Rejects with all that is wrong. */

@@ -1,6 +1,6 @@
 import type { HttpRoute } from '../core/http.js';
 import type { Vault } from '../core/vault.js';
-import type { WalletKeeper } from '../core/wallet.js';
+import type { WalletKeeper } from '../core/payment.js';
 import { createWalletRoute } from '../http/wallet-route.js';
 import type { VaultAccess } from './vault.js';
 

@@ -9,7 +9,7 @@ import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/token.js';
 import { silentLogger } from '../core/logger.js';
-import type { ServerTrust } from '../core/server-trust.js';
+import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { usageError } from './exit.js';

@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { ANYONE_ELSE } from '../config/own-file.js';
-import { codeOf } from '../core/causes.js';
-import { errorText } from '../core/errors.js';
+import { codeOf, errorText } from '../core/errors.js';
 import type { Finding } from './finding.js';
 import { fail, ok } from './finding.js';
 

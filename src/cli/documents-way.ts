@@ -5,7 +5,7 @@ import { loadConfig } from '../config/load.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
 import { silentLogger } from '../core/logger.js';
-import type { Accepted, EmbeddingProgress, Submission } from '../core/retrieval.js';
+import type { Accepted, EmbeddingProgress, Submission } from '../core/library.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, overridesOf } from './connection.js';

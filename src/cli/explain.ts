@@ -1,7 +1,6 @@
 import type { AgentClient } from '../a2a/client/client.js';
-import { causesOf, codeOf } from '../core/causes.js';
-import { LangoError, isLangoError } from '../core/errors.js';
-import { nearestOf } from '../core/nearest.js';
+import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
+import { nearestOf } from '../config/nearest.js';
 import type { Connection } from './connection.js';
 import { isLoopback } from './connection.js';
 import { CommandError, EXIT } from './exit.js';

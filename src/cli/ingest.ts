@@ -4,7 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LangoError, errorText } from '../core/errors.js';
 import { DEFAULT_COLLECTION } from '../core/library.js';
-import type { Submission } from '../core/retrieval.js';
+import type { Submission } from '../core/library.js';
 import { counted } from '../core/text.js';
 import type { CommandContext } from './command.js';
 import type { ConnectionFlags } from './connection.js';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../config/package-root.js';
-import { isAtLeast } from '../core/version.js';
+import { isAtLeast } from '../core/text.js';
 
 /** Older ones lack what the program is built on, and crash in its native parts. */
 export const OLDEST_NODE = '22.19';

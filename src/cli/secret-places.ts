@@ -1,6 +1,5 @@
-import { SECRET_PLACES } from '../core/secret-reference.js';
-import type { SecretPlace } from '../core/secret-reference.js';
-import type { SecretPermission } from '../core/secrets.js';
+import { SECRET_PLACES } from '../core/secrets.js';
+import type { SecretPlace, SecretPermission } from '../core/secrets.js';
 import { nothingChanged, usageError } from './exit.js';
 
 /** They say nothing without the name of a host. */

@@ -3,7 +3,7 @@ import { SECRETS_PATH } from '../app.js';
 import type { HomeVault } from '../app.js';
 import { LangoError } from '../core/errors.js';
 import type { SecretItem, SecretPermission } from '../core/secrets.js';
-import { SECRET_PLACES } from '../core/secret-reference.js';
+import { SECRET_PLACES } from '../core/secrets.js';
 import type { CommandContext } from './command.js';
 import type { Connection } from './connection.js';
 import { requestJson } from './server-request.js';

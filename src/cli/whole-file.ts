@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { link, open, rm } from 'node:fs/promises';
-import { codeOf } from '../core/causes.js';
-import { LangoError, errorText } from '../core/errors.js';
+import { codeOf, LangoError, errorText } from '../core/errors.js';
 
 /**
  * Writes a new file that only this user may read: whole, or not at all. Rejects with `conflict` when there is one of

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DEFAULT_LIMITS } from '../core/limits.js';
+import type { AgentLimits } from '../core/agent.js';
 import {
   subAgentName,
   count,
@@ -11,6 +11,21 @@ import {
   text,
   toolPrefix,
 } from './fields.js';
+
+export const DEFAULT_LIMITS: AgentLimits = {
+  delegationRounds: 5,
+  fanOut: 16,
+  depth: 5,
+  turns: 40,
+  toolCalls: 100,
+  tokens: 1_000_000,
+  seconds: 900,
+  approvalSeconds: 24 * 60 * 60,
+  repeats: 3,
+  toolOutputBytes: 64 * 1024,
+  answerTokens: 8_192,
+  historyTokens: 16_000,
+};
 
 export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
 

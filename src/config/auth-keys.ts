@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SIGNATURE_ALGORITHMS } from '../core/signature-algorithms.js';
+import { SIGNATURE_ALGORITHMS } from '../core/card.js';
 import { agentName, count, httpUrl, path, refuseDuplicates, seconds, secret, text } from './fields.js';
 
 const MAX_SKEW_SECONDS = 300;

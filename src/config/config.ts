@@ -1,7 +1,5 @@
-import { DEFAULT_ANTHROPIC_MODEL } from './agent-keys.js';
-import type { AgentLimits } from '../core/limits.js';
-import { DEFAULT_LIMITS } from '../core/limits.js';
-import type { Roster } from '../core/roster.js';
+import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_LIMITS } from './agent-keys.js';
+import type { AgentLimits, Roster } from '../core/agent.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
 import type { Places } from './paths.js';
 import type { Settings } from './schema.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, AGENT_NAME } from '../core/roster.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, AGENT_NAME } from '../core/agent.js';
 
 const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
 const PREFIX_PATTERN = /^[a-z][a-z0-9_]*$/;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DEFAULT_LIMITS } from '../core/limits.js';
+import { DEFAULT_LIMITS } from './agent-keys.js';
 import { skillsTools } from './skills-keys.js';
 import { browserTools } from './browser-keys.js';
 import { knowledgeTools, searchTools } from './knowledge-keys.js';

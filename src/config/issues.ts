@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { nearestOf } from '../core/nearest.js';
+import { nearestOf } from './nearest.js';
 import type { Path } from './problem.js';
 import type { KeySchema } from './schema-walk.js';
 

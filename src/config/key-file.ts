@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
-import type { KeySet, ReadKeys, SigningKey } from '../core/keys.js';
+import type { KeySet, ReadKeys, SigningKey } from '../core/card.js';
 import { OwnFile } from './own-file.js';
 
 const FILE = 'keys.json';

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { codeOf } from '../core/causes.js';
-import { errorText } from '../core/errors.js';
+import { codeOf, errorText } from '../core/errors.js';
 import { checkSettings } from './check.js';
 import type { Config } from './config.js';
 import { configOf } from './config.js';

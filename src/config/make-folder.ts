@@ -1,6 +1,6 @@
 import { mkdir, rmdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { codeOf } from '../core/causes.js';
+import { codeOf } from '../core/errors.js';
 
 /**
  * Makes a folder and those above it that are missing, all of them or none. Rejects with the error of the system.

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../core/causes.js';
-import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 import { makeFolder } from './make-folder.js';
 
 /** The rights of all but the owner in a file's mode. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { amountProblem, DECIMALS, GAS_DECIMALS } from '../core/amount.js';
-import { ADDRESS } from '../core/payment.js';
+import { amountProblem, DECIMALS, GAS_DECIMALS, ADDRESS } from '../core/payment.js';
 import { count, host, httpUrl, refuseDuplicates, seconds } from './fields.js';
 
 /** A decimal string: a number of YAML or JSON would be a float. */

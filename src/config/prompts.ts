@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../core/causes.js';
-import { errorText, LangoError } from '../core/errors.js';
+import { codeOf, errorText, LangoError } from '../core/errors.js';
 import { packageRoot } from './package-root.js';
 
 /** The sections of the single agent's instruction that stand in files (requirement O7). */

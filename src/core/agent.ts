@@ -1,5 +1,4 @@
-import type { Message } from './message.js';
-import type { Artifact } from './message.js';
+import type { Message, Artifact } from './message.js';
 import type { Usage } from './model.js';
 import type { Run, RunEnd } from './run.js';
 import type { Activity, Grant, Question, Scope, TaskState } from './task.js';
@@ -104,3 +103,65 @@ export interface PeerDirectory {
    */
   wait(name: string, signal: AbortSignal): Promise<Peer | undefined>;
 }
+
+/** How an agent may be named: it is part of its URL and of the delegation function's enum. */
+export const AGENT_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+
+/** One agent of the roster, as data: the registry is a list of these, shipped or from the config. */
+export interface AgentSpec {
+  readonly name: string;
+  /** What it is for, in one sentence; the words of its capabilities are added from its tools. */
+  readonly description: string;
+  /** What it does, its input, its output, its constraints, and how it reports. */
+  readonly instruction: string;
+  /** It owns each tool whose name begins with one of these; the first spec in the list that matches wins. */
+  readonly prefixes: readonly string[];
+  /** Exists even without a tool. */
+  readonly alwaysInclude: boolean;
+  /** Whether it also gets the tools that no prefix matches. At most one spec of a roster. */
+  readonly takesUnmatched: boolean;
+}
+
+/** In the order in which prefixes are matched (requirement P1). */
+export type Roster = readonly AgentSpec[];
+
+export const ORCHESTRATOR_NAME = 'lango-orchestrator';
+export const FLAT_AGENT_NAME = 'lango-agent';
+
+/** The `rootAgentName` of requirement A3. */
+export function rootAgentName(multiAgent: boolean): string {
+  return multiAgent ? ORCHESTRATOR_NAME : FLAT_AGENT_NAME;
+}
+
+/** What bounds one run. Code enforces each; the instruction only mentions them. */
+export interface AgentLimits {
+  /** Rounds of delegation an orchestrator may make in one task; several at once are one round. */
+  readonly delegationRounds: number;
+  /** Delegations at once in one round. */
+  readonly fanOut: number;
+  /** How many delegations may stand above each other. */
+  readonly depth: number;
+  /** Model answers in one task. */
+  readonly turns: number;
+  readonly toolCalls: number;
+  /** Input plus output tokens of one task and all below it. */
+  readonly tokens: number;
+  /** Wall-clock time of one task, questions to a person not counted. */
+  readonly seconds: number;
+  /** How long a call waits for a person to allow it. */
+  readonly approvalSeconds: number;
+  /** The same tool with equal arguments more often than this is refused. */
+  readonly repeats: number;
+  /** Tool output handed to a model, in bytes. */
+  readonly toolOutputBytes: number;
+  /** One model answer, in tokens. */
+  readonly answerTokens: number;
+  /** Earlier conversation handed to a model, in (estimated) tokens. */
+  readonly historyTokens: number;
+}
+
+/** Which tool calls wait for a person: those marked dangerous, all, none, or the tools named. */
+export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
+
+/** The longest that a timer can wait: it holds 31 bits of milliseconds, and fires at once for more. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;

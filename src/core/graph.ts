@@ -1,3 +1,4 @@
+import type { CollectionFilter } from './library.js';
 import type { Page } from './page.js';
 import type { Scope } from './task.js';
 
@@ -69,7 +70,28 @@ export interface GraphStore {
   edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]>;
 }
 
-/** What two spellings of one name have in common. */
-export function nameKey(name: string): string {
-  return name.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
+/** A kept document that the graph was not told of yet. */
+export interface UnreadDocument extends Scope {
+  readonly id: number;
+  readonly name: string;
+  /** As much of it as was asked for. */
+  readonly text: string;
 }
+
+/**
+ * Which kept documents the graph was told of. A document that is replaced or removed takes the triples along that were
+ * made of it. Writes are atomic and resolve after commit; failures reject with code `storage`.
+ */
+export interface ExtractionStore {
+  /** The next one in these collections, whoever's it is, with passages of `characters` in all at most. */
+  next(shelves: CollectionFilter, characters: number): Promise<UnreadDocument | undefined>;
+  /**
+   * Keeps these triples, with the document in this version as their source, and that it was read, at once. False, and
+   * nothing is kept, when it was replaced or removed meanwhile.
+   */
+  done(unread: UnreadDocument, triples: readonly Triple[]): Promise<boolean>;
+  /** Nothing could be made of it. It is offered again, `READS_MOST` times in all. */
+  failed(unread: UnreadDocument): Promise<void>;
+}
+
+export const READS_MOST = 3;

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { PeerCertificate, SecureContext } from 'node:tls';
 import type { Caller } from './identity.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
@@ -52,4 +53,11 @@ export function attachExchange(exchange: HttpExchange): void {
 /** The exchange of a request inside an express route. */
 export function exchangeOf(request: IncomingMessage): HttpExchange {
   return (request as Attached)[EXCHANGE]!;
+}
+
+/** Which certificates a client takes from servers, in the words of Node's TLS. */
+export interface ServerTrust {
+  readonly secureContext: SecureContext;
+  /** Called with the name that was connected to, once the chain was verified; gives what is wrong. */
+  readonly checkServerIdentity: (host: string, certificate: PeerCertificate) => Error | undefined;
 }

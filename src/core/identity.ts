@@ -1,3 +1,4 @@
+import type { ErrorCode } from './errors.js';
 import type { Scope } from './task.js';
 
 /** The authenticated party behind a request: what its data is filed under. */
@@ -36,3 +37,25 @@ export interface Authenticator {
   /** Counts a request that nobody needs to be known for. Throws `too-many`. */
   admitAnyone(address: string): void;
 }
+
+/** Who did what. It never holds content, nor anything that gives access. */
+export interface AuditEntry {
+  /** An operation of the protocol, or `Authenticate`. */
+  readonly operation: string;
+  readonly outcome: 'ok' | ErrorCode;
+  /** Undefined when nobody was known. */
+  readonly caller?: Pick<Caller, 'owner' | 'tenant'>;
+  /** The client's address; absent inside the process. */
+  readonly from?: string;
+  readonly agent?: string;
+  readonly task?: string;
+  /** Of the trace that the request is part of. */
+  readonly traceId?: string;
+  /** Why it was refused, in our own words. */
+  readonly reason?: string;
+}
+
+/** Writes one line. Never throws. */
+export type Audit = (entry: AuditEntry) => void;
+
+export const noAudit: Audit = () => {};

@@ -34,19 +34,6 @@ export function canonicalJson(value: unknown): string {
   throw new TypeError(`JSON cannot hold a ${typeof value}`);
 }
 
-/** Arrays and objects inside each other. Far more than any tool takes, far less than what no code can walk. */
-const DEEPEST = 64;
-
-/**
- * Whether what `JSON.parse` gave can be kept, hashed and written again: it accepts depths that other code cannot
- * walk, and makes an infinite number of "1e400".
- */
-export function isKeepable(value: unknown, depth = DEEPEST): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) return true;
-  return depth > 0 && Object.values(value).every((member) => isKeepable(member, depth - 1));
-}
-
 /** SHA-256 of the canonical JSON of `value`, as 64 lower-case hex digits. */
 export function hashJson(value: unknown): string {
   return hash('sha256', canonicalJson(value), 'hex');

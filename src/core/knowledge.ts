@@ -74,8 +74,3 @@ export interface KnowledgeStore {
    */
   forgetContext(scope: Scope, contextId: string): Promise<number>;
 }
-
-/** What two spellings of one key have in common. */
-export function entryKey(key: string): string {
-  return key.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
-}

@@ -85,25 +85,25 @@ interface Embedding {
 }
 
 /** Which collections: those named, or all but those left out. */
-export interface Shelves {
+export interface CollectionFilter {
   readonly only?: readonly string[];
   readonly except?: readonly string[];
 }
 
-export interface TextQuery extends Shelves {
+export interface TextQuery extends CollectionFilter {
   /** A person's words: no syntax, nothing in it can be wrong. */
   readonly text: string;
   readonly limit: number;
 }
 
-export interface VectorQuery extends Shelves {
+export interface VectorQuery extends CollectionFilter {
   readonly vector: Float32Array;
   /** Only vectors of this model are looked at. */
   readonly model: string;
   readonly limit: number;
 }
 
-export interface DocumentQuery extends Shelves {
+export interface DocumentQuery extends CollectionFilter {
   readonly limit: number;
   /** What the page before gave as `next`. */
   readonly after?: string;
@@ -143,20 +143,8 @@ export interface LibraryStore {
    */
   addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void>;
   /** Forgets all vectors, so that they can be made anew. Resolves with how many; it goes in steps like `remove`. */
-  dropVectors(scope: Scope, shelves: Shelves): Promise<number>;
+  dropVectors(scope: Scope, shelves: CollectionFilter): Promise<number>;
 }
-
-/** What a triple that was read in a document names as its source: the document in this version. */
-export function sourceOf(
-  document: Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>,
-): string {
-  const { collection, origin, name, hash, facts } = document;
-  return facts.version === undefined
-    ? `${collection} ${origin} version ${hash.slice(0, HASH_SHOWN)}`
-    : `${collection} ${JSON.stringify(name)} version ${facts.version}`;
-}
-
-const HASH_SHOWN = 12;
 
 /** The collections of what agents keep; documents cannot be ingested into them. */
 export const KNOWLEDGE_COLLECTION = 'knowledge';
@@ -168,3 +156,62 @@ export const KEPT_BY_AGENTS: readonly string[] = [
   MEMORY_COLLECTION,
 ];
 export const DEFAULT_COLLECTION = 'documents';
+
+export interface SearchRequest extends CollectionFilter {
+  readonly query: string;
+  readonly limit: number;
+}
+
+export interface SearchAnswer {
+  /** The best first. */
+  readonly hits: readonly Hit[];
+  /** Why the answer may be worse than it could be, as a sentence; undefined when nothing is wrong. */
+  readonly note: string | undefined;
+}
+
+/** Finds what an owner keeps, by words and, with an embedding provider, by meaning; both are fused. */
+export interface Retrieval {
+  /** Never fails for want of the embedding provider: it searches by words then, and says so. */
+  search(scope: Scope, request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
+  /** Something was added: what is made of it is made later, in the background: vectors, and triples. */
+  catchUp(scope: Scope): void;
+  close(): Promise<void>;
+}
+
+/** A file as it is handed in to be kept. */
+export interface Submission {
+  readonly collection: string;
+  /** The address of the file. */
+  readonly origin: string;
+  /** How it is cited; its ending says what it is. */
+  readonly name: string;
+  readonly modifiedAt: number;
+  readonly content: Buffer;
+}
+
+export type Accepted =
+  | { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly passages: number }
+  /** Kept nothing of it; a document that stood there before is gone. */
+  | { readonly outcome: 'skipped'; readonly reason: string };
+
+export interface EmbeddingProgress {
+  readonly done: number;
+  /** Whether there may be more to do. */
+  readonly more: boolean;
+  /** Why nothing more is done, as a sentence. */
+  readonly note: string | undefined;
+}
+
+/** Where documents are handed in. Everything in it belongs to the caller's owner. */
+export interface DocumentIndex {
+  /** Size of a file that is taken. */
+  readonly maxBytes: number;
+  submit(scope: Scope, file: Submission): Promise<Accepted>;
+  list(scope: Scope, query: DocumentQuery): Promise<DocumentPage>;
+  collections(scope: Scope): Promise<readonly CollectionRecord[]>;
+  remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number>;
+  /** Makes some of the vectors that are missing, for a few seconds at most. */
+  embed(scope: Scope, signal: AbortSignal): Promise<EmbeddingProgress>;
+  /** Forgets the vectors, so that `embed` makes all of them anew. Resolves with how many there were. */
+  dropVectors(scope: Scope, shelves: CollectionFilter): Promise<number>;
+}

@@ -48,11 +48,11 @@ export interface ObservationQuery {
   readonly open?: boolean;
   readonly limit: number;
   /** Only older ones. */
-  readonly before?: MemoryPlace;
+  readonly before?: MemoryCursor;
 }
 
 /** Where an observation or a reflection stands among its like, by the time it tells of last. */
-export interface MemoryPlace {
+export interface MemoryCursor {
   readonly at: number;
   readonly id: string;
 }
@@ -78,7 +78,7 @@ export interface MemoryStore {
     observationIds: readonly string[],
   ): Promise<boolean>;
   /** The newest `limit`, newest first; with `before` only older ones. */
-  reflections(scope: Scope, limit: number, before?: MemoryPlace): Promise<readonly Reflection[]>;
+  reflections(scope: Scope, limit: number, before?: MemoryCursor): Promise<readonly Reflection[]>;
   /**
    * Everything that stems from this context: its observations, the reflections that stand for any of them, and how far it was
    * observed. Other observations of these reflections are open again. Resolves with how many entries are gone.

@@ -122,3 +122,41 @@ export function answerText(content: readonly AnswerBlock[]): string {
 export function functionCalls(content: readonly AnswerBlock[]): readonly FunctionCall[] {
   return content.filter((block) => block.type === 'function-call');
 }
+
+/** Turns a text into a few lines: what is worth remembering of it, or what it says. */
+export interface Distiller {
+  /** A model's id: it stands beside what was made. */
+  readonly by: string;
+  /**
+   * The lines that `instruction` asks for. The text is data, whatever stands in it. Rejects with code `model` when
+   * there is no usable answer, with `unavailable` when the model cannot be asked, and with the signal's reason after an
+   * abort.
+   */
+  distill(request: DistillRequest): Promise<readonly string[]>;
+}
+
+export interface DistillRequest {
+  readonly instruction: string;
+  readonly text: string;
+  readonly signal: AbortSignal;
+}
+
+/** Turns texts into vectors whose angle says how near their meanings are. One implementation per vendor. */
+export interface EmbeddingProvider {
+  /** Vendor and model, such as "openai/text-embedding-3-small": vectors of different ids cannot be compared. */
+  readonly id: string;
+  /** How many texts one call takes at most. */
+  readonly batch: number;
+  /**
+   * A vector of length 1 for each text, in order, all of one dimension. Some models make other vectors of what is
+   * searched for than of what is searched. Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key, no such
+   * model) or with the signal's reason.
+   */
+  embed(
+    texts: readonly string[],
+    purpose: 'document' | 'query',
+    signal: AbortSignal,
+  ): Promise<readonly Float32Array[]>;
+  /** Gives back what it holds. */
+  close?(): Promise<void>;
+}

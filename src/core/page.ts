@@ -9,7 +9,7 @@ export interface Page<Item> {
 }
 
 /** What one look adds to a page. */
-export interface Bite {
+export interface Chunk {
   readonly items: readonly unknown[];
   /** About how many bytes or characters they make. */
   readonly size: number;
@@ -17,21 +17,21 @@ export interface Bite {
   readonly next: string | undefined;
 }
 
-/** A page ends with the bite that makes it so long. */
+/** A page ends with the chunk that makes it so long. */
 const PAGE_SIZE = 500_000;
 
 /** Looks again and again, so that a page is neither long nor short, however large what it holds is. */
 export async function pageBySize(
   after: string,
-  look: (after: string) => Promise<Bite>,
+  look: (after: string) => Promise<Chunk>,
 ): Promise<Page<unknown>> {
   const items: unknown[] = [];
   let place: string | undefined = after;
   for (let size = 0; place !== undefined && size < PAGE_SIZE;) {
-    const bite: Bite = await look(place);
-    items.push(...bite.items);
-    size += bite.size;
-    place = bite.next;
+    const chunk: Chunk = await look(place);
+    items.push(...chunk.items);
+    size += chunk.size;
+    place = chunk.next;
   }
   return { items, next: place };
 }

@@ -72,7 +72,7 @@ export interface SignedForm {
 }
 
 /** One wallet's place on one chain. */
-export interface WalletPlace {
+export interface WalletOnChain {
   readonly chainId: number;
   readonly from: string;
 }
@@ -125,7 +125,44 @@ export interface PaymentStore {
   /** Newest first. */
   list(scope: Scope, limit: number): Promise<readonly Payment[]>;
   spending(scope: Scope, chainId: number): Promise<Spending>;
-  openTransfers(place: WalletPlace): Promise<OpenTransfers>;
+  openTransfers(place: WalletOnChain): Promise<OpenTransfers>;
   /** Open ones of every owner on that chain, oldest first; of transfers the order of their nonces. */
   listOpen(chainId: number, limit: number): Promise<readonly Payment[]>;
+}
+
+/** A person's wallet, to look after. Each owner has one; its key never comes out. */
+export interface WalletKeeper {
+  /** Rejects with `not-found` when there is none. */
+  address(scope: Scope): Promise<string>;
+  /**
+   * Keeps this private key as the owner's wallet and resolves with its address. Rejects with `invalid-input` for what is
+   * no private key, and with `conflict`, with nothing changed, when there is another wallet and it is not to be replaced.
+   */
+  import(scope: Scope, privateKey: string, options: { readonly replace: boolean }): Promise<string>;
+}
+
+/** USDC counts in millionths. */
+export const DECIMALS = 6;
+/** Gas is paid in the chain's own coin, which counts in 10^-18. */
+export const GAS_DECIMALS = 18;
+
+/** More than there is of any such token; it keeps sums far from what a database can count. */
+const MOST_WHOLE_DIGITS = 12;
+const PATTERN = /^(\d{1,12})(?:\.(\d{1,18}))?$/;
+
+/** Why `text` is no amount of `decimals` places; undefined when it is one. Zero is one. */
+export function amountProblem(text: string, decimals = DECIMALS): string | undefined {
+  const match = PATTERN.exec(text);
+  if (!match) {
+    if (/^\d{13,}/.test(text)) return `is too large: at most ${MOST_WHOLE_DIGITS} digits before the point`;
+    return 'must be a plain decimal number such as "0.50": digits and at most one point, no sign, exponent or unit';
+  }
+  if ((match[2] ?? '').length > decimals) return `has more than ${decimals} decimal places`;
+  return undefined;
+}
+
+/** For a text without an `amountProblem`. */
+export function toUnits(text: string, decimals = DECIMALS): bigint {
+  const [whole, fraction = ''] = text.split('.');
+  return BigInt(`${whole}${fraction.padEnd(decimals, '0')}`);
 }

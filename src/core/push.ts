@@ -45,13 +45,13 @@ export interface NewPush {
 }
 
 /** Whose configs: a task of somebody. */
-export interface PushPlace {
+export interface PushTask {
   readonly scope: Scope;
   readonly taskId: string;
 }
 
 /** A config with how far its deliveries got. */
-export interface PushWork extends PushConfig {
+export interface PushDelivery extends PushConfig {
   /** Of the config in the store, time-ordered; a part of every delivery's id. */
   readonly key: string;
   readonly agent: string;
@@ -90,22 +90,22 @@ export interface PushStore {
    * Adds a config, or replaces the one of that id. Its first event is the next one of the task; that of an
    * ended task is its last. Errors: `not-found` (no such task in this scope), `too-many`.
    */
-  save(place: PushPlace, push: NewPush): Promise<PushConfig>;
-  get(place: PushPlace, id: string): Promise<PushConfig | undefined>;
+  save(place: PushTask, push: NewPush): Promise<PushConfig>;
+  get(place: PushTask, id: string): Promise<PushConfig | undefined>;
   /** By id, those after `after`; at most `limit`. */
-  list(place: PushPlace, after: string, limit: number): Promise<readonly PushConfig[]>;
+  list(place: PushTask, after: string, limit: number): Promise<readonly PushConfig[]>;
   /** Does nothing when there is none. */
-  delete(place: PushPlace, id: string): Promise<void>;
+  delete(place: PushTask, id: string): Promise<void>;
 
   /** What deliveries are due of, now or later: all active configs by key, those after `after`. */
-  listActive(after: string, limit: number): Promise<readonly PushWork[]>;
-  listActiveOf(taskId: string): Promise<readonly PushWork[]>;
-  getActive(key: string): Promise<PushWork | undefined>;
+  listActive(after: string, limit: number): Promise<readonly PushDelivery[]>;
+  listActiveOf(taskId: string): Promise<readonly PushDelivery[]>;
+  getActive(key: string): Promise<PushDelivery | undefined>;
   /**
    * Takes the next delivery, up to the event `upTo`, for `worker`; false when the config is gone or has moved on, or
    * another worker is at it. Lasts for `PUSH_LEASE_MS`.
    */
-  claim(work: PushWork, upTo: number, worker: string): Promise<boolean>;
+  claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean>;
   /** Ends what `claim` began. Nothing happens when the config was deleted or replaced meanwhile. */
   settle(key: string, worker: string, outcome: PushOutcome): Promise<void>;
   /** Gives back what `worker` claimed and did not settle. */
@@ -124,5 +124,5 @@ export interface PushSender {
    * Resolves once the receiver took it. Rejects with a `LangoError`: `retryable` when trying again makes sense, not
    * before `retryAfterMs`.
    */
-  send(work: PushWork, event: TaskEvent, signal: AbortSignal): Promise<void>;
+  send(work: PushDelivery, event: TaskEvent, signal: AbortSignal): Promise<void>;
 }

@@ -1,13 +1,12 @@
-import type { ExtractionStore } from './extraction.js';
-import type { GraphStore } from './graph.js';
+import type { ExtractionStore, GraphStore } from './graph.js';
+import type { TaskPage, TaskQuery } from './journal.js';
 import type { KnowledgeStore } from './knowledge.js';
 import type { LibraryStore } from './library.js';
-import type { TaskPage, TaskQuery } from './journal.js';
 import type { MemoryStore } from './memory.js';
 import type { Message } from './message.js';
+import type { Page } from './page.js';
 import type { PaymentStore } from './payment.js';
 import type { NewPush, PushStore } from './push.js';
-import type { RetentionStore } from './retention.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
 import type { VaultStore } from './vault.js';
 
@@ -170,3 +169,23 @@ export function taskOfNew(entry: NewTask, at: number): TaskRecord {
 
 /** How long a lease lasts without a renewal or an append, in milliseconds of the store's clock. */
 export const LEASE_MS = 10_000;
+
+/** How tasks go when nobody needs them any more. The rules of `TaskStore` hold. */
+export interface RetentionStore {
+  /** The ids of tasks, of all owners, that ended at least `ageMs` ago by the store's clock; looks at `limit` tasks. */
+  listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>>;
+  /**
+   * All tasks of an owner, of whatever agent: each once, unless its state changes meanwhile. Throws `invalid-input` for
+   * an `after` that was no `next`.
+   */
+  listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;
+  /** Tasks of an owner in this context, of whatever agent. */
+  listContext(scope: Scope, contextId: string, limit: number): Promise<readonly TaskRecord[]>;
+  /**
+   * Takes tasks away with all that belongs to them: events, idempotency rows, push configs. Passes over those that
+   * have not ended, or whose parent is here and has not. From the first commit on nobody sees anything of them; the
+   * rest goes in small transactions, and what a crash left of it goes with the next call. Resolves with the ids of
+   * those that are gone.
+   */
+  remove(taskIds: readonly string[]): Promise<readonly string[]>;
+}

@@ -1,7 +1,6 @@
 import type { JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
-import type { EffectClass } from './effect.js';
 import type { Trace } from './trace.js';
 
 /** A2A 1.0 section 4.1.3, in the words the protocol uses. */
@@ -223,14 +222,6 @@ export interface TaskEvent extends NewEvent {
   readonly at: number;
 }
 
-/** The event types that make up a conversation: what later tasks of the same session read. */
-export const SESSION_EVENT_TYPES: ReadonlySet<EventType> = new Set([
-  'message',
-  'turn-end',
-  'tool-result',
-  'delegation-end',
-]);
-
 /** Whether who reads this entry has read text from outside. */
 export function isFromOutside(body: EventBody): boolean {
   return 'fromOutside' in body && body.fromOutside === true;
@@ -245,12 +236,6 @@ export function stateAfter(body: EventBody, before: TaskState): TaskState | unde
   if (body.type === 'run-start') return 'working';
   const isWork = body.type === 'message' || body.type === 'question-expiry';
   return isWork && before !== 'working' ? 'submitted' : undefined;
-}
-
-/** When the first of these questions runs out; undefined when none does. */
-export function earliestExpiry(questions: readonly Question[]): number | undefined {
-  const times = questions.flatMap(({ expiresAt }) => expiresAt ?? []);
-  return times.length === 0 ? undefined : Math.min(...times);
 }
 
 /** The part of a parent's grant that a child may be given; asked-for limits can only make it smaller. */
@@ -277,3 +262,10 @@ function smaller(a: number | undefined, b: number | undefined): number | undefin
   if (a === undefined) return b;
   return b === undefined ? a : Math.min(a, b);
 }
+
+/**
+ * What happens to a call whose result is not known because the process died in between:
+ * `pure` runs again; `keyed` runs again with the same key, which the target knows to be a repeat;
+ * `queryable` is asked what happened (`settle`); `unsafe` is never repeated without a person's word.
+ */
+export type EffectClass = 'pure' | 'keyed' | 'queryable' | 'unsafe';

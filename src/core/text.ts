@@ -49,3 +49,17 @@ export function estimateTokens(text: string): number {
 export function counted(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
+
+/** Whether a version is this one or newer, number by number: "22.9.0" is older than "22.19". */
+export function isAtLeast(version: string, oldest: string): boolean {
+  // Not localeCompare: its tables take 10 ms to load, at every start.
+  const numbers = version.split('.').map(Number);
+  const wanted = oldest.split('.').map(Number);
+  const different = wanted.findIndex((number, place) => number !== (numbers[place] ?? 0));
+  return different === -1 || (numbers[different] ?? 0) > wanted[different]!;
+}
+
+/** What the spellings of one name have in common: equal for names that differ only in case, white space or Unicode form. */
+export function nameKey(name: string): string {
+  return name.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
+}

@@ -1,12 +1,11 @@
 import type { z } from 'zod';
-import type { EffectClass } from './effect.js';
+import type { EffectClass, Scope } from './task.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
 import type { Example } from './model.js';
 import type { OwnedKind } from './page.js';
-import type { SecretPlace } from './secret-reference.js';
-import type { Scope } from './task.js';
+import type { SecretPlace } from './secrets.js';
 
 /** `dangerous` calls wait for a person under the default approval policy. */
 type DangerLevel = 'safe' | 'moderate' | 'dangerous';

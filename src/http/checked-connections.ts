@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import nodeFetch from 'node-fetch';
 import type { RequestInit, Response } from 'node-fetch';
 import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
-import type { ServerTrust } from '../core/server-trust.js';
+import type { ServerTrust } from '../core/http.js';
 
 /** Opens connections to checked addresses: all addresses of a name are checked at each connection. */
 export interface CheckedAgents {

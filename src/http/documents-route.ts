@@ -3,14 +3,14 @@ import type { HttpRoute } from '../core/http.js';
 import { isJsonObject, isTexts } from '../core/json.js';
 import type { Json } from '../core/json.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
-import type { DocumentDesk } from '../core/retrieval.js';
+import type { DocumentIndex } from '../core/library.js';
 import type { OwnerRequest } from './owner-route.js';
 import { createOwnerRoute, wrongMethod } from './owner-route.js';
 
 export interface DocumentsRouteOptions {
   /** Answers `GET PATH` and `POST PATH`, and `PUT` and `DELETE PATH/COLLECTION`. */
   readonly path: string;
-  readonly desk: DocumentDesk;
+  readonly desk: DocumentIndex;
 }
 
 const PAGE = 500;
@@ -25,7 +25,7 @@ export function createDocumentsRoute({ path, desk }: DocumentsRouteOptions): Htt
 }
 
 interface Request extends Omit<OwnerRequest, 'name'> {
-  readonly desk: DocumentDesk;
+  readonly desk: DocumentIndex;
 }
 
 async function onAll({ exchange, desk, scope }: Request): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
-import type { ServerTrust } from '../core/server-trust.js';
+import type { ServerTrust } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { isAddressRefusal } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';

@@ -1,7 +1,6 @@
-import type { Audit } from '../core/audit.js';
-import { noAudit } from '../core/audit.js';
+import type { Audit, Authenticator, Caller, Credentials } from '../core/identity.js';
+import { noAudit } from '../core/identity.js';
 import { LangoError, isLangoError } from '../core/errors.js';
-import type { Authenticator, Caller, Credentials } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { JwtRules } from './jwt-identity.js';
 import { createJwtVerifier } from './jwt-identity.js';

@@ -3,7 +3,7 @@ import type { HttpRoute } from '../core/http.js';
 import { isJsonObject, isTexts } from '../core/json.js';
 import type { Json } from '../core/json.js';
 import type { SecretItem, SecretKeeper, SecretPermission } from '../core/secrets.js';
-import { SECRET_PLACES } from '../core/secret-reference.js';
+import { SECRET_PLACES } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import { VAULT_NAME } from '../core/vault.js';
 import type { OwnerRequest } from './owner-route.js';

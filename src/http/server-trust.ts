@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { checkServerIdentity, createSecureContext, getCACertificates } from 'node:tls';
-import type { ServerTrust } from '../core/server-trust.js';
+import type { ServerTrust } from '../core/http.js';
 
 /** Takes what Node trusts, and whoever proves to be the holder of one certificate, by whatever name it is called. Throws for a text that holds none. */
 export function trustCertificate(pem: string): ServerTrust {

@@ -1,7 +1,7 @@
 import { LangoError } from '../core/errors.js';
 import type { HttpRoute } from '../core/http.js';
 import { isJsonObject } from '../core/json.js';
-import type { WalletKeeper } from '../core/wallet.js';
+import type { WalletKeeper } from '../core/payment.js';
 import { createOwnerRoute, wrongMethod } from './owner-route.js';
 
 export interface WalletRouteOptions {

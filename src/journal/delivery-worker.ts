@@ -1,7 +1,7 @@
 import { errorText, isLangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Logger } from '../core/logger.js';
-import type { PushOutcome, PushSender, PushStore, PushWork } from '../core/push.js';
+import type { PushOutcome, PushSender, PushStore, PushDelivery } from '../core/push.js';
 import type { TaskStore } from '../core/store.js';
 import type { TaskEvent } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
@@ -98,7 +98,7 @@ export class DeliveryWorker {
     }
   }
 
-  #admit(work: PushWork): void {
+  #admit(work: PushDelivery): void {
     if (this.#configs.has(work.key)) return;
     const config = { key: work.key, taskId: work.taskId, host: URL.parse(work.url)?.host ?? '' };
     this.#configs.set(config.key, config);
@@ -185,7 +185,7 @@ export class DeliveryWorker {
   }
 
   /** Undefined when the journal holds nothing more to send yet. */
-  async #next(work: PushWork): Promise<NextDelivery | undefined> {
+  async #next(work: PushDelivery): Promise<NextDelivery | undefined> {
     const { tasks, sender } = this.#options;
     for (let after = work.cursor; ;) {
       const events = await tasks.read(work.taskId, after, PAGE);
@@ -197,7 +197,7 @@ export class DeliveryWorker {
   }
 
   /** Undefined when the server is stopping: the next start repeats the attempt. */
-  async #attempt(work: PushWork, event: TaskEvent): Promise<PushOutcome | undefined> {
+  async #attempt(work: PushDelivery, event: TaskEvent): Promise<PushOutcome | undefined> {
     const { sender, logger } = this.#options;
     const { signal } = this.#stopping;
     try {
@@ -213,7 +213,7 @@ export class DeliveryWorker {
     return endsTask(event) ? { kind: 'ended' } : { kind: 'delivered', cursor: event.seq };
   }
 
-  #failure(work: PushWork, error: unknown): Extract<PushOutcome, { readonly reason: string }> {
+  #failure(work: PushDelivery, error: unknown): Extract<PushOutcome, { readonly reason: string }> {
     const { limits } = this.#options;
     const reason = errorText(error);
     const isFinal = isLangoError(error) && !error.retryable;

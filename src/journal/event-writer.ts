@@ -1,5 +1,5 @@
 import { LangoError } from '../core/errors.js';
-import { scrubEvent } from '../core/scrub-event.js';
+import { scrubEvent } from '../scrub/data.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
 import type { EventBody, NewEvent } from '../core/task.js';
 

@@ -9,7 +9,7 @@ import { noSecrets } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../core/store.js';
 import type { Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
-import { scrubMessage } from '../core/scrub-event.js';
+import { scrubMessage } from '../scrub/data.js';
 import { AppendNotifications } from './append-notifications.js';
 import { isFull, taskIsFull } from './event-writer.js';
 import { Worker } from './worker.js';

@@ -1,6 +1,5 @@
 import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
-import { AskedQuestions } from '../core/questions.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
 import type { EventBody, TaskEvent } from '../core/task.js';
 import { isFromOutside, isInterrupted } from '../core/task.js';
@@ -128,5 +127,41 @@ class OpenDelegations {
   #set(step: string, delegation: OpenDelegation): void {
     this.#byStep.set(step, delegation);
     this.#open.set(delegation.taskId ?? delegation.messageId, delegation);
+  }
+}
+
+/** The questions in a task's log: which were asked, when each was put to the person, and which expired. */
+export class AskedQuestions {
+  readonly #asked = new Map<string, AskedQuestion>();
+
+  get byHash(): ReadonlyMap<string, AskedQuestion> {
+    return this.#asked;
+  }
+
+  /** Takes the entries of the log, in order and each once. */
+  add({ seq, at, body }: Pick<TaskEvent, 'seq' | 'at' | 'body'>): void {
+    switch (body.type) {
+      case 'question': {
+        const { question } = body;
+        if (!this.#asked.has(question.hash)) this.#asked.set(question.hash, { seq, question });
+        break;
+      }
+      case 'run-end':
+        for (const { hash } of body.questions ?? []) this.#change(hash, { shownAt: seq });
+        break;
+      case 'question-expiry':
+        for (const { question } of this.#asked.values()) {
+          if ((question.expiresAt ?? Infinity) <= at) this.#change(question.hash, { expiredAt: seq });
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** Sets `fields` of a question, unless they are set already. */
+  #change(hash: string, fields: Pick<AskedQuestion, 'shownAt' | 'expiredAt'>): void {
+    const asked = this.#asked.get(hash);
+    if (asked) this.#asked.set(hash, { ...fields, ...asked });
   }
 }

@@ -8,8 +8,8 @@ import type { Grant, TaskRecord } from '../core/task.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
 import { isTerminal } from '../core/task.js';
-import { Turns } from '../core/turns.js';
-import { scrubEvent } from '../core/scrub-event.js';
+import { KeyedMutex } from '../core/keyed-mutex.js';
+import { scrubEvent } from '../scrub/data.js';
 import type { OpenDelegation } from './replay.js';
 import { Replay } from './replay.js';
 import type { RunResult } from './run-end.js';
@@ -58,7 +58,7 @@ export class Worker {
   readonly #slots: RunSlots;
   readonly #runs = new ReleasingMap<string, ActiveRun>();
   /** New messages, by owner, agent and message id. */
-  readonly #messages = new Turns();
+  readonly #messages = new KeyedMutex();
   #timer: NodeJS.Timeout | undefined;
   #claiming = false;
   /** A slot became free during the last claim. */
@@ -112,7 +112,7 @@ export class Worker {
    */
   accept(entry: NewTask): Promise<AcceptOutcome> {
     const { scope, agent, message } = entry;
-    return this.#messages.take(JSON.stringify([scope.tenant, scope.owner, agent, message.id]), async () => {
+    return this.#messages.run(JSON.stringify([scope.tenant, scope.owner, agent, message.id]), async () => {
       const { store, worker } = this.#options;
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;

@@ -1,7 +1,6 @@
-import type { Distiller, DistillRequest } from '../core/distiller.js';
+import type { Distiller, DistillRequest, FunctionSpec, ModelAnswer, ModelProvider } from '../core/model.js';
 import { LangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
-import type { FunctionSpec, ModelAnswer, ModelProvider } from '../core/model.js';
 import { functionCalls } from '../core/model.js';
 
 const MAX_TOKENS = 2_048;

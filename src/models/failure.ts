@@ -1,5 +1,4 @@
-import { causesOf, codeOf } from '../core/causes.js';
-import { isLangoError } from '../core/errors.js';
+import { causesOf, codeOf, isLangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
 import type { ModelErrorCode } from '../core/model.js';
 import { oneLine } from '../core/text.js';

@@ -1,4 +1,4 @@
-import { isJsonObject, isKeepable, type JsonObject } from '../core/json.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
 import type { FunctionCall } from '../core/model.js';
 
 const LONGEST_INVALID_CHARACTERS = 2_000;
@@ -29,4 +29,17 @@ export function parseObject(text: string): JsonObject | undefined {
 /** What stands for a call's arguments when it is sent back: vendors take objects only. */
 export function argumentsToSend(call: FunctionCall): JsonObject {
   return call.arguments ?? { INVALID_JSON: call.invalid ?? '' };
+}
+
+/** Arrays and objects inside each other. Far more than any tool takes, far less than what no code can walk. */
+const DEEPEST = 64;
+
+/**
+ * Whether what `JSON.parse` gave can be kept, hashed and written again: it accepts depths that other code cannot
+ * walk, and makes an infinite number of "1e400".
+ */
+function isKeepable(value: unknown, depth = DEEPEST): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((member) => isKeepable(member, depth - 1));
 }

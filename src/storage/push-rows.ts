@@ -1,4 +1,4 @@
-import type { PushConfig, PushWork } from '../core/push.js';
+import type { PushConfig, PushDelivery } from '../core/push.js';
 import type { Trace } from '../core/trace.js';
 
 /** A row of `push_configs`; the column names are the same in every database. */
@@ -47,7 +47,7 @@ export function toPushConfig(row: PushRow): PushConfig {
   };
 }
 
-export function toPushWork(row: PushWorkRow): PushWork {
+export function toPushWork(row: PushWorkRow): PushDelivery {
   return {
     ...toPushConfig(row),
     key: row.key,

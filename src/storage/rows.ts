@@ -5,11 +5,12 @@ import type {
   EventType,
   Grant,
   NewEvent,
+  Question,
   TaskEvent,
   TaskRecord,
   TaskState,
 } from '../core/task.js';
-import { earliestExpiry, isTerminal, stateAfter } from '../core/task.js';
+import { isTerminal, stateAfter } from '../core/task.js';
 
 /** The largest event body a store takes unless it is told otherwise, in bytes of its JSON text. */
 export const MAX_EVENT_BYTES = 256 * 1024;
@@ -171,4 +172,10 @@ const MOST_BYTES_PER_CODE_UNIT = 3;
 
 function exceeds(text: string, bytes: number): boolean {
   return text.length * MOST_BYTES_PER_CODE_UNIT > bytes && Buffer.byteLength(text) > bytes;
+}
+
+/** When the first of these questions runs out; undefined when none does. */
+function earliestExpiry(questions: readonly Question[]): number | undefined {
+  const times = questions.flatMap(({ expiresAt }) => expiresAt ?? []);
+  return times.length === 0 ? undefined : Math.min(...times);
 }

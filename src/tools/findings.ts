@@ -1,5 +1,5 @@
 import { KEPT_BY_AGENTS, MEMORY_COLLECTION, type Hit } from '../core/library.js';
-import type { SearchAnswer } from '../core/retrieval.js';
+import type { SearchAnswer } from '../core/library.js';
 import type { ToolOutput } from '../core/tool.js';
 
 const LONGEST_TEXT = 2_000;

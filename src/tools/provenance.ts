@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Entry, KnowledgeStore, NewEntry } from '../core/knowledge.js';
-import type { Retrieval } from '../core/retrieval.js';
+import type { Retrieval } from '../core/library.js';
 import type { ToolContext } from '../core/tool.js';
 
 /** Where entries are kept, and what finds them. */

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { codeOf } from '../core/causes.js';
-import { LangoError, errorText } from '../core/errors.js';
+import { codeOf, LangoError, errorText } from '../core/errors.js';
 import { KEY_BYTES } from './sealing.js';
 
 const PREFIX = 'lango-vault-key-1:';

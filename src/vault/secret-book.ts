@@ -1,7 +1,7 @@
 import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
-import { compileScrubber } from '../core/scrubber.js';
+import { compileScrubber } from '../scrub/scrubber.js';
 import type {
   NewSecret,
   ScrubStream,
@@ -17,8 +17,8 @@ import {
   referencedSecrets,
   replaceReferences,
   secretReference,
-} from '../core/secret-reference.js';
-import { noScrubber } from '../core/secrets.js';
+  noScrubber,
+} from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
 import type { VaultItem } from '../core/vault.js';

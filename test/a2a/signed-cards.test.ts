@@ -7,7 +7,7 @@ import { signDetached } from '../../src/a2a/server/signing.js';
 import { canonicalCard } from '../../src/a2a/translate/card-canonical.js';
 import { parseCard } from '../../src/a2a/client/card.js';
 import type { JsonObject } from '../../src/core/json.js';
-import type { SigningKey } from '../../src/core/keys.js';
+import type { SigningKey } from '../../src/core/card.js';
 import { rotateKeys } from '../../src/config/key-file.js';
 import { withServer } from '../support/server.js';
 

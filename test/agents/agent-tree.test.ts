@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { agentSpecs } from '../../src/agents/agent-specs.js';
+import { agentSpecs, STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import type { AgentTree } from '../../src/agents/agent-tree.js';
-import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
-import type { AgentSpec } from '../../src/core/roster.js';
+import type { AgentSpec } from '../../src/core/agent.js';
 import type { Tool } from '../../src/core/tool.js';
 import { flat, team, toolNamed, tree } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';

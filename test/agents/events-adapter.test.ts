@@ -3,7 +3,7 @@ import { EventsAdapter } from '../../src/agents/events-adapter.js';
 import { textPart } from '../../src/core/message.js';
 import type { ModelMessage } from '../../src/core/model.js';
 import { answerPart } from '../../src/core/questions.js';
-import { rootAgentName } from '../../src/core/roster.js';
+import { rootAgentName } from '../../src/core/agent.js';
 import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import { MemoryRun } from '../support/memory-run.js';
 import { team, toolNamed } from '../support/agent-fixtures.js';

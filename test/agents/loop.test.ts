@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DEFAULT_LIMITS } from '../../src/core/limits.js';
-import type { AgentLimits } from '../../src/core/limits.js';
+import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
+import type { AgentLimits } from '../../src/core/agent.js';
 import type { ModelAnswer } from '../../src/core/model.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { flat, toolNamed } from '../support/agent-fixtures.js';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { agentSpecs } from '../../src/agents/agent-specs.js';
+import { agentSpecs, STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import { buildOrchestratorInstruction } from '../../src/agents/orchestrator-instruction.js';
-import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import type { Peer } from '../../src/core/agent.js';
 import { MemoryPeers } from '../support/memory-peers.js';
 import { MemoryRun } from '../support/memory-run.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { isLangoError } from '../../src/core/errors.js';
 import { answerPart } from '../../src/core/questions.js';
 import type { RunEnd } from '../../src/core/run.js';
-import type { EffectClass } from '../../src/core/effect.js';
+import type { EffectClass } from '../../src/core/task.js';
 import type { Executed, Team } from '../support/agent-fixtures.js';
 import { flat, team, toolNamed } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';

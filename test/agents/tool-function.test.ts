@@ -1,12 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LangoError } from '../../src/core/errors.js';
-import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';
-import type { Answer } from '../../src/core/task.js';
-import type { EffectClass } from '../../src/core/effect.js';
+import type { Answer, EffectClass } from '../../src/core/task.js';
 import type { Tool, ToolOutput } from '../../src/core/tool.js';
 import type { Executed } from '../support/agent-fixtures.js';
 import { flat, toolNamed } from '../support/agent-fixtures.js';

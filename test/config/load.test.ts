@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { agentLimits } from '../../src/config/config.js';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
-import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
 import { errorOf, newFolder, write } from './folder.js';
 
 describe('loadConfig', () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AuditEntry } from '../../src/core/audit.js';
+import type { AuditEntry, Credentials } from '../../src/core/identity.js';
 import { isLangoError } from '../../src/core/errors.js';
-import type { Credentials } from '../../src/core/identity.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 import type { LogLine } from './running-host.js';
 import { recordingLogger } from './running-host.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../src/core/errors.js';
 import { silentLogger } from '../../src/core/logger.js';
-import type { PushOutcome, PushStore, PushWork } from '../../src/core/push.js';
+import type { PushOutcome, PushStore, PushDelivery } from '../../src/core/push.js';
 import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import { DeliveryWorker } from '../../src/journal/delivery-worker.js';
 import { DeliveryQueue, nextDelivery } from '../../src/journal/delivery-queue.js';
@@ -18,7 +18,7 @@ async function outcomeOf(error: unknown, attempts = 0): Promise<PushOutcome> {
   const work = {
     ...{ key: 'k', id: 'c', taskId: 't', agent: 'worker', contextId: 'x', url: 'http://receiver.test/' },
     ...{ trace: undefined, cursor: 0, upTo: 1, attempts, nextAt: 0 },
-  } as unknown as PushWork;
+  } as unknown as PushDelivery;
   let settle: (outcome: PushOutcome) => void;
   const outcome = new Promise<PushOutcome>((resolve) => (settle = resolve));
   const pushes: Partial<PushStore> = {

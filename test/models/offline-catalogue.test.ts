@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { toolFunction } from '../../src/agents/tool-function.js';
-import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
 import { createFsTools } from '../../src/tools/fs/index.js';
 import { functionCalls, type FunctionSpec } from '../../src/core/model.js';
 import { answerTo, modelRequest, userSays, CONTROL } from './offline-world.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ExtractionStore, Unread } from '../../src/core/extraction.js';
-import { READS_MOST } from '../../src/core/extraction.js';
+import type { ExtractionStore, UnreadDocument } from '../../src/core/graph.js';
+import { READS_MOST } from '../../src/core/graph.js';
 import type { Storage } from '../../src/core/store.js';
 import { documentOf, entryOf } from './library-fixtures.js';
 import { ALICE, BOB } from './task-store-fixtures.js';
@@ -22,7 +22,7 @@ export function extractionStoreSuite(name: string, open: () => Promise<Storage>)
 
     const save = (content: string, scope = ALICE) =>
       storage.knowledge.save(scope, entryOf('deploy-key', content));
-    const next = async (): Promise<Unread> => {
+    const next = async (): Promise<UnreadDocument> => {
       const unread = await extraction.next(KNOWLEDGE, 1_000);
       if (!unread) throw new Error('nothing is left to read');
       return unread;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { NewPush, PushStore, PushWork } from '../../src/core/push.js';
+import type { NewPush, PushStore, PushDelivery } from '../../src/core/push.js';
 import { PUSH_LEASE_MS } from '../../src/core/push.js';
 import type { TaskRecord } from '../../src/core/task.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
@@ -26,7 +26,7 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
     let store: PushStore;
     let task: TaskRecord;
     const place = () => ({ scope: ALICE, taskId: task.id });
-    const work = async (id = 'a'): Promise<PushWork> => {
+    const work = async (id = 'a'): Promise<PushDelivery> => {
       const found = (await store.listActiveOf(task.id)).find((one) => one.id === id);
       if (!found) throw new Error(`no active config ${id}`);
       return found;

@@ -3,7 +3,7 @@ import { buildAgentTree } from '../../src/agents/agent-tree.js';
 import type { AgentTree, AgentTreeOptions } from '../../src/agents/agent-tree.js';
 import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import type { Agent, PeerDirectory } from '../../src/core/agent.js';
-import { DEFAULT_LIMITS } from '../../src/core/limits.js';
+import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { defineTool } from '../../src/core/tool.js';
 import type { Tool, ToolContext } from '../../src/core/tool.js';

@@ -7,7 +7,7 @@ import type { Message, Part } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import type { Usage } from '../../src/core/model.js';
 import { NO_USAGE, addUsage } from '../../src/core/model.js';
-import { AskedQuestions } from '../../src/core/questions.js';
+import { AskedQuestions } from '../../src/journal/replay.js';
 import type { AskedQuestion, RecordedStep, Run, RunEnd, RunInput } from '../../src/core/run.js';
 import type { Scrubber } from '../../src/core/secrets.js';
 import { noScrubber } from '../../src/core/secrets.js';

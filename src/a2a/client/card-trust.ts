@@ -3,7 +3,7 @@ import type { FlattenedJWSInput, JWSHeaderParameters, LocalJWKSet } from 'jose';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
-import { SIGNATURE_ALGORITHMS } from '../../core/signature-algorithms.js';
+import { SIGNATURE_ALGORITHMS } from '../../core/card.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 
 /** Finds the public key that a signature names, among those that are trusted. Rejects when there is none. */

@@ -5,7 +5,7 @@ import { CARD_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
-import { AGENT_NAME } from '../../core/roster.js';
+import { AGENT_NAME } from '../../core/agent.js';
 import { OUR_EXTENSIONS } from '../translate/extensions.js';
 import { grpcPlace } from './grpc-transport.js';
 

@@ -5,7 +5,7 @@ import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
-import type { ServerTrust } from '../../core/server-trust.js';
+import type { ServerTrust } from '../../core/http.js';
 
 export interface GrpcChannel {
   readonly transport: Transport;

@@ -2,7 +2,7 @@ import type { AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import type { ErrorCode } from '../../core/errors.js';
 import { LangoError } from '../../core/errors.js';
-import type { ServerTrust } from '../../core/server-trust.js';
+import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
 import type { GrpcChannel } from './grpc-channel.js';
 

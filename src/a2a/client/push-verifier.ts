@@ -1,8 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
 import { KEYS_PATH } from '../../core/card.js';
-import { codeOf } from '../../core/causes.js';
-import { LangoError, errorText } from '../../core/errors.js';
+import { codeOf, LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 
 export interface PushVerifierOptions {

@@ -1,8 +1,7 @@
 import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import { setTimeout as delay } from 'node:timers/promises';
-import { causesOf, codeOf } from '../../core/causes.js';
+import { causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
 import type { ErrorCode, LangoError } from '../../core/errors.js';
-import { errorText, isLangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';

@@ -1,6 +1,6 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
-import type { SigningKey } from '../../core/keys.js';
+import type { SigningKey } from '../../core/card.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { cardJson } from './card.js';
 import { signDetached } from './signing.js';

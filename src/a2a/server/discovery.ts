@@ -3,7 +3,7 @@ import type { AgentCard } from '@a2a-js/sdk';
 import { CARD_PATH, CARD_TYPE, CATALOG_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
-import type { ReadKeys, SigningKey } from '../../core/keys.js';
+import type { ReadKeys, SigningKey } from '../../core/card.js';
 import { sendJson } from './answer.js';
 import { signedJson } from './card-signature.js';
 import { agentUrl, cardJson } from './card.js';

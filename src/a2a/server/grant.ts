@@ -1,5 +1,5 @@
 import { LangoError } from '../../core/errors.js';
-import type { AgentLimits } from '../../core/limits.js';
+import type { AgentLimits } from '../../core/agent.js';
 import type { Caller } from '../../core/identity.js';
 import type { Grant } from '../../core/task.js';
 import { narrowGrant } from '../../core/task.js';

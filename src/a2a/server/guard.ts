@@ -1,5 +1,5 @@
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import type { Audit } from '../../core/audit.js';
+import type { Audit } from '../../core/identity.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';

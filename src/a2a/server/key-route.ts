@@ -1,6 +1,6 @@
 import { KEYS_PATH } from '../../core/card.js';
 import type { HttpExchange } from '../../core/http.js';
-import type { ReadKeys } from '../../core/keys.js';
+import type { ReadKeys } from '../../core/card.js';
 import { answerDocument } from './discovery.js';
 import type { Shelf } from './shelf.js';
 

@@ -8,7 +8,7 @@ import type {
   NewPush,
   PushCaps,
   PushConfig,
-  PushPlace,
+  PushTask,
   PushSecrets,
   PushStore,
   Sealer,
@@ -77,7 +77,7 @@ export class PushConfigs {
   }
 
   /** The config of that id is replaced. */
-  async create(place: PushPlace, push: NewPush): Promise<WireConfig> {
+  async create(place: PushTask, push: NewPush): Promise<WireConfig> {
     const config = await this.#options.store.save(place, push);
     this.#options.wake(place.taskId);
     return toWireConfig(config);
@@ -89,7 +89,7 @@ export class PushConfigs {
   }
 
   /** Throws `not-found`. Clients of 0.3 may leave the id out and mean the only one. */
-  async get(place: PushPlace, id: string): Promise<WireConfig> {
+  async get(place: PushTask, id: string): Promise<WireConfig> {
     const { store } = this.#options;
     const config = id === '' ? (await store.list(place, '', 1))[0] : await store.get(place, id);
     if (!config)
@@ -98,7 +98,7 @@ export class PushConfigs {
   }
 
   async list(
-    place: PushPlace,
+    place: PushTask,
     page: { readonly pageSize: number; readonly pageToken: string },
   ): Promise<ListTaskPushNotificationConfigsResponse> {
     const size = Math.min(page.pageSize || DEFAULT_PAGE, MAX_PAGE);
@@ -111,7 +111,7 @@ export class PushConfigs {
   }
 
   /** One that is not there is as good as deleted. */
-  delete(place: PushPlace, id: string): Promise<void> {
+  delete(place: PushTask, id: string): Promise<void> {
     return this.#options.store.delete(place, id);
   }
 }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { StreamResponse } from '@a2a-js/sdk';
 import { LangoError, isLangoError } from '../../core/errors.js';
-import type { ReadKeys } from '../../core/keys.js';
-import type { PushSecrets, PushSender, PushWork, Sealer } from '../../core/push.js';
+import type { ReadKeys } from '../../core/card.js';
+import type { PushSecrets, PushSender, PushDelivery, Sealer } from '../../core/push.js';
 import { continueTrace } from '../../core/trace.js';
 import type { TaskEvent } from '../../core/task.js';
 import { toStreamResponse } from '../translate/events.js';
@@ -28,7 +28,7 @@ const GONE = 410;
 
 /** Makes one signed POST of an event. */
 export function createPushSender(options: PushSenderOptions): PushSender {
-  const respond = (work: PushWork, event: TaskEvent): StreamResponse | undefined =>
+  const respond = (work: PushDelivery, event: TaskEvent): StreamResponse | undefined =>
     toStreamResponse(event, work, event.author ?? options.rootAgentName);
   return {
     shows: (event) => toStreamResponse(event, NOWHERE, '') !== undefined,
@@ -77,7 +77,7 @@ async function legacyBody(response: StreamResponse): Promise<string> {
   return new V03PushNotificationSerializer().serialize(response).body;
 }
 
-function authentication({ scheme, sealed }: PushWork, sealer: Sealer): Readonly<Record<string, string>> {
+function authentication({ scheme, sealed }: PushDelivery, sealer: Sealer): Readonly<Record<string, string>> {
   const { token, credentials } = sealed === undefined ? {} : (JSON.parse(sealer.open(sealed)) as PushSecrets);
   return {
     ...(scheme !== undefined && credentials !== undefined
@@ -88,7 +88,7 @@ function authentication({ scheme, sealed }: PushWork, sealer: Sealer): Readonly<
 }
 
 interface Delivery {
-  readonly work: PushWork;
+  readonly work: PushDelivery;
   readonly event: TaskEvent;
   readonly body: string;
 }

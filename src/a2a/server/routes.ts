@@ -3,7 +3,7 @@ import type { Request, Router } from 'express';
 import { CARD_PATH, CATALOG_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
 import { exchangeOf } from '../../core/http.js';
-import type { ReadKeys } from '../../core/keys.js';
+import type { ReadKeys } from '../../core/card.js';
 import type { Discovery } from './discovery.js';
 import { answerCard, answerCatalog } from './discovery.js';
 import { answerKeys } from './key-route.js';

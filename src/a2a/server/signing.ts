@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.js';
-import type { SigningKey } from '../../core/keys.js';
+import type { SigningKey } from '../../core/card.js';
 
 /** A JSON Web Token in its compact form (RFC 7519). */
 export function signJwt(key: SigningKey, claims: JsonObject): string {

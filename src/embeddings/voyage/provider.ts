@@ -1,4 +1,4 @@
-import type { EmbeddingProvider } from '../../core/embedding.js';
+import type { EmbeddingProvider } from '../../core/model.js';
 import type { WireOptions } from '../wire.js';
 import { requestVectors } from '../wire.js';
 

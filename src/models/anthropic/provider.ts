@@ -1,5 +1,5 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
-import { LONGEST_TIMER_MS } from '../../core/limits.js';
+import { LONGEST_TIMER_MS } from '../../core/agent.js';
 import {
   addUsage,
   functionCalls,

@@ -1,5 +1,5 @@
 import type { OpenAI } from 'openai';
-import { LONGEST_TIMER_MS } from '../../core/limits.js';
+import { LONGEST_TIMER_MS } from '../../core/agent.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import type { Endpoint, VendorOptions } from '../endpoint.js';
 import { exchangeText } from '../exchange.js';

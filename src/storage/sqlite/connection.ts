@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
-import { isAtLeast } from '../../core/version.js';
+import { isAtLeast } from '../../core/text.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import { primaryCode, storageError } from './failure.js';

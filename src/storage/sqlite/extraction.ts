@@ -1,7 +1,6 @@
-import type { ExtractionStore, Unread } from '../../core/extraction.js';
-import type { Triple } from '../../core/graph.js';
-import type { DocumentFacts, Shelves } from '../../core/library.js';
-import { sourceOf } from '../../core/library.js';
+import type { ExtractionStore, UnreadDocument, Triple } from '../../core/graph.js';
+import type { DocumentFacts, CollectionFilter } from '../../core/library.js';
+import { sourceOf } from './library-rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
 import { Prepared } from './prepared.js';
@@ -18,7 +17,7 @@ const FIND = `SELECT s.collection, d.origin, d.name, d.hash, d.facts FROM docume
 const DONE = 'UPDATE documents SET reads_left = 0 WHERE id = ?';
 const FAILED = 'UPDATE documents SET reads_left = reads_left - 1 WHERE id = ? AND reads_left > 0';
 
-type NextRow = Omit<Unread, 'text'>;
+type NextRow = Omit<UnreadDocument, 'text'>;
 
 interface DocumentRow {
   readonly collection: string;
@@ -40,14 +39,14 @@ export class SqliteExtractionStore implements ExtractionStore {
     this.#prepared = new Prepared(database.handle);
   }
 
-  async next({ only, except }: Shelves, characters: number): Promise<Unread | undefined> {
+  async next({ only, except }: CollectionFilter, characters: number): Promise<UnreadDocument | undefined> {
     return this.#database.read(() => {
       const row = this.#prepared.first<NextRow>(NEXT, { only: listed(only), except: listed(except) });
       return row && { ...row, text: this.#textOf(row.id, characters) };
     });
   }
 
-  async done({ id, tenant, owner }: Unread, triples: readonly Triple[]): Promise<boolean> {
+  async done({ id, tenant, owner }: UnreadDocument, triples: readonly Triple[]): Promise<boolean> {
     return this.#database.write(() => {
       const row = this.#prepared.first<DocumentRow>(FIND, id, tenant, owner);
       if (!row) return false;
@@ -60,7 +59,7 @@ export class SqliteExtractionStore implements ExtractionStore {
     });
   }
 
-  async failed({ id }: Unread): Promise<void> {
+  async failed({ id }: UnreadDocument): Promise<void> {
     await this.#database.write(() => this.#prepared.run(FAILED, id));
   }
 

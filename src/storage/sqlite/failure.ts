@@ -1,5 +1,4 @@
-import { codeOf } from '../../core/causes.js';
-import { LangoError } from '../../core/errors.js';
+import { codeOf, LangoError } from '../../core/errors.js';
 
 interface Advice {
   readonly message: string;

@@ -1,5 +1,5 @@
 import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../core/graph.js';
-import { nameKey } from '../../core/graph.js';
+import { nameKey } from '../../core/text.js';
 import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';

@@ -8,7 +8,7 @@ import type {
   KnowledgeStore,
   NewEntry,
 } from '../../core/knowledge.js';
-import { entryKey } from '../../core/knowledge.js';
+import { nameKey } from '../../core/text.js';
 import type { NewDocument, Provenance } from '../../core/library.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../../core/library.js';
 import type { Scope } from '../../core/task.js';
@@ -151,11 +151,11 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
 }
 
 function keyOf({ tenant, owner }: Scope, { kind, key }: EntryId): readonly string[] {
-  return [tenant, owner, kind, entryKey(key)];
+  return [tenant, owner, kind, nameKey(key)];
 }
 
 function originOf({ kind, key }: EntryId): string {
-  return `${kind}:${entryKey(key)}`;
+  return `${kind}:${nameKey(key)}`;
 }
 
 function documentOf({ passages }: NewEntry, saved: Entry): NewDocument {

@@ -1,4 +1,4 @@
-import type { DocumentFacts, DocumentRecord, Hit } from '../../core/library.js';
+import type { DocumentFacts, DocumentRecord, Hit, NewDocument } from '../../core/library.js';
 import type { Prepared } from './prepared.js';
 
 /** A document with its collection, as `DOCUMENT_COLUMNS` reads it. */
@@ -71,3 +71,15 @@ function toHit({ first_line, last_line, ...row }: HitRow, score: number): Hit {
     score,
   };
 }
+
+/** What a triple that was read in a document names as its source: the document in this version. */
+export function sourceOf(
+  document: Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>,
+): string {
+  const { collection, origin, name, hash, facts } = document;
+  return facts.version === undefined
+    ? `${collection} ${origin} version ${hash.slice(0, HASH_SHOWN)}`
+    : `${collection} ${JSON.stringify(name)} version ${facts.version}`;
+}
+
+const HASH_SHOWN = 12;

@@ -5,19 +5,18 @@ import type {
   Hit,
   LibraryStore,
   NewDocument,
-  Shelves,
+  CollectionFilter,
   TextQuery,
   Unembedded,
   VectorQuery,
 } from '../../core/library.js';
-import { sourceOf } from '../../core/library.js';
+import { sourceOf, readHits, toDocumentRecord } from './library-rows.js';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
 import type { DocumentRow } from './library-rows.js';
-import { readHits, toDocumentRecord } from './library-rows.js';
 import { putDocument, removeDocuments } from './library-writes.js';
 import { Prepared } from './prepared.js';
 import type { Shelf } from './shelves.js';
@@ -175,7 +174,7 @@ export class SqliteLibraryStore implements LibraryStore {
     for (const { shelf, vectors: kept } of added) this.#vectors.added(shelf.id, kept);
   }
 
-  async dropVectors(scope: Scope, shelves: Shelves): Promise<number> {
+  async dropVectors(scope: Scope, shelves: CollectionFilter): Promise<number> {
     const meant = this.#database.read(() => findShelves(this.#prepared, scope, shelves));
     let dropped = 0;
     for (const { id } of meant) {

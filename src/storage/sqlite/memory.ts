@@ -1,6 +1,6 @@
 import { newId } from '../../core/ids.js';
 import type {
-  MemoryPlace,
+  MemoryCursor,
   MemoryStore,
   Observation,
   ObservationBatch,
@@ -46,7 +46,7 @@ const ADD_REFLECTION = `INSERT INTO reflections (id, tenant, owner, text, first_
 const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by, outside FROM reflections
   WHERE tenant = ? AND owner = ? AND (last_at, id) < (?, ?) ORDER BY last_at DESC, id DESC LIMIT ?`;
 /** Comes after every other. */
-const END: MemoryPlace = { at: Number.MAX_SAFE_INTEGER, id: '' };
+const END: MemoryCursor = { at: Number.MAX_SAFE_INTEGER, id: '' };
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
   WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL LIMIT ?`;
 /** What names a row of each table. */

@@ -10,7 +10,7 @@ import type {
   Reservation,
   SignedForm,
   Spending,
-  WalletPlace,
+  WalletOnChain,
 } from '../../core/payment.js';
 import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../core/payment.js';
 import type { Scope } from '../../core/task.js';
@@ -130,7 +130,7 @@ export class SqlitePaymentStore implements PaymentStore {
     return this.#database.read(() => this.#spending(scope, chainId, this.#database.now()));
   }
 
-  async openTransfers({ chainId, from }: WalletPlace): Promise<OpenTransfers> {
+  async openTransfers({ chainId, from }: WalletOnChain): Promise<OpenTransfers> {
     return this.#database.read(() => {
       const row = this.#statements.transfers.get(chainId, from) as Record<
         'amount' | 'count' | 'next',

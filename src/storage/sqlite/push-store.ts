@@ -6,9 +6,9 @@ import type {
   PushConfig,
   PushCounts,
   PushOutcome,
-  PushPlace,
+  PushTask,
   PushStore,
-  PushWork,
+  PushDelivery,
 } from '../../core/push.js';
 import { PUSH_LEASE_MS } from '../../core/push.js';
 import type { TaskState } from '../../core/task.js';
@@ -22,9 +22,9 @@ import { prepareAll } from './prepared.js';
 /** What a transaction that accepts a message needs to store a config with it. */
 export interface PushWrites {
   /** Throws `too-many` when there is no room; writes nothing. */
-  assertRoom(place: PushPlace, push: NewPush): void;
+  assertRoom(place: PushTask, push: NewPush): void;
   /** The config starts after the event `cursor`. */
-  put(place: PushPlace, push: NewPush, cursor: number): PushRow;
+  put(place: PushTask, push: NewPush, cursor: number): PushRow;
 }
 
 /** Push configs in the same database as their tasks. Claims of an earlier process are void. */
@@ -39,7 +39,7 @@ export class SqlitePushStore implements PushStore, PushWrites {
     this.#sql.purge.run(database.now() - GIVEN_UP_KEPT_MS);
   }
 
-  async save(place: PushPlace, push: NewPush): Promise<PushConfig> {
+  async save(place: PushTask, push: NewPush): Promise<PushConfig> {
     assertKeys({ id: push.target.id });
     const row = await this.#database.write(() => {
       const task = this.#sql.task.get(place.taskId, place.scope.tenant, place.scope.owner);
@@ -50,34 +50,34 @@ export class SqlitePushStore implements PushStore, PushWrites {
     return toPushConfig(row);
   }
 
-  async get({ scope, taskId }: PushPlace, id: string): Promise<PushConfig | undefined> {
+  async get({ scope, taskId }: PushTask, id: string): Promise<PushConfig | undefined> {
     const row = this.#read(() => this.#sql.one.get(taskId, id, scope.tenant, scope.owner));
     return row && toPushConfig(row);
   }
 
-  async list({ scope, taskId }: PushPlace, after: string, limit: number): Promise<readonly PushConfig[]> {
+  async list({ scope, taskId }: PushTask, after: string, limit: number): Promise<readonly PushConfig[]> {
     const rows = this.#read(() => this.#sql.page.all(taskId, after, scope.tenant, scope.owner, limit));
     return rows.map(toPushConfig);
   }
 
-  async delete({ scope, taskId }: PushPlace, id: string): Promise<void> {
+  async delete({ scope, taskId }: PushTask, id: string): Promise<void> {
     await this.#database.write(() => void this.#sql.remove.run(taskId, id, scope.tenant, scope.owner));
   }
 
-  async listActive(after: string, limit: number): Promise<readonly PushWork[]> {
+  async listActive(after: string, limit: number): Promise<readonly PushDelivery[]> {
     return this.#read(() => this.#sql.active.all(after, limit)).map(toPushWork);
   }
 
-  async listActiveOf(taskId: string): Promise<readonly PushWork[]> {
+  async listActiveOf(taskId: string): Promise<readonly PushDelivery[]> {
     return this.#read(() => this.#sql.activeOf.all(taskId)).map(toPushWork);
   }
 
-  async getActive(key: string): Promise<PushWork | undefined> {
+  async getActive(key: string): Promise<PushDelivery | undefined> {
     const row = this.#read(() => this.#sql.activeOne.get(key));
     return row && toPushWork(row);
   }
 
-  async claim(work: PushWork, upTo: number, worker: string): Promise<boolean> {
+  async claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean> {
     return this.#database.write(() => {
       const now = this.#database.now();
       const { changes } = this.#sql.claim.run({
@@ -121,14 +121,14 @@ export class SqlitePushStore implements PushStore, PushWrites {
     return { active: active ?? 0, failing: failing ?? 0, givenUp: givenUp ?? 0 };
   }
 
-  assertRoom({ scope, taskId }: PushPlace, { target, caps }: NewPush): void {
+  assertRoom({ scope, taskId }: PushTask, { target, caps }: NewPush): void {
     if (this.#sql.one.get(taskId, target.id, scope.tenant, scope.owner)) return;
     if (this.#sql.countOfTask.get(taskId)! >= caps.perTask) throw full('this task', caps.perTask);
     if (this.#sql.countOfOwner.get(scope.tenant, scope.owner)! >= caps.perOwner)
       throw full('you', caps.perOwner);
   }
 
-  put({ scope, taskId }: PushPlace, { target }: NewPush, cursor: number): PushRow {
+  put({ scope, taskId }: PushTask, { target }: NewPush, cursor: number): PushRow {
     const row: PushRow = {
       key: newId(),
       tenant: scope.tenant,

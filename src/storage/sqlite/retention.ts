@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
-import type { RetentionStore } from '../../core/retention.js';
+import type { RetentionStore } from '../../core/store.js';
 import type { Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { TaskRow } from '../rows.js';

@@ -1,5 +1,5 @@
 import { LangoError } from '../../core/errors.js';
-import type { Shelves } from '../../core/library.js';
+import type { CollectionFilter } from '../../core/library.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { Prepared } from './prepared.js';
@@ -25,7 +25,11 @@ const SHELVES = `SELECT id, collection, model, dimension, documents, passages, e
 const ADD_SHELF = 'INSERT INTO shelves (tenant, owner, collection) VALUES (?, ?, ?)';
 
 /** The owner's shelves that are meant. */
-export function findShelves(prepared: Prepared, scope: Scope, { only, except }: Shelves): readonly Shelf[] {
+export function findShelves(
+  prepared: Prepared,
+  scope: Scope,
+  { only, except }: CollectionFilter,
+): readonly Shelf[] {
   return prepared
     .all<Shelf>(SHELVES, scope.tenant, scope.owner)
     .filter(({ collection }) => (only?.includes(collection) ?? true) && !except?.includes(collection));

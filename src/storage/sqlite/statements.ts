@@ -1,9 +1,16 @@
 import type Database from 'better-sqlite3';
-import type { TaskState } from '../../core/task.js';
-import { SESSION_EVENT_TYPES } from '../../core/task.js';
+import type { EventBody, TaskState } from '../../core/task.js';
 import type { EventRow, TaskRow } from '../rows.js';
 import type { Value } from './prepared.js';
 import { RowInsert, prepareAll } from './prepared.js';
+
+/** The event types that make up a conversation: what later tasks of the same session read. */
+const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
+  'message',
+  'turn-end',
+  'tool-result',
+  'delegation-end',
+]);
 
 /** Each with its parameters, in the order of the question marks, and the row it gives. */
 export interface Statements {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { referencedSecrets } from '../../core/secret-reference.js';
+import { referencedSecrets } from '../../core/secrets.js';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
 import type { BrowserLimits } from './options.js';

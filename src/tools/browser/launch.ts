@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
-import { codeOf } from '../../core/causes.js';
-import { errorText, LangoError } from '../../core/errors.js';
+import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import type { Chromium } from './chromium.js';
 
 /** Where one browser keeps its files, and whom it runs as. */

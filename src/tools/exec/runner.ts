@@ -3,7 +3,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { referencedSecrets, replaceReferences, secretReference } from '../../core/secret-reference.js';
+import { referencedSecrets, replaceReferences, secretReference } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
 import type { ToolContext } from '../../core/tool.js';
 import { openLaunch, type ExecOptions, type ShellCommand } from './launch.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { entryKey } from '../../core/knowledge.js';
+import { nameKey, oneLine } from '../../core/text.js';
 import type { Scope } from '../../core/task.js';
-import { oneLine } from '../../core/text.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
 import { keepEntry, outsideField, type Keeping } from '../provenance.js';
@@ -133,8 +132,8 @@ function forgotten(fact: string, versions: number): ToolOutput {
 
 /** Scripts without spaces are looked for as a whole. */
 function holdsAll(text: string, words: string): boolean {
-  const all = entryKey(text);
-  return entryKey(factKey(words))
+  const all = nameKey(text);
+  return nameKey(factKey(words))
     .split(/[^\p{L}\p{N}\p{M}]+/u)
     .every((word) => all.includes(word));
 }

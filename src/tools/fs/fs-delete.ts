@@ -1,7 +1,6 @@
 import { opendir, rmdir, unlink } from 'node:fs/promises';
 import { z } from 'zod';
-import { codeOf } from '../../core/causes.js';
-import { isLangoError, LangoError } from '../../core/errors.js';
+import { codeOf, isLangoError, LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { syncFolder } from './files.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { globFilter, type PathFilter } from '../../core/glob.js';
+import { globFilter, type PathFilter } from './glob.js';
 import { counted, shorten } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';

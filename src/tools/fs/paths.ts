@@ -1,8 +1,7 @@
 import { constants, existsSync, type Stats } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { z } from 'zod';
-import { codeOf } from '../../core/causes.js';
-import { LangoError, type ErrorCode } from '../../core/errors.js';
+import { codeOf, LangoError, type ErrorCode } from '../../core/errors.js';
 
 /** Something that exists in the workspace, held open: what was checked is what is used. */
 export interface Place {

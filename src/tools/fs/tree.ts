@@ -1,6 +1,6 @@
 import type { Dir } from 'node:fs';
 import { opendir } from 'node:fs/promises';
-import { codeOf } from '../../core/causes.js';
+import { codeOf } from '../../core/errors.js';
 import type { Place } from './paths.js';
 import type { Visit } from './workspace.js';
 

@@ -1,7 +1,6 @@
 import { chown, mkdir, readlink, realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { codeOf } from '../../core/causes.js';
-import { LangoError } from '../../core/errors.js';
+import { codeOf, LangoError } from '../../core/errors.js';
 import { explainFailure, holdPlace, ownerFor, type PathArgument, type Place } from './paths.js';
 
 /** A name in a folder, whether something stands there or not. */

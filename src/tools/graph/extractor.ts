@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Distiller } from '../../core/distiller.js';
+import type { Distiller } from '../../core/model.js';
 import { errorText, isLangoError } from '../../core/errors.js';
-import type { ExtractionStore, Unread } from '../../core/extraction.js';
-import { nameKey, type Triple } from '../../core/graph.js';
-import type { Shelves } from '../../core/library.js';
+import type { ExtractionStore, UnreadDocument } from '../../core/graph.js';
+import { nameKey } from '../../core/text.js';
+import { type Triple } from '../../core/graph.js';
+import type { CollectionFilter } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
 import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
@@ -11,7 +12,7 @@ export interface ExtractorOptions {
   readonly store: ExtractionStore;
   readonly distiller: Distiller;
   /** The collections whose documents are read. */
-  readonly shelves: Shelves;
+  readonly shelves: CollectionFilter;
   /** What is read of one document at most. */
   readonly maxCharacters: number;
   /** Calls of the model in any hour. */
@@ -76,7 +77,7 @@ export class Extractor {
     }
   }
 
-  async #read(unread: Unread): Promise<void> {
+  async #read(unread: UnreadDocument): Promise<void> {
     const { store, logger } = this.#options;
     try {
       await store.done(unread, await this.#extract(unread));
@@ -91,7 +92,7 @@ export class Extractor {
     }
   }
 
-  async #extract({ name, text }: Unread): Promise<readonly Triple[]> {
+  async #extract({ name, text }: UnreadDocument): Promise<readonly Triple[]> {
     const lines: string[] = [];
     for (const part of partsOf(text)) {
       await this.#takeTurn();

@@ -1,4 +1,5 @@
-import { nameKey, type Direction, type GraphStore, type KnownTriple } from '../../core/graph.js';
+import { nameKey } from '../../core/text.js';
+import { type Direction, type GraphStore, type KnownTriple } from '../../core/graph.js';
 import type { Scope } from '../../core/task.js';
 
 export interface TraversalOptions {

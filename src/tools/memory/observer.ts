@@ -1,4 +1,4 @@
-import type { Distiller } from '../../core/distiller.js';
+import type { Distiller } from '../../core/model.js';
 import type { NewObservation, Observation, Reflection } from '../../core/memory.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { day, type Chapter } from './transcript.js';

@@ -1,4 +1,4 @@
-import type { Distiller } from '../../core/distiller.js';
+import type { Distiller } from '../../core/model.js';
 import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { MemoryStore, Observation, Reflection } from '../../core/memory.js';

@@ -1,8 +1,7 @@
 import type * as ViemModule from 'viem';
 import type { PublicClient } from 'viem';
-import { DECIMALS } from '../../core/amount.js';
+import { DECIMALS, ADDRESS } from '../../core/payment.js';
 import { isLangoError, LangoError } from '../../core/errors.js';
-import { ADDRESS } from '../../core/payment.js';
 import { isNotFound, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';
 

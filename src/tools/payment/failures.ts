@@ -1,5 +1,4 @@
-import { causesOf } from '../../core/causes.js';
-import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import { causesOf, LangoError, errorText, isLangoError } from '../../core/errors.js';
 import { oneLine } from '../../core/text.js';
 import type { Network } from './networks.js';
 

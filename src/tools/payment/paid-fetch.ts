@@ -1,5 +1,5 @@
 import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402/core/types';
-import { usdc } from '../../core/amount.js';
+import { usdc } from './amount.js';
 import { errorText, LangoError } from '../../core/errors.js';
 import { isOpen, type Payment } from '../../core/payment.js';
 import type { ToolOutput } from '../../core/tool.js';

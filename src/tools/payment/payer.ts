@@ -1,4 +1,4 @@
-import { usdc } from '../../core/amount.js';
+import { usdc } from './amount.js';
 import { errorText, LangoError } from '../../core/errors.js';
 import type { NewPayment, Payment, PaymentStore } from '../../core/payment.js';
 import type { Scope } from '../../core/task.js';

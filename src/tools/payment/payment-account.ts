@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eth, usdc } from '../../core/amount.js';
+import { eth, usdc } from './amount.js';
 import { isOpen } from '../../core/payment.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { Desk } from './payer.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { amountProblem, parseAmount, toUnits, usdc } from '../../core/amount.js';
-import { ADDRESS } from '../../core/payment.js';
+import { amountProblem, toUnits, ADDRESS } from '../../core/payment.js';
+import { parseAmount, usdc } from './amount.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { Desk } from './payer.js';
 import { outcomeOf, quoted } from './report.js';

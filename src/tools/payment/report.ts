@@ -1,4 +1,4 @@
-import { usdc } from '../../core/amount.js';
+import { usdc } from './amount.js';
 import { isOpen, type Payment } from '../../core/payment.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Network } from './networks.js';

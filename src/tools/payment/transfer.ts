@@ -1,8 +1,8 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
-import { eth, usdc } from '../../core/amount.js';
+import { eth, usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import type { Payment, PaymentStore } from '../../core/payment.js';
-import { Turns } from '../../core/turns.js';
+import { KeyedMutex } from '../../core/keyed-mutex.js';
 import { loadViem, type Connection, type Hex } from './connection.js';
 import { rpcRemark } from './failures.js';
 
@@ -28,7 +28,7 @@ const ALREADY_THERE = /already known|already imported|known transaction|already 
  */
 export class Transfers {
   readonly #options: TransferOptions;
-  readonly #turns = new Turns();
+  readonly #transfers = new KeyedMutex();
 
   constructor(options: TransferOptions) {
     this.#options = options;
@@ -41,7 +41,7 @@ export class Transfers {
   async launch(reserved: Payment, account: PrivateKeyAccount, signal: AbortSignal): Promise<Payment> {
     const { connection } = this.#options;
     const data = await connection.transferData(reserved.to as Hex, reserved.amount);
-    return this.#turns.take(`${reserved.chainId}:${reserved.from}`, async () => {
+    return this.#transfers.run(`${reserved.chainId}:${reserved.from}`, async () => {
       const signed = await this.#sign(reserved, { data, account, signal });
       return signed.state === 'signed' ? this.deliver(signed) : signed;
     });

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { PaymentRequirements } from '@x402/core/types';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import { usdc } from '../../core/amount.js';
+import { usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import { isOpen, type Payment, type PaymentStore } from '../../core/payment.js';
 import type { Connection, Hex } from './connection.js';

@@ -1,6 +1,6 @@
 import type { PaymentRequirements } from '@x402/core/types';
 import { z } from 'zod';
-import { parseUnits } from '../../core/amount.js';
+import { parseUnits } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import type { Hex } from './connection.js';
 import type { Network } from './networks.js';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import { KEPT_BY_AGENTS, type LibraryStore } from '../../core/library.js';
-import type { Accepted, DocumentDesk, EmbeddingProgress, Submission } from '../../core/retrieval.js';
+import type { Accepted, DocumentIndex, EmbeddingProgress, Submission } from '../../core/library.js';
 import type { Scope } from '../../core/task.js';
 import { readDocument } from './document-text.js';
 import type { VectorMaker } from './vector-maker.js';
@@ -23,7 +23,7 @@ const EMBED_MS = 3_000;
 /** Part of every hash: files are read again when the way they are read changes. */
 const READING = 'reading 1';
 
-export function createDesk({ library, maker, maxBytes, onAdded, purge }: DeskOptions): DocumentDesk {
+export function createDesk({ library, maker, maxBytes, onAdded, purge }: DeskOptions): DocumentIndex {
   return {
     maxBytes,
     async submit(scope, file) {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { EmbeddingProvider } from '../../core/embedding.js';
+import type { EmbeddingProvider } from '../../core/model.js';
 import { MEMORY_COLLECTION, type LibraryStore } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
-import type { DocumentDesk, Retrieval } from '../../core/retrieval.js';
+import type { DocumentIndex, Retrieval } from '../../core/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
 import { createDesk } from './document-index.js';
@@ -25,7 +25,7 @@ export interface RagOptions {
 /** What finds things, and where documents are handed in. */
 export function createRag(options: RagOptions): {
   readonly retrieval: Retrieval;
-  readonly desk: DocumentDesk;
+  readonly desk: DocumentIndex;
 } {
   const { library, provider, logger, maxFileBytes, onAdded = () => undefined, purge } = options;
   const maker = typeof provider === 'string' ? provider : new VectorMaker({ library, provider, logger });

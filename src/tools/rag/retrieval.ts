@@ -1,8 +1,15 @@
-import type { EmbeddingProvider } from '../../core/embedding.js';
+import type { EmbeddingProvider } from '../../core/model.js';
 import { errorText } from '../../core/errors.js';
-import type { CollectionRecord, Hit, LibraryStore, Shelves } from '../../core/library.js';
+import type {
+  CollectionRecord,
+  Hit,
+  LibraryStore,
+  CollectionFilter,
+  Retrieval,
+  SearchAnswer,
+  SearchRequest,
+} from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
-import type { Retrieval, SearchAnswer, SearchRequest } from '../../core/retrieval.js';
 import type { Scope } from '../../core/task.js';
 import type { VectorMaker } from './vector-maker.js';
 
@@ -74,7 +81,7 @@ async function searchVectors(
 
 function meant(
   collections: readonly CollectionRecord[],
-  { only, except }: Shelves,
+  { only, except }: CollectionFilter,
 ): readonly CollectionRecord[] {
   return collections.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
 }

@@ -1,8 +1,7 @@
-import type { EmbeddingProvider } from '../../core/embedding.js';
+import type { EmbeddingProvider } from '../../core/model.js';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
-import type { LibraryStore, Unembedded } from '../../core/library.js';
+import type { LibraryStore, Unembedded, EmbeddingProgress } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
-import type { EmbeddingProgress } from '../../core/retrieval.js';
 import { scopeKey, type Scope } from '../../core/task.js';
 
 export interface VectorMakerOptions {

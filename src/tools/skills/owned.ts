@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { rm } from 'node:fs/promises';
-import { pageBySize, type Bite, type OwnedKind } from '../../core/page.js';
+import { pageBySize, type Chunk, type OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { KeptSkill, SkillShelf } from './catalog.js';
 import { listFiles, readInside } from './files.js';
@@ -57,7 +57,7 @@ async function filesOf(skills: readonly KeptSkill[]): Promise<readonly FileOfSki
   return files.sort((a, b) => (a.place < b.place ? -1 : 1));
 }
 
-async function bite({ skill, path }: FileOfSkill): Promise<Omit<Bite, 'next'>> {
+async function bite({ skill, path }: FileOfSkill): Promise<Omit<Chunk, 'next'>> {
   const { content, isExecutable } = await readInside(skill.folder, path);
   const { name, fromOutside } = skill;
   const whole = isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { LangoError } from '../../../src/core/errors.js';
-import { replaceReferences } from '../../../src/core/secret-reference.js';
+import { replaceReferences } from '../../../src/core/secrets.js';
 import { withSecrets } from '../../../src/tools/exec/runner.js';
 import { toolContext } from '../call.js';
 

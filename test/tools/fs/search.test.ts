@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../../src/core/errors.js';
-import { globFilter } from '../../../src/core/glob.js';
+import { globFilter } from '../../../src/tools/fs/glob.js';
 import { regexMatcher } from '../../../src/tools/fs/matcher.js';
 import { onStage } from './setup.js';
 

@@ -1,13 +1,49 @@
-import { scrubData } from './scrubber.js';
-import type { Scrubber } from './secrets.js';
-import type { Activity, EventBody } from './task.js';
+import type { Activity, EventBody } from '../core/task.js';
+import type { Scrubber } from '../core/secrets.js';
+import { isUtf8 } from 'node:buffer';
+
+/**
+ * Any plain data with every text in it scrubbed, names of members too; the same object when there was nothing to take
+ * out. In a file part the bytes are looked through, not their base64.
+ */
+export function scrubData<T>(value: T, scrubber: Scrubber): T {
+  return scrubber.isEmpty ? value : (scrubValue(value, scrubber) as T);
+}
+
+function scrubValue(value: unknown, scrubber: Scrubber): unknown {
+  if (typeof value === 'string') return scrubber.text(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown) => scrubValue(item, scrubber));
+    return items.every((item, index) => item === value[index]) ? (value as unknown) : items;
+  }
+  const isFile = 'kind' in value && value.kind === 'file';
+  let isSame = true;
+  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
+    const isBytes = isFile && name === 'bytes' && typeof member === 'string';
+    const after = isBytes ? scrubBase64(member, scrubber) : scrubValue(member, scrubber);
+    const newName = scrubber.text(name);
+    if (after !== member || newName !== name) isSame = false;
+    return [newName, after];
+  });
+  return isSame ? value : (Object.fromEntries(members) as unknown);
+}
+
+/** The bytes of a file, as base64 again; text as text, anything else byte by byte. */
+function scrubBase64(base64: string, scrubber: Scrubber): string {
+  const bytes = Buffer.from(base64, 'base64');
+  const encoding = isUtf8(bytes) ? 'utf8' : 'latin1';
+  const text = bytes.toString(encoding);
+  const scrubbed = scrubber.text(text);
+  return scrubbed === text ? base64 : Buffer.from(scrubbed, encoding).toString('base64');
+}
 
 /** `body` without the values of secrets in what an agent said, did or got; ids, keys and states stay as they are. */
 export function scrubEvent<Body extends EventBody>(body: Body, scrubber: Scrubber): Body {
-  return scrubber.isEmpty ? body : (scrubAny(body, scrubber) as Body);
+  return scrubber.isEmpty ? body : (scrubBody(body, scrubber) as Body);
 }
 
-function scrubAny(body: EventBody, scrubber: Scrubber): EventBody {
+function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
   const clean = <T>(value: T): T => scrubData(value, scrubber);
   switch (body.type) {
     case 'text-delta':

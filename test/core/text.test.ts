@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { isAtLeast } from '../../src/core/version.js';
+import { isAtLeast } from '../../src/core/text.js';
 
 it('compares versions number by number', () => {
   const versions = ['3.9.0', '3.50.9', '3.51', '3.51.0', '3.51.10', '4', ''];

@@ -1,6 +1,5 @@
-import { isUtf8 } from 'node:buffer';
-import type { ScrubStream, Scrubber } from './secrets.js';
-import { noScrubber } from './secrets.js';
+import type { ScrubStream, Scrubber } from '../core/secrets.js';
+import { noScrubber } from '../core/secrets.js';
 import { formsOf } from './secret-forms.js';
 import type { Fold, Found, WordAutomaton } from './word-finder.js';
 import { SKIPPED, WordReader, compileWords } from './word-finder.js';
@@ -121,40 +120,4 @@ const SEPARATORS: ReadonlySet<number> = new Set([...' \t\r\n:%\\xX-,'].map((sign
 function hexDigit(code: number): number {
   if (SEPARATORS.has(code)) return SKIPPED;
   return code >= 65 && code <= 70 ? code + 32 : code;
-}
-
-/**
- * Any plain data with every text in it scrubbed, names of members too; the same object when there was nothing to take
- * out. In a file part the bytes are looked through, not their base64.
- */
-export function scrubData<T>(value: T, scrubber: Scrubber): T {
-  return scrubber.isEmpty ? value : (scrubAny(value, scrubber) as T);
-}
-
-function scrubAny(value: unknown, scrubber: Scrubber): unknown {
-  if (typeof value === 'string') return scrubber.text(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    const items = value.map((item: unknown) => scrubAny(item, scrubber));
-    return items.every((item, index) => item === value[index]) ? (value as unknown) : items;
-  }
-  const isFile = 'kind' in value && value.kind === 'file';
-  let isSame = true;
-  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
-    const isBytes = isFile && name === 'bytes' && typeof member === 'string';
-    const after = isBytes ? scrubBase64(member, scrubber) : scrubAny(member, scrubber);
-    const newName = scrubber.text(name);
-    if (after !== member || newName !== name) isSame = false;
-    return [newName, after];
-  });
-  return isSame ? value : (Object.fromEntries(members) as unknown);
-}
-
-/** The bytes of a file, as base64 again; text as text, anything else byte by byte. */
-function scrubBase64(base64: string, scrubber: Scrubber): string {
-  const bytes = Buffer.from(base64, 'base64');
-  const encoding = isUtf8(bytes) ? 'utf8' : 'latin1';
-  const text = bytes.toString(encoding);
-  const scrubbed = scrubber.text(text);
-  return scrubbed === text ? base64 : Buffer.from(scrubbed, encoding).toString('base64');
 }

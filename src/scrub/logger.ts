@@ -1,7 +1,7 @@
-import { LangoError } from './errors.js';
-import type { LogFields, Logger } from './logger.js';
-import { scrubData } from './scrubber.js';
-import type { Scrubber } from './secrets.js';
+import { LangoError } from '../core/errors.js';
+import type { LogFields, Logger } from '../core/logger.js';
+import type { Scrubber } from '../core/secrets.js';
+import { scrubData } from './data.js';
 
 /** A logger that writes no value of a secret, in whatever form it comes. */
 export function scrubLogger(logger: Logger, scrubber: Scrubber): Logger {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compileScrubber, scrubData } from '../../src/core/scrubber.js';
+import { compileScrubber } from '../../src/scrub/scrubber.js';
+import { scrubData } from '../../src/scrub/data.js';
 
 const MASK = '***';
 
