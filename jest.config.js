@@ -1,5 +1,16 @@
+/** `npm run campaigns` sets this. */
+const isCampaign = process.env.LANGO_CAMPAIGN === '1';
+
+/** Only in campaigns: what the stock SDK does wrong, and kills of the real program with a browser and a chain. */
+const CAMPAIGNS = ['test/a2a/beside-stock/.*', 'test/e2e/tool-kills'];
+/** In both: short in `npm test`, long in a campaign. */
+const LENGTHENED = ['test/e2e/kill', 'test/scripts/fuzz'];
+
 export default {
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testRegex: isCampaign
+    ? [...CAMPAIGNS, ...LENGTHENED].map((path) => `/${path}\\.test\\.ts$`)
+    : ['\\.test\\.ts$'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/', ...(isCampaign ? [] : CAMPAIGNS)],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
