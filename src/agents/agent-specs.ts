@@ -115,19 +115,10 @@ Report: summarize your findings clearly, most relevant first, each with its sour
   takesUnmatched: false,
 };
 
-const memoryKeeper: AgentSpec = {
+const memoryManager: AgentSpec = {
+  ...chronicler,
   name: 'memory-manager',
-  description: 'Keeps the memory of conversations: stores, recalls, observes and reflects.',
-  instruction: `You are the memory-manager. You keep the memory of conversations.
-
-Does: stores what should be remembered, recalls it, records observations, sums up reflections.
-Input: something to remember, or a question about what was said or happened before.
-Output: what was stored, or what was retrieved, with its date where there is one.
-Constraints: only this user's memory. Never make up a memory; say so when there is none. Do not store secrets.
-Report: say exactly what was stored or retrieved.`,
-  prefixes: ['memory_', 'observe_', 'reflect_'],
-  alwaysInclude: false,
-  takesUnmatched: false,
+  instruction: chronicler.instruction.replace('the chronicler', 'the memory-manager'),
 };
 
 const executor: AgentSpec = {
@@ -146,7 +137,7 @@ Report: give your results clearly: what was done, what came out, and what failed
 };
 
 /** The four roles of the classic roster (requirement P5): what matches nothing goes to the executor. */
-const CLASSIC_ROSTER: Roster = [executor, researcher, memoryKeeper, PLANNER];
+const CLASSIC_ROSTER: Roster = [executor, researcher, memoryManager, PLANNER];
 
 /** The shipped rosters by the names the configuration knows them by. */
 export const agentSpecs: Readonly<Record<'standard' | 'classic', Roster>> = {

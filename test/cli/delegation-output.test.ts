@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
-import { anthropicWire } from '../support/anthropic-wire.js';
 import { API_KEY } from '../support/model-wire.js';
-import { openaiWire } from '../support/openai-wire.js';
 import { ScriptedServer, eventsByByte } from '../support/scripted-server.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 import { lango } from './lango-process.js';
+import { VENDORS } from '../support/vendors.js';
 
 /** What a person sees in the terminal, with a model that streams a few letters at a time over a vendor's wire. */
 
@@ -16,11 +15,6 @@ beforeEach(async () => {
   vendor = await ScriptedServer.open();
 });
 afterEach(() => vendor[Symbol.asyncDispose]());
-
-const VENDORS = [
-  { provider: 'anthropic', wire: anthropicWire, base: '' },
-  { provider: 'openai', wire: openaiWire, base: '/v1' },
-] as const;
 
 describe.each(VENDORS)('lango send with a model of $provider that streams', ({ provider, wire, base }) => {
   const options = (): ServerOptions => {

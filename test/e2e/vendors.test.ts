@@ -7,10 +7,10 @@ import type { ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { anthropicStream, anthropicWire, textBlock, toolUseBlock } from '../support/anthropic-wire.js';
 import { API_KEY } from '../support/model-wire.js';
-import { openaiWire } from '../support/openai-wire.js';
 import type { Reply } from '../support/scripted-server.js';
 import { ScriptedServer, cutEvents, events, reset, silence, status } from '../support/scripted-server.js';
 import { doings, sendText, startServer, untilEnded, withServer } from '../support/server.js';
+import { VENDORS } from '../support/vendors.js';
 
 /** The whole server, asked over A2A, with a model behind each vendor's wire format. */
 
@@ -19,11 +19,6 @@ beforeEach(async () => {
   vendor = await ScriptedServer.open();
 });
 afterEach(() => vendor[Symbol.asyncDispose]());
-
-const VENDORS = [
-  { provider: 'anthropic', wire: anthropicWire, base: '' },
-  { provider: 'openai', wire: openaiWire, base: '/v1' },
-] as const;
 
 const TOOLS = [toolNamed('exec_one'), toolNamed('exec_two')];
 const SOON = { 'retry-after': '0' };
