@@ -19,7 +19,7 @@ import { sweepOldTasks } from './app/retention.js';
 import { seekSandbox } from './app/sandbox.js';
 import { statusRoutes } from './app/status.js';
 import { guardOf, openVaultAccess } from './app/vault.js';
-import { openKeys } from './config/key-file.js';
+import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
 import { secretValues } from './config/secrets.js';

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { makeFolder } from '../config/make-folder.js';
+import { makeFolder } from '../config/private-file.js';
 import { LangoError, errorText } from '../core/errors.js';
 
 /** Makes the data folder and the workspace. Throws `storage` with advice. */

@@ -1,5 +1,5 @@
 import type { Secrets } from '../config/secrets.js';
-import { loadOrCreateToken } from '../config/token.js';
+import { loadOrCreateToken } from '../config/node-credentials.js';
 import type { Audit } from '../core/identity.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { AuditParts } from './audit.js';

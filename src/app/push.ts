@@ -1,7 +1,7 @@
 import { PushConfigs } from '../a2a/server/push-configs.js';
 import { createPushSender } from '../a2a/server/push-sender.js';
 import type { Config } from '../config/config.js';
-import type { NodeKeys } from '../config/key-file.js';
+import type { NodeKeys } from '../config/node-credentials.js';
 import { packageVersion } from '../config/package-root.js';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';

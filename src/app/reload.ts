@@ -1,4 +1,4 @@
-import { changedKeys } from '../config/changes.js';
+import { changedKeys } from '../config/describe.js';
 import type { LoadedConfig } from '../config/load.js';
 import { secretValues } from '../config/secrets.js';
 import { LangoError, errorText } from '../core/errors.js';

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.js';
 import type { Env } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
-import { loadToken } from '../config/token.js';
+import { loadToken } from '../config/node-credentials.js';
 import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';

@@ -4,8 +4,9 @@ import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import { ANYONE_ELSE } from '../config/own-file.js';
-import { codeOf, errorText } from '../core/errors.js';
+import { ANYONE_ELSE } from '../config/private-file.js';
+import { codeOf } from '../core/errors.js';
+import { errorText } from '../core/errors.js';
 import type { Finding } from './finding.js';
 import { fail, ok } from './finding.js';
 

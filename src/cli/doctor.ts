@@ -1,6 +1,6 @@
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
-import { loadToken } from '../config/token.js';
+import { loadToken } from '../config/node-credentials.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, open, overridesOf } from './connection.js';

@@ -1,6 +1,6 @@
 import type { AgentClient } from '../a2a/client/client.js';
 import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
-import { nearestOf } from '../config/nearest.js';
+import { nearestOf } from '../config/problems.js';
 import type { Connection } from './connection.js';
 import { isLoopback } from './connection.js';
 import { CommandError, EXIT } from './exit.js';

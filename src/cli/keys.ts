@@ -1,6 +1,6 @@
 import { loadConfig } from '../config/load.js';
-import type { KeyInfo } from '../config/key-file.js';
-import { listKeys, rotateKeys } from '../config/key-file.js';
+import type { KeyInfo } from '../config/node-credentials.js';
+import { listKeys, rotateKeys } from '../config/node-credentials.js';
 import type { CommandContext } from './command.js';
 import type { ConnectionFlags } from './connection.js';
 import { overridesOf } from './connection.js';

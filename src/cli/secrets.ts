@@ -1,6 +1,6 @@
 import { openHomeVault } from '../app.js';
 import { loadConfig } from '../config/load.js';
-import { MIN_PASSPHRASE } from '../config/vault-keys.js';
+import { MIN_PASSPHRASE } from '../config/host-keys.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import type { SecretItem, SecretPermission } from '../core/secrets.js';

@@ -7,7 +7,7 @@ import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
-import { loadToken } from '../config/token.js';
+import { loadToken } from '../config/node-credentials.js';
 import { CARD_PATH } from '../core/card.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';

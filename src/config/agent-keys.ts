@@ -31,19 +31,19 @@ export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
 
 const agentSpec = z.strictObject({
   name: subAgentName().describe('Its name, as delegations and addresses use it.'),
-  description: text().describe('What it is for, in one sentence. The words of its capabilities are added.'),
+  description: text().describe('What it is for, in one sentence. Its capabilities are appended.'),
   instruction: text().describe('What it does, its input, its output, its constraints, and how it reports.'),
   prefixes: z
     .array(toolPrefix())
     .default([])
     .describe(
-      'It owns each tool whose name begins with one of these. The first agent of the list that matches wins.',
+      'Prefixes of tool names. The agent owns every tool whose name begins with one of them. If several agents match, the first one in the list gets the tool.',
     ),
-  alwaysInclude: z.boolean().default(false).describe('Exists even when it owns no tool.'),
+  alwaysInclude: z.boolean().default(false).describe('Include the agent even if it owns no tool.'),
   takesUnmatched: z
     .boolean()
     .default(false)
-    .describe('Also owns the tools that no prefix matches. One agent of a roster at most.'),
+    .describe('The agent also owns the tools that no prefix matches. At most one agent of a roster.'),
 });
 
 const agentSpecs = z
@@ -59,61 +59,65 @@ const agentSpecs = z
 
 const limits = z
   .strictObject({
-    fanOut: count().default(DEFAULT_LIMITS.fanOut).describe('Delegations at once in one round.'),
-    depth: count().default(DEFAULT_LIMITS.depth).describe('Delegations that may stand above each other.'),
-    turns: count().default(DEFAULT_LIMITS.turns).describe('Model answers in one task.'),
-    toolCalls: count().default(DEFAULT_LIMITS.toolCalls).describe('Tool calls in one task.'),
+    fanOut: count().default(DEFAULT_LIMITS.fanOut).describe('The most delegations at once in one round.'),
+    depth: count()
+      .default(DEFAULT_LIMITS.depth)
+      .describe('The most delegations above a task: how deep agents may delegate.'),
+    turns: count().default(DEFAULT_LIMITS.turns).describe('The most model answers in one task.'),
+    toolCalls: count().default(DEFAULT_LIMITS.toolCalls).describe('The most tool calls in one task.'),
     tokens: count()
       .default(DEFAULT_LIMITS.tokens)
-      .describe('Input plus output tokens of one task and all tasks below it.'),
+      .describe('The most input and output tokens of one task and all tasks below it.'),
     seconds: seconds()
       .default(DEFAULT_LIMITS.seconds)
-      .describe('Time of one task, in seconds. Waiting for a person does not count.'),
+      .describe('The longest time of one task, in seconds. Waiting for a person does not count.'),
     repeats: count()
       .default(DEFAULT_LIMITS.repeats)
-      .describe('The same tool with equal arguments more often than this is refused.'),
+      .describe('How often a tool may be called with equal arguments. Further calls are refused.'),
     toolOutputBytes: count()
       .default(DEFAULT_LIMITS.toolOutputBytes)
-      .describe('Output of one tool call that a model gets to read, in bytes.'),
-    answerTokens: count().default(DEFAULT_LIMITS.answerTokens).describe('One model answer, in tokens.'),
+      .describe('The most output of one tool call that a model gets, in bytes.'),
+    answerTokens: count()
+      .default(DEFAULT_LIMITS.answerTokens)
+      .describe('The longest model answer, in tokens.'),
     historyTokens: count()
       .default(DEFAULT_LIMITS.historyTokens)
-      .describe('Earlier conversation handed to a model, in estimated tokens.'),
+      .describe('The most earlier conversation that a model gets, in estimated tokens.'),
   })
   .prefault({})
-  .describe('What bounds one task. Code enforces each.');
+  .describe('Limits of one task. The server enforces each of them.');
 
 export const agent = z
   .strictObject({
     multiAgent: z
       .boolean()
       .default(true)
-      .describe('An orchestrator that delegates to sub-agents; false: one agent with all tools.'),
+      .describe('`true`: an orchestrator that delegates to sub-agents. `false`: one agent with all tools.'),
     roster: z
       .union([z.enum(['standard', 'classic']), agentSpecs.min(1)])
       .default('standard')
-      .describe('The sub-agents: a shipped roster, or your own as a list.'),
+      .describe('The sub-agents: a built-in roster, or your own list.'),
     ownAgents: agentSpecs
       .default([])
       .describe(
-        'Sub-agents besides the roster. Their prefixes are matched first; one with the name of an agent of the roster takes its place.',
+        'Further sub-agents. Their prefixes are matched before those of the roster. One with the same name as an agent of the roster replaces it.',
       ),
     maxDelegationRounds: z
       .int()
       .min(0)
       .default(DEFAULT_LIMITS.delegationRounds)
       .describe(
-        `Rounds of delegation in one task; several at once are one round. 0 means ${DEFAULT_LIMITS.delegationRounds}.`,
+        `The most rounds of delegation in one task. Delegations at the same time are one round. 0 means ${DEFAULT_LIMITS.delegationRounds}.`,
       ),
     promptFolder: path()
       .optional()
       .describe(
-        'A folder with an AGENTS.md or TOOL_USAGE.md that replaces the shipped one (single-agent mode).',
+        'A folder with an AGENTS.md or TOOL_USAGE.md that replaces the built-in text (single-agent mode).',
       ),
     limits,
   })
   .prefault({})
-  .describe('The agents that this server runs, and what bounds them.');
+  .describe('The agents of this server, and their limits.');
 
 export const model = z
   .strictObject({
@@ -132,15 +136,10 @@ export const model = z
       .optional()
       .describe("Address of a compatible server, such as Ollama or vLLM. Default: the vendor's."),
     apiKey: secret('The key. Default: the variable `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.'),
-    maxRetries: z
-      .int()
-      .min(0)
-      .max(20)
-      .default(3)
-      .describe('Further attempts after an overload or a lost connection.'),
+    maxRetries: z.int().min(0).max(20).default(3).describe('Retries after an overload or a lost connection.'),
     timeoutSeconds: seconds()
       .default(300)
-      .describe('Longest silence of the model server, before its answer and within it.'),
+      .describe('The longest wait for the model server to send something, before and during its answer.'),
   })
   .prefault({})
   .describe('The language model.');

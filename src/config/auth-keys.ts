@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SIGNATURE_ALGORITHMS } from '../core/card.js';
-import { agentName, count, httpUrl, path, refuseDuplicates, seconds, secret, text } from './fields.js';
+import { agentName, httpUrl, path, refuseDuplicates, seconds, secret, text } from './fields.js';
 
 const MAX_SKEW_SECONDS = 300;
 
@@ -9,12 +9,12 @@ const scopeRule = z.strictObject({
   skill: text()
     .optional()
     .describe(
-      'A skill of that agent, by its id on the card: its tools then run only for callers with the scope. Default: the whole agent.',
+      'A skill of that agent, by its id on the card. Its tools then run only for callers with the scope. Default: the whole agent.',
     ),
   scope: z
     .string()
     .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope: printable ASCII without spaces and quotes')
-    .describe('What the token must allow.'),
+    .describe('The scope that a token must have.'),
 });
 
 const jwt = z
@@ -22,52 +22,54 @@ const jwt = z
     issuer: httpUrl()
       .optional()
       .describe(
-        'Who signs the tokens, exactly as the claim `iss` says it. Default: none; mode `jwt` needs one.',
+        'The issuer of the tokens, exactly as in the claim `iss`. Default: none; mode `jwt` needs one.',
       ),
     audience: z
       .array(text())
       .default([])
       .describe(
-        'Whom a token must be meant for: one of these stands in its claim `aud`. Mode `jwt` needs one.',
+        'The accepted audiences: the claim `aud` of a token must name one of them. Mode `jwt` needs one.',
       ),
     jwksUrl: httpUrl()
       .optional()
-      .describe('Where the public keys of the issuer are. Default: where its OpenID configuration says.'),
+      .describe('The URL of the public keys of the issuer. Default: the one in its OpenID configuration.'),
     jwksFile: path()
       .optional()
-      .describe('A file with the public keys (a JWK set), in the place of an address. Default: none.'),
+      .describe('A file with the public keys (a JWK set), instead of a URL. Default: none.'),
     algorithms: z
       .array(z.enum(SIGNATURE_ALGORITHMS))
       .min(1)
       .default(['RS256', 'PS256', 'ES256', 'EdDSA'])
-      .describe('Signatures that are accepted.'),
+      .describe('The accepted signature algorithms.'),
     clockSkewSeconds: z
       .number()
       .min(0)
       .max(MAX_SKEW_SECONDS)
       .default(30)
-      .describe('How far the clocks of issuer and server may differ.'),
+      .describe('The largest accepted difference between the clocks of issuer and server.'),
     requiredClaims: z
       .array(text())
       .default([])
-      .describe('Claims that must be there, besides `exp`, `iss`, `aud` and the owner.'),
-    ownerClaim: text().default('sub').describe('The claim that says whose the tasks are.'),
+      .describe('Claims that a token must have, besides `exp`, `iss`, `aud` and the owner.'),
+    ownerClaim: text().default('sub').describe('The claim that names the owner of the tasks.'),
     tenantClaim: text()
       .optional()
-      .describe('The claim that says which tenant the owner belongs to. Default: none, all are of one.'),
-    scopeClaim: text().default('scope').describe('The claim with the scopes, as a text or a list.'),
+      .describe('The claim that names the tenant of the owner. Default: none; all owners are of one tenant.'),
+    scopeClaim: text().default('scope').describe('The claim with the scopes, as a string or a list.'),
     scopes: z
       .array(scopeRule)
       .superRefine(refuseDuplicates(({ agent, skill = '' }) => `${agent} ${skill}`, ['agent']))
       .default([])
-      .describe('Scopes that agents, or single skills of them, ask for. What is not named asks for none.'),
-    refreshSeconds: seconds().default(600).describe('Age at which the keys are read again.'),
+      .describe(
+        'Scopes that agents, or single skills of them, require. Agents that are not listed require none.',
+      ),
+    refreshSeconds: seconds().default(600).describe('The age at which the keys are fetched again.'),
     cooldownSeconds: seconds()
       .default(30)
-      .describe('Least time between two readings of the keys, also when tokens name unknown ones.'),
+      .describe('The shortest time between two fetches of the keys, also when tokens name unknown keys.'),
   })
   .prefault({})
-  .describe('Tokens of an issuer, for mode `jwt`.');
+  .describe('Signed tokens, for mode `jwt`.');
 
 const mtls = z
   .strictObject({
@@ -75,7 +77,7 @@ const mtls = z
       .enum(['cn', 'dns', 'email', 'uri'])
       .default('cn')
       .describe(
-        'The name in the certificate that says whose the tasks are: the common name, or the alternative name of a kind.',
+        'The name in the certificate that is the owner of the tasks: the common name (`cn`), or a subject alternative name.',
       ),
   })
   .prefault({})
@@ -87,49 +89,13 @@ export const auth = z
       .enum(['token', 'jwt', 'mtls', 'none'])
       .default('token')
       .describe(
-        '`token`: every request carries the bearer token. `jwt`: a signed token of an issuer. `mtls`: a client certificate. `none`: no check; loopback addresses only.',
+        '`token`: every request carries the bearer token. `jwt`: every request carries a signed token of an issuer. `mtls`: every client has a certificate. `none`: no authentication; loopback addresses only.',
       ),
     token: secret(
-      'The bearer token. Default: `LANGO_TOKEN`, else one made at first start and kept in `${LANGO_HOME}/token`.',
+      'The bearer token. Default: `LANGO_TOKEN`, or a random one, created at first start in `${LANGO_HOME}/token`.',
     ),
     jwt,
     mtls,
   })
   .prefault({})
-  .describe('Who may call.');
-
-export const tls = z
-  .strictObject({
-    certFile: path()
-      .optional()
-      .describe(
-        'The certificate of the server with its chain, PEM. Default: none, the server speaks plain HTTP.',
-      ),
-    keyFile: path().optional().describe('The private key of the certificate, PEM. Default: none.'),
-    clientCaFile: path()
-      .optional()
-      .describe(
-        'The authorities whose client certificates are trusted, PEM. Default: none, no client is asked for one.',
-      ),
-    crlFile: path()
-      .optional()
-      .describe('Certificates that those authorities took back (a revocation list), PEM. Default: none.'),
-    minVersion: z
-      .enum(['TLSv1.2', 'TLSv1.3'])
-      .default('TLSv1.2')
-      .describe('The oldest version of TLS that is spoken.'),
-  })
-  .prefault({})
-  .describe('TLS. SIGHUP reads the files again.');
-
-/** How often callers may ask; part of `server.limits`. */
-export const rateKeys = {
-  requestsPerSecond: count()
-    .default(5_000)
-    .describe('Requests of one caller, for long. More are answered with 429 and the time to wait.'),
-  requestBurst: count().default(10_000).describe('Requests of one caller at once, after a pause.'),
-  anonymousPerSecond: count()
-    .default(200)
-    .describe('Requests from one address that nobody needs to be known for: cards, health, unknown paths.'),
-  anonymousBurst: count().default(1_000).describe('The same at once, after a pause.'),
-};
+  .describe('Authentication of callers.');

@@ -4,11 +4,10 @@ import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { agentName, httpUrl, refuseDuplicates, text } from './fields.js';
-import { findingsOf } from './issues.js';
-import type { Problem } from './problem.js';
-import { keyOf, problemsError } from './problem.js';
-import type { KeySchema } from './schema-walk.js';
-import { schemasAt } from './schema-walk.js';
+import type { Problem } from './problems.js';
+import { findingsOf, keyOf, problemsError } from './problems.js';
+import type { KeySchema } from './schema.js';
+import { schemasAt } from './schema.js';
 
 const mediaType = z.string().regex(/^[\w.+-]+\/[\w.+*-]+$/, 'must be a media type such as text/plain');
 

@@ -1,24 +1,22 @@
-import type { Finding } from './issues.js';
-import { findingsOf } from './issues.js';
-import type { Places } from './paths.js';
-import { withPaths } from './paths.js';
-import type { Path } from './problem.js';
-import { keyOf } from './problem.js';
-import { RULES } from './rules.js';
-import type { Settings } from './schema.js';
-import { settingsSchema } from './schema.js';
-import { schemasAt } from './schema-walk.js';
+import { isIPv4 } from 'node:net';
+import { isAbsolute, relative } from 'node:path';
+import type { Places } from './config.js';
+import { withPaths } from './config.js';
+import type { Finding } from './problems.js';
+import { finding, findingsOf, keyOf } from './problems.js';
+import type { Path, Settings } from './schema.js';
+import { schemasAt, settingsSchema } from './schema.js';
 
 export type Checked =
   | { readonly settings: Settings; readonly findings?: undefined }
   | { readonly settings?: undefined; readonly findings: readonly Finding[] };
 
-/** Compiling a check takes longer than running it once. */
-const ONCE = { jitless: true } as const;
+/** Without zod's compiler: compiling the schema takes longer than one interpreted check. */
+const PARSE_OPTIONS = { jitless: true } as const;
 
-/** Checks each key by itself, then what must hold between keys; finds everything that is wrong at once. */
+/** Checks each key alone, then the rules between keys. Returns every finding at once. */
 export function checkSettings(values: unknown, places: Places): Checked {
-  const result = settingsSchema.safeParse(values, ONCE);
+  const result = settingsSchema.safeParse(values, PARSE_OPTIONS);
   if (result.success) {
     const settings = withPaths(result.data, places);
     const findings = RULES.flatMap((rule) => rule.check(settings, places));
@@ -28,7 +26,7 @@ export function checkSettings(values: unknown, places: Places): Checked {
   return { findings: [...findings, ...rulesOnTheRest(values, findings, places)] };
 }
 
-/** The rules about keys that are not wrong by themselves. */
+/** The findings of the rules whose keys are each valid alone. */
 function rulesOnTheRest(values: unknown, findings: readonly Finding[], places: Places): readonly Finding[] {
   const rest = settingsSchema.safeParse(findings.reduce((all, { path }) => without(all, path), values));
   if (!rest.success) return [];
@@ -39,11 +37,161 @@ function rulesOnTheRest(values: unknown, findings: readonly Finding[], places: P
   return RULES.filter(({ keys }) => !keys.some(concerns)).flatMap((rule) => rule.check(settings, places));
 }
 
-/** A copy that lacks what stands at `path`; the whole list when the path goes into one. */
+/** A copy without the value at `path`. For a path into a list it lacks the whole list. */
 function without(value: unknown, path: Path): unknown {
   const [step, ...rest] = path;
   if (typeof step !== 'string' || typeof value !== 'object' || value === null) return undefined;
   const { [step]: child, ...others } = value as Record<string, unknown>;
   const kept = rest.length === 0 ? undefined : without(child, rest);
   return kept === undefined ? others : { ...others, [step]: kept };
+}
+
+/** A condition between keys. It gets the settings with absolute paths. */
+interface Rule {
+  /** The keys that the rule reads. It is skipped if one of them is invalid alone. */
+  readonly keys: readonly string[];
+  check(settings: Settings, places: Places): readonly Finding[];
+}
+
+const RULES: readonly Rule[] = [
+  { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
+  { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
+  { keys: ['auth.mode', 'server.tls'], check: checkMtls },
+  { keys: ['server.tls'], check: checkTls },
+  { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], check: checkModelKey },
+  { keys: ['model.provider', 'model.name'], check: checkModelName },
+  {
+    keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
+    check: checkEmbedding,
+  },
+  { keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'], check: checkWebSearch },
+  { keys: ['agent.roster', 'agent.ownAgents', 'a2a.remoteAgents'], check: checkAgentNames },
+  { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
+];
+
+/** Whether only programs on this machine can reach the address. */
+function isLoopback(host: string): boolean {
+  return (
+    host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
+  );
+}
+
+function checkOpenServer({ auth, server }: Settings): readonly Finding[] {
+  if (auth.mode !== 'none' || isLoopback(server.host)) return [];
+  return finding(
+    ['auth', 'mode'],
+    `must be "token" when server.host is "${server.host}"; "none" is for loopback addresses such as 127.0.0.1`,
+  );
+}
+
+function checkJwt({ auth: { mode, jwt } }: Settings): readonly Finding[] {
+  if (mode !== 'jwt') return [];
+  const at = ['auth', 'mode'];
+  if (jwt.issuer === undefined) return finding(at, 'needs the issuer of the tokens: set auth.jwt.issuer');
+  if (jwt.audience.length === 0) return finding(at, 'needs the accepted audiences: set auth.jwt.audience');
+  if (jwt.jwksUrl !== undefined && jwt.jwksFile !== undefined)
+    return finding(['auth', 'jwt', 'jwksFile'], 'must be left out, as auth.jwt.jwksUrl is set');
+  const source = jwt.jwksFile === undefined ? (jwt.jwksUrl ?? jwt.issuer) : undefined;
+  if (source === undefined || isSafe(source)) return [];
+  const key = jwt.jwksUrl === undefined ? 'issuer' : 'jwksUrl';
+  return finding(['auth', 'jwt', key], 'must be https: keys fetched over plain HTTP can be forged');
+}
+
+function isSafe(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'https:' || isLoopback(hostname);
+}
+
+function checkMtls({ auth, server: { tls } }: Settings): readonly Finding[] {
+  if (auth.mode !== 'mtls' || tls.clientCaFile !== undefined) return [];
+  return finding(['auth', 'mode'], 'needs the certificate authorities to trust: set server.tls.clientCaFile');
+}
+
+function checkTls({ server: { tls } }: Settings): readonly Finding[] {
+  const { certFile, keyFile, clientCaFile, crlFile } = tls;
+  const at = ['server', 'tls'];
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const [named, missing] = certFile === undefined ? ['keyFile', 'certFile'] : ['certFile', 'keyFile'];
+    return finding([...at, named], `needs server.tls.${missing} as well`);
+  }
+  if (clientCaFile !== undefined && certFile === undefined)
+    return finding([...at, 'clientCaFile'], 'needs server.tls.certFile and keyFile as well');
+  if (crlFile !== undefined && clientCaFile === undefined)
+    return finding([...at, 'crlFile'], 'needs server.tls.clientCaFile as well');
+  return [];
+}
+
+function checkModelKey({ model }: Settings): readonly Finding[] {
+  if (model.apiKey !== undefined) return [];
+  if (model.provider === 'anthropic') {
+    return finding(['model', 'provider'], 'needs a key: set model.apiKey or ANTHROPIC_API_KEY');
+  }
+  if (model.provider === 'openai' && model.baseUrl === undefined) {
+    return finding(
+      ['model', 'provider'],
+      'needs a key or another server: set model.apiKey, OPENAI_API_KEY or model.baseUrl',
+    );
+  }
+  return [];
+}
+
+function checkModelName({ model }: Settings): readonly Finding[] {
+  if (model.provider !== 'openai' || model.name !== undefined) return [];
+  return finding(['model', 'provider'], 'needs to know which model to ask: set model.name');
+}
+
+function checkEmbedding({ embedding }: Settings): readonly Finding[] {
+  const { provider, apiKey, baseUrl, folder } = embedding;
+  const key: Path = ['embedding', 'provider'];
+  if (provider === 'local' && folder === undefined) {
+    return finding(key, 'needs a model: set embedding.folder');
+  }
+  if (provider === 'voyage' && apiKey === undefined) {
+    return finding(key, 'needs a key: set embedding.apiKey or VOYAGE_API_KEY');
+  }
+  if (provider === 'openai' && apiKey === undefined && baseUrl === undefined) {
+    return finding(
+      key,
+      'needs a key or another server: set embedding.apiKey, OPENAI_API_KEY or embedding.baseUrl',
+    );
+  }
+  return [];
+}
+
+function checkWebSearch({ webSearch }: Settings): readonly Finding[] {
+  const { provider, apiKey, baseUrl } = webSearch;
+  const key: Path = ['webSearch', 'provider'];
+  if (provider === 'searxng' && baseUrl === undefined) {
+    return finding(key, 'needs an address: set webSearch.baseUrl');
+  }
+  if (provider === 'brave' && apiKey === undefined) return finding(key, 'needs a key: set webSearch.apiKey');
+  return [];
+}
+
+function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {
+  const listed = typeof agent.roster === 'string' ? [] : agent.roster;
+  const local = new Set([...listed, ...agent.ownAgents].map(({ name }) => name));
+  return a2a.remoteAgents.flatMap(({ name }, index) =>
+    local.has(name) ? finding(['a2a', 'remoteAgents', index, 'name'], 'is the name of a local agent') : [],
+  );
+}
+
+/** An agent that could write these files could give itself any permission. */
+function checkWorkspace({ workspace, storage, vault }: Settings, places: Places): readonly Finding[] {
+  const guarded = [
+    { file: places.home, what: 'the data folder' },
+    { file: storage.sqlite.file, what: 'the database' },
+    { file: vault.keyFile, what: 'the key file of the vault' },
+    { file: places.configFile, what: 'the configuration file' },
+  ];
+  return workspace.flatMap((folder, index) => {
+    const exposed = guarded.find(({ file }) => file !== undefined && isInside(file, folder));
+    if (exposed === undefined) return [];
+    return finding(['workspace', index], `must not contain ${exposed.what}: agents could change it`);
+  });
+}
+
+function isInside(file: string, folder: string): boolean {
+  const toFile = relative(folder, file);
+  return isAbsolute(file) && !isAbsolute(toFile) && toFile !== '..' && !toFile.startsWith('../');
 }

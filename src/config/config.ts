@@ -1,14 +1,18 @@
-import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_LIMITS } from './agent-keys.js';
-import type { AgentLimits, Roster } from '../core/agent.js';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { AgentLimits } from '../core/agent.js';
+import { DEFAULT_LIMITS } from './agent-keys.js';
+import type { Roster } from '../core/agent.js';
+import { DEFAULT_ANTHROPIC_MODEL } from './agent-keys.js';
+import { HOME_MARK } from './fields.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
-import type { Places } from './paths.js';
 import type { Settings } from './schema.js';
 
-/** The resolved configuration: every default applied, every path absolute. Fit for a log: it holds no secret. */
+/** The resolved configuration: every default applied, every path absolute. It holds no secret, so it may be logged. */
 export interface Config {
   /** The data folder, absolute. It may not exist yet. */
   readonly home: string;
-  /** The file that was read; undefined when there is none. */
+  /** The configuration file; undefined if there is none. */
   readonly file: string | undefined;
   readonly agent: AgentConfig;
   readonly model: ModelConfig;
@@ -38,7 +42,7 @@ interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAg
 }
 
 interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
-  /** `auto` is decided here. */
+  /** `auto` is resolved to one of these. */
   readonly provider: 'offline' | 'anthropic' | 'openai';
 }
 
@@ -48,22 +52,22 @@ interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
   readonly remoteAgents: readonly RemoteAgentConfig[];
 }
 
-/** Its token, when it has one, is in `Secrets.remoteTokens`. */
+/** A remote agent. Its token, if any, is in `Secrets.remoteTokens`. */
 interface RemoteAgentConfig {
   readonly name: string;
   readonly url: string;
   readonly allowPrivate: boolean;
-  /** What its card has to prove. */
+  /** What its card must prove. */
   readonly verify?: Settings['a2a']['remoteAgents'][number]['verify'];
 }
 
-/** The limits of a run as the agents take them. */
+/** The limits of a run, in the form that the agents expect. */
 export function agentLimits({ agent, approval }: Pick<Config, 'agent' | 'approval'>): AgentLimits {
   const { limits, maxDelegationRounds: delegationRounds } = agent;
   return { ...limits, delegationRounds, approvalSeconds: approval.expirySeconds };
 }
 
-/** What checked settings mean: the choices made, the secrets left out. */
+/** Resolves checked settings: makes the automatic choices and leaves the secrets out. */
 export function configOf(settings: Settings, places: Places): Config {
   const { auth, a2a, server, storage, workspace, vault, tools, approval, egress, logging } = settings;
   return {
@@ -117,4 +121,57 @@ function embeddingOf({ apiKey: _secret, ...embedding }: Settings['embedding']): 
 
 function webSearchOf({ apiKey: _secret, ...webSearch }: Settings['webSearch']): Config['webSearch'] {
   return webSearch;
+}
+
+/** Where relative paths of the settings start. */
+export interface Places {
+  /** The data folder, absolute. */
+  readonly home: string;
+  /** The configuration file, absolute; undefined if there is none. */
+  readonly configFile: string | undefined;
+}
+
+const TLS_FILES = ['certFile', 'keyFile', 'clientCaFile', 'crlFile'] as const;
+
+/** The settings with absolute paths. Relative paths start at the folder of the configuration file. */
+export function withPaths(settings: Settings, places: Places): Settings {
+  const base = places.configFile === undefined ? places.home : dirname(places.configFile);
+  const toPath = (path: string): string => {
+    if (path.startsWith(HOME_MARK)) return join(places.home, path.slice(HOME_MARK.length));
+    if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
+    return resolve(base, path);
+  };
+  const { agent, auth, embedding, logging, server, storage, tools, workspace, vault } = settings;
+  const { file } = storage.sqlite;
+  return {
+    ...settings,
+    agent: {
+      ...agent,
+      ...(agent.promptFolder === undefined ? {} : { promptFolder: toPath(agent.promptFolder) }),
+    },
+    auth: { ...auth, jwt: withFiles(auth.jwt, ['jwksFile'], toPath) },
+    server: { ...server, tls: withFiles(server.tls, TLS_FILES, toPath) },
+    logging: withFiles(logging, ['auditFile'], toPath),
+    embedding: {
+      ...embedding,
+      ...(embedding.folder === undefined ? {} : { folder: toPath(embedding.folder) }),
+    },
+    storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
+    workspace: workspace.map(toPath),
+    tools: { ...tools, skills: { ...tools.skills, folders: tools.skills.folders.map(toPath) } },
+    vault: { ...vault, keyFile: toPath(vault.keyFile) },
+  };
+}
+
+/** The group with absolute paths at those of `keys` that are set. */
+function withFiles<Key extends string, Group extends { readonly [K in Key]?: string | undefined }>(
+  group: Group,
+  keys: readonly Key[],
+  toPath: (path: string) => string,
+): Group {
+  const files = keys.flatMap((key) => {
+    const file: string | undefined = group[key];
+    return file === undefined ? [] : [[key, toPath(file)]];
+  });
+  return { ...group, ...(Object.fromEntries(files) as object) };
 }

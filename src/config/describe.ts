@@ -1,17 +1,18 @@
 import type { Origin } from './layers.js';
 import type { LoadedConfig } from './load.js';
-import { leavesOf } from './schema-walk.js';
+import { leavesOf } from './schema.js';
+import { valuesByKey } from './secrets.js';
 
-/** One key of the resolved configuration, fit for a log. */
+/** One key of the resolved configuration. It may be logged. */
 export interface DescribedKey {
   /** "server.port", "a2a.remoteAgents[0].url". */
   readonly key: string;
-  /** What holds; undefined when there is none. For a secret only "set" or "not set". */
+  /** The value in effect; undefined if there is none. Of a secret only "set" or "not set". */
   readonly value: unknown;
   readonly origin: Origin;
 }
 
-/** Every key with its value and where that came from, in the order of the reference. */
+/** Every key with its value and the origin of the value, in the order of the reference. */
 export function describeConfig({ config, origins }: LoadedConfig): readonly DescribedKey[] {
   return leavesOf()
     .flatMap(({ key, schema }) =>
@@ -24,7 +25,7 @@ export function describeConfig({ config, origins }: LoadedConfig): readonly Desc
     .filter(({ value }) => !isListOfGroups(value));
 }
 
-/** "list[].name" once for each entry of the list; other keys as they are. */
+/** "list[].name" once for each entry of the list; any other key unchanged. */
 function keysOf(key: string, config: unknown): readonly string[] {
   const [list, field] = key.split('[]');
   if (list === undefined || field === undefined) return [key];
@@ -40,7 +41,24 @@ function valueAt(value: unknown, key: string): unknown {
   );
 }
 
-/** Its entries have lines of their own. */
+/** True for a list whose entries are described key by key. */
 function isListOfGroups(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((entry) => typeof entry === 'object');
+}
+
+/** The keys whose values differ. A list of groups counts as one key. */
+export function changedKeys(before: LoadedConfig, after: LoadedConfig): readonly string[] {
+  const [old, now] = [valuesOf(before), valuesOf(after)];
+  const keys = [...new Set([...now.keys(), ...old.keys()])];
+  return keys.filter((key) => old.get(key) !== now.get(key));
+}
+
+/** The value of each key as text, for comparison. It holds secrets, so it must not be logged. */
+function valuesOf(loaded: LoadedConfig): ReadonlyMap<string, string> {
+  const rows = Map.groupBy(describeConfig(loaded), ({ key }) => key.replace(/\[.*/, ''));
+  const plain = [...rows].map(([key, entries]): [string, string] => [
+    key,
+    JSON.stringify(entries.map(({ key: at, value }) => [at, value])),
+  ]);
+  return new Map([...plain, ...valuesByKey(loaded.secrets)]);
 }

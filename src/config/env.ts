@@ -1,47 +1,46 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The environment variables that Lango reads: each named once, here. */
+/** Every environment variable that Lango reads. */
 export const ENV_VARIABLES = {
   home: { name: 'LANGO_HOME', description: 'The data folder. Default: `~/.lango`.' },
   configFile: {
     name: 'LANGO_CONFIG',
     description: 'The configuration file. Default: `config.yaml` in the data folder, if it exists.',
   },
-  token: { name: 'LANGO_TOKEN', description: 'The bearer token, when the file has no `auth.token`.' },
+  token: { name: 'LANGO_TOKEN', description: 'The bearer token, if the file has no `auth.token`.' },
   anthropicApiKey: {
     name: 'ANTHROPIC_API_KEY',
-    description: 'The key for the provider `anthropic`, when the file has no `model.apiKey`.',
+    description: 'The API key of the provider `anthropic`, if the file has no `model.apiKey`.',
   },
   openaiApiKey: {
     name: 'OPENAI_API_KEY',
     description:
-      'The key for the provider `openai`, when the file has no `model.apiKey` or `embedding.apiKey`.',
+      'The API key of the provider `openai`, if the file has no `model.apiKey` or `embedding.apiKey`.',
   },
   voyageApiKey: {
     name: 'VOYAGE_API_KEY',
-    description: 'The key for the embeddings of `voyage`, when the file has no `embedding.apiKey`.',
+    description: 'The API key of the embedding provider `voyage`, if the file has no `embedding.apiKey`.',
   },
   vaultPassphrase: {
     name: 'LANGO_VAULT_PASSPHRASE',
-    description: 'What opens the vault, when the file has no `vault.passphrase`.',
+    description: 'The passphrase of the vault, if the file has no `vault.passphrase`.',
   },
-  logLevel: { name: 'LANGO_LOG_LEVEL', description: 'Wins over `logging.level` of the file.' },
+  logLevel: { name: 'LANGO_LOG_LEVEL', description: 'The log level. Overrides `logging.level` of the file.' },
   url: {
     name: 'LANGO_URL',
-    description:
-      'The server that client commands talk to. Default: the address that the configuration names.',
+    description: 'The server that client commands call. Default: the address in the configuration.',
   },
-  noColor: { name: 'NO_COLOR', description: 'Any value turns colors off.' },
+  noColor: { name: 'NO_COLOR', description: 'Any value turns colors off in the terminal.' },
   forceColor: {
     name: 'FORCE_COLOR',
-    description: 'Any value but 0 turns colors on where there is no terminal. `NO_COLOR` wins.',
+    description: 'Any value but 0 turns colors on, also without a terminal. `NO_COLOR` overrides it.',
   },
 } as const;
 
 export interface Env {
   readonly home: string;
-  /** Undefined means `config.yaml` in the home, if it exists. */
+  /** Undefined: `config.yaml` in `home`, if it exists. */
   readonly configFile: string | undefined;
   readonly token: string | undefined;
   readonly anthropicApiKey: string | undefined;
@@ -52,13 +51,13 @@ export interface Env {
   readonly url: string | undefined;
   readonly noColor: boolean;
   readonly forceColor: boolean;
-  /** Everything, for `${VAR}` in the configuration file. Holds secrets: never log it. */
+  /** All variables, for `${VAR}` in the configuration file. They hold secrets: never log them. */
   readonly variables: Variables;
 }
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The only reader of `process.env`. A variable that is set to nothing counts as not set. */
+/** The only reader of `process.env`. An empty variable counts as not set. */
 export function readEnv(env: Variables = process.env): Env {
   const read = (key: keyof typeof ENV_VARIABLES): string | undefined =>
     env[ENV_VARIABLES[key].name] || undefined;

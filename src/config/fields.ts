@@ -5,18 +5,18 @@ const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
 const PREFIX_PATTERN = /^[a-z][a-z0-9_]*$/;
 const TOOL_PATTERN = /^[a-z][a-z0-9_]{0,63}$/;
 const VARIABLE_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** What an HTTP header may carry. */
+/** The characters that an HTTP header may carry. */
 export const SECRET_PATTERN = /^[\x21-\x7e]+$/;
-/** Beyond this, Node's timers fire at once instead of late. */
+/** Node's timers fire at once for delays above 2^31 - 1 ms. This limit stays below. */
 const MAX_SECONDS = 2_000_000;
 
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
 
-/** Stands for the data folder in the defaults of paths. */
+/** A placeholder for the data folder in default paths. */
 export const HOME_MARK = '${LANGO_HOME}';
 
-// Each kind of field is made once and shared by its keys: making schemas is a good part of every start.
+// Keys share these schemas: creating schemas takes a good part of every start.
 const COUNT = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 const SECONDS = z.number().positive().max(MAX_SECONDS);
 const PORT = z.int().min(0).max(65_535);
@@ -44,12 +44,12 @@ export function text(): z.ZodString {
   return TEXT;
 }
 
-/** A file or folder: relative to the configuration file, `~/` is the user's home. */
+/** A file or folder. A relative path starts at the folder of the configuration file; `~/` is the user's home. */
 export function path(): z.ZodString {
   return PATH;
 }
 
-/** Kept out of `Config`: JSON Schema's `writeOnly` is what marks it. */
+/** A value that `Config` leaves out. JSON Schema's `writeOnly` marks it. */
 export function secret(description: string): z.ZodOptional<z.ZodString> {
   return SECRET.meta({ description, writeOnly: true });
 }
@@ -58,9 +58,12 @@ export function agentName(): z.ZodString {
   return z.string().regex(AGENT_NAME, 'must be lower-case letters, digits and "-", beginning with a letter');
 }
 
-/** The name of a sub-agent, here or elsewhere: any but a root agent's. */
+/** The name of a local or remote sub-agent: any name but that of a root agent. */
 export function subAgentName(): z.ZodString {
-  return agentName().refine((name) => !ROOT_NAMES.includes(name), 'is the name of a root agent');
+  return agentName().refine(
+    (name) => !ROOT_NAMES.includes(name),
+    'is the name of a root agent; choose another one',
+  );
 }
 
 export function toolName(): z.ZodString {
@@ -84,7 +87,7 @@ export function host(): z.ZodString {
   return z.string().regex(/^[^\s/@]+$/, 'must be a host name or an address, without a scheme or path');
 }
 
-/** An http or https address. Credentials in it would reach the log, so they are refused. */
+/** An http or https address. It must not hold credentials, as addresses are logged. */
 export function httpUrl(): z.ZodString {
   return z.string().superRefine((value, context) => {
     const problem = urlProblem(value);
@@ -111,7 +114,7 @@ export function refuseDuplicates<Item>(
       const earlier = first.get(key(item));
       if (earlier === undefined) first.set(key(item), index);
       else {
-        const message = `stands twice (also entry ${earlier + 1})`;
+        const message = `is a duplicate of entry ${earlier + 1}`;
         context.addIssue({ code: 'custom', message, path: [index, ...keyPath] });
       }
     });

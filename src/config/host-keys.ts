@@ -1,11 +1,6 @@
 import { z } from 'zod';
 import { DEFAULT_LIMITS } from './agent-keys.js';
-import { skillsTools } from './skills-keys.js';
-import { browserTools } from './browser-keys.js';
-import { knowledgeTools, searchTools } from './knowledge-keys.js';
-import { HOME_MARK, count, path, seconds, text, toolName, variableName, KIB, MIB } from './fields.js';
-import { memoryTools } from './memory-keys.js';
-import { cryptoTools, secretsTools } from './vault-tool-keys.js';
+import { HOME_MARK, count, path, seconds, text, toolName, KIB } from './fields.js';
 
 export const storage = z
   .strictObject({
@@ -13,80 +8,73 @@ export const storage = z
       .strictObject({
         file: path()
           .default(`${HOME_MARK}/lango.db`)
-          .describe('The database file; `:memory:` keeps nothing after the end.'),
+          .describe('The database file. `:memory:` keeps nothing after the server stops.'),
         synchronous: z
           .enum(['normal', 'full'])
           .default('normal')
-          .describe('`normal` survives a crash of the program, `full` also a loss of power.'),
+          .describe(
+            '`normal`: commits survive a crash of the program. `full`: they also survive a loss of power.',
+          ),
       })
       .prefault({})
       .describe('The embedded database.'),
   })
   .prefault({})
-  .describe('Where tasks are kept.');
+  .describe('Where tasks are stored.');
+
+const MAX_DAYS = 36_500;
+
+export const tasks = z
+  .strictObject({
+    retentionDays: z
+      .int()
+      .min(0)
+      .max(MAX_DAYS)
+      .default(90)
+      .describe(
+        'Days after its end that a task is kept. Then it is removed with its events, artifacts and push configs. 0 keeps tasks forever.',
+      ),
+    events: count()
+      .min(100)
+      .default(100_000)
+      .describe('The most journal entries of one task. A task that needs more fails.'),
+    eventBytes: count(16 * KIB * KIB)
+      .min(KIB)
+      .default(256 * KIB)
+      .describe(
+        'The largest journal entry, in bytes: a message or an artifact, for example. Larger ones are refused.',
+      ),
+  })
+  .prefault({})
+  .describe('Limits of tasks, and how long they are kept.');
 
 export const workspace = z
   .array(path())
   .min(1)
   .default([`${HOME_MARK}/workspace`])
-  .describe('Folders that the file and command tools may work in. Nothing outside them is reachable.');
+  .describe('Folders that the file and command tools may work in. They cannot reach anything outside.');
 
-const fsTools = z
+export const MIN_PASSPHRASE = 12;
+
+export const vault = z
   .strictObject({
-    enabled: z.boolean().default(true).describe('Offer the file tools.'),
-    maxReadBytes: count()
-      .default(48 * KIB)
+    keyFile: path()
+      .default(`${HOME_MARK}/vault.key`)
       .describe(
-        'What one read takes from a file at most. More than `agent.limits.toolOutputBytes` would be cut.',
+        'The file with the master key, used unless there is a passphrase. It is created at first use. Keep a copy of it elsewhere.',
       ),
-    maxWriteBytes: count()
-      .default(10 * MIB)
-      .describe('Size of a file that is written.'),
+    passphrase: z
+      .string()
+      .min(MIN_PASSPHRASE, `must have at least ${MIN_PASSPHRASE} characters`)
+      .optional()
+      .meta({
+        description:
+          'The passphrase that the master key is derived from, instead of a key file. Default: `LANGO_VAULT_PASSPHRASE`, if it is set.',
+        writeOnly: true,
+      }),
   })
   .prefault({})
-  .describe('Reading and writing files of the workspace.');
-
-const execTools = z
-  .strictObject({
-    enabled: z.boolean().default(true).describe('Offer the command tools.'),
-    sandbox: z
-      .enum(['auto', 'required', 'off'])
-      .default('auto')
-      .describe(
-        '`auto`: in a sandbox where there is one, else each command is a dangerous call and waits for approval. `required`: no sandbox, no command. `off`: never; each command is a dangerous call.',
-      ),
-    network: z.boolean().default(false).describe('Commands in the sandbox may use the network.'),
-    envAllow: z
-      .array(variableName())
-      .default([])
-      .describe('Environment variables of the server that commands may see.'),
-    timeoutSeconds: seconds()
-      .default(120)
-      .describe('Longest time of one command, unless the call asks for less.'),
-    cpuSeconds: count().default(60).describe('Processor time of one process.'),
-    memoryMb: count().default(1024).describe('Memory of one process.'),
-    processes: count().default(128).describe('Processes at once.'),
-    outputBytes: count()
-      .default(24 * KIB)
-      .describe('Output kept of each stream of a command; the middle is left out beyond it.'),
-  })
-  .prefault({})
-  .describe('Running commands.');
-
-export const tools = z
-  .strictObject({
-    fs: fsTools,
-    exec: execTools,
-    browser: browserTools,
-    secrets: secretsTools,
-    crypto: cryptoTools,
-    knowledge: knowledgeTools,
-    search: searchTools,
-    skills: skillsTools,
-    memory: memoryTools,
-  })
-  .prefault({})
-  .describe('The tool families.');
+  .describe('The encrypted store of secrets and keys.');
 
 export const approval = z
   .strictObject({
@@ -94,16 +82,16 @@ export const approval = z
       .union([z.enum(['dangerous', 'all', 'none']), z.array(toolName())])
       .default('dangerous')
       .describe(
-        'Tool calls that wait for a person: the dangerous ones, all, none, or those of the tools named in a list.',
+        'The tool calls that need approval: `dangerous` ones, `all`, `none`, or the calls of the listed tools.',
       ),
     expirySeconds: seconds()
       .default(DEFAULT_LIMITS.approvalSeconds)
       .describe(
-        'How long a call waits for a person, in seconds. Without a word by then it is not made, and the model is told so.',
+        'How long a call waits for approval, in seconds. After that it is not made, and the model is told.',
       ),
   })
   .prefault({})
-  .describe('When a person is asked.');
+  .describe('When a person is asked for approval.');
 
 export const egress = z
   .strictObject({
@@ -120,15 +108,15 @@ export const logging = z
     level: z
       .enum(['debug', 'info', 'warn', 'error'])
       .default('info')
-      .describe('The least level that is written. `LANGO_LOG_LEVEL` wins over it.'),
+      .describe('The lowest level that is logged. `LANGO_LOG_LEVEL` overrides it.'),
     format: z
       .enum(['auto', 'pretty', 'json'])
       .default('auto')
-      .describe('`auto`: lines for people on a terminal, JSON lines elsewhere.'),
+      .describe('`auto`: readable lines on a terminal, JSON lines elsewhere.'),
     auditFile: path()
       .optional()
       .describe(
-        'Where the record of who did what goes, as JSON lines. Default: none; it stands in the log, at level `info`.',
+        'The file for the audit log, as JSON lines. Default: none; audit records go to the log at level `info`.',
       ),
   })
   .prefault({})

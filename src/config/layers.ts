@@ -1,12 +1,12 @@
 import type { Env } from './env.js';
 import { ENV_VARIABLES } from './env.js';
-import type { Path } from './problem.js';
-import { keyOf } from './problem.js';
+import { keyOf } from './problems.js';
+import type { Path } from './schema.js';
 
-/** Where a value came from. */
+/** The origin of a value. */
 export type Origin = 'default' | 'file' | 'env' | 'flag';
 
-/** What the command line may set. */
+/** Settings of the command line. */
 export interface Overrides {
   readonly host?: string;
   readonly port?: number;
@@ -14,41 +14,44 @@ export interface Overrides {
   readonly home?: string;
 }
 
-/** One value from outside the file. */
-interface Given {
+/** A value of the environment or the command line. */
+interface Override {
   readonly path: Path;
   readonly value: unknown;
   readonly origin: Origin;
-  /** How a message points at it: the variable's or the flag's name. */
+  /** The name of the variable or flag, for messages. */
   readonly at: string;
 }
 
 export interface Layered {
   readonly values: unknown;
-  /** By key ("server.port", "a2a.remoteAgents[0].url"); what is not in it is a default. */
+  /** By key ("server.port", "a2a.remoteAgents[0].url"). A key that is not in it has its default. */
   readonly origins: ReadonlyMap<string, Origin>;
-  /** By key, for what came from outside the file. */
+  /** The variable or flag of each value that is not from the file, by key. */
   readonly places: ReadonlyMap<string, string>;
 }
 
 type Group = Record<string, unknown>;
 
-/** Secrets of the environment fill what the file leaves out; the other variables and flags win over it. */
+/**
+ * Combines the sources of values. Environment variables with secrets apply only where the file has no value. Other
+ * variables and flags override the file.
+ */
 export function layer(fileValues: Group, env: Env, overrides: Overrides): Layered {
   const values = structuredClone(fileValues);
   const origins = new Map<string, Origin>(leafKeys(fileValues).map((key) => [key, 'file']));
   const places = new Map<string, string>();
-  const apply = (given: Given): void => {
-    if (given.value === undefined || !setAt(values, given.path, given.value)) return;
-    origins.set(keyOf(given.path), given.origin);
-    places.set(keyOf(given.path), given.at);
+  const apply = (override: Override): void => {
+    if (override.value === undefined || !setAt(values, override.path, override.value)) return;
+    origins.set(keyOf(override.path), override.origin);
+    places.set(keyOf(override.path), override.at);
   };
-  for (const given of secretsFrom(env, values)) if (!origins.has(keyOf(given.path))) apply(given);
-  for (const given of winners(env, overrides)) apply(given);
+  for (const override of secretsFrom(env, values)) if (!origins.has(keyOf(override.path))) apply(override);
+  for (const override of overridesFrom(env, overrides)) apply(override);
   return { values, origins, places };
 }
 
-function secretsFrom(env: Env, values: Group): readonly Given[] {
+function secretsFrom(env: Env, values: Group): readonly Override[] {
   const provider = isGroup(values['model']) ? values['model']['provider'] : undefined;
   const key = provider === 'openai' ? 'openaiApiKey' : 'anthropicApiKey';
   const apiKey = provider === 'offline' ? undefined : env[key];
@@ -65,14 +68,14 @@ function secretsFrom(env: Env, values: Group): readonly Given[] {
   ];
 }
 
-function embeddingKey(env: Env, values: Group): readonly Given[] {
+function embeddingKey(env: Env, values: Group): readonly Override[] {
   const provider = isGroup(values['embedding']) ? values['embedding']['provider'] : undefined;
   if (provider !== 'openai' && provider !== 'voyage') return [];
   const key = `${provider}ApiKey` as const;
   return [{ path: ['embedding', 'apiKey'], value: env[key], origin: 'env', at: ENV_VARIABLES[key].name }];
 }
 
-function winners(env: Env, overrides: Overrides): readonly Given[] {
+function overridesFrom(env: Env, overrides: Overrides): readonly Override[] {
   return [
     { path: ['logging', 'level'], value: env.logLevel, origin: 'env', at: ENV_VARIABLES.logLevel.name },
     { path: ['server', 'host'], value: overrides.host, origin: 'flag', at: '--host' },
@@ -80,7 +83,7 @@ function winners(env: Env, overrides: Overrides): readonly Given[] {
   ];
 }
 
-/** False when something that is not a group stands in the way: the schema will complain about it. */
+/** False if a value on the way is not a group. The schema check then reports it. */
 function setAt(values: Group, path: Path, value: unknown): boolean {
   let group = values;
   for (const step of path.slice(0, -1)) {

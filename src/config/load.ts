@@ -6,53 +6,50 @@ import type { Config } from './config.js';
 import { configOf } from './config.js';
 import type { Env, Variables } from './env.js';
 import { ENV_VARIABLES } from './env.js';
-import type { Finding } from './issues.js';
 import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
-import type { Path, Problem } from './problem.js';
-import { keyOf, problemsError } from './problem.js';
-import type { SettingsInput } from './schema.js';
-import { schemasAt } from './schema-walk.js';
+import type { Finding, Problem } from './problems.js';
+import { keyOf, problemsError } from './problems.js';
+import type { Path, SettingsInput } from './schema.js';
+import { schemasAt } from './schema.js';
 import type { Secrets } from './secrets.js';
 import { secretsOf } from './secrets.js';
-import type { Source, TextReading } from './source.js';
-import { objectSource } from './source.js';
 import type { Unset } from './substitute.js';
 import { retype, substitute } from './substitute.js';
+import type { Source, TextReading } from './text-source.js';
 
-/** Nothing can be there. That the folder is none is said where it is made. */
+/** Error codes that mean the file does not exist. */
 const NO_SUCH_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 const HINT = 'Correct this, then check it with: lango config check';
 
 export interface LoadedConfig {
   readonly config: Config;
   readonly secrets: Secrets;
-  /** By key; what is not in it is a default. */
+  /** By key. A key that is not in it has its default. */
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
 export interface LoadOptions {
   readonly env: Env;
   readonly overrides?: Overrides;
-  /** Secrets of variables that are not set are left out: enough for who only calls the server. */
+  /** Leave out secrets whose variables are not set. For commands that only call the server. */
   readonly secretsMayLack?: boolean;
 }
 
 export interface ResolveOptions extends LoadOptions {
-  /** In the place of a file's content. */
+  /** Used instead of a file. */
   readonly settings?: SettingsInput;
 }
 
 /**
- * Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` with all
- * problems at once.
+ * Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { file, source } = await readSource(options);
   return resolved(attempt(source, file, options));
 }
 
-/** What is wrong with the configuration that `loadConfig` would read, in the order of the file. */
+/** The problems of the configuration that `loadConfig` would read, in the order of the file. */
 export async function checkConfig(options: LoadOptions): Promise<readonly Problem[]> {
   const { file, source } = await readSource(options);
   return attempt(source, file, options).problems ?? [];
@@ -88,7 +85,7 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
         ? { value: undefined }
         : reading;
     };
-    // Most servers have no file, and then need no parser.
+    // Most servers have no configuration file, so the parser is loaded only when needed.
     const { textSource } = await import('./text-source.js');
     return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
   } catch (error) {
@@ -99,7 +96,7 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
   }
 }
 
-/** A text with variables in it becomes what the key expects; one that comes out empty leaves its key out. */
+/** Substitutes variables and converts the result to the type of the key. An empty result leaves the key out. */
 function readScalar(text: string, path: Path, variables: Variables): TextReading | Unset {
   const result = substitute(text, variables);
   if ('problem' in result) return result;
@@ -138,7 +135,12 @@ function toProblem(finding: Finding, source: Source, outside: ReadonlyMap<string
   return { at: outside.get(key) ?? inFile, key, text: finding.text };
 }
 
-/** "FILE:9:1" before "FILE:10:1". */
+/** Sorts "FILE:9:1" before "FILE:10:1". */
 function byPlace(a: Problem, b: Problem): number {
   return a.at.localeCompare(b.at, 'en', { numeric: true });
+}
+
+/** The settings of a program. They have no positions, so problems are located by key only. */
+function objectSource(values: unknown): Source {
+  return { values, problems: [], locate: () => 'settings', locateKey: () => 'settings' };
 }

@@ -5,20 +5,21 @@ import { fileURLToPath } from 'node:url';
 const PACKAGE_NAME = 'lango';
 
 /**
- * The folder of this package, where the shipped `agent-cards/` and `prompts/` stand: the same from the
- * sources, from dist/ and from node_modules. Throws when the program was taken out of its package.
+ * The folder of this package, with `agent-cards/` and `prompts/`: the same whether the program runs from the sources,
+ * from dist/ or from node_modules. Throws if the program was moved out of its package.
  */
 export function packageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!isPackageRoot(folder)) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error(`no package.json of ${PACKAGE_NAME} stands above this file`);
+    if (parent === folder)
+      throw new Error(`no package.json of ${PACKAGE_NAME} was found above ${fileURLToPath(import.meta.url)}`);
     folder = parent;
   }
   return folder;
 }
 
-/** The version of this program, as its package says. */
+/** The version in package.json. */
 export function packageVersion(): string {
   const content = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
     version: string;

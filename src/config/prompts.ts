@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { codeOf, errorText, LangoError } from '../core/errors.js';
 import { packageRoot } from './package-root.js';
 
-/** The sections of the single agent's instruction that stand in files (requirement O7). */
+/** The sections of the single agent's instruction that come from files (requirement O7). */
 export interface PromptSections {
   /** AGENTS.md: who the agent is. */
   readonly identity: string;
@@ -12,8 +12,8 @@ export interface PromptSections {
 }
 
 /**
- * Reads both sections: from `folder` where it has the file, else the shipped one. Throws
- * `invalid-config` when `folder` holds neither.
+ * Reads both sections: each from `folder` if it has the file, otherwise from this package. Throws `invalid-config` if
+ * `folder` has neither file.
  */
 export async function loadPrompts(folder: string | undefined): Promise<PromptSections> {
   const own = async (name: string) => (folder === undefined ? undefined : readIfThere(join(folder, name)));
@@ -23,17 +23,17 @@ export async function loadPrompts(folder: string | undefined): Promise<PromptSec
       'invalid-config',
       `The folder ${folder} has neither an AGENTS.md nor a TOOL_USAGE.md.`,
       {
-        hint: 'Correct agent.promptFolder, or leave it out for the shipped texts.',
+        hint: 'Correct agent.promptFolder, or leave it out to use the built-in texts.',
       },
     );
   }
   return {
-    identity: identity ?? (await readShipped('AGENTS.md')),
-    toolUsage: toolUsage ?? (await readShipped('TOOL_USAGE.md')),
+    identity: identity ?? (await readBuiltIn('AGENTS.md')),
+    toolUsage: toolUsage ?? (await readBuiltIn('TOOL_USAGE.md')),
   };
 }
 
-async function readShipped(name: string): Promise<string> {
+async function readBuiltIn(name: string): Promise<string> {
   return (await readFile(join(packageRoot(), 'prompts', name), 'utf8')).trim();
 }
 

@@ -1,6 +1,6 @@
 import { ENV_VARIABLES } from './env.js';
-import type { KeySchema, Leaf } from './schema-walk.js';
-import { alternatives, leavesOf, rootSchema } from './schema-walk.js';
+import type { KeySchema, Leaf } from './schema.js';
+import { alternatives, leavesOf, rootSchema } from './schema.js';
 
 const VARIABLE_SCHEMA: KeySchema & { readonly pattern: string } = { type: 'string', pattern: '\\$\\{' };
 

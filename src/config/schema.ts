@@ -1,14 +1,12 @@
 import { z } from 'zod';
+import { a2a } from './a2a-keys.js';
 import { agent, model } from './agent-keys.js';
-import { graph } from './graph-keys.js';
-import { observationalMemory } from './memory-keys.js';
-import { approval, egress, logging, storage, tools, workspace } from './host-keys.js';
-import { payment } from './payment-keys.js';
-import { embedding, ingest, webSearch } from './knowledge-keys.js';
-import { tasks } from './task-keys.js';
-import { vault } from './vault-keys.js';
 import { auth } from './auth-keys.js';
-import { a2a, server } from './server-keys.js';
+import { approval, egress, logging, storage, tasks, vault, workspace } from './host-keys.js';
+import { embedding, graph, ingest, observationalMemory, webSearch } from './knowledge-keys.js';
+import { payment } from './payment-keys.js';
+import { server } from './server-keys.js';
+import { tools } from './tool-keys.js';
 
 /** Every key of the configuration file, with its check, its default and its description. */
 export const settingsSchema = z.strictObject({
@@ -33,7 +31,73 @@ export const settingsSchema = z.strictObject({
   logging,
 });
 
-/** What a file, or a program that starts the server, may say: everything is optional. */
+/** The settings of a file or of a program that starts the server. Every key is optional. */
 export type SettingsInput = z.input<typeof settingsSchema>;
-/** Checked and with its defaults, still holding secrets. */
+/** The checked settings with their defaults. They still hold secrets. */
 export type Settings = z.output<typeof settingsSchema>;
+
+/** The way to a value: keys and list positions, outermost first. */
+export type Path = readonly PropertyKey[];
+
+/** The subset of JSON Schema that zod generates for the settings. */
+export interface KeySchema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly writeOnly?: boolean;
+  readonly properties?: Readonly<Record<string, KeySchema>>;
+  readonly required?: readonly string[];
+  readonly items?: KeySchema;
+  readonly anyOf?: readonly KeySchema[];
+}
+
+let cached: KeySchema | undefined;
+
+/** The settings as JSON Schema, draft 2020-12. Generated at first use, as most starts never need it. */
+export function rootSchema(): KeySchema {
+  cached ??= z.toJSONSchema(settingsSchema, {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.properties !== undefined) delete jsonSchema.default;
+    },
+  }) as KeySchema;
+  return cached;
+}
+
+/** The schemas that a value at `path` may match. Empty if there is no such key. */
+export function schemasAt(path: Path, root: KeySchema = rootSchema()): readonly KeySchema[] {
+  return path.reduce<readonly KeySchema[]>(
+    (schemas, step) => schemas.flatMap((schema) => alternatives(childOf(schema, step))),
+    alternatives(root),
+  );
+}
+
+export function alternatives(schema: KeySchema | undefined): readonly KeySchema[] {
+  if (schema === undefined) return [];
+  return schema.anyOf ?? [schema];
+}
+
+function childOf(schema: KeySchema, step: PropertyKey): KeySchema | undefined {
+  if (typeof step === 'number') return schema.items;
+  const properties = schema.properties ?? {};
+  return typeof step === 'string' && Object.hasOwn(properties, step) ? properties[step] : undefined;
+}
+
+/** A key that holds a value, not further keys. Keys of list entries are written as `remoteAgents[].url`. */
+export interface Leaf {
+  readonly key: string;
+  readonly schema: KeySchema;
+  readonly required: boolean;
+}
+
+/** Every leaf in the order of the schema. The fields of list entries follow their list. */
+export function leavesOf(schema: KeySchema = rootSchema(), prefix = ''): readonly Leaf[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
+    const key = prefix === '' ? name : `${prefix}.${name}`;
+    if (child.properties !== undefined) return leavesOf(child, key);
+    const required = schema.required?.includes(name) ?? false;
+    const entries = alternatives(child).flatMap((one) => (one.items ? leavesOf(one.items, `${key}[]`) : []));
+    return [{ key, schema: child, required }, ...entries];
+  });
+}

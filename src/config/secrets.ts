@@ -1,17 +1,17 @@
 import type { Settings } from './schema.js';
 
-/** What must not reach a log. Kept apart from `Config`, which may. */
+/** The secrets of the configuration. They must never be logged, unlike `Config`. */
 export interface Secrets {
-  /** Undefined when neither file nor environment has one: see token.ts. */
+  /** The bearer token of the server. Undefined if neither file nor environment has one: see `loadOrCreateToken`. */
   readonly token: string | undefined;
-  /** For the provider that the configuration chose. */
+  /** The API key of the model provider. */
   readonly modelApiKey: string | undefined;
-  /** For the embedding provider. */
+  /** The API key of the embedding provider. */
   readonly embeddingApiKey: string | undefined;
   readonly webSearchApiKey: string | undefined;
   /** The bearer tokens of remote agents, by their name. */
   readonly remoteTokens: ReadonlyMap<string, string>;
-  /** What the vault's master key is made from; undefined when that is in a file. */
+  /** The passphrase of the vault's master key; undefined if the key is in a file. */
   readonly vaultPassphrase: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function secretsOf({ auth, model, embedding, webSearch, a2a, vault }: Set
   };
 }
 
-/** Every value, for the log's redaction. */
+/** Every value, for the redaction of the log. */
 export function secretValues(secrets: Secrets): readonly string[] {
   return [...valuesByKey(secrets).values(), ...secrets.remoteTokens.values()];
 }
@@ -41,7 +41,7 @@ const KEYS = {
   vaultPassphrase: 'vault.passphrase',
 } satisfies Record<keyof Omit<Secrets, 'remoteTokens'>, string>;
 
-/** Those that are set, but for the tokens of remote agents, by the key that they stand under. */
+/** The secrets that are set, by configuration key. Without the tokens of remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(KEYS).flatMap(([name, key]) => {

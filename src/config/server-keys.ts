@@ -1,92 +1,110 @@
 import { z } from 'zod';
-import { rateKeys, tls } from './auth-keys.js';
-import {
-  agentName,
-  subAgentName,
-  count,
-  host,
-  httpUrl,
-  port,
-  refuseDuplicates,
-  seconds,
-  secret,
-  text,
-  KIB,
-  MIB,
-} from './fields.js';
-import { cardTrust, push, signCards } from './push-keys.js';
+import { count, host, httpUrl, path, port, seconds, text, KIB, MIB } from './fields.js';
 
 const serverLimits = z
   .strictObject({
-    bodyBytes: count().default(MIB).describe('Size of a request body.'),
-    jsonDepth: count(1000).default(64).describe('Nesting of JSON in a request.'),
-    jsonKeys: count().default(1000).describe('Members of one JSON object in a request.'),
+    bodyBytes: count().default(MIB).describe('The largest request body, in bytes.'),
+    jsonDepth: count(1000).default(64).describe('The deepest nesting of JSON in a request.'),
+    jsonKeys: count().default(1000).describe('The most members of one JSON object in a request.'),
     headerBytes: count()
       .default(16 * KIB)
-      .describe('Size of all headers of a request.'),
+      .describe('The largest size of all headers of a request, in bytes.'),
     headerSeconds: seconds()
       .default(10)
-      .describe('Time a client has to send its headers; over TLS also for the handshake.'),
+      .describe('The time a client has to send its headers. With TLS it includes the handshake.'),
     bodySeconds: seconds()
       .default(30)
-      .describe('Time a client has to send the body of a request, or the message of a gRPC call.'),
+      .describe('The time a client has to send the body of a request, or the message of a gRPC call.'),
     connections: count()
       .default(4000)
-      .describe('Connections open at once, on the port of HTTP and on that of gRPC each.'),
+      .describe('Open connections at once, on the HTTP port and on the gRPC port each.'),
     callsPerConnection: count()
       .default(1000)
-      .describe('Calls under way on one connection of gRPC; over HTTP it is one.'),
+      .describe('Calls at once on one gRPC connection. An HTTP connection carries one at a time.'),
     answerBytesPerConnection: count()
       .default(64 * MIB)
-      .describe('What may wait of answers on one connection of gRPC for its client to take it.'),
-    ...rateKeys,
-    streams: count().default(1000).describe('Event streams open at once.'),
-    streamsPerCaller: count().default(500).describe('Event streams that one caller may have open.'),
+      .describe(
+        'The most bytes of answers that may wait on one gRPC connection for its client to read them.',
+      ),
+    requestsPerSecond: count()
+      .default(5_000)
+      .describe('The average request rate of one caller. Beyond it, requests get 429 and the time to wait.'),
+    requestBurst: count().default(10_000).describe('Requests of one caller in a burst.'),
+    anonymousPerSecond: count()
+      .default(200)
+      .describe('The average rate from one address for unauthenticated paths: cards, health, unknown paths.'),
+    anonymousBurst: count().default(1_000).describe('Unauthenticated requests from one address in a burst.'),
+    streams: count().default(1000).describe('Open event streams at once.'),
+    streamsPerCaller: count().default(500).describe('Open event streams of one caller.'),
     streamBufferBytes: count()
       .default(MIB)
-      .describe('What may wait for a slow reader of a stream before it is closed; it can resume.'),
-    heartbeatSeconds: seconds()
-      .default(15)
-      .describe('Pause after which an idle stream sends a sign of life.'),
-    drainSeconds: seconds().default(20).describe('Time that open requests get when the server stops.'),
+      .describe(
+        'The most bytes that may wait for a slow reader of a stream. Beyond it the stream is closed; the client can resume it.',
+      ),
+    heartbeatSeconds: seconds().default(15).describe('An idle stream sends a heartbeat after this time.'),
+    drainSeconds: seconds().default(20).describe('The time that open requests get when the server stops.'),
     concurrentRuns: count()
       .default(64)
       .describe(
-        'Tasks worked on at once; others wait their turn. What they delegate does not count here, and has as many places at each level.',
+        'Tasks that run at once. Others wait. Tasks below them (delegations) have as many slots of their own at each level.',
       ),
   })
   .prefault({})
-  .describe('What bounds requests and streams.');
+  .describe('Limits of requests, streams and runs.');
 
 const grpc = z
   .strictObject({
-    enabled: z.boolean().default(false).describe('Also serve gRPC, on a port of its own.'),
+    enabled: z.boolean().default(false).describe('Also serve gRPC, on its own port.'),
     port: port()
       .default(4101)
-      .describe('Port for gRPC, on the address of `server.host`; 0 takes a free one.'),
+      .describe('The port for gRPC, on the address of `server.host`. 0 takes a free one.'),
     advertise: text()
       .regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port')
       .optional()
       .describe(
-        'What agent cards name for gRPC, as `host:port`. Default: the host that the card was asked from, and the port.',
+        'The gRPC address in agent cards, as `host:port`. Default: the host that the client used for the card, with the gRPC port.',
       ),
   })
   .prefault({})
   .describe('The gRPC binding of all agents.');
 
+const tls = z
+  .strictObject({
+    certFile: path()
+      .optional()
+      .describe(
+        'The certificate of the server with its chain, PEM. Default: none; the server uses plain HTTP.',
+      ),
+    keyFile: path().optional().describe('The private key of the certificate, PEM. Default: none.'),
+    clientCaFile: path()
+      .optional()
+      .describe(
+        'The certificate authorities to trust for client certificates, PEM. Default: none; clients are not asked for a certificate.',
+      ),
+    crlFile: path()
+      .optional()
+      .describe('The certificates that those authorities revoked (CRL), PEM. Default: none.'),
+    minVersion: z
+      .enum(['TLSv1.2', 'TLSv1.3'])
+      .default('TLSv1.2')
+      .describe('The oldest accepted version of TLS.'),
+  })
+  .prefault({})
+  .describe('TLS. SIGHUP reloads the files.');
+
 export const server = z
   .strictObject({
-    host: host().default('127.0.0.1').describe('Address to listen on.'),
-    port: port().default(4100).describe('Port to listen on; 0 takes a free one.'),
+    host: host().default('127.0.0.1').describe('The address to listen on.'),
+    port: port().default(4100).describe('The port to listen on. 0 takes a free one.'),
     trustProxy: z
       .boolean()
       .default(false)
-      .describe('Believe the X-Forwarded headers. Only behind a proxy that sets them itself.'),
+      .describe('Trust the X-Forwarded headers. Only behind a proxy that sets them itself.'),
     allowedHosts: z
       .array(text())
       .default([])
       .describe(
-        'Further Host headers to answer, as `name` or `name:port`. Its own address is always allowed.',
+        "Further Host headers to accept, as `name` or `name:port`. The server's own address is always accepted.",
       ),
     allowedOrigins: z
       .array(httpUrl())
@@ -98,46 +116,3 @@ export const server = z
   })
   .prefault({})
   .describe('The HTTP server.');
-
-const remoteAgent = z.strictObject({
-  name: subAgentName().describe('The name it has here, for delegations.'),
-  url: httpUrl().describe('Address of its agent card, or of the agent itself.'),
-  token: secret('The bearer token it asks for.'),
-  allowPrivate: z.boolean().default(false).describe('Its address may be a private or loopback one.'),
-  verify: cardTrust.optional(),
-});
-
-export const a2a = z
-  .strictObject({
-    enabled: z
-      .boolean()
-      .default(false)
-      .describe('Whether the agents of `a2a.remoteAgents` join as sub-agents. SIGHUP reads it again.'),
-    baseUrl: httpUrl()
-      .optional()
-      .describe(
-        'The address that agent cards name, such as `https://agents.example`. Default: the one that the client used.',
-      ),
-    publish: z
-      .array(agentName())
-      .min(1)
-      .superRefine(refuseDuplicates((name) => name, []))
-      .optional()
-      .describe('The agents that this node runs, by name. Default: all.'),
-    push,
-    signCards,
-    remoteAgents: z
-      .array(remoteAgent)
-      .superRefine(refuseDuplicates((peer) => peer.name, ['name']))
-      .default([])
-      .describe('Agents on other servers. SIGHUP reads the list again.'),
-    cardBytes: count()
-      .default(256 * KIB)
-      .describe('Size of a remote agent card.'),
-    connectSeconds: seconds().default(10).describe('Time a remote agent has to answer with its card.'),
-    refreshSeconds: seconds()
-      .default(15)
-      .describe('Pause between two looks at the remote agents, to see who came and who left.'),
-  })
-  .prefault({})
-  .describe('Agents of other servers, and what this one shows of its own.');

@@ -5,15 +5,15 @@ const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 export type Substituted =
   { readonly text: string; readonly changed: boolean } | { readonly problem: string } | Unset;
 
-/** A variable has no value. */
+/** The problem of a variable without a value. */
 export interface Unset {
   readonly problem: string;
   readonly isUnset: true;
 }
 
 /**
- * Puts variables into a text: `${VAR}`, or `${VAR:-default}` for one that is not set or empty. `$${`
- * stands for a plain `${`. A value is taken as it is: `${` inside it means nothing.
+ * Substitutes variables in a text: `${VAR}`, or `${VAR:-default}` if the variable may be unset or empty. `$${` is an
+ * escaped `${`. The value of a variable is not substituted again.
  */
 export function substitute(text: string, variables: Variables): Substituted {
   if (!text.includes('${')) return { text, changed: false };
@@ -23,7 +23,7 @@ export function substitute(text: string, variables: Variables): Substituted {
     if (name === undefined) {
       problem ??= {
         problem:
-          'has a "${" that starts no variable; write ${NAME}, ${NAME:-default}, or $${ for the characters',
+          'has a "${" that starts no variable; write ${NAME}, ${NAME:-default}, or $${ for a literal ${',
       };
       return '';
     }
@@ -42,7 +42,7 @@ export function substitute(text: string, variables: Variables): Substituted {
 
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 
-/** The number or boolean that a text from a variable stands for, where one of `types` is expected. */
+/** Converts a substituted text to a number or boolean if one of `types` expects that. */
 export function retype(text: string, types: ReadonlySet<string>): string | number | boolean {
   if (types.has('string')) return text;
   if ((types.has('number') || types.has('integer')) && NUMBER.test(text)) return Number(text);

@@ -1,10 +1,31 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
-import type { Path, Problem } from './problem.js';
-import { keyOf } from './problem.js';
-import type { Source, SourceOptions } from './source.js';
+import type { Problem } from './problems.js';
+import { keyOf } from './problems.js';
+import type { Path } from './schema.js';
 
-/** Never throws: what is wrong stands in `problems`. Quotes nothing of the text, which may hold secrets. */
+/** The values of a configuration source, and where each of them is written. */
+export interface Source {
+  /** Plain values; undefined if the text could not be parsed at all. */
+  readonly values: unknown;
+  readonly problems: readonly Problem[];
+  /** "FILE:LINE:COLUMN" of the value at `path`, or of the nearest group around it in the file. */
+  locate(path: Path): string;
+  /** Like `locate`, but for the key itself. */
+  locateKey(path: Path): string;
+}
+
+export interface SourceOptions {
+  /** The name of the file in messages. */
+  readonly file: string;
+  readonly syntax: 'yaml' | 'json';
+  /** Converts a string to its value. The value undefined leaves the key out. */
+  readonly readText?: (text: string, path: Path) => TextReading;
+}
+
+export type TextReading = { readonly value: unknown } | { readonly problem: string };
+
+/** Parses YAML or JSON. Never throws: errors are in `problems`, and quote nothing of the text, which may hold secrets. */
 export function textSource(text: string, options: SourceOptions): Source {
   const lines = new LineCounter();
   const document = parseDocument(text, {
@@ -22,7 +43,7 @@ export function textSource(text: string, options: SourceOptions): Source {
     at(offsetOf(keyNode(document, path) ?? valueNode(document, path)));
   const broken = [...document.errors, ...document.warnings];
   if (broken.length > 0) {
-    // The first of a line is the cause of the others.
+    // The first error of a line causes the others.
     const firsts = Map.groupBy(broken, ({ pos }) => lines.linePos(pos[0]).line).values();
     const problems = [...firsts].map(([error]) => ({
       at: at(error!.pos[0]),
@@ -39,7 +60,7 @@ export function textSource(text: string, options: SourceOptions): Source {
   return { values, problems, locate, locateKey };
 }
 
-/** YAML itself ends a value at the brace of a variable, where values stand between braces. */
+/** Inside `{ }` and `[ ]`, YAML itself ends a value at the brace of a variable. */
 function adviceAt(text: string, offset: number): string {
   const isVariable = text.slice(0, offset).endsWith('$') && text[offset] === '{';
   return isVariable ? '; between { } and [ ], put a value with a variable in quotes: "${NAME}"' : '';
@@ -50,7 +71,7 @@ interface Reading {
   report(node: unknown, path: Path, problem: string): void;
 }
 
-/** A key with nothing behind it counts as left out, so that a group can be commented out line by line. */
+/** A key without a value counts as left out, so that a group can be commented out line by line. */
 function toValue(node: unknown, path: Path, reading: Reading): unknown {
   if (isMap(node)) return toObject(node, path, reading);
   if (isSeq(node)) {
@@ -96,7 +117,7 @@ function pairOf(node: unknown, name: PropertyKey): Pair | undefined {
   return node.items.find(({ key }) => isScalar(key) && String(key.value) === String(name));
 }
 
-/** Some messages of the parser end with the text they are about, which may be a secret. */
+/** Some messages of the parser end with the text that they are about, which may be a secret. */
 function withoutQuote(message: string): string {
   return message.split(': ')[0] ?? message;
 }

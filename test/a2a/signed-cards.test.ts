@@ -8,7 +8,7 @@ import { canonicalCard } from '../../src/a2a/translate/card-canonical.js';
 import { parseCard } from '../../src/a2a/client/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { SigningKey } from '../../src/core/card.js';
-import { rotateKeys } from '../../src/config/key-file.js';
+import { rotateKeys } from '../../src/config/node-credentials.js';
 import { withServer } from '../support/server.js';
 
 const CARD = '/agents/planner/.well-known/agent-card.json';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { changedKeys } from '../../src/config/changes.js';
+import { changedKeys } from '../../src/config/describe.js';
 import { readEnv } from '../../src/config/env.js';
 import type { LoadedConfig } from '../../src/config/load.js';
 import { resolveConfig } from '../../src/config/load.js';

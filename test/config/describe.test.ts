@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { describeConfig } from '../../src/config/describe.js';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
-import { leavesOf } from '../../src/config/schema-walk.js';
+import { leavesOf } from '../../src/config/schema.js';
 import { newFolder, write } from './folder.js';
 
 describe('describeConfig', () => {

@@ -7,7 +7,7 @@ import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
 import { packageRoot } from '../../src/config/package-root.js';
 import { configSchema, renderReference } from '../../src/config/reference.js';
-import { leavesOf } from '../../src/config/schema-walk.js';
+import { leavesOf } from '../../src/config/schema.js';
 import { newFolder, write } from './folder.js';
 
 const docs = (name: string) => join(packageRoot(), 'docs', 'reference', name);

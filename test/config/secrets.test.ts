@@ -3,7 +3,7 @@ import { describeConfig } from '../../src/config/describe.js';
 import { readEnv } from '../../src/config/env.js';
 import { resolveConfig } from '../../src/config/load.js';
 import { secretValues } from '../../src/config/secrets.js';
-import { leavesOf } from '../../src/config/schema-walk.js';
+import { leavesOf } from '../../src/config/schema.js';
 import { errorOf } from './folder.js';
 
 describe('secrets', () => {

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { makeFolder } from '../../src/config/make-folder.js';
+import { makeFolder } from '../../src/config/private-file.js';
 import { newFolder, write } from './folder.js';
 
 describe('makeFolder', () => {

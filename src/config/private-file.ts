@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
-import { makeFolder } from './make-folder.js';
+import { link, mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { codeOf } from '../core/errors.js';
+import { errorText, isLangoError, LangoError } from '../core/errors.js';
 
-/** The rights of all but the owner in a file's mode. */
+/** The permission bits of everybody but the owner in a file's mode. */
 export const ANYONE_ELSE = 0o077;
 
-/** A file of the data folder that only its owner may read. */
-export class OwnFile {
+/** A file of the data folder that only its owner can read. */
+export class PrivateFile {
   readonly path: string;
   readonly #home: string;
   readonly #title: string;
 
-  /** `title` is how a sentence speaks of it: "token file". */
+  /** `title` names the file in error messages: "token file". */
   constructor(home: string, name: string, title: string) {
     this.path = join(home, name);
     this.#home = home;
@@ -21,8 +21,8 @@ export class OwnFile {
   }
 
   /**
-   * The text in it; undefined when there is no such file. Throws `invalid-config` for one that others can read, and
-   * `storage` when the folder cannot be used.
+   * Its content; undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` if
+   * the folder cannot be used.
    */
   async load(): Promise<string | undefined> {
     try {
@@ -40,7 +40,7 @@ export class OwnFile {
     }
   }
 
-  /** Makes it; the text of another process that was faster counts. Resolves with what stands in it then. */
+  /** Creates the file, unless another process just did. Resolves with its content in both cases. */
   async create(text: string): Promise<string> {
     const draft = await this.#writeDraft(text);
     try {
@@ -55,11 +55,12 @@ export class OwnFile {
     }
   }
 
+  /** Replaces the content in one step: a reader sees the old text or the new one. */
   async replace(text: string): Promise<void> {
     await rename(await this.#writeDraft(text), this.path);
   }
 
-  /** Written beside and moved into place, so that nobody ever reads half a file. */
+  /** Writes a temporary file beside it, so that nobody ever reads half a file. */
   async #writeDraft(text: string): Promise<string> {
     const draft = `${this.path}.${process.pid}.${randomBytes(4).toString('hex')}`;
     try {
@@ -88,5 +89,42 @@ export class OwnFile {
       hint: 'Set LANGO_HOME to a folder that you can write to.',
       cause,
     });
+  }
+}
+
+/**
+ * Creates a folder and its missing parents: all of them, or none. Rejects with the error of the system. Node's own
+ * `recursive` option retries forever below a folder that allows no entries, such as /proc. This function tries each
+ * folder at most twice.
+ */
+export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
+  const made: string[] = [];
+  try {
+    await makeParents(folder, { mode, made });
+  } catch (error) {
+    for (const each of made) await rmdir(each).catch(() => undefined);
+    throw error;
+  }
+}
+
+interface FolderCreation {
+  readonly mode: number;
+  /** The created folders, innermost first. */
+  readonly made: string[];
+}
+
+async function makeParents(folder: string, creation: FolderCreation): Promise<void> {
+  const { mode, made } = creation;
+  try {
+    await mkdir(folder, { mode }).catch(async (error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      await makeParents(dirname(folder), creation);
+      await mkdir(folder, { mode });
+    });
+    made.unshift(folder);
+  } catch (error) {
+    // Another program may have created it meanwhile.
+    const found = await stat(folder).catch(() => undefined);
+    if (!found?.isDirectory()) throw error;
   }
 }

@@ -1,26 +1,52 @@
 import type { z } from 'zod';
-import { nearestOf } from './nearest.js';
-import type { Path } from './problem.js';
-import type { KeySchema } from './schema-walk.js';
+import { LangoError } from '../core/errors.js';
+import type { KeySchema, Path } from './schema.js';
+
+/** One error in the configuration. `text` never quotes a value, as it might be a secret. */
+export interface Problem {
+  /** "FILE:LINE:COLUMN", or the variable or flag that the value came from. */
+  readonly at: string;
+  /** "server.limits.bodyBytes", "a2a.remoteAgents[0].url"; empty if the problem concerns the whole file. */
+  readonly key: string;
+  readonly text: string;
+}
+
+export function keyOf(path: Path): string {
+  return path.reduce<string>((key, step) => {
+    if (typeof step === 'number') return `${key}[${step}]`;
+    return key === '' ? String(step) : `${key}.${String(step)}`;
+  }, '');
+}
+
+/** One `invalid-config` error that lists all problems. */
+export function problemsError(problems: readonly Problem[], hint: string): LangoError {
+  const lines = problems.map(({ at, key, text }) => `  ${at}: ${key === '' ? '' : `${key} `}${text}`);
+  const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
+  return new LangoError('invalid-config', [`The configuration has ${count}:`, ...lines].join('\n'), {
+    hint,
+    violations: problems.map(({ key, text }) => ({ field: key, description: text })),
+  });
+}
 
 type Issue = z.core.$ZodIssue;
 
-/** A problem that still knows its path, and whether it is about a key's name or its value. */
+/** A problem with its path, before its place in the file is known. */
 export interface Finding {
   readonly path: Path;
+  /** Whether the key's name or its value is wrong. */
   readonly about: 'key' | 'value';
   readonly text: string;
 }
 
-/** The one finding of a rule: what is wrong with the value at `path`. */
+/** The single finding of a rule about the value at `path`. */
 export function finding(path: Path, text: string): readonly Finding[] {
   return [{ path, about: 'value', text }];
 }
 
-/** Finds the keys that may stand at a path, to suggest the nearest. */
+/** Finds the schemas at a path, to suggest the nearest known key. */
 export type SchemasAt = (path: Path) => readonly KeySchema[];
 
-/** What zod says, in the words of a person who edits the file: one finding for each wrong key or value. */
+/** Translates zod's issues into messages for the person who edits the file: one for each wrong key or value. */
 export function findingsOf(
   issues: readonly Issue[],
   schemasAt: SchemasAt,
@@ -37,7 +63,7 @@ export function findingsOf(
   });
 }
 
-/** The branch that fits the kind of value that was written, or all that would have been right. */
+/** The findings of the branch that matches the kind of the value, or one finding that lists what every branch expects. */
 function unionFindings(
   issue: Extract<Issue, { code: 'invalid_union' }>,
   schemasAt: SchemasAt,
@@ -70,7 +96,7 @@ function amount(limit: number | bigint, { origin }: { readonly origin: string })
   return units === undefined ? String(limit) : `${limit} ${limit === 1 ? units[0] : units[1]} long`;
 }
 
-/** One of them, and more. */
+/** Singular and plural. */
 const LENGTH_UNITS: ReadonlyMap<string, readonly [string, string]> = new Map([
   ['array', ['entry', 'entries']],
   ['string', ['character', 'characters']],
@@ -100,4 +126,35 @@ function unknownKey(key: string, known: readonly string[]): string {
   const nearest = nearestOf(key, known);
   if (nearest !== undefined) return `is not a known key; did you mean "${nearest}"?`;
   return `is not a known key; known here: ${[...known].sort().join(', ')}`;
+}
+
+/** The known word with the fewest edits, if at most a third of the letters differ (2 for short words). */
+export function nearestOf(word: string, known: readonly string[]): string | undefined {
+  const ranked = known
+    .map((candidate) => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.edits - b.edits);
+  const best = ranked[0];
+  return best !== undefined && best.edits <= Math.max(2, Math.floor(word.length / 3))
+    ? best.candidate
+    : undefined;
+}
+
+/** Insertions, deletions, replacements, and swaps of neighbors that turn `a` into `b`. */
+function editDistance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
+  for (let row = 1; row <= a.length; row++) {
+    const line = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1];
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      line[column] = Math.min(
+        rows[row - 1]![column]! + 1,
+        line[column - 1]! + 1,
+        rows[row - 1]![column - 1]! + (same ? 0 : 1),
+        swapped ? rows[row - 2]![column - 2]! + 1 : Infinity,
+      );
+    }
+    rows.push(line);
+  }
+  return rows[a.length]![b.length]!;
 }

@@ -6,12 +6,13 @@ import { z } from 'zod';
 import { LangoError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import type { KeySet, ReadKeys, SigningKey } from '../core/card.js';
-import { OwnFile } from './own-file.js';
+import { SECRET_PATTERN } from './fields.js';
+import { PrivateFile } from './private-file.js';
 
 const FILE = 'keys.json';
 const SEAL_BYTES = 32;
 const ALGORITHM = 'EdDSA';
-/** What was signed with an old key can be checked for so long after its rotation, in milliseconds. */
+/** How long a key stays published after its rotation, so that its signatures can be verified, in milliseconds. */
 const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
 
 const keyEntry = z.strictObject({
@@ -27,7 +28,7 @@ const keyEntry = z.strictObject({
 
 const keyFile = z.strictObject({
   version: z.literal(1),
-  /** For secrets in the database: AES-256. */
+  /** An AES-256 key for secrets in the database. */
   seal: z.base64url(),
   keys: z.array(keyEntry).min(1),
 });
@@ -35,24 +36,24 @@ const keyFile = z.strictObject({
 type KeyFile = z.output<typeof keyFile>;
 type KeyEntry = z.output<typeof keyEntry>;
 
-/** The node's own keys. */
+/** The keys of this node. */
 export interface NodeKeys {
   readonly read: ReadKeys;
-  /** The key that secrets in the database are sealed with. */
+  /** The key that encrypts secrets in the database. */
   readonly seal: Buffer;
 }
 
 export interface KeyInfo {
   readonly kid: string;
   readonly createdAt: number;
-  /** Undefined for the one that signs now. */
+  /** Undefined for the key that signs now. */
   readonly retiredAt: number | undefined;
 }
 
 /**
- * The keys of this data folder; made at the first call, in a file that only its owner can read. Two processes that
- * start at once get the same ones. Throws `invalid-config` for a file that others can read or that holds no keys,
- * and `storage` when the folder cannot be used.
+ * The keys of this data folder, created at the first call in a file that only its owner can read. Two processes that
+ * start at once get the same keys. Throws `invalid-config` if other users can read the file or it holds no keys, and
+ * `storage` if the folder cannot be used.
  */
 export async function openKeys(home: string): Promise<NodeKeys> {
   const first = (await loadFile(home)) ?? (await createFile(home));
@@ -70,7 +71,7 @@ export async function openKeys(home: string): Promise<NodeKeys> {
   };
 }
 
-/** What `lango keys` shows: the newest first. Empty when there are none yet. */
+/** The keys for `lango keys`, newest first. Empty if none were created yet. */
 export async function listKeys(home: string): Promise<readonly KeyInfo[]> {
   return ((await loadFile(home))?.keys ?? []).map((entry) => ({
     kid: thumbprint(entry.jwk),
@@ -80,8 +81,8 @@ export async function listKeys(home: string): Promise<readonly KeyInfo[]> {
 }
 
 /**
- * Makes a new key that signs from now on. The one before stays published for 30 days, older ones go. A running
- * server takes it up by itself.
+ * Creates a new signing key. The previous key stays published for 30 days, and older keys are deleted. A running server
+ * picks the new key up by itself.
  */
 export async function rotateKeys(home: string, now = Date.now()): Promise<readonly KeyInfo[]> {
   const file = await loadFile(home);
@@ -90,7 +91,7 @@ export async function rotateKeys(home: string, now = Date.now()): Promise<readon
     const kept = file.keys
       .map((entry) => ({ ...entry, retiredAt: entry.retiredAt ?? now }))
       .filter(({ retiredAt }) => retiredAt + KEPT_MS > now);
-    await ownFile(home).replace(textOf({ ...file, keys: [newEntry(now), ...kept] }));
+    await privateFile(home).replace(textOf({ ...file, keys: [newEntry(now), ...kept] }));
   }
   return listKeys(home);
 }
@@ -123,29 +124,29 @@ function newEntry(now: number): KeyEntry {
 }
 
 async function loadFile(home: string): Promise<KeyFile | undefined> {
-  const file = ownFile(home);
+  const file = privateFile(home);
   const text = await file.load();
   return text === undefined ? undefined : parseFile(text, file);
 }
 
-function ownFile(home: string): OwnFile {
-  return new OwnFile(home, FILE, 'key file');
+function privateFile(home: string): PrivateFile {
+  return new PrivateFile(home, FILE, 'key file');
 }
 
-/** What is wrong with it is not told: that could show a key. */
-function parseFile(text: string, { path }: OwnFile): KeyFile {
+/** The error says nothing about what is wrong: that could reveal a key. */
+function parseFile(text: string, { path }: PrivateFile): KeyFile {
   try {
     return keyFile.parse(JSON.parse(text));
   } catch {
     throw new LangoError('invalid-config', `The key file ${path} does not hold the keys of a node.`, {
-      hint: 'Restore it from a backup, or move it away: new keys are made at the next start.',
+      hint: 'Restore it from a backup, or move it away: the next start creates new keys.',
     });
   }
 }
 
 async function createFile(home: string): Promise<KeyFile> {
   const seal = randomBytes(SEAL_BYTES).toString('base64url');
-  const file = ownFile(home);
+  const file = privateFile(home);
   return parseFile(await file.create(textOf({ version: 1, seal, keys: [newEntry(Date.now())] })), file);
 }
 
@@ -158,7 +159,40 @@ async function stampOf(home: string): Promise<string> {
     const { mtimeMs, ino } = await stat(join(home, FILE));
     return `${ino}.${mtimeMs}`;
   } catch {
-    // A file that is gone for a moment changes nothing.
+    // A file that is missing for a moment changes nothing.
     return '';
   }
+}
+
+const TOKEN_BYTES = 32;
+
+/**
+ * The bearer token of this data folder, created at the first call in a file that only its owner can read. Two processes
+ * that start at once get the same token. Throws `invalid-config` if other users can read the file, and `storage` if the
+ * folder cannot be used.
+ */
+export async function loadOrCreateToken(home: string): Promise<string> {
+  const token = await loadToken(home);
+  if (token !== undefined) return token;
+  const file = tokenFile(home);
+  return checkedToken(await file.create(`${randomBytes(TOKEN_BYTES).toString('base64url')}\n`), file);
+}
+
+/** The token of this data folder; undefined if none was created yet. Throws like `loadOrCreateToken`. */
+export async function loadToken(home: string): Promise<string | undefined> {
+  const file = tokenFile(home);
+  const text = await file.load();
+  return text === undefined ? undefined : checkedToken(text, file);
+}
+
+function tokenFile(home: string): PrivateFile {
+  return new PrivateFile(home, 'token', 'token file');
+}
+
+function checkedToken(text: string, { path }: PrivateFile): string {
+  const token = text.trim();
+  if (SECRET_PATTERN.test(token)) return token;
+  throw new LangoError('invalid-config', `The token file ${path} does not hold a token.`, {
+    hint: 'Delete it. The next start creates a new one.',
+  });
 }

@@ -1,7 +1,7 @@
 import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { loadOrCreateToken, loadToken } from '../../src/config/token.js';
+import { loadOrCreateToken, loadToken } from '../../src/config/node-credentials.js';
 import { errorOf, newFolder, write } from './folder.js';
 
 describe('the token of a data folder', () => {
