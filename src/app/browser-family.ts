@@ -29,7 +29,7 @@ export async function openBrowserFamily({ config, logger }: BrowserContext): Pro
       logger,
       ...(searchUrl ? { searchUrl } : {}),
       // A server that nobody sends to the web starts faster and smaller without it.
-      openGateway: async (onFailure) => {
+      openProxy: async (onFailure) => {
         const { openBrowsingProxy } = await import('../http/browsing-proxy.js');
         return openBrowsingProxy({ allowPrivate, maxBytes: limits.pageBytes, onFailure });
       },

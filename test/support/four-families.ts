@@ -29,7 +29,7 @@ export async function openFourFamilies(): Promise<FourFamilies> {
     },
     logger: silentLogger,
     searchUrl: 'https://example.com/?q={query}',
-    openGateway: () => Promise.reject(new Error('nothing is opened here')),
+    openProxy: () => Promise.reject(new Error('nothing is opened here')),
   });
   return {
     tools: [

@@ -34,7 +34,7 @@ const schema = z.strictObject({
 });
 
 /** What the page's script answers. */
-interface Answer extends JsonObject {
+interface ActionResult extends JsonObject {
   readonly problem?: string;
   readonly by?: string;
   readonly x?: number;
@@ -82,11 +82,11 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
       assertValue(action, value);
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
-        const before = await session.pageNumber();
+        const before = await session.documentNumber();
         const target = { session, ref, number: await resolveRef(session, ref), context };
         await perform(target, action, value ?? '');
         await settle(session, 1_000 * navigationSeconds);
-        const isOther = (await session.pageNumber()) !== before;
+        const isOther = (await session.documentNumber()) !== before;
         const facts = [
           `Done: ${action} on ${ref}`,
           ...(isOther ? ['Another page is shown now: its refs are new'] : []),
@@ -108,29 +108,29 @@ async function perform(target: Target, action: Action, value: string): Promise<v
       return void (await click(target));
     case 'check':
     case 'uncheck':
-      return tick(target, action === 'check');
+      return setChecked(target, action === 'check');
     case 'type':
       return type(target, value);
     case 'select':
-      return void (await ask(target, `select(${target.number}, ${JSON.stringify(value)})`));
+      return void (await callPage(target, `select(${target.number}, ${JSON.stringify(value)})`));
     case 'press':
       return press(target, value);
   }
 }
 
 async function click(target: Target): Promise<void> {
-  const { x = 0, y = 0 } = await ask(target, `point(${target.number}, true)`);
-  await target.session.within(target.session.page.mouse.click(x, y));
+  const { x = 0, y = 0 } = await callPage(target, `point(${target.number}, true)`);
+  await target.session.withTimeout(target.session.page.mouse.click(x, y));
 }
 
-async function tick(target: Target, wanted: boolean): Promise<void> {
-  const { checked, x = 0, y = 0 } = await ask(target, `point(${target.number}, false)`);
+async function setChecked(target: Target, wanted: boolean): Promise<void> {
+  const { checked, x = 0, y = 0 } = await callPage(target, `point(${target.number}, false)`);
   if (checked === undefined) {
     throw new LangoError('invalid-input', `ref: ${target.ref} is no checkbox; use the action "click".`);
   }
   if (checked === wanted) return;
-  await target.session.within(target.session.page.mouse.click(x, y));
-  const after = await ask(target, `checked(${target.number})`);
+  await target.session.withTimeout(target.session.page.mouse.click(x, y));
+  const after = await callPage(target, `checked(${target.number})`);
   if (after.checked !== wanted) {
     throw new LangoError(
       'tool',
@@ -141,14 +141,20 @@ async function tick(target: Target, wanted: boolean): Promise<void> {
 
 async function type(target: Target, value: string): Promise<void> {
   const { page } = target.session;
-  const { isPicker, isPassword } = await ask(target, `focus(${target.number}, true)`);
-  if (isPicker) return void (await ask(target, `put(${target.number}, ${JSON.stringify(value)})`));
-  const text = await spell(target, value, isPassword ?? false);
-  await target.session.within(text === '' ? page.keyboard.press('Delete') : page.keyboard.insertText(text));
+  const { isPicker, isPassword } = await callPage(target, `focus(${target.number}, true)`);
+  if (isPicker) return void (await callPage(target, `put(${target.number}, ${JSON.stringify(value)})`));
+  const text = await textToType(target, value, isPassword ?? false);
+  await target.session.withTimeout(
+    text === '' ? page.keyboard.press('Delete') : page.keyboard.insertText(text),
+  );
 }
 
 /** The value of a secret goes only where nobody sees it, neither on the page nor in a picture of it. */
-async function spell({ session, ref, context }: Target, value: string, isPassword: boolean): Promise<string> {
+async function textToType(
+  { session, ref, context }: Target,
+  value: string,
+  isPassword: boolean,
+): Promise<string> {
   if (referencedSecrets(value).length === 0) return value;
   if (!isPassword) {
     throw new LangoError('forbidden', `${ref} is no password field, so no secret is typed into it.`);
@@ -157,9 +163,9 @@ async function spell({ session, ref, context }: Target, value: string, isPasswor
 }
 
 async function press(target: Target, key: string): Promise<void> {
-  await ask(target, `focus(${target.number}, false)`);
+  await callPage(target, `focus(${target.number}, false)`);
   try {
-    await target.session.within(target.session.page.keyboard.press(key));
+    await target.session.withTimeout(target.session.page.keyboard.press(key));
   } catch (error) {
     if (!/Unknown key/.test(errorText(error))) throw error;
     throw new LangoError(
@@ -187,8 +193,8 @@ const PROBLEMS: Readonly<Record<string, (ref: string, by: string) => LangoError>
     new LangoError('invalid-input', `value: ${ref} does not take this value; a date is "2026-01-31".`),
 };
 
-async function ask(target: Target, call: string): Promise<Answer> {
-  const answer = await target.session.evaluate<Answer>(`lango.${call}`);
+async function callPage(target: Target, call: string): Promise<ActionResult> {
+  const answer = await target.session.evaluate<ActionResult>(`lango.${call}`);
   const say = answer.problem === undefined ? undefined : PROBLEMS[answer.problem];
   if (say) throw say(target.ref, answer.by ?? '');
   return answer;

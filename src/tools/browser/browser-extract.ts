@@ -24,8 +24,8 @@ const schema = z.strictObject({
 
 interface Extract {
   readonly range: Range;
-  readonly what: string;
-  readonly said: string;
+  readonly unit: string;
+  readonly text: string;
   readonly facts: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
     async execute({ mode = 'text', offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
-        const { range, what, said, facts } = await READERS[mode]({ session, offset, limits });
+        const { range, unit: what, text: said, facts } = await READERS[mode]({ session, offset, limits });
         const part = describeRange(range, what);
         return { content: await describePage(session, [...facts, ...part], said) };
       });
@@ -83,7 +83,7 @@ async function readText({ session, offset, limits }: Reading): Promise<Extract> 
   const found = await session.evaluate<Range & { text: string }>(
     `lango.text(${offset}, ${limits.textCharacters})`,
   );
-  return { range: found, what: 'characters', said: found.text, facts: [] };
+  return { range: found, unit: 'characters', text: found.text, facts: [] };
 }
 
 async function readLinks({ session, offset, limits }: Reading): Promise<Extract> {
@@ -92,7 +92,7 @@ async function readLinks({ session, offset, limits }: Reading): Promise<Extract>
   );
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
   const said = lines.join('\n') || '(no links)';
-  return { range: found, what: 'links', said, facts: [`Links: ${found.total}`] };
+  return { range: found, unit: 'links', text: said, facts: [`Links: ${found.total}`] };
 }
 
 async function readMarkdown({ session, offset, limits }: Reading): Promise<Extract> {
@@ -131,7 +131,7 @@ interface Part {
 function partOf(whole: string, { offset, limits, facts }: Part): Extract {
   const to = Math.min(whole.length, offset + limits.textCharacters);
   const range = { total: whole.length, from: offset, to };
-  return { range, what: 'characters', said: whole.slice(offset, to), facts };
+  return { range, unit: 'characters', text: whole.slice(offset, to), facts };
 }
 
 function cutFacts(isCut: boolean): readonly string[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { goTo, readAddress } from './navigation.js';
+import { goTo, parseAddress } from './navigation.js';
 import type { BrowserLimits } from './options.js';
 import { describePage } from './report.js';
 import type { Sessions } from './sessions.js';
@@ -34,7 +34,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
       { text: 'open the page {url}' },
     ],
     async execute({ url }, context) {
-      const address = readAddress(url);
+      const address = parseAddress(url);
       const session = await sessions.open(context);
       return session.use(context.signal, async () => {
         const facts = await goTo(session, address, navigationSeconds);
@@ -78,7 +78,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
       { text: 'find pages about {query}' },
     ],
     async execute({ query, limit = LIMIT_DEFAULT }, context) {
-      const address = readAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
+      const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
       const session = await sessions.open(context);
       return session.use(context.signal, async () => {
         const facts = await goTo(session, address, limits.navigationSeconds);

@@ -50,7 +50,7 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
     async execute({ offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
-        const page = await session.pageNumber();
+        const page = await session.documentNumber();
         const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${most})`);
         const part = describeRange(seen, 'elements');
         const lines = seen.elements.map((element) => describe(element, page));
@@ -84,7 +84,7 @@ function toRef(page: number, element: number): string {
 /** The element's number. Rejects with `conflict` when another document is shown by now. */
 export async function resolveRef(session: Session, ref: string): Promise<number> {
   const [, page, element] = REF_PATTERN.exec(ref) ?? [];
-  if (Number(page) !== (await session.pageNumber())) throw staleRef(ref);
+  if (Number(page) !== (await session.documentNumber())) throw staleRef(ref);
   return Number(element);
 }
 

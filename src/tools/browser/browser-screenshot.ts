@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { BrowserLimits } from './options.js';
-import { describePage, infoOf } from './report.js';
+import { describePage, pageInfo } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
@@ -21,7 +21,7 @@ const schema = z.strictObject({
   fullPage: z.boolean().optional().describe('The whole page instead of what a window shows of it'),
 });
 
-interface Shot {
+interface Screenshot {
   readonly bytes: Buffer;
   readonly type: 'png' | 'jpeg';
   readonly isPart: boolean;
@@ -47,7 +47,7 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
     async execute({ fullPage = false }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
-        const { bytes, type, isPart } = await take(session, limits, fullPage);
+        const { bytes, type, isPart } = await takeScreenshot(session, limits, fullPage);
         const filename = `screenshot.${type === 'png' ? 'png' : 'jpg'}`;
         const facts = [
           `Screenshot: ${filename}, ${bytes.length} bytes`,
@@ -61,13 +61,17 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
   });
 }
 
-async function take(session: Session, limits: BrowserLimits, fullPage: boolean): Promise<Shot> {
+async function takeScreenshot(
+  session: Session,
+  limits: BrowserLimits,
+  fullPage: boolean,
+): Promise<Screenshot> {
   const { page } = session;
-  const { width, height } = await infoOf(session);
+  const { width, height } = await pageInfo(session);
   const shown = fullPage ? Math.min(Math.max(height, 1), limits.screenshotHeight) : undefined;
   const clip = shown === undefined ? {} : { fullPage: true, clip: { x: 0, y: 0, width, height: shown } };
   for (const format of FORMATS) {
-    const bytes = await session.within(shoot(page, { ...clip, ...format }), 2 * SHOT_MS);
+    const bytes = await session.withTimeout(captureImage(page, { ...clip, ...format }), 2 * SHOT_MS);
     if (bytes.length > limits.screenshotBytes) continue;
     return { bytes, type: format.type, isPart: shown !== undefined && shown < height };
   }
@@ -77,6 +81,6 @@ async function take(session: Session, limits: BrowserLimits, fullPage: boolean):
   });
 }
 
-function shoot(page: Page, options: PageScreenshotOptions): Promise<Buffer> {
+function captureImage(page: Page, options: PageScreenshotOptions): Promise<Buffer> {
   return page.screenshot({ ...options, scale: 'css', animations: 'disabled', timeout: SHOT_MS });
 }

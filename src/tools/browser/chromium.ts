@@ -20,7 +20,7 @@ export interface ChromiumSearch {
 }
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-const PLACES = [
+const KNOWN_PATHS = [
   '/usr/lib/chromium/chromium',
   '/snap/bin/chromium',
   '/opt/google/chrome/chrome',
@@ -57,7 +57,10 @@ async function findExecutable({ executable, path }: ChromiumSearch): Promise<str
     if (found !== undefined) return found;
   }
   const folders = path.split(delimiter).filter((folder) => folder.startsWith('/'));
-  for (const place of [...PLACES, ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name)))]) {
+  for (const place of [
+    ...KNOWN_PATHS,
+    ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name))),
+  ]) {
     if (await isExecutable(place)) return place;
   }
   throw new LangoError('unavailable', 'no Chromium was found.', {

@@ -31,7 +31,7 @@ const NAME = /^lango-browser-(\d+)-/;
 const run = promisify(execFile);
 
 /** A fresh profile for the browser in this slot. A folder of root's round it keeps the browser from swapping it. */
-export async function makeProfile({ setpriv }: Chromium, slot: number): Promise<Profile> {
+export async function createProfile({ setpriv }: Chromium, slot: number): Promise<Profile> {
   const outer = await mkdtemp(join(tmpdir(), `lango-browser-${process.pid}-`));
   const folder = join(outer, 'profile');
   const artifacts = join(outer, 'artifacts');
@@ -43,7 +43,7 @@ export async function makeProfile({ setpriv }: Chromium, slot: number): Promise<
     await chmod(outer, 0o711);
     await chown(folder, uid, uid);
   }
-  const account = isRoot && setpriv !== undefined ? [setpriv, ...stepDown(uid)] : [];
+  const account = isRoot && setpriv !== undefined ? [setpriv, ...dropPrivileges(uid)] : [];
   const tied = setpriv === undefined ? [] : ['--pdeathsig', 'KILL', '--'];
   const program = account.length > 0 || setpriv === undefined ? account : [setpriv];
   return { folder, artifacts, prefix: [...program, ...tied], remove: () => removeAs(account, outer) };
@@ -59,27 +59,27 @@ async function removeAs(account: readonly string[], outer: string): Promise<void
   await rmdir(outer).catch(() => undefined);
 }
 
-function stepDown(uid: number): readonly string[] {
+function dropPrivileges(uid: number): readonly string[] {
   const account = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
   return [...account, '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
 }
 
 /** Removes what servers left that were killed. Never rejects. */
-export async function sweepProfiles(chromium: Chromium): Promise<void> {
+export async function removeStaleProfiles(chromium: Chromium): Promise<void> {
   const folder = tmpdir();
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
     const pid = Number(NAME.exec(name)?.[1]);
     const outer = join(folder, name);
     const isOurs = Number.isSafeInteger(pid) && !isAlive(pid) && (await isMine(outer));
-    if (isOurs) await removeLeft(chromium, outer);
+    if (isOurs) await removeStale(chromium, outer);
   }
 }
 
-async function removeLeft({ setpriv }: Chromium, outer: string): Promise<void> {
+async function removeStale({ setpriv }: Chromium, outer: string): Promise<void> {
   const { uid = 0 } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
   const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
-  await removeAs(isOther ? [setpriv, ...stepDown(uid)] : [], outer);
+  await removeAs(isOther ? [setpriv, ...dropPrivileges(uid)] : [], outer);
 }
 
 function isAlive(pid: number): boolean {
@@ -187,11 +187,11 @@ export async function launchChromium(chromium: Chromium, profile: Profile, port:
       timeout: START_MS,
     });
   } catch (error) {
-    throw explained(error);
+    throw launchError(error);
   }
 }
 
-function explained(error: unknown): LangoError {
+function launchError(error: unknown): LangoError {
   const isSandbox = /No usable sandbox|namespace sandbox failed|credentials\.cc|zygote_host_impl/i.test(
     errorText(error),
   );

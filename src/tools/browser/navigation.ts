@@ -4,13 +4,13 @@ import { LangoError, errorText } from '../../core/errors.js';
 import type { Session } from './session.js';
 
 /** After the page is there, its images and scripts may take so much longer. */
-const REST_MS = 5_000;
+const SUBRESOURCES_MS = 5_000;
 const TRIES_MAX = 5;
 const PAUSE_MS = 50;
 const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
 
 /** The address as a person writes it: without a scheme it is https. Throws `invalid-input`. */
-export function readAddress(given: string): URL {
+export function parseAddress(given: string): URL {
   const text = given.trim();
   const isOther = OTHER_SCHEME.test(text);
   const whole = /^https?:\/\//i.test(text) ? text : `https://${text}`;
@@ -29,27 +29,27 @@ export function readAddress(given: string): URL {
 
 /** Opens the address in the session's page; resolves with facts about it. Rejects in words a model can use. */
 export async function goTo(session: Session, url: URL, seconds: number): Promise<readonly string[]> {
-  const { page, notes, gateway } = session;
+  const { page, notes, proxy: proxy } = session;
   notes.clear();
-  gateway.renew();
-  const trail = new Trail(page, url);
+  proxy.renew();
+  const trail = new NavigationTracker(page, url);
   const limit = 1_000 * seconds;
   const until = Date.now() + limit;
   try {
-    const response = await session.within(start(page, url, limit), limit + REST_MS);
-    refusePrivate(session, trail.target);
+    const response = await session.withTimeout(startNavigation(page, url, limit), limit + SUBRESOURCES_MS);
+    assertPublicTarget(session, trail.target);
     const status = response === null ? [] : [`Status: ${response.status()}`];
-    const isWhole = await isThere(trail, page, Math.max(until - Date.now(), 1));
+    const isWhole = await waitUntilLoaded(trail, page, Math.max(until - Date.now(), 1));
     if (!isWhole) await session.stopLoading();
     return [
       ...status,
       ...(isWhole ? [] : ['Loading: the page has not come whole; this is what there is of it']),
     ];
   } catch (error) {
-    if (session.isOver) throw error;
+    if (session.hasEnded) throw error;
     await session.stopLoading();
-    refusePrivate(session, trail.target);
-    throw explained(error, trail.target, seconds);
+    assertPublicTarget(session, trail.target);
+    throw navigationError(error, trail.target, seconds);
   } finally {
     trail.end();
   }
@@ -59,7 +59,7 @@ export async function goTo(session: Session, url: URL, seconds: number): Promise
  * After a failure the browser shows a page of its own, which may come so late that it ends the next navigation; and what
  * is left of that one may end its repetition.
  */
-async function start(page: Page, url: URL, timeout: number): Promise<Response | null> {
+async function startNavigation(page: Page, url: URL, timeout: number): Promise<Response | null> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await page.goto(url.href, { timeout, waitUntil: 'commit' });
@@ -73,9 +73,9 @@ async function start(page: Page, url: URL, timeout: number): Promise<Response | 
 }
 
 /** Follows a navigation through its redirects, and knows when its page broke off. */
-class Trail {
+class NavigationTracker {
   target: string;
-  readonly brokeOff: Promise<false>;
+  readonly documentFailed: Promise<false>;
   readonly #page: Page;
   readonly #onRequest: (request: Request) => void;
   #onFailed: (request: Request) => void = () => undefined;
@@ -88,7 +88,7 @@ class Trail {
     this.#onRequest = (request) => {
       if (isMain(request)) this.target = request.url();
     };
-    this.brokeOff = new Promise((resolve) => {
+    this.documentFailed = new Promise((resolve) => {
       this.#onFailed = (request) => {
         if (isMain(request)) resolve(false);
       };
@@ -104,17 +104,21 @@ class Trail {
 }
 
 /** Whether the page came whole; its images and scripts may still be on their way. */
-async function isThere({ brokeOff }: Trail, page: Page, ms: number): Promise<boolean> {
+async function waitUntilLoaded(
+  { documentFailed: brokeOff }: NavigationTracker,
+  page: Page,
+  ms: number,
+): Promise<boolean> {
   const parsed = page.waitForLoadState('domcontentloaded', { timeout: ms }).then(
     () => true,
     () => false,
   );
   if (!(await Promise.race([parsed, brokeOff]))) return false;
-  await page.waitForLoadState('load', { timeout: REST_MS }).catch(() => undefined);
+  await page.waitForLoadState('load', { timeout: SUBRESOURCES_MS }).catch(() => undefined);
   return true;
 }
 
-function refusePrivate({ notes }: Session, target: string): void {
+function assertPublicTarget({ notes }: Session, target: string): void {
   const host = hostOf(target);
   if (notes.failureOf(host) !== 'private') return;
   throw new LangoError(
@@ -141,7 +145,7 @@ const CAUSES: readonly (readonly [RegExp, (host: string) => string])[] = [
   [/ERR_(UNSAFE_PORT|DISALLOWED)/, (host) => `Browsers do not open the port of ${host}.`],
 ];
 
-function explained(error: unknown, target: string, seconds: number): LangoError {
+function navigationError(error: unknown, target: string, seconds: number): LangoError {
   const text = errorText(error);
   const host = hostOf(target);
   if (/Timeout \d+ms exceeded/.test(text)) {

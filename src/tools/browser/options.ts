@@ -4,7 +4,7 @@ import type { Chromium } from './chromium.js';
 export interface BrowserOptions {
   readonly chromium: Chromium;
   /** Makes the way out of one browser: all its traffic goes through it, and it checks every address. */
-  readonly openGateway: OpenGateway;
+  readonly openProxy: OpenBrowserProxy;
   readonly limits: BrowserLimits;
   /** The address of a search page with `{query}` in it. Absent: there is no search tool. */
   readonly searchUrl?: string;
@@ -30,17 +30,17 @@ export interface BrowserLimits {
   readonly screenshotHeight: number;
 }
 
-type OpenGateway = (onFailure: (failure: GatewayFailure) => void) => Promise<Gateway>;
+type OpenBrowserProxy = (onFailure: (failure: ProxyFailure) => void) => Promise<BrowserProxy>;
 
 /** An HTTP proxy on 127.0.0.1 that belongs to one browser. */
-export interface Gateway {
+export interface BrowserProxy {
   readonly port: number;
   /** Begins a new count of bytes. */
   renew(): void;
   close(): Promise<void>;
 }
 
-export interface GatewayFailure {
+export interface ProxyFailure {
   /** `name:port`, as the browser asked for it. */
   readonly host: string;
   readonly why: 'private' | 'weight' | 'unreachable';

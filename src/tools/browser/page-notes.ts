@@ -1,14 +1,14 @@
 import { oneLine } from '../../core/text.js';
-import type { GatewayFailure } from './options.js';
+import type { ProxyFailure } from './options.js';
 
 const NOTES_MAX = 12;
 const NOTE_CHARACTERS = 300;
 
 /** What happened round a page since it was last told of: dialogs, windows, downloads, what did not get through. */
-export class Notes {
+export class PageNotes {
   #notes = new Set<string>();
   #left = 0;
-  readonly #failures = new Map<string, GatewayFailure['why']>();
+  readonly #failures = new Map<string, ProxyFailure['why']>();
 
   add(note: string): void {
     const text = oneLine(note).slice(0, NOTE_CHARACTERS);
@@ -17,7 +17,7 @@ export class Notes {
     else this.#left += 1;
   }
 
-  failed({ host, why }: GatewayFailure): void {
+  recordFailure({ host, why }: ProxyFailure): void {
     if (this.#failures.size < NOTES_MAX || why === 'weight') this.#failures.set(host, why);
     if (why === 'private')
       this.add(`a connection to ${host} was refused: it has a private or loopback address`);
@@ -25,7 +25,7 @@ export class Notes {
   }
 
   /** Why a host, as `name:port`, did not get through. */
-  failureOf(host: string): GatewayFailure['why'] | undefined {
+  failureOf(host: string): ProxyFailure['why'] | undefined {
     return this.#failures.get(host);
   }
 

@@ -15,7 +15,7 @@ interface PageInfo extends JsonObject {
   readonly width: number;
 }
 
-export async function infoOf(session: Session): Promise<PageInfo> {
+export async function pageInfo(session: Session): Promise<PageInfo> {
   return session.evaluate<PageInfo>('lango.info()');
 }
 
@@ -28,7 +28,7 @@ export async function describePage(
   facts: readonly string[],
   said?: string,
 ): Promise<string> {
-  const { title } = await infoOf(session);
+  const { title } = await pageInfo(session);
   const head = [`Page: ${title || '(no title)'}`, `Address: ${session.page.url().slice(0, 2_000)}`, ...facts];
   const notes = session.notes.take().map((note) => `Note: ${note}`);
   return [...head, ...notes, ...(said === undefined ? [] : [quoted(said)])].join('\n');

@@ -2,9 +2,9 @@ import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
-import { launchChromium, makeProfile, type Profile } from './launch.js';
-import type { BrowserOptions, Gateway } from './options.js';
-import { Notes } from './page-notes.js';
+import { launchChromium, createProfile, type Profile } from './launch.js';
+import type { BrowserOptions, BrowserProxy } from './options.js';
+import { PageNotes } from './page-notes.js';
 import { PAGE_SCRIPT } from './page-script.js';
 
 /** What one step inside a page may take: a page that does not answer for so long is given up. */
@@ -17,16 +17,16 @@ const POPUP_MS = 2_000;
 /** A browser shows nothing else at the top; the last is its own page that says what went wrong. */
 const ADDRESSES = /^(https?:|about:blank|blob:https?:|chrome-error:)/;
 
-interface Parts {
+interface SessionParts {
   readonly options: BrowserOptions;
   readonly profile: Profile;
-  readonly gateway: Gateway;
+  readonly proxy: BrowserProxy;
   readonly browser: Browser;
   /** Of the browser's first process: with it all others end. */
   readonly pid: number | undefined;
   readonly page: Page;
   readonly cdp: CDPSession;
-  readonly notes: Notes;
+  readonly notes: PageNotes;
 }
 
 /**
@@ -34,24 +34,24 @@ interface Parts {
  * not answered, and when the browser dies, it has ended for good: nobody knows what state the page is in.
  */
 export class Session {
-  readonly notes: Notes;
+  readonly notes: PageNotes;
   readonly page: Page;
-  readonly gateway: Gateway;
-  readonly #parts: Parts;
+  readonly proxy: BrowserProxy;
+  readonly #parts: SessionParts;
   readonly #logger: Logger;
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #usedAt = Date.now();
   #ending: Promise<void> | undefined;
-  #world: number | undefined;
-  #pageNumber = 0;
+  #worldId: number | undefined;
+  #documentNumber = 0;
 
-  private constructor(parts: Parts, onEnd: () => void) {
+  private constructor(parts: SessionParts, onEnd: () => void) {
     this.#parts = parts;
     this.#logger = parts.options.logger;
     this.notes = parts.notes;
     this.page = parts.page;
-    this.gateway = parts.gateway;
+    this.proxy = parts.proxy;
     parts.browser.once('disconnected', () => void this.end().then(onEnd));
     parts.page.once('crash', () => void this.end());
     parts.page.once('close', () => void this.end());
@@ -60,14 +60,14 @@ export class Session {
 
   /** Rejects with `unavailable`, with nothing left behind. */
   static async open(options: BrowserOptions, slot: number, onEnd: () => void): Promise<Session> {
-    const notes = new Notes();
+    const notes = new PageNotes();
     const undo: (() => Promise<unknown>)[] = [];
     try {
-      const profile = await makeProfile(options.chromium, slot);
+      const profile = await createProfile(options.chromium, slot);
       undo.push(() => profile.remove());
-      const gateway = await options.openGateway((failure) => notes.failed(failure));
-      undo.push(() => gateway.close());
-      const browser = await launchChromium(options.chromium, profile, gateway.port);
+      const proxy = await options.openProxy((failure) => notes.recordFailure(failure));
+      undo.push(() => proxy.close());
+      const browser = await launchChromium(options.chromium, profile, proxy.port);
       undo.push(() => browser.close());
       const pid = await pidOf(browser);
       const context = await browser.newContext({
@@ -79,14 +79,14 @@ export class Session {
       const page = await context.newPage();
       await context.grantPermissions([]);
       const cdp = await context.newCDPSession(page);
-      return new Session({ options, profile, gateway, browser, pid, page, cdp, notes }, onEnd);
+      return new Session({ options, profile, proxy: proxy, browser, pid, page, cdp, notes }, onEnd);
     } catch (error) {
       for (const step of undo.reverse()) await step().catch(() => undefined);
-      throw isLangoError(error) ? error : gone(error);
+      throw isLangoError(error) ? error : browserEnded(error);
     }
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.#ending !== undefined;
   }
 
@@ -104,14 +104,14 @@ export class Session {
     this.#waiting += 1;
     const turn = this.#queue.then(async () => {
       signal.throwIfAborted();
-      if (this.isOver) throw gone();
+      if (this.hasEnded) throw browserEnded();
       const onAbort = () => void this.end();
       signal.addEventListener('abort', onAbort, { once: true });
       try {
         return await work(this);
       } catch (error) {
         signal.throwIfAborted();
-        if (this.isOver && !isLangoError(error, 'timeout')) throw gone(error);
+        if (this.hasEnded && !isLangoError(error, 'timeout')) throw browserEnded(error);
         throw error;
       } finally {
         signal.removeEventListener('abort', onAbort);
@@ -123,7 +123,7 @@ export class Session {
   }
 
   /** Waits for something the page has to do. Rejects with `timeout` and ends the session when it does not. */
-  async within<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
+  async withTimeout<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
@@ -141,20 +141,20 @@ export class Session {
 
   /** The value of an expression in our own world of the page. `before` is run there first. */
   async evaluate<Result extends Json>(expression: string, before = ''): Promise<Result> {
-    const { contextId } = await this.within(this.#ownWorld());
-    const answer = await this.within(this.#run(`${before}\n(${expression})`, contextId));
+    const { contextId } = await this.withTimeout(this.#isolatedWorld());
+    const answer = await this.withTimeout(this.#evaluateIn(`${before}\n(${expression})`, contextId));
     return answer as Result;
   }
 
   /** The number of the document that is shown now: another document, another number. */
-  async pageNumber(): Promise<number> {
-    return (await this.within(this.#ownWorld())).number;
+  async documentNumber(): Promise<number> {
+    return (await this.withTimeout(this.#isolatedWorld())).number;
   }
 
-  async #ownWorld(): Promise<{ readonly contextId: number; readonly number: number }> {
-    if (this.#world !== undefined) {
-      const isThere = await this.#run('typeof lango === "object"', this.#world).catch(() => false);
-      if (isThere === true) return { contextId: this.#world, number: this.#pageNumber };
+  async #isolatedWorld(): Promise<{ readonly contextId: number; readonly number: number }> {
+    if (this.#worldId !== undefined) {
+      const isThere = await this.#evaluateIn('typeof lango === "object"', this.#worldId).catch(() => false);
+      if (isThere === true) return { contextId: this.#worldId, number: this.#documentNumber };
     }
     const { cdp } = this.#parts;
     const { frameTree } = await cdp.send('Page.getFrameTree');
@@ -162,13 +162,13 @@ export class Session {
       frameId: frameTree.frame.id,
       worldName: 'lango',
     });
-    await this.#run(`${PAGE_SCRIPT}\ntrue`, executionContextId);
-    this.#world = executionContextId;
-    this.#pageNumber += 1;
-    return { contextId: executionContextId, number: this.#pageNumber };
+    await this.#evaluateIn(`${PAGE_SCRIPT}\ntrue`, executionContextId);
+    this.#worldId = executionContextId;
+    this.#documentNumber += 1;
+    return { contextId: executionContextId, number: this.#documentNumber };
   }
 
-  async #run(expression: string, contextId: number): Promise<unknown> {
+  async #evaluateIn(expression: string, contextId: number): Promise<unknown> {
     const { result, exceptionDetails } = await this.#parts.cdp.send('Runtime.evaluate', {
       expression,
       contextId,
@@ -182,7 +182,7 @@ export class Session {
   }
 
   async stopLoading(): Promise<void> {
-    await this.within(this.#parts.cdp.send('Page.stopLoading')).catch(() => undefined);
+    await this.withTimeout(this.#parts.cdp.send('Page.stopLoading')).catch(() => undefined);
   }
 
   /** Ends the browser and removes its profile. Never rejects. */
@@ -191,11 +191,11 @@ export class Session {
   }
 
   async #close(): Promise<void> {
-    const { browser, pid, gateway, profile } = this.#parts;
+    const { browser, pid, proxy: proxy, profile } = this.#parts;
     const closed = browser.close().catch(() => undefined);
     const isLate = await Promise.race([closed.then(() => false), pause(CLOSE_MS).then(() => true)]);
     if (isLate && pid !== undefined) kill(pid);
-    await gateway.close();
+    await proxy.close();
     await profile.remove();
     this.#logger.debug('a browser was closed');
   }
@@ -220,7 +220,7 @@ export class Session {
     });
     context.on('page', (popup) => {
       popups += 1;
-      const closing = popups > POPUPS_AT_ONCE ? Promise.resolve() : addressOf(popup);
+      const closing = popups > POPUPS_AT_ONCE ? Promise.resolve() : waitForAddress(popup);
       void closing
         .then(() => notes.add(`the page opened a window, which was closed: ${popup.url()}`))
         .then(() => popup.close())
@@ -230,12 +230,12 @@ export class Session {
   }
 }
 
-async function addressOf(popup: Page): Promise<void> {
+async function waitForAddress(popup: Page): Promise<void> {
   if (ADDRESSES.test(popup.url()) && popup.url() !== 'about:blank') return;
   await popup.waitForURL(/^https?:/, { timeout: POPUP_MS, waitUntil: 'commit' }).catch(() => undefined);
 }
 
-function gone(cause?: unknown): LangoError {
+function browserEnded(cause?: unknown): LangoError {
   const details = cause === undefined ? {} : { cause: new Error(errorText(cause).slice(0, 500)) };
   return new LangoError('unavailable', 'The browser ended, and its page is gone.', {
     ...details,

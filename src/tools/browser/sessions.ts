@@ -1,10 +1,10 @@
 import { LangoError } from '../../core/errors.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { BrowserOptions } from './options.js';
-import { SLOTS, sweepProfiles } from './launch.js';
+import { SLOTS, removeStaleProfiles } from './launch.js';
 import { Session } from './session.js';
 
-type Whose = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
+type SessionScope = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
 
 interface Entry {
   readonly slot: number;
@@ -13,7 +13,7 @@ interface Entry {
   opened?: Session;
 }
 
-const LOOK_MS = 1_000;
+const IDLE_CHECK_MS = 1_000;
 
 /** The browsers there are: one for each conversation of an owner. */
 export class Sessions {
@@ -28,18 +28,18 @@ export class Sessions {
   }
 
   /** The conversation's browser, a fresh one when it has none. Rejects with `too-many` when all are at work. */
-  async open(whose: Whose): Promise<Session> {
+  async open(whose: SessionScope): Promise<Session> {
     if (this.#isClosed)
       throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
     const key = keyOf(whose);
     const known = this.#entries.get(key);
-    if (known && !known.opened?.isOver) return known.session;
-    if (known) await this.#drop(key, known);
+    if (known && !known.opened?.hasEnded) return known.session;
+    if (known) await this.#close(key, known);
     this.#makeRoom();
     const slot = this.#freeSlot();
     const entry: Entry = { slot, session: this.#launch(key, slot) };
     this.#entries.set(key, entry);
-    this.#timer ??= setInterval(() => this.#closeIdle(), LOOK_MS).unref();
+    this.#timer ??= setInterval(() => this.#closeIdle(), IDLE_CHECK_MS).unref();
     try {
       entry.opened = await entry.session;
       return entry.opened;
@@ -50,38 +50,38 @@ export class Sessions {
   }
 
   /** The conversation's browser. Rejects with `not-found` when it has none. */
-  async require(whose: Whose): Promise<Session> {
+  async require(whose: SessionScope): Promise<Session> {
     const entry = this.#entries.get(keyOf(whose));
-    if (entry && !entry.opened?.isOver) return entry.session;
+    if (entry && !entry.opened?.hasEnded) return entry.session;
     throw new LangoError('not-found', 'No page is open in this conversation.', {
       hint: 'Call browser_navigate first. A page does not outlive a restart of the server, nor a time without use.',
     });
   }
 
   /** Whether there was one to close. */
-  async close(whose: Whose): Promise<boolean> {
+  async close(whose: SessionScope): Promise<boolean> {
     const key = keyOf(whose);
     const entry = this.#entries.get(key);
     if (!entry) return false;
-    const wasOpen = !entry.opened?.isOver;
-    await this.#drop(key, entry);
+    const wasOpen = !entry.opened?.hasEnded;
+    await this.#close(key, entry);
     return wasOpen;
   }
 
   async closeAll(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#entries].map(([key, entry]) => this.#drop(key, entry)));
+    await Promise.all([...this.#entries].map(([key, entry]) => this.#close(key, entry)));
   }
 
   async #launch(key: string, slot: number): Promise<Session> {
-    await (this.#swept ??= sweepProfiles(this.#options.chromium));
+    await (this.#swept ??= removeStaleProfiles(this.#options.chromium));
     return Session.open(this.#options, slot, () => {
       const entry = this.#entries.get(key);
       if (entry?.slot === slot) this.#forget(key, entry);
     });
   }
 
-  async #drop(key: string, entry: Entry): Promise<void> {
+  async #close(key: string, entry: Entry): Promise<void> {
     const session = await entry.session.catch(() => undefined);
     await session?.end();
     this.#forget(key, entry);
@@ -96,11 +96,11 @@ export class Sessions {
 
   /** The one that was not used for longest makes room, unless it is at work. */
   #makeRoom(): void {
-    if (this.#entries.size < this.#most()) return;
+    if (this.#entries.size < this.#maxSessions()) return;
     const idle = [...this.#entries].filter(([, { opened }]) => opened && !opened.isBusy);
     const [oldest] = idle.sort(([, a], [, b]) => a.opened!.usedAt - b.opened!.usedAt);
     if (!oldest) {
-      throw new LangoError('too-many', `All ${this.#most()} browsers are at work.`, {
+      throw new LangoError('too-many', `All ${this.#maxSessions()} browsers are at work.`, {
         hint: 'Try again later, or raise tools.browser.contexts.',
         retryable: true,
       });
@@ -117,18 +117,18 @@ export class Sessions {
     return slot;
   }
 
-  #most(): number {
+  #maxSessions(): number {
     return Math.min(this.#options.limits.contexts, SLOTS);
   }
 
   #closeIdle(): void {
     const oldest = Date.now() - 1_000 * this.#options.limits.idleSeconds;
     for (const [key, entry] of this.#entries) {
-      if (entry.opened && !entry.opened.isBusy && entry.opened.usedAt < oldest) void this.#drop(key, entry);
+      if (entry.opened && !entry.opened.isBusy && entry.opened.usedAt < oldest) void this.#close(key, entry);
     }
   }
 }
 
-function keyOf({ tenant, owner, contextId }: Whose): string {
+function keyOf({ tenant, owner, contextId }: SessionScope): string {
   return JSON.stringify([tenant, owner, contextId]);
 }

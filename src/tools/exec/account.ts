@@ -20,16 +20,16 @@ const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/pro
  */
 export async function prepareAccount(given: readonly string[]): Promise<Account> {
   const roots = await Promise.all(given.map((root) => realpath(root)));
-  for (const root of roots) refuseSystem(root);
+  for (const root of roots) assertNotSystem(root);
   const uid = process.getuid?.() ?? NOBODY;
   const gid = process.getgid?.() ?? NOBODY;
   if (uid !== 0) return { uid, gid, roots };
   const account = await ownerOf(roots[0] ?? '/');
-  for (const root of roots) await giveAway(root, account);
+  for (const root of roots) await transferOwnership(root, account);
   return { ...account, roots };
 }
 
-function refuseSystem(root: string): void {
+function assertNotSystem(root: string): void {
   const isSystem =
     root === '/' || SYSTEM_FOLDERS.some((part) => root === part || root.startsWith(`${part}/`));
   if (!isSystem) return;
@@ -44,7 +44,7 @@ async function ownerOf(root: string): Promise<{ uid: number; gid: number }> {
   return uid === 0 ? { uid: NOBODY, gid: NOBODY } : { uid, gid: gid === 0 ? NOBODY : gid };
 }
 
-async function giveAway(root: string, account: { uid: number; gid: number }): Promise<void> {
+async function transferOwnership(root: string, account: { uid: number; gid: number }): Promise<void> {
   if ((await stat(root)).uid !== 0) return;
   if ((await readdir(root)).length > 0) {
     throw new LangoError(
@@ -58,50 +58,55 @@ async function giveAway(root: string, account: { uid: number; gid: number }): Pr
 /**
  * How a server that is root gets into the sandbox. A bubblewrap that root starts would leave root as the
  * kernel's uid, and one that an ordinary account starts cannot reach a workspace below a folder that is
- * closed to others. So the roots are first bound to an open place, in a mount namespace of this command
+ * closed to others. So the roots are first bound to an open mountPoint, in a mount namespace of this command
  * alone, and then root steps down for good. Each program becomes the next one: a process that dies can
  * only take those with it that it may signal, so nobody without rights may stand between.
  */
-export interface Door {
-  /** Goes before the command line of the program that runs behind the door, and takes these folders along. */
-  prefix(folders: readonly string[]): readonly string[];
-  /** Where the folder with this index stands behind the door. */
-  folderAt(index: number): string;
+export interface PrivilegeDrop {
+  /** Goes before the command line of the program that runs behind the privilegeDrop, and takes these folders along. */
+  commandPrefix(folders: readonly string[]): readonly string[];
+  /** Where the folder with this index stands behind the privilegeDrop. */
+  mountPointOf(index: number): string;
 }
 
 /** Folders that every system has and that the sandbox needs nothing of. */
-const PLACES = ['/mnt', '/media', '/srv', '/opt'];
+const MOUNT_PARENTS = ['/mnt', '/media', '/srv', '/opt'];
 
-/** Its arguments: the place, the number of folders, the folders, and the program to become. */
+/** Its arguments: the mountPoint, the number of folders, the folders, and the program to become. */
 const BIND_SCRIPT = `set -e
-place=$1 count=$2 index=0
+mountPoint=$1 count=$2 index=0
 shift 2
-mount -t tmpfs -o mode=755,size=1m tmpfs "$place"
+mount -t tmpfs -o mode=755,size=1m tmpfs "$mountPoint"
 while [ "$index" -lt "$count" ]; do
-  mkdir "$place/$index"
-  mount --bind "$1" "$place/$index"
+  mkdir "$mountPoint/$index"
+  mount --bind "$1" "$mountPoint/$index"
   shift
   index=$((index + 1))
 done
 exec "$@"`;
 
 /** Rejects with `unavailable` when the programs for it are not installed. */
-export async function openDoor({ uid, gid, roots }: Account): Promise<Door> {
+export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promise<PrivilegeDrop> {
   const [unshare, setpriv] = await Promise.all(['unshare', 'setpriv'].map(requireProgram));
-  const place = PLACES.find((folder) => roots.every((root) => !`${root}/`.startsWith(`${folder}/`)));
-  if (place === undefined) {
-    throw new LangoError('invalid-config', `The workspace may not lie in all of ${PLACES.join(', ')}.`);
+  const mountPoint = MOUNT_PARENTS.find((folder) =>
+    roots.every((root) => !`${root}/`.startsWith(`${folder}/`)),
+  );
+  if (mountPoint === undefined) {
+    throw new LangoError(
+      'invalid-config',
+      `The workspace may not lie in all of ${MOUNT_PARENTS.join(', ')}.`,
+    );
   }
   const account = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
   const nothing = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
-  const bind = ['/bin/sh', '-c', BIND_SCRIPT, 'sh', place];
+  const bind = ['/bin/sh', '-c', BIND_SCRIPT, 'sh', mountPoint];
   const stepDown = [setpriv!, ...account, ...nothing, '--'];
   return {
-    prefix: (folders) => [
+    commandPrefix: (folders) => [
       ...[unshare!, '--mount', '--', ...bind, String(folders.length), ...folders],
       ...stepDown,
     ],
-    folderAt: (index) => `${place}/${index}`,
+    mountPointOf: (index) => `${mountPoint}/${index}`,
   };
 }
 

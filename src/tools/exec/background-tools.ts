@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { Background, Handle } from './background.js';
+import type { BackgroundProcesses, BackgroundProcess } from './background.js';
 import type { ExecOptions } from './launch.js';
 import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
 
@@ -9,7 +9,11 @@ const START_TIME_MS = 15_000;
 
 const startSchema = z.strictObject(COMMAND_FIELDS);
 
-export function execStartTool(runner: Runner, background: Background, { sandbox }: ExecOptions): Tool {
+export function execStartTool(
+  runner: Runner,
+  background: BackgroundProcesses,
+  { sandbox }: ExecOptions,
+): Tool {
   return defineTool({
     name: 'exec_start',
     description:
@@ -37,7 +41,7 @@ const statusSchema = z.strictObject({
   id: z.string().max(64).optional().describe('The id from exec_start; all processes when left out'),
 });
 
-export function execStatusTool(background: Background): Tool {
+export function execStatusTool(background: BackgroundProcesses): Tool {
   return defineTool({
     name: 'exec_status',
     description:
@@ -49,15 +53,15 @@ export function execStatusTool(background: Background): Tool {
     timeoutMs: () => ANSWER_TIME_MS,
     examples: [{ text: 'show the running processes' }, { text: 'is process {id} still running' }],
     async execute({ id }, context) {
-      if (id !== undefined) return { content: describeHandle(background.require(context, id)) };
+      if (id !== undefined) return { content: describeProcess(background.require(context, id)) };
       const handles = background.list(context);
-      return { content: handles.length === 0 ? 'No process was started.' : handles.map(describeHandle) };
+      return { content: handles.length === 0 ? 'No process was started.' : handles.map(describeProcess) };
     },
   });
 }
 
 /** What a model should know of a process. */
-function describeHandle({ id, command, process, startedAt, end }: Handle): JsonObject {
+function describeProcess({ id, command, process, startedAt, end }: BackgroundProcess): JsonObject {
   const seconds = Math.round(((end?.at ?? Date.now()) - startedAt) / 1000);
   return {
     id,
@@ -85,7 +89,7 @@ const outputSchema = z.strictObject({
   limit: z.number().int().min(LIMIT_MIN_BYTES).optional().describe('How many bytes to read at most'),
 });
 
-export function execOutputTool(background: Background, { limits }: ExecOptions): Tool {
+export function execOutputTool(background: BackgroundProcesses, { limits }: ExecOptions): Tool {
   return defineTool({
     name: 'exec_output',
     description:
@@ -121,7 +125,7 @@ const STOP_TIME_MS = 15_000;
 
 const stopSchema = z.strictObject({ id: z.string().max(64).describe('The id from exec_start') });
 
-export function execStopTool(background: Background): Tool {
+export function execStopTool(background: BackgroundProcesses): Tool {
   return defineTool({
     name: 'exec_stop',
     description:
@@ -134,7 +138,7 @@ export function execStopTool(background: Background): Tool {
     async execute({ id }, context) {
       const handle = background.require(context, id);
       await handle.process.stop();
-      return { content: describeHandle(handle) };
+      return { content: describeProcess(handle) };
     },
   });
 }

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { LangoError } from '../../core/errors.js';
-import type { Account, Door } from './account.js';
+import type { Account, PrivilegeDrop } from './account.js';
 import { limitedShell, type Sandbox, type ShellCommand } from './launch.js';
 
 /** What stands at `path` in the sandbox: the host's `source`, read-only, or a symbolic link to it. */
@@ -46,21 +46,25 @@ const GROUP_FD = '5';
  * Commands in bubblewrap: namespaces of their own, no capabilities, no way to gain any, a read-only tree
  * with the system's programs and nothing of the host's data, and the workspace at its usual path.
  */
-export function bubblewrap(bwrap: string, { uid, gid, roots }: Account, door?: Door): Sandbox {
+export function bubblewrap(
+  bwrap: string,
+  { uid, gid, roots }: Account,
+  privilegeDrop?: PrivilegeDrop,
+): Sandbox {
   const offline = readTree(ETC);
   const online = readTree([...ETC, ...ETC_NETWORK]);
   return {
-    summary: `bubblewrap, ${door === undefined ? '' : 'stepping down from root to '}uid ${uid}`,
+    summary: `bubblewrap, ${privilegeDrop === undefined ? '' : 'stepping down from root to '}uid ${uid}`,
     launch(command, network) {
       const tree = network ? online : offline;
       const shell = limitedShell(command, command.limits.processes);
       const folders = [...roots, ...command.readable];
       const binds = folders.map((path, index): Bind => {
         const kind = index < roots.length ? '--bind' : '--ro-bind';
-        return { path, source: door?.folderAt(index) ?? path, kind };
+        return { path, source: privilegeDrop?.mountPointOf(index) ?? path, kind };
       });
       const [file, ...args] = [
-        ...(door?.prefix(folders) ?? []),
+        ...(privilegeDrop?.commandPrefix(folders) ?? []),
         bwrap,
         '--args',
         ARGUMENTS_FD,
@@ -73,7 +77,7 @@ export function bubblewrap(bwrap: string, { uid, gid, roots }: Account, door?: D
         // What runs with the server's rights is given nothing that the model chose, such as LD_PRELOAD.
         env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
         cwd: '/',
-        feeds: [
+        pipedInputs: [
           joinArguments(sandboxArguments({ command, binds, tree, network })),
           `lango:x:${uid}:${gid}::/tmp:/bin/sh\n`,
           `lango:x:${gid}:\n`,
@@ -114,7 +118,7 @@ function sandboxArguments({ command, binds, tree, network }: SandboxContent): st
     ...['--perms', '0444', '--ro-bind-data', PASSWD_FD, '/etc/passwd'],
     ...['--perms', '0444', '--ro-bind-data', GROUP_FD, '/etc/group'],
     ...['--proc', '/proc', '--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
-    ...inOrder(binds).flatMap(({ source, path, kind }) => [kind, source, path]),
+    ...outerFirst(binds).flatMap(({ source, path, kind }) => [kind, source, path]),
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', command.cwd],
@@ -128,6 +132,6 @@ function joinArguments(args: readonly string[]): string {
 }
 
 /** An outer folder before one inside it. */
-function inOrder(binds: readonly Bind[]): readonly Bind[] {
+function outerFirst(binds: readonly Bind[]): readonly Bind[] {
   return [...binds].sort((a, b) => a.path.length - b.path.length);
 }

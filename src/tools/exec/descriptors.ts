@@ -18,7 +18,7 @@ export function withDescriptors<Child>(feeds: number, start: (stdio: StdioOption
   ];
   const nothing = openSync('/dev/null', 'r');
   try {
-    for (const descriptor of inherited().filter((each) => each >= stdio.length)) {
+    for (const descriptor of listInherited().filter((each) => each >= stdio.length)) {
       while (stdio.length < descriptor) stdio.push('ignore');
       stdio[descriptor] = nothing;
     }
@@ -28,12 +28,14 @@ export function withDescriptors<Child>(feeds: number, start: (stdio: StdioOption
   }
 }
 
-let known: readonly number[] | undefined;
+let inheritedDescriptors: readonly number[] | undefined;
 
 /** In ascending order; empty where /proc does not tell. Node.js itself opens nothing that is inherited. */
-function inherited(): readonly number[] {
-  known ??= listDescriptors().filter((descriptor) => descriptor > STDERR && isInherited(descriptor));
-  return known;
+function listInherited(): readonly number[] {
+  inheritedDescriptors ??= listDescriptors().filter(
+    (descriptor) => descriptor > STDERR && isInherited(descriptor),
+  );
+  return inheritedDescriptors;
 }
 
 function listDescriptors(): number[] {

@@ -1,6 +1,6 @@
 import type { Tool } from '../../core/tool.js';
 import { execOutputTool, execStartTool, execStatusTool, execStopTool } from './background-tools.js';
-import { Background } from './background.js';
+import { BackgroundProcesses } from './background.js';
 import { execTool } from './exec.js';
 import type { ExecOptions } from './launch.js';
 import { Runner } from './runner.js';
@@ -23,7 +23,7 @@ export interface Exec {
  */
 export function createExec(options: ExecOptions): Exec {
   const runner = new Runner(options);
-  const background = new Background();
+  const background = new BackgroundProcesses();
   return {
     tools: [
       execTool(runner, options),

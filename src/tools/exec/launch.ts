@@ -8,7 +8,7 @@ export interface Launch {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** Texts the program reads from its descriptors 3, 4 and so on. */
-  readonly feeds: readonly string[];
+  readonly pipedInputs: readonly string[];
   /** True when the kernel ends everything below the program together with it. */
   readonly contained: boolean;
 }
@@ -74,9 +74,9 @@ export function limitedShell(command: ShellCommand, processes: number | 'open'):
 }
 
 /** How to start `command` without a sandbox: as the server's own user, with what that user may do. */
-export function openLaunch(command: ShellCommand): Launch {
+export function unsandboxedLaunch(command: ShellCommand): Launch {
   const [file, ...args] = limitedShell(command, 'open');
-  return { file: file!, args, env: command.env, cwd: command.cwd, feeds: [], contained: false };
+  return { file: file!, args, env: command.env, cwd: command.cwd, pipedInputs: [], contained: false };
 }
 
 export interface ExecOptions {

@@ -15,14 +15,14 @@ export interface Process {
   readonly stdout: Capture;
   readonly stderr: Capture;
   /** Resolves when it has ended and what it started is killed. Rejects with `unavailable` when it could not be started. */
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<ExitStatus>;
   /** Ends all of it and resolves like `ended`. A contained one dies at once, else it has 2 s after SIGTERM. */
-  stop(): Promise<Ending>;
+  stop(): Promise<ExitStatus>;
   /** Sends SIGKILL without waiting: for a process that is about to exit. */
   killNow(): void;
 }
 
-export interface Ending {
+export interface ExitStatus {
   /** 128 plus the signal's number for a program that a signal ended. */
   readonly exitCode: number;
 }
@@ -42,12 +42,12 @@ export function startProcess(launch: Launch, outputBytes: number): Process {
   const stderr = new Capture(outputBytes);
   const mark = launch.contained ? undefined : randomBytes(12).toString('hex');
   const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
-  const child = withDescriptors(launch.feeds.length, (stdio) =>
+  const child = withDescriptors(launch.pipedInputs.length, (stdio) =>
     spawn(launch.file, launch.args, { cwd: launch.cwd, env, stdio, detached: true }),
   );
-  feed(child, launch.feeds);
-  read(child.stdout!, stdout);
-  read(child.stderr!, stderr);
+  writeInputs(child, launch.pipedInputs);
+  captureOutput(child.stdout!, stdout);
+  captureOutput(child.stderr!, stderr);
   const ended = waitForEnd(child, mark);
   ended.catch(() => undefined);
   const killNow = () => signalGroup(child, 'SIGKILL');
@@ -60,7 +60,7 @@ export function startProcess(launch: Launch, outputBytes: number): Process {
   };
 }
 
-function feed(child: ChildProcess, feeds: readonly string[]): void {
+function writeInputs(child: ChildProcess, feeds: readonly string[]): void {
   feeds.forEach((text, index) => {
     const stream = child.stdio[3 + index] as Writable;
     stream.on('error', () => undefined); // It ended before it had read: `ended` tells.
@@ -68,7 +68,7 @@ function feed(child: ChildProcess, feeds: readonly string[]): void {
   });
 }
 
-function read(stream: Readable, capture: Capture): void {
+function captureOutput(stream: Readable, capture: Capture): void {
   stream.on('error', () => undefined);
   stream.on('data', (chunk: Buffer) => {
     capture.append(chunk);
@@ -78,7 +78,7 @@ function read(stream: Readable, capture: Capture): void {
   });
 }
 
-async function waitForEnd(child: ChildProcess, mark: string | undefined): Promise<Ending> {
+async function waitForEnd(child: ChildProcess, mark: string | undefined): Promise<ExitStatus> {
   const closed = once(child, 'close');
   closed.catch(() => undefined);
   const [code, signal] = (await once(child, 'exit').catch((error: unknown) => {
@@ -99,11 +99,11 @@ async function waitForEnd(child: ChildProcess, mark: string | undefined): Promis
 
 interface Stoppable {
   readonly child: ChildProcess;
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<ExitStatus>;
   readonly contained: boolean;
 }
 
-async function stopProcess({ child, ended, contained }: Stoppable): Promise<Ending> {
+async function stopProcess({ child, ended, contained }: Stoppable): Promise<ExitStatus> {
   if (!contained) {
     signalGroup(child, 'SIGTERM');
     const timeout = new AbortController();
@@ -136,14 +136,14 @@ const ROUND_MS = 20;
  */
 async function killMarked(mark: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const marked = await findMarked(`${MARK_VARIABLE}=${mark}\0`);
+    const marked = await findMarkedProcesses(`${MARK_VARIABLE}=${mark}\0`);
     if (marked.length === 0) return;
     marked.forEach(kill);
     await wait(ROUND_MS);
   }
 }
 
-async function findMarked(entry: string): Promise<number[]> {
+async function findMarkedProcesses(entry: string): Promise<number[]> {
   const names = await readdir('/proc').catch(() => []);
   const ids = names.filter((name) => /^\d+$/.test(name));
   const environments = await Promise.all(

@@ -6,7 +6,7 @@ import { LangoError } from '../../core/errors.js';
 import { referencedSecrets, replaceReferences, secretReference } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
 import type { ToolContext } from '../../core/tool.js';
-import { openLaunch, type ExecOptions, type ShellCommand } from './launch.js';
+import { unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
 
 /** A kernel takes 128 KiB as one argument; a character is at most 3 bytes here. */
@@ -76,7 +76,10 @@ export class Runner {
     };
     if (this.#isClosed)
       throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
-    const child = startProcess(sandbox?.launch(command, network) ?? openLaunch(command), limits.outputBytes);
+    const child = startProcess(
+      sandbox?.launch(command, network) ?? unsandboxedLaunch(command),
+      limits.outputBytes,
+    );
     this.#running.add(child);
     const forget = () => this.#running.delete(child);
     child.ended.then(forget, forget);

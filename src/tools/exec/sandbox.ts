@@ -1,6 +1,6 @@
 import { errorText, LangoError } from '../../core/errors.js';
 import { findProgram } from '../programs.js';
-import { openDoor, prepareAccount } from './account.js';
+import { preparePrivilegeDrop, prepareAccount } from './account.js';
 import { bubblewrap } from './bubblewrap.js';
 import type { ExecLimits, Sandbox } from './launch.js';
 import { startProcess } from './process.js';
@@ -63,7 +63,7 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
   }
   const account = await prepareAccount(roots);
   const isRoot = process.getuid?.() === 0;
-  const sandbox = bubblewrap(bwrap, account, isRoot ? await openDoor(account) : undefined);
+  const sandbox = bubblewrap(bwrap, account, isRoot ? await preparePrivilegeDrop(account) : undefined);
   for (const root of account.roots) await probe(sandbox, root);
   return sandbox;
 }

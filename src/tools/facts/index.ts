@@ -4,17 +4,17 @@ import { nameKey, oneLine } from '../../core/text.js';
 import type { Scope } from '../../core/task.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
-import { keepEntry, outsideField, type Keeping } from '../provenance.js';
-import { amongFacts, LONGEST_QUERY } from './recollection.js';
+import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
+import { factSearch, LONGEST_QUERY } from './recollection.js';
 
 export { recallFacts } from './recollection.js';
 
 /** The family that remembers facts, each owner's own. */
-export function createFactTools(options: Keeping): readonly Tool[] {
+export function createFactTools(options: KnowledgeAccess): readonly Tool[] {
   return [memoryStoreTool(options), memoryRecallTool(options), memoryForgetTool(options)];
 }
 
-function memoryStoreTool(keeping: Keeping): Tool {
+function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
   return defineTool({
     name: 'memory_store',
     description:
@@ -37,7 +37,7 @@ function memoryStoreTool(keeping: Keeping): Tool {
       const passages = [{ text, start: 0, end: text.length, lines: undefined, heading: [] }];
       const named = { kind: 'fact', key: factKey(fact), category: 'fact' } as const;
       const entry = { ...named, content: text, tags: [], passages, fromOutside };
-      const { version } = await keepEntry(keeping, entry, context);
+      const { version } = await saveEntry(knowledge, entry, context);
       return { content: version === 1 ? `Remembered: ${text}` : `This was remembered before: ${text}` };
     },
   });
@@ -46,7 +46,7 @@ function memoryStoreTool(keeping: Keeping): Tool {
 const LIMIT_DEFAULT = 5;
 const LIMIT_MAX = 20;
 
-function memoryRecallTool({ retrieval }: Keeping): Tool {
+function memoryRecallTool({ retrieval }: KnowledgeAccess): Tool {
   return defineTool({
     name: 'memory_recall',
     description: 'Finds facts that this user wanted remembered, the best first, in any language.',
@@ -65,7 +65,7 @@ function memoryRecallTool({ retrieval }: Keeping): Tool {
       { text: 'recall what you remember about {query}' },
     ],
     async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
-      const found = await retrieval.search({ tenant, owner }, amongFacts(query, limit), signal);
+      const found = await retrieval.search({ tenant, owner }, factSearch(query, limit), signal);
       return describeFindings(query, found);
     },
   });
@@ -73,7 +73,7 @@ function memoryRecallTool({ retrieval }: Keeping): Tool {
 
 const LOOKED_AT = 20;
 
-function memoryForgetTool(options: Keeping): Tool {
+function memoryForgetTool(options: KnowledgeAccess): Tool {
   return defineTool({
     name: 'memory_forget',
     description:
@@ -103,13 +103,13 @@ function memoryForgetTool(options: Keeping): Tool {
 
 async function forget(
   words: string,
-  { store, retrieval }: Keeping,
+  { store, retrieval }: KnowledgeAccess,
   { tenant, owner, signal }: ToolContext,
 ): Promise<ToolOutput> {
   const scope: Scope = { tenant, owner };
   const exact = await store.get(scope, { kind: 'fact', key: factKey(words) });
   if (exact) return forgotten(exact.content, await store.forget(scope, exact));
-  const { hits } = await retrieval.search(scope, amongFacts(words, LOOKED_AT), signal);
+  const { hits } = await retrieval.search(scope, factSearch(words, LOOKED_AT), signal);
   const matching = hits.filter(({ text }) => holdsAll(text, words));
   const fromOutside = matching.some(({ facts }) => facts.fromOutside);
   if (matching.length > 1) {

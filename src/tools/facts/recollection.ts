@@ -26,7 +26,7 @@ export async function recallFacts(run: Run, options: FactRecollectionOptions): P
     .trim();
   if (run.grant.chain.length > 0 || query === '') return NOTHING_RECALLED;
   const signal = AbortSignal.any([run.signal, AbortSignal.timeout(SEARCH_MS)]);
-  const search = options.retrieval.search(run.task, amongFacts(query, MOST_FACTS), signal);
+  const search = options.retrieval.search(run.task, factSearch(query, MOST_FACTS), signal);
   const { hits } = await Promise.race([search, rejectionOf(signal)]);
   const lines: string[] = [];
   let left = options.promptTokens;
@@ -53,6 +53,6 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   });
 }
 
-export function amongFacts(query: string, limit: number): SearchRequest {
+export function factSearch(query: string, limit: number): SearchRequest {
   return { query, limit, only: [MEMORY_COLLECTION] };
 }

@@ -4,8 +4,8 @@ import { codeOf, isLangoError, LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { syncFolder } from './files.js';
-import { pathArgument, pathField, type Place } from './paths.js';
-import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
+import { pathArgument, pathField, type OpenPath } from './paths.js';
+import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
 const DELETE_TIME_MS = 60_000;
 
@@ -32,50 +32,50 @@ export function deleteTool(workspace: Workspace): Tool {
       { text: 'delete the folder {path} with everything in it', arguments: { recursive: true } },
     ],
     execute: ({ path, recursive = false }, { signal }) =>
-      workspace.change(pathArgument(path), async (visit) => {
+      workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
-        const spot = await visit.spot(pathArgument(path), { follow: false, make: false });
-        if (spot.place === undefined) throw missing(pathArgument(path));
-        if (visit.holdsRoot(spot.path)) {
+        const target = await access.target(pathArgument(path), { follow: false, make: false });
+        if (target.existing === undefined) throw missingPath(pathArgument(path));
+        if (access.containsRoot(target.path)) {
           throw new LangoError('forbidden', `path: "${path}" holds the workspace; name something inside it.`);
         }
-        const entries = recursive ? await clearFolder(visit, spot.place, signal) : 0;
-        await removeSpot(spot, visit.show(spot.path));
-        await syncFolder(spot.folder);
+        const entries = recursive ? await clearFolder(access, target.existing, signal) : 0;
+        await removeTarget(target, access.displayPath(target.path));
+        await syncFolder(target.folder);
         const content = entries === 0 ? '' : ` with ${counted(entries, 'thing')} in it`;
-        return { content: `deleted ${visit.show(spot.path)}${content}` };
+        return { content: `deleted ${access.displayPath(target.path)}${content}` };
       }),
     settle: ({ path }) =>
-      workspace.visit(pathArgument(path), async (visit) => {
-        const spot = await visit
-          .spot(pathArgument(path), { follow: false, make: false })
+      workspace.read(pathArgument(path), async (access) => {
+        const target = await access
+          .target(pathArgument(path), { follow: false, make: false })
           .catch((error: unknown) => {
             if (isLangoError(error, 'not-found')) return undefined;
             throw error;
           });
-        return spot?.place === undefined ? { content: `deleted ${path}` } : undefined;
+        return target?.existing === undefined ? { content: `deleted ${path}` } : undefined;
       }),
   });
 }
 
 /** How many things were deleted. Each folder is held while it is emptied: no link can lead out of it. */
-async function clearFolder(visit: Visit, folder: Place, signal: AbortSignal): Promise<number> {
+async function clearFolder(access: WorkspaceAccess, folder: OpenPath, signal: AbortSignal): Promise<number> {
   if (!folder.stats.isDirectory()) return 0;
   let deleted = 0;
   for await (const { name } of await opendir(folder.at)) {
     signal.throwIfAborted();
-    const place = await visit.child(folder, name);
-    if (place === undefined) continue;
-    deleted += 1 + (await clearFolder(visit, place, signal));
-    await remove(place, `${folder.at}/${name}`);
-    await visit.release(place);
+    const opened = await access.child(folder, name);
+    if (opened === undefined) continue;
+    deleted += 1 + (await clearFolder(access, opened, signal));
+    await remove(opened, `${folder.at}/${name}`);
+    await access.release(opened);
   }
   return deleted;
 }
 
-async function removeSpot({ folder, name, place }: Spot, shown: string): Promise<void> {
+async function removeTarget({ folder, name, existing: opened }: PathTarget, shown: string): Promise<void> {
   try {
-    await remove(place!, `${folder.at}/${name}`);
+    await remove(opened!, `${folder.at}/${name}`);
   } catch (error) {
     if (codeOf(error) !== 'ENOTEMPTY') throw error;
     const advice = 'recursive: true deletes it with everything in it';
@@ -85,6 +85,6 @@ async function removeSpot({ folder, name, place }: Spot, shown: string): Promise
   }
 }
 
-function remove({ stats }: Place, at: string): Promise<void> {
+function remove({ stats }: OpenPath, at: string): Promise<void> {
   return stats.isDirectory() ? rmdir(at) : unlink(at);
 }

@@ -4,14 +4,14 @@ import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './paths.js';
 import { assertFile, readWhole, replaceFile } from './files.js';
-import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
+import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
 const EDIT_TIME_MS = 30_000;
 
 const schema = z.strictObject({
   path: pathField('The file'),
   oldText: z.string().min(1).describe('The text to replace, exactly as it stands; it must stand there once'),
-  newText: z.string().describe('What to put in its place'),
+  newText: z.string().describe('What to put in its opened'),
 });
 
 type EditInput = z.infer<typeof schema>;
@@ -32,37 +32,41 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
       { text: 'change {oldText} to {newText} in {path}' },
     ],
     execute: (input, { key, signal }) =>
-      workspace.change(pathArgument(input.path), async (visit) => {
+      workspace.change(pathArgument(input.path), async (access) => {
         signal.throwIfAborted();
-        const { spot, text } = await load(visit, input.path, maxBytes);
-        const changed = replaceOnce(text, input, visit.show(spot.path));
+        const { target, text } = await load(access, input.path, maxBytes);
+        const changed = replaceOnce(text, input, access.displayPath(target.path));
         assertSize(changed, maxBytes);
-        await replaceFile(spot, changed, key);
-        return { content: describe(input, visit.show(spot.path)) };
+        await replaceFile(target, changed, key);
+        return { content: describe(input, access.displayPath(target.path)) };
       }),
     settle: (input) =>
-      workspace.visit(pathArgument(input.path), async (visit) => {
-        const { spot, text } = await load(visit, input.path, maxBytes);
+      workspace.read(pathArgument(input.path), async (access) => {
+        const { target, text } = await load(access, input.path, maxBytes);
         const [oldText, newText] = inStyleOf(text, input);
         const others = newText.includes(oldText) ? text.replaceAll(newText, '\0') : text;
         if (others.includes(oldText)) return undefined;
-        if (text.includes(newText)) return { content: describe(input, visit.show(spot.path)) };
+        if (text.includes(newText)) return { content: describe(input, access.displayPath(target.path)) };
         throw new LangoError(
           'outcome-unknown',
-          `${visit.show(spot.path)} holds neither oldText nor newText: somebody else has changed it.`,
+          `${access.displayPath(target.path)} holds neither oldText nor newText: somebody else has changed it.`,
         );
       }),
   });
 }
 
-async function load(visit: Visit, path: string, maxBytes: number): Promise<{ spot: Spot; text: string }> {
-  const spot = await visit.spot(pathArgument(path), { follow: true, make: false });
-  if (spot.place === undefined) throw missing(pathArgument(path));
-  const shown = visit.show(spot.path);
-  assertFile(spot.place, shown);
-  const bytes = await readWhole(spot.place, shown, maxBytes);
+async function load(
+  access: WorkspaceAccess,
+  path: string,
+  maxBytes: number,
+): Promise<{ target: PathTarget; text: string }> {
+  const target = await access.target(pathArgument(path), { follow: true, make: false });
+  if (target.existing === undefined) throw missingPath(pathArgument(path));
+  const shown = access.displayPath(target.path);
+  assertFile(target.existing, shown);
+  const bytes = await readWhole(target.existing, shown, maxBytes);
   try {
-    return { spot, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+    return { target, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch (cause) {
     throw new LangoError('invalid-input', `path: "${shown}" is not UTF-8 text; only text can be edited.`, {
       cause,
@@ -81,7 +85,7 @@ function replaceOnce(text: string, input: EditInput, shown: string): string {
     throw new LangoError('conflict', `oldText: it does not stand in ${shown} (found 0 times); ${advice}.`);
   }
   if (found > 1) {
-    const advice = 'add enough of the text around it that only one place is meant';
+    const advice = 'add enough of the text around it that only one opened is meant';
     throw new LangoError('conflict', `oldText: it stands ${found} times in ${shown}, not once; ${advice}.`);
   }
   const at = text.indexOf(oldText);

@@ -6,7 +6,7 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import { describeType, MODE_BITS, typeOf } from './files.js';
 import { pathArgument, pathField } from './paths.js';
 import { walkTree, type TreeEntry } from './tree.js';
-import type { Visit, Workspace } from './workspace.js';
+import type { WorkspaceAccess, Workspace } from './workspace.js';
 
 const LIST_TIME_MS = 30_000;
 const LIMIT_DEFAULT = 200;
@@ -46,9 +46,9 @@ export function listTool(workspace: Workspace): Tool {
       { text: 'list all files', arguments: { recursive: true } },
     ],
     execute: ({ path = '.', recursive = false, limit = LIMIT_DEFAULT }, { signal }) =>
-      workspace.visit(pathArgument(path), async (visit) => {
-        const folder = await visit.find(pathArgument(path));
-        const shown = visit.show(folder.path);
+      workspace.read(pathArgument(path), async (access) => {
+        const folder = await access.find(pathArgument(path));
+        const shown = access.displayPath(folder.path);
         if (!folder.stats.isDirectory()) {
           throw new LangoError(
             'invalid-input',
@@ -57,13 +57,13 @@ export function listTool(workspace: Workspace): Tool {
         }
         const lines: string[] = [];
         const types: string[] = [];
-        for await (const entry of walkTree(visit, folder, { recursive, signal })) {
+        for await (const entry of walkTree(access, folder, { recursive, signal })) {
           if (lines.length === limit) {
             lines.push(`[the first ${limit}; there are more: list a folder below, or raise limit]`);
             return { content: lines.join('\n') };
           }
-          lines.push(await describeEntry(visit, entry, recursive));
-          types.push(typeOf(entry.place));
+          lines.push(await describeEntry(access, entry, recursive));
+          types.push(typeOf(entry.opened));
         }
         if (lines.length === 0) return { content: `${shown === '.' ? 'The workspace' : shown} is empty.` };
         return { content: [...lines, `[${tally(types)}]`].join('\n') };
@@ -77,12 +77,12 @@ function tally(types: readonly string[]): string {
   return each.join(', ');
 }
 
-async function describeEntry(visit: Visit, entry: TreeEntry, recursive: boolean): Promise<string> {
-  const { stats, path } = entry.place;
-  const shown = visit.show(path);
+async function describeEntry(access: WorkspaceAccess, entry: TreeEntry, recursive: boolean): Promise<string> {
+  const { stats, path } = entry.opened;
+  const shown = access.displayPath(path);
   if (stats.isDirectory()) return `${shown}/${recursive && !entry.isEntered ? ' (not listed)' : ''}`;
   if (stats.isFile()) return `${shown} (${counted(stats.size, 'byte')})`;
-  if (!stats.isSymbolicLink()) return `${shown} (${describeType(entry.place)})`;
+  if (!stats.isSymbolicLink()) return `${shown} (${describeType(entry.opened)})`;
   const target = await readlink(`${entry.folder.at}/${entry.name}`).catch(() => '?');
   return `${shown} (a symbolic link to ${target})`;
 }
@@ -107,13 +107,13 @@ export function statTool(workspace: Workspace): Tool {
       { text: 'is there a file {path}' },
     ],
     execute: ({ path }) =>
-      workspace.visit(pathArgument(path), async (visit) => {
-        const place = await visit.find(pathArgument(path));
-        const { size, mtime, mode } = place.stats;
+      workspace.read(pathArgument(path), async (access) => {
+        const opened = await access.find(pathArgument(path));
+        const { size, mtime, mode } = opened.stats;
         return {
           content: {
-            path: visit.show(place.path),
-            type: typeOf(place),
+            path: access.displayPath(opened.path),
+            type: typeOf(opened),
             bytes: size,
             modified: mtime.toISOString(),
             mode: (mode & MODE_BITS).toString(8).padStart(4, '0'),

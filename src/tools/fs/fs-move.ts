@@ -4,7 +4,7 @@ import { isLangoError, LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathField, type PathArgument } from './paths.js';
 import { describeType, syncFolder } from './files.js';
-import { missing, type Spot, type Visit, type Workspace } from './workspace.js';
+import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
 const MOVE_TIME_MS = 30_000;
 
@@ -33,25 +33,26 @@ export function moveTool(workspace: Workspace): Tool {
       { text: 'mv {from} {to}' },
     ],
     execute: (input, { signal }) =>
-      workspace.change(subject(input), async (visit) => {
+      workspace.change(subject(input), async (access) => {
         signal.throwIfAborted();
-        const from = await visit.spot(fromArgument(input), { follow: false, make: false });
-        if (from.place === undefined) throw missing(fromArgument(input));
-        assertMovable(visit, from, input);
-        const to = await findTarget(visit, input, from.name);
+        const from = await access.target(fromArgument(input), { follow: false, make: false });
+        if (from.existing === undefined) throw missingPath(fromArgument(input));
+        assertMovable(access, from, input);
+        const to = await findTarget(access, input, from.name);
         if (to.path === from.path)
           throw new LangoError('invalid-input', 'to: it is where it stands already.');
-        assertFree(visit, to, input);
+        assertFree(access, to, input);
         await rename(`${from.folder.at}/${from.name}`, `${to.folder.at}/${to.name}`);
         await syncFolder(from.folder);
         await syncFolder(to.folder);
-        return { content: `moved ${visit.show(from.path)} to ${visit.show(to.path)}` };
+        return { content: `moved ${access.displayPath(from.path)} to ${access.displayPath(to.path)}` };
       }),
     settle: (input) =>
-      workspace.visit(subject(input), async (visit) => {
-        if ((await look(visit, fromArgument(input))) !== undefined) return undefined;
-        const target = await look(visit, toArgument(input));
-        if (target !== undefined) return { content: `moved ${input.from} to ${visit.show(target.path)}` };
+      workspace.read(subject(input), async (access) => {
+        if ((await findOptional(access, fromArgument(input))) !== undefined) return undefined;
+        const target = await findOptional(access, toArgument(input));
+        if (target !== undefined)
+          return { content: `moved ${input.from} to ${access.displayPath(target.path)}` };
         throw new LangoError('outcome-unknown', 'Neither from nor to exists: somebody else has moved it on.');
       }),
   });
@@ -69,33 +70,37 @@ function toArgument({ to }: MoveInput): PathArgument {
   return { name: 'to', value: to };
 }
 
-function assertMovable(visit: Visit, { path }: Spot, { from }: MoveInput): void {
-  if (!visit.holdsRoot(path)) return;
+function assertMovable(access: WorkspaceAccess, { path }: PathTarget, { from }: MoveInput): void {
+  if (!access.containsRoot(path)) return;
   throw new LangoError('forbidden', `from: "${from}" holds the workspace; name something inside it.`);
 }
 
 /** `to` itself, or the name in the folder that it is. */
-async function findTarget(visit: Visit, input: MoveInput, name: string): Promise<Spot> {
+async function findTarget(access: WorkspaceAccess, input: MoveInput, name: string): Promise<PathTarget> {
   const argument = toArgument(input);
-  const found = await look(visit, argument);
+  const found = await findOptional(access, argument);
   const folder = found?.stats.isDirectory() ? found : undefined;
-  if (folder === undefined) return visit.spot(argument, { follow: false, make: true });
-  return { folder, name, path: `${folder.path}/${name}`, place: await visit.child(folder, name) };
+  if (folder === undefined) return access.target(argument, { follow: false, make: true });
+  return { folder, name, path: `${folder.path}/${name}`, existing: await access.child(folder, name) };
 }
 
-function assertFree(visit: Visit, { path, place }: Spot, { overwrite }: MoveInput): void {
-  if (place === undefined) return;
-  const stands = `to: "${visit.show(path)}" is ${describeType(place)} already`;
-  if (place.stats.isDirectory()) throw new LangoError('conflict', `${stands}; choose another name.`);
+function assertFree(
+  access: WorkspaceAccess,
+  { path, existing: opened }: PathTarget,
+  { overwrite }: MoveInput,
+): void {
+  if (opened === undefined) return;
+  const stands = `to: "${access.displayPath(path)}" is ${describeType(opened)} already`;
+  if (opened.stats.isDirectory()) throw new LangoError('conflict', `${stands}; choose another name.`);
   if (overwrite !== true) {
     throw new LangoError('conflict', `${stands}; choose another name, or set overwrite to true.`);
   }
 }
 
 /** What stands at a path; undefined when nothing does, or no folder leads there. */
-async function look(visit: Visit, argument: PathArgument) {
+async function findOptional(access: WorkspaceAccess, argument: PathArgument) {
   try {
-    return await visit.find(argument);
+    return await access.find(argument);
   } catch (error) {
     if (isLangoError(error, 'not-found')) return undefined;
     throw error;

@@ -46,14 +46,14 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
       { text: 'cat {path}' },
     ],
     execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal }) =>
-      workspace.visit(pathArgument(path), async (visit) => {
-        const place = await visit.find(pathArgument(path));
-        const shown = visit.show(place.path);
-        const handle = await openFile(place, shown);
+      workspace.read(pathArgument(path), async (access) => {
+        const opened = await access.find(pathArgument(path));
+        const shown = access.displayPath(opened.path);
+        const handle = await openFile(opened, shown);
         try {
           const { buffer, bytesRead } = await handle.read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0);
           const kind = binaryKind(buffer.subarray(0, bytesRead));
-          if (kind !== undefined) return { content: describeBinary(shown, kind, place.stats.size) };
+          if (kind !== undefined) return { content: describeBinary(shown, kind, opened.stats.size) };
           const page = await readLines(handle, { offset, limit, maxBytes, signal });
           return { content: describePage(shown, offset, page) };
         } finally {

@@ -5,9 +5,9 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { readWhole } from './files.js';
 import { literalMatcher, regexMatcher, type Matcher } from './matcher.js';
-import { pathArgument, pathField, type Place } from './paths.js';
+import { pathArgument, pathField, type OpenPath } from './paths.js';
 import { walkTree } from './tree.js';
-import type { Visit, Workspace } from './workspace.js';
+import type { WorkspaceAccess, Workspace } from './workspace.js';
 
 const SEARCH_TIME_MS = 30_000;
 /** What has been found until then is the answer. */
@@ -53,12 +53,12 @@ export function searchTool(workspace: Workspace): Tool {
       { text: 'find files named {pattern}' },
     ],
     execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal }) =>
-      workspace.visit(pathArgument(path), async (visit) => {
-        const top = await visit.find(pathArgument(path));
+      workspace.read(pathArgument(path), async (access) => {
+        const top = await access.find(pathArgument(path));
         const matcher = regex ? regexMatcher(pattern, signal) : literalMatcher(pattern);
         const filter = glob === undefined ? () => true : globFilter(glob);
         try {
-          const search = new Search({ visit, matcher, filter, limit });
+          const search = new Search({ access, matcher, filter, limit });
           await search.run(top, signal);
           return { content: search.report(pattern) };
         } finally {
@@ -69,7 +69,7 @@ export function searchTool(workspace: Workspace): Tool {
 }
 
 interface SearchOptions {
-  readonly visit: Visit;
+  readonly access: WorkspaceAccess;
   readonly matcher: Matcher;
   readonly filter: PathFilter;
   readonly limit: number;
@@ -90,11 +90,11 @@ class Search {
     this.#options = options;
   }
 
-  async run(top: Place, signal: AbortSignal): Promise<void> {
+  async run(top: OpenPath, signal: AbortSignal): Promise<void> {
     if (!top.stats.isDirectory()) return this.#look(top, top.path);
-    for await (const { place } of walkTree(this.#options.visit, top, { recursive: true, signal })) {
-      const path = place.path.slice(top.path.length + 1);
-      if (this.#options.filter(path)) await this.#look(place, path);
+    for await (const { opened: opened } of walkTree(this.#options.access, top, { recursive: true, signal })) {
+      const path = opened.path.slice(top.path.length + 1);
+      if (this.#options.filter(path)) await this.#look(opened, path);
       if (this.#stop !== undefined) return;
     }
   }
@@ -112,11 +112,11 @@ class Search {
   }
 
   /** `path` is for the name: below the folder that is searched. */
-  async #look(place: Place, path: string): Promise<void> {
-    const shown = this.#options.visit.show(place.path);
-    const text = place.stats.isFile() ? await this.#readText(place, shown) : '';
+  async #look(opened: OpenPath, path: string): Promise<void> {
+    const shown = this.#options.access.displayPath(opened.path);
+    const text = opened.stats.isFile() ? await this.#readText(opened, shown) : '';
     const { name, lines } = await this.#options.matcher.match(path.split('/').at(-1)!, text);
-    if (name) this.#add(`${shown}${place.stats.isDirectory() ? '/' : ''} (name)`);
+    if (name) this.#add(`${shown}${opened.stats.isDirectory() ? '/' : ''} (name)`);
     const all = lines.length === 0 ? [] : text.split('\n');
     for (const line of lines) {
       this.#add(`${shown}:${line}: ${shorten(all[line - 1]!.trim(), LINE_MAX_LENGTH)}`);
@@ -131,9 +131,9 @@ class Search {
   }
 
   /** Empty for what is not searched. */
-  async #readText(place: Place, shown: string): Promise<string> {
+  async #readText(opened: OpenPath, shown: string): Promise<string> {
     this.#files += 1;
-    const bytes = await this.#readBytes(place, shown);
+    const bytes = await this.#readBytes(opened, shown);
     if (bytes === undefined || binaryKind(bytes.subarray(0, SAMPLE_BYTES)) !== undefined) {
       this.#leftOut += 1;
       return '';
@@ -142,8 +142,8 @@ class Search {
     return bytes.toString('utf8');
   }
 
-  #readBytes(place: Place, shown: string): Promise<Buffer | undefined> {
-    return readWhole(place, shown, FILE_MAX_BYTES).catch(() => undefined);
+  #readBytes(opened: OpenPath, shown: string): Promise<Buffer | undefined> {
+    return readWhole(opened, shown, FILE_MAX_BYTES).catch(() => undefined);
   }
 
   #checkLimits(): void {

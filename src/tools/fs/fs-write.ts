@@ -44,12 +44,12 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
           `content: it has ${bytes} bytes; at most ${maxBytes} can be written.`,
         );
       }
-      return workspace.change(pathArgument(path), async (visit) => {
+      return workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
-        const spot = await visit.spot(pathArgument(path), { follow: true, make: true });
-        const shown = visit.show(spot.path);
-        if (spot.place !== undefined) assertFile(spot.place, shown);
-        await replaceFile(spot, content, key);
+        const target = await access.target(pathArgument(path), { follow: true, make: true });
+        const shown = access.displayPath(target.path);
+        if (target.existing !== undefined) assertFile(target.existing, shown);
+        await replaceFile(target, content, key);
         return { content: `wrote ${counted(bytes, 'byte')} to ${shown}` };
       });
     },
@@ -78,15 +78,15 @@ export function appendTool(workspace: Workspace, maxBytes: number): Tool {
       { text: 'add the line {content} to the file {path}' },
     ],
     execute: ({ path, content }, { key, signal }) =>
-      workspace.change(pathArgument(path), async (visit) => {
+      workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
-        const spot = await visit.spot(pathArgument(path), { follow: true, make: true });
-        const shown = visit.show(spot.path);
-        const before = spot.place ? await readWhole(spot.place, shown, maxBytes) : Buffer.alloc(0);
+        const target = await access.target(pathArgument(path), { follow: true, make: true });
+        const shown = access.displayPath(target.path);
+        const before = target.existing ? await readWhole(target.existing, shown, maxBytes) : Buffer.alloc(0);
         const isMidLine = before.length > 0 && before.at(-1) !== LINE_FEED;
         const added = Buffer.from(isMidLine ? `\n${content}` : content);
         assertSize(before.length + added.length, maxBytes);
-        await replaceFile(spot, Buffer.concat([before, added]), key);
+        await replaceFile(target, Buffer.concat([before, added]), key);
         return { content: `added ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };
       }),
   });
@@ -116,21 +116,26 @@ export function mkdirTool(workspace: Workspace): Tool {
     timeoutMs: () => MKDIR_TIME_MS,
     examples: [{ text: 'create a folder {path}' }, { text: 'mkdir {path}' }],
     execute: ({ path }, { signal }) =>
-      workspace.change(pathArgument(path), async (visit) => {
+      workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
-        const { folder, name, place, ...spot } = await visit.spot(pathArgument(path), {
+        const {
+          folder,
+          name,
+          existing: opened,
+          ...target
+        } = await access.target(pathArgument(path), {
           follow: true,
           make: true,
         });
-        const shown = visit.show(spot.path);
-        if (place?.stats.isDirectory()) return { content: `${shown} is there already` };
-        if (place !== undefined) {
+        const shown = access.displayPath(target.path);
+        if (opened?.stats.isDirectory()) return { content: `${shown} is there already` };
+        if (opened !== undefined) {
           throw new LangoError(
             'conflict',
-            `path: "${shown}" is ${describeType(place)}; choose another name.`,
+            `path: "${shown}" is ${describeType(opened)}; choose another name.`,
           );
         }
-        await visit.makeFolder(folder, name);
+        await access.makeFolder(folder, name);
         await syncFolder(folder);
         return { content: `made the folder ${shown}` };
       }),

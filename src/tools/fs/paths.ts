@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { codeOf, LangoError, type ErrorCode } from '../../core/errors.js';
 
 /** Something that exists in the workspace, held open: what was checked is what is used. */
-export interface Place {
+export interface OpenPath {
   /**
    * A path to this very thing for system calls, whatever becomes of its name meanwhile. With a name added
    * it is a path in this very folder.
@@ -25,7 +25,7 @@ const HAS_PATH_HANDLES = process.platform === 'linux' && existsSync('/proc/self/
  * Holds what stands at `at` itself: a symbolic link is not followed. Rejects with the system's error.
  * Where the system has no such handles, `at` is the path and only its type is checked.
  */
-export async function holdPlace(at: string, path: string): Promise<Place> {
+export async function openPath(at: string, path: string): Promise<OpenPath> {
   if (!HAS_PATH_HANDLES) return { at, path, stats: await lstat(at), close: async () => {} };
   const handle = await open(at, O_PATH | constants.O_NOFOLLOW);
   try {
@@ -41,7 +41,9 @@ export async function holdPlace(at: string, path: string): Promise<Place> {
  * Whom something new in `folder` has to belong to when the server is root: the folder's owner, which is the
  * account that sandboxed commands run as. Undefined for an ordinary server.
  */
-export function ownerFor(folder: Place): { readonly uid: number; readonly gid: number } | undefined {
+export function ownerOfNewEntry(
+  folder: OpenPath,
+): { readonly uid: number; readonly gid: number } | undefined {
   return process.getuid?.() === 0 ? folder.stats : undefined;
 }
 
@@ -68,7 +70,7 @@ export function pathArgument(value: string): PathArgument {
 }
 
 /** What the system says, by its code: our code and the rest of a sentence about a path. */
-const SENTENCES: Readonly<Record<string, readonly [ErrorCode, string]>> = {
+const PROBLEMS_BY_CODE: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   EACCES: ['forbidden', 'the server may not do that there'],
   EPERM: ['forbidden', 'the server may not do that there'],
   EROFS: ['forbidden', 'it is on a read-only file system'],
@@ -92,6 +94,6 @@ export function explainFailure(error: unknown, subject: string): unknown {
   const { syscall } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   const code = codeOf(error);
   if (syscall === undefined || code === undefined) return error;
-  const [kind, sentence] = SENTENCES[code] ?? ['tool', `the system refused it (${code})`];
+  const [kind, sentence] = PROBLEMS_BY_CODE[code] ?? ['tool', `the system refused it (${code})`];
   return new LangoError(kind, `${subject}: ${sentence}.`, { cause: error });
 }

@@ -1,14 +1,14 @@
 import type { Dir } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { codeOf } from '../../core/errors.js';
-import type { Place } from './paths.js';
-import type { Visit } from './workspace.js';
+import type { OpenPath } from './paths.js';
+import type { WorkspaceAccess } from './workspace.js';
 
 export interface TreeEntry {
   /** Held until the next entry is asked for. */
-  readonly place: Place;
+  readonly opened: OpenPath;
   readonly name: string;
-  readonly folder: Place;
+  readonly folder: OpenPath;
   /** For a folder: whether its entries follow. */
   readonly isEntered: boolean;
 }
@@ -26,28 +26,28 @@ const ENTRIES_MAX = 20_000;
 
 /** What is below a folder, by name, a folder before its entries. Links are told of and not followed. */
 export async function* walkTree(
-  visit: Visit,
-  folder: Place,
+  access: WorkspaceAccess,
+  folder: OpenPath,
   options: TreeOptions & { readonly depth?: number },
 ): AsyncGenerator<TreeEntry> {
   const depth = options.depth ?? 0;
   for (const name of await listNames(folder)) {
     options.signal.throwIfAborted();
-    const place = await visit.child(folder, name);
-    if (place === undefined) continue;
+    const opened = await access.child(folder, name);
+    if (opened === undefined) continue;
     const isEntered =
-      options.recursive && place.stats.isDirectory() && !NOT_ENTERED.has(name) && depth < DEPTH_MAX;
+      options.recursive && opened.stats.isDirectory() && !NOT_ENTERED.has(name) && depth < DEPTH_MAX;
     try {
-      yield { place, name, folder, isEntered };
-      if (isEntered) yield* walkTree(visit, place, { ...options, depth: depth + 1 });
+      yield { opened: opened, name, folder, isEntered };
+      if (isEntered) yield* walkTree(access, opened, { ...options, depth: depth + 1 });
     } finally {
-      await visit.release(place);
+      await access.release(opened);
     }
   }
 }
 
 /** Sorted. Empty for a folder that the server may not read. */
-async function listNames(folder: Place): Promise<string[]> {
+async function listNames(folder: OpenPath): Promise<string[]> {
   let entries: Dir;
   try {
     entries = await opendir(folder.at);

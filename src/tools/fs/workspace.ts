@@ -1,19 +1,20 @@
 import { chown, mkdir, readlink, realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { codeOf, LangoError } from '../../core/errors.js';
-import { explainFailure, holdPlace, ownerFor, type PathArgument, type Place } from './paths.js';
+import { codeOf } from '../../core/errors.js';
+import { LangoError } from '../../core/errors.js';
+import { explainFailure, openPath, ownerOfNewEntry, type PathArgument, type OpenPath } from './paths.js';
 
 /** A name in a folder, whether something stands there or not. */
-export interface Spot {
-  readonly folder: Place;
+export interface PathTarget {
+  readonly folder: OpenPath;
   readonly name: string;
   /** The absolute path, without symbolic links before the name. */
   readonly path: string;
   /** What stands there. */
-  readonly place: Place | undefined;
+  readonly existing: OpenPath | undefined;
 }
 
-export interface SpotOptions {
+export interface TargetOptions {
   /** Whether a symbolic link at the end is followed; links on the way always are. */
   readonly follow: boolean;
   /** Whether missing folders on the way are made. */
@@ -25,7 +26,7 @@ interface Root {
   readonly real: string;
 }
 
-type Step = Spot | { readonly link: string } | Place;
+type WalkResult = PathTarget | { readonly link: string } | OpenPath;
 
 const LINKS_MAX = 40;
 
@@ -43,33 +44,36 @@ export class Workspace {
    * Runs `work` and lets go of all it held. System errors come out as sentences about `subject`. Rejects
    * with `unavailable` when a root is missing.
    */
-  async visit<Result>(subject: PathArgument, work: (visit: Visit) => Promise<Result>): Promise<Result> {
+  async read<Result>(
+    subject: PathArgument,
+    work: (access: WorkspaceAccess) => Promise<Result>,
+  ): Promise<Result> {
     const roots = await Promise.all(
       this.#roots.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
     ).catch((cause: unknown) => {
       throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
     });
-    const visit = new Visit(roots);
+    const access = new WorkspaceAccess(roots);
     try {
-      return await work(visit);
+      return await work(access);
     } catch (error) {
       throw explainFailure(error, quote(subject));
     } finally {
-      await visit.close();
+      await access.close();
     }
   }
 
-  /** Like `visit`, one after the other: two edits of a file at once do not lose one. */
-  change<Result>(subject: PathArgument, work: (visit: Visit) => Promise<Result>): Promise<Result> {
-    const result = this.#last.then(() => this.visit(subject, work));
+  /** Like `access`, one after the other: two edits of a file at once do not lose one. */
+  change<Result>(subject: PathArgument, work: (access: WorkspaceAccess) => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(() => this.read(subject, work));
     this.#last = result.catch(() => undefined);
     return result;
   }
 }
 
 /** What one call sees of the workspace. Every folder on the way to a path is opened in the one before it. */
-export class Visit {
-  readonly #held = new Set<Place>();
+export class WorkspaceAccess {
+  readonly #opened = new Set<OpenPath>();
 
   readonly #roots: readonly Root[];
 
@@ -78,17 +82,17 @@ export class Visit {
   }
 
   /** What stands at a path, symbolic links followed. Rejects when it is missing or outside the roots. */
-  async find(argument: PathArgument): Promise<Place> {
+  async find(argument: PathArgument): Promise<OpenPath> {
     const end = await this.#walk(argument, { follow: true, make: false });
-    if (!isSpot(end)) return end;
-    if (end.place !== undefined) return end.place;
-    throw missing(argument);
+    if (!isTarget(end)) return end;
+    if (end.existing !== undefined) return end.existing;
+    throw missingPath(argument);
   }
 
   /** A name that may be made, replaced, or removed. Rejects for a root, and like `find` for its folder. */
-  async spot(argument: PathArgument, options: SpotOptions): Promise<Spot> {
+  async target(argument: PathArgument, options: TargetOptions): Promise<PathTarget> {
     const end = await this.#walk(argument, options);
-    if (isSpot(end)) return end;
+    if (isTarget(end)) return end;
     throw new LangoError(
       'invalid-input',
       `${quote(argument)} is the workspace itself; name something in it.`,
@@ -96,9 +100,9 @@ export class Visit {
   }
 
   /** What stands under `name` in the folder, a link not followed; undefined when nothing does. */
-  async child(folder: Place, name: string): Promise<Place | undefined> {
+  async child(folder: OpenPath, name: string): Promise<OpenPath | undefined> {
     try {
-      return await this.#hold(`${folder.at}/${name}`, resolve(folder.path, name));
+      return await this.#open(`${folder.at}/${name}`, resolve(folder.path, name));
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw error;
@@ -106,7 +110,7 @@ export class Visit {
   }
 
   /** Makes the folder, or finds that it is there. */
-  async makeFolder(folder: Place, name: string): Promise<Place> {
+  async makeFolder(folder: OpenPath, name: string): Promise<OpenPath> {
     const at = `${folder.at}/${name}`;
     const path = resolve(folder.path, name);
     const isMade = await mkdir(at).then(
@@ -116,38 +120,38 @@ export class Visit {
         return false;
       },
     );
-    const made = await this.#hold(at, path);
-    const owner = ownerFor(folder);
+    const made = await this.#open(at, path);
+    const owner = ownerOfNewEntry(folder);
     if (!isMade || owner === undefined) return made;
     await chown(made.at, owner.uid, owner.gid);
     await this.release(made);
-    return this.#hold(at, path);
+    return this.#open(at, path);
   }
 
-  /** Lets go of a place before the visit ends. */
-  async release(place: Place): Promise<void> {
-    if (this.#held.delete(place)) await place.close();
+  /** Lets go of a opened before the access ends. */
+  async release(opened: OpenPath): Promise<void> {
+    if (this.#opened.delete(opened)) await opened.close();
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#held].map((place) => this.release(place)));
+    await Promise.all([...this.#opened].map((opened) => this.release(opened)));
   }
 
   /** How a path is shown, and may be given back: relative to the first root; absolute in another. */
-  show(path: string): string {
+  displayPath(path: string): string {
     const first = this.#roots[0]!.real;
     return isInside(path, first) ? relative(first, path) || '.' : path;
   }
 
   /** Whether a root is at `path` or below it. */
-  holdsRoot(path: string): boolean {
+  containsRoot(path: string): boolean {
     return this.#roots.some(({ real }) => isInside(real, path));
   }
 
-  async #walk(argument: PathArgument, options: SpotOptions): Promise<Spot | Place> {
+  async #walk(argument: PathArgument, options: TargetOptions): Promise<PathTarget | OpenPath> {
     let path = argument.value;
     for (let links = 0; links <= LINKS_MAX; links += 1) {
-      const { root, names } = this.#locate(argument, path);
+      const { root, names } = this.#rootOf(argument, path);
       const end = await this.#descend(argument, { root, names, ...options });
       if (!('link' in end)) return end;
       path = end.link;
@@ -156,7 +160,7 @@ export class Visit {
   }
 
   /** The root that a path lies in, and the names from there. Looks at the text only. */
-  #locate(argument: PathArgument, path: string): { root: Root; names: string[] } {
+  #rootOf(argument: PathArgument, path: string): { root: Root; names: string[] } {
     const absolute = isAbsolute(path) ? resolve(path) : resolve(this.#roots[0]!.real, path);
     for (const root of this.#roots) {
       for (const start of [root.real, root.given]) {
@@ -172,33 +176,33 @@ export class Visit {
   /** Goes down name by name. A link ends it with the path where to go on. */
   async #descend(
     argument: PathArgument,
-    { root, names, follow, make }: SpotOptions & { readonly root: Root; readonly names: readonly string[] },
-  ): Promise<Step> {
-    let folder = await this.#hold(root.real, root.real);
+    { root, names, follow, make }: TargetOptions & { readonly root: Root; readonly names: readonly string[] },
+  ): Promise<WalkResult> {
+    let folder = await this.#open(root.real, root.real);
     for (const [index, name] of names.entries()) {
       if (!folder.stats.isDirectory()) {
         throw new LangoError(
           'invalid-input',
-          `${quote(argument)}: "${this.show(folder.path)}" is not a folder.`,
+          `${quote(argument)}: "${this.displayPath(folder.path)}" is not a folder.`,
         );
       }
       const isLast = index === names.length - 1;
-      const place = await this.child(folder, name);
-      if (place?.stats.isSymbolicLink() && (follow || !isLast)) {
+      const opened = await this.child(folder, name);
+      if (opened?.stats.isSymbolicLink() && (follow || !isLast)) {
         const target = await readlink(`${folder.at}/${name}`);
         return { link: resolve(folder.path, target, ...names.slice(index + 1)) };
       }
-      if (isLast) return { folder, name, path: resolve(folder.path, name), place };
-      if (place === undefined && !make) throw missing(argument);
-      folder = place ?? (await this.makeFolder(folder, name));
+      if (isLast) return { folder, name, path: resolve(folder.path, name), existing: opened };
+      if (opened === undefined && !make) throw missingPath(argument);
+      folder = opened ?? (await this.makeFolder(folder, name));
     }
     return folder;
   }
 
-  async #hold(at: string, path: string): Promise<Place> {
-    const place = await holdPlace(at, path);
-    this.#held.add(place);
-    return place;
+  async #open(at: string, path: string): Promise<OpenPath> {
+    const opened = await openPath(at, path);
+    this.#opened.add(opened);
+    return opened;
   }
 }
 
@@ -206,11 +210,11 @@ function quote({ name, value }: PathArgument): string {
   return `${name}: "${value}"`;
 }
 
-export function missing(argument: PathArgument): LangoError {
+export function missingPath(argument: PathArgument): LangoError {
   return new LangoError('not-found', `${quote(argument)} does not exist; fs_list shows what there is.`);
 }
 
-function isSpot(end: Spot | Place): end is Spot {
+function isTarget(end: PathTarget | OpenPath): end is PathTarget {
   return 'folder' in end;
 }
 

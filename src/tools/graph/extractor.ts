@@ -94,8 +94,8 @@ export class Extractor {
 
   async #extract({ name, text }: UnreadDocument): Promise<readonly Triple[]> {
     const lines: string[] = [];
-    for (const part of partsOf(text)) {
-      await this.#takeTurn();
+    for (const part of splitText(text)) {
+      await this.#awaitRateLimit();
       const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(CALL_MS)]);
       const request = { instruction: EXTRACT, text: `${name}\n\n${part}`, signal };
       lines.push(...(await this.#options.distiller.distill(request)));
@@ -103,13 +103,13 @@ export class Extractor {
     return toTriples(lines);
   }
 
-  async #takeTurn(): Promise<void> {
+  async #awaitRateLimit(): Promise<void> {
     const { callsPerHour } = this.#options;
     this.#calls = this.#calls.filter((at) => at > Date.now() - HOUR_MS);
     const [oldest] = this.#calls;
     if (oldest !== undefined && this.#calls.length >= callsPerHour) {
       await this.#pause(oldest + HOUR_MS - Date.now());
-      return this.#takeTurn();
+      return this.#awaitRateLimit();
     }
     this.#calls = [...this.#calls, Date.now()];
   }
@@ -123,9 +123,9 @@ export class Extractor {
 const PART_CHARACTERS = 8_000;
 
 /** A text in parts that are not too long, cut between paragraphs where that can be. */
-function partsOf(text: string): readonly string[] {
+function splitText(text: string): readonly string[] {
   const parts: string[] = [];
-  for (const paragraph of text.split('\n\n').flatMap(pieces)) {
+  for (const paragraph of text.split('\n\n').flatMap(segments)) {
     const joined = `${parts.at(-1) ?? ''}\n\n${paragraph}`;
     if (parts.length > 0 && joined.length <= PART_CHARACTERS) parts[parts.length - 1] = joined;
     else parts.push(paragraph);
@@ -133,7 +133,7 @@ function partsOf(text: string): readonly string[] {
   return parts.filter((part) => part.trim() !== '');
 }
 
-function pieces(paragraph: string): readonly string[] {
+function segments(paragraph: string): readonly string[] {
   return paragraph.match(new RegExp(`.{1,${PART_CHARACTERS}}`, 'gsu')) ?? [];
 }
 

@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import type { GraphStore } from '../../core/graph.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { carriesMark, outsideField } from '../provenance.js';
+import { isFromOutside, outsideField } from '../provenance.js';
 import { GRAPH_TIME_MS, nameField, patternFields, TRIPLES_MAX } from './fields.js';
 
 const triple = z.strictObject({
@@ -37,7 +37,7 @@ export function addTool(graph: GraphStore): Tool {
     async execute(input, context) {
       const { tenant, owner, taskId, contextId } = context;
       const { source = `task ${taskId}` } = input;
-      const fromOutside = carriesMark(input, context);
+      const fromOutside = isFromOutside(input, context);
       const triples = triplesOf(input);
       const added = await graph.add(
         { tenant, owner },

@@ -26,7 +26,7 @@ export interface Traversal {
 }
 
 /** How often a long walk lets others run. */
-const NODES_A_BREATH = 64;
+const NODES_PER_YIELD = 64;
 
 /**
  * What can be reached from a node, the nearest first. Each node is looked at once and each triple told
@@ -43,7 +43,7 @@ export async function traverse(graph: GraphStore, options: TraversalOptions): Pr
     const next: string[] = [];
     for (const node of level) {
       signal.throwIfAborted();
-      if (++looked % NODES_A_BREATH === 0) await breathe();
+      if (++looked % NODES_PER_YIELD === 0) await yieldToEventLoop();
       const edges = await graph.edges(scope, node, { direction, predicates, limit: limit + 1 });
       for (const triple of edges) {
         const key = JSON.stringify([triple.subject, triple.predicate, triple.object]);
@@ -68,6 +68,6 @@ function newNodes({ subject, object }: KnownTriple, seen: Set<string>): readonly
   });
 }
 
-function breathe(): Promise<void> {
+function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -3,14 +3,14 @@ import type { Entry } from '../../core/knowledge.js';
 import type { NewPassage } from '../../core/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { cutIntoPassages } from '../passages.js';
-import { keepEntry, outsideField, type Keeping } from '../provenance.js';
+import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 
 /** The family that keeps facts and learnings, each owner's own. */
 export function createKnowledgeTools(options: KnowledgeOptions): readonly Tool[] {
   return [saveKnowledgeTool(options), saveLearningTool(options)];
 }
 
-export interface KnowledgeOptions extends Keeping {
+export interface KnowledgeOptions extends KnowledgeAccess {
   /** Length of one entry. */
   readonly maxCharacters: number;
 }
@@ -40,7 +40,7 @@ function sourceField() {
   return nameField('Where it comes from: an address, a file, a person', LONGEST_SOURCE).optional();
 }
 
-function saveKnowledgeTool({ maxCharacters, ...keeping }: KnowledgeOptions): Tool {
+function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
     key: nameField('Its name, to find and to replace it by, such as "deploy-key"'),
     category: nameField('What kind of knowledge it is').default(DEFAULT_CATEGORY),
@@ -76,7 +76,7 @@ function saveKnowledgeTool({ maxCharacters, ...keeping }: KnowledgeOptions): Too
         source,
         fromOutside,
       } as const;
-      return { content: describe(await keepEntry(keeping, entry, context)) };
+      return { content: describe(await saveEntry(knowledge, entry, context)) };
     },
   });
 }
@@ -88,7 +88,7 @@ function describe({ key, version }: Entry): string {
 
 const LONGEST_TRIGGER = 500;
 
-function saveLearningTool({ maxCharacters, ...keeping }: KnowledgeOptions): Tool {
+function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
     trigger: nameField('What went wrong, or what one meets: an error message, a situation', LONGEST_TRIGGER),
     fix: contentField('What helps', maxCharacters),
@@ -116,7 +116,7 @@ function saveLearningTool({ maxCharacters, ...keeping }: KnowledgeOptions): Tool
         ...(diagnosis === undefined ? {} : { diagnosis }),
         passages: passagesOf(fix, diagnosis),
       };
-      const { version, key } = await keepEntry(keeping, learning, context);
+      const { version, key } = await saveEntry(knowledge, learning, context);
       return { content: `Saved the learning "${key}"${version === 1 ? '' : ` as version ${version}`}.` };
     },
   });

@@ -2,9 +2,9 @@ import type { MemoryStore, Remembering } from '../../core/memory.js';
 import type { Tool } from '../../core/tool.js';
 import { listObservationsTool, listReflectionsTool, recordTool, summarizeTool } from './memory-tools.js';
 import { recall } from './recollection.js';
-import { createKeeper, type KeeperOptions } from './writer.js';
+import { createMemoryWriter, type MemoryWriterOptions } from './writer.js';
 
-export interface ObservationalMemoryOptions extends KeeperOptions {
+export interface ObservationalMemoryOptions extends MemoryWriterOptions {
   readonly memory: MemoryStore;
   /** What of it all goes into one prompt, in (estimated) tokens. */
   readonly promptTokens: number;
@@ -19,18 +19,18 @@ export interface ObservationalMemory {
 
 export function createObservationalMemory(options: ObservationalMemoryOptions): ObservationalMemory {
   const { memory } = options;
-  const keeper = createKeeper(options);
+  const writer = createMemoryWriter(options);
   return {
     tools: [
       listObservationsTool(memory),
       listReflectionsTool(memory),
       recordTool(memory),
-      summarizeTool(keeper),
+      summarizeTool(writer),
     ],
     remembering: {
       recall: (run) => recall(run, options),
-      runEnded: (task) => keeper.runEnded(task),
+      runEnded: (task) => writer.runEnded(task),
     },
-    close: () => keeper.close(),
+    close: () => writer.close(),
   };
 }

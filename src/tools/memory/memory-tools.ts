@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { MemoryStore } from '../../core/memory.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { Keeper } from './writer.js';
-import { day, outsideMark } from './transcript.js';
+import type { MemoryWriter } from './writer.js';
+import { formatTime, outsideMark } from './transcript.js';
 
 const MEMORY_TIME_MS = 30_000;
 const LIMIT_DEFAULT = 50;
@@ -33,7 +33,7 @@ export function listObservationsTool(memory: MemoryStore): Tool {
       if (found.length === 0) return { content: 'Nothing was observed yet.' };
       const lines = found.map(({ at, text, by, fromOutside, tasks: [first, last] }) => {
         const range = first === last ? `task ${first}` : `tasks ${first} to ${last}`;
-        return `${day(at)}: ${text}  [by ${by}, ${range}]${outsideMark(fromOutside)}`;
+        return `${formatTime(at)}: ${text}  [by ${by}, ${range}]${outsideMark(fromOutside)}`;
       });
       return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
     },
@@ -55,7 +55,7 @@ export function listReflectionsTool(memory: MemoryStore): Tool {
       if (found.length === 0) return { content: 'There are no reflections yet.' };
       const lines = found.map(
         ({ from, to, text, by, fromOutside }) =>
-          `${day(from)} to ${day(to)}: ${text}  [by ${by}]${outsideMark(fromOutside)}`,
+          `${formatTime(from)} to ${formatTime(to)}: ${text}  [by ${by}]${outsideMark(fromOutside)}`,
       );
       return { content: lines.join('\n'), fromOutside: found.some((one) => one.fromOutside) };
     },
@@ -99,7 +99,7 @@ export function recordTool(memory: MemoryStore): Tool {
   });
 }
 
-export function summarizeTool(keeper: Keeper): Tool {
+export function summarizeTool(writer: MemoryWriter): Tool {
   return defineTool({
     name: 'reflect_summarize',
     description:
@@ -111,7 +111,7 @@ export function summarizeTool(keeper: Keeper): Tool {
     timeoutMs: () => REFLECT_TIME_MS,
     examples: [{ text: 'reflect on what you observed' }, { text: 'summarize your observations' }],
     async execute(_, { tenant, owner, signal }) {
-      const reflection = await keeper.reflectNow({ tenant, owner }, signal);
+      const reflection = await writer.reflectNow({ tenant, owner }, signal);
       if (!reflection) return { content: 'There is nothing to condense: no observation is open.' };
       const { text, by, fromOutside } = reflection;
       return { content: `${text}\n[by ${by}]${outsideMark(fromOutside)}`, fromOutside };

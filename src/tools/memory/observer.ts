@@ -1,7 +1,7 @@
 import type { Distiller } from '../../core/model.js';
 import type { NewObservation, Observation, Reflection } from '../../core/memory.js';
 import { oneLine, shorten } from '../../core/text.js';
-import { day, type Chapter } from './transcript.js';
+import { formatTime, type TaskTranscript } from './transcript.js';
 
 /** Who makes observations where no model does. */
 const RULES = 'rules';
@@ -15,26 +15,26 @@ One fact a line, each understandable by itself, newest last. Leave out greetings
 const REFLECT = `You keep the memory of an assistant. Condense these dated observations into fewer: join what belongs together, keep what still holds,
 drop what was overtaken, and keep names, numbers and dates exactly. One line each, understandable by itself.`;
 
-/** What is worth remembering of these chapters; with no distiller, by plain rules: who asked what and what came of it. */
+/** What is worth remembering of these transcripts; with no distiller, by plain rules: who asked what and what came of it. */
 export async function observe(
-  chapters: readonly Chapter[],
+  transcripts: readonly TaskTranscript[],
   distiller: Distiller | undefined,
   signal: AbortSignal,
 ): Promise<readonly NewObservation[]> {
-  const tasks = [chapters[0]!.taskId, chapters.at(-1)!.taskId] as const;
+  const tasks = [transcripts[0]!.taskId, transcripts.at(-1)!.taskId] as const;
   if (!distiller) {
-    return chapters.map((chapter) => ({
-      text: byRule(chapter),
-      at: chapter.at,
-      tasks: [chapter.taskId, chapter.taskId] as const,
+    return transcripts.map((transcript) => ({
+      text: summarizeByRule(transcript),
+      at: transcript.at,
+      tasks: [transcript.taskId, transcript.taskId] as const,
       by: RULES,
-      fromOutside: chapter.fromOutside,
+      fromOutside: transcript.fromOutside,
     }));
   }
-  const text = chapters.map((chapter) => chapter.text).join('\n\n');
+  const text = transcripts.map((transcript) => transcript.text).join('\n\n');
   const lines = await distiller.distill({ instruction: OBSERVE, text, signal });
-  const { at } = chapters.at(-1)!;
-  const fromOutside = chapters.some((chapter) => chapter.fromOutside);
+  const { at } = transcripts.at(-1)!;
+  const fromOutside = transcripts.some((transcript) => transcript.fromOutside);
   return lines.map((line) => ({ text: line, at, tasks, by: distiller.by, fromOutside }));
 }
 
@@ -49,13 +49,13 @@ export async function reflect(
     to: observations.at(-1)!.at,
     fromOutside: observations.some(({ fromOutside }) => fromOutside),
   };
-  const dated = observations.map(({ at, text }) => `${day(at)}: ${text}`);
-  if (!distiller) return { ...range, text: dated.map(shortest).join('\n'), by: RULES };
+  const dated = observations.map(({ at, text }) => `${formatTime(at)}: ${text}`);
+  if (!distiller) return { ...range, text: dated.map(withoutAnswer).join('\n'), by: RULES };
   const lines = await distiller.distill({ instruction: REFLECT, text: dated.join('\n'), signal });
   return { ...range, text: lines.join('\n'), by: distiller.by };
 }
 
-function byRule({ asked, answered }: Chapter): string {
+function summarizeByRule({ asked, answered }: TaskTranscript): string {
   const question =
     asked === '' ? 'The user sent something without text' : `The user asked: "${sentence(asked)}"`;
   return answered === ''
@@ -72,6 +72,6 @@ function sentence(text: string): string {
 }
 
 /** Without a model the old is only made shorter: what was asked. */
-function shortest(line: string): string {
+function withoutAnswer(line: string): string {
   return line.split('; the answer began: ')[0]!;
 }

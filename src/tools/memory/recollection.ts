@@ -6,7 +6,7 @@ import {
 } from '../../core/memory.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
-import { day, outsideMark } from './transcript.js';
+import { formatTime, outsideMark } from './transcript.js';
 
 export interface RecollectionOptions {
   readonly memory: MemoryStore;
@@ -28,10 +28,10 @@ export async function recall(run: Run, { memory, promptTokens }: RecollectionOpt
   const reflections = await memory.reflections(task, ENTRIES_MAX);
   const isHere = ({ contextId }: { readonly contextId: string }) => contextId === task.contextId;
   const budget = new Budget(promptTokens);
-  const noted = ({ at, ...one }: Observation) => line(day(at), one);
+  const noted = ({ at, ...one }: Observation) => line(formatTime(at), one);
   const here = budget.take(open.filter(isHere).map(noted));
   const elsewhere = budget.take(open.filter((one) => !isHere(one)).map(noted));
-  const older = budget.take(reflections.map(({ to, ...one }) => line(`until ${day(to)}`, one)));
+  const older = budget.take(reflections.map(({ to, ...one }) => line(`until ${formatTime(to)}`, one)));
   const text = [
     ...section('Earlier times, condensed', older),
     ...section('Other conversations with this user', elsewhere),

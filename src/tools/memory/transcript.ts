@@ -4,7 +4,7 @@ import { isFromOutside, type TaskEvent } from '../../core/task.js';
 import { cutText, estimateTokens } from '../../core/text.js';
 
 /** The whole conversation of one task: its messages, answers, calls and results together. */
-export interface Chapter {
+export interface TaskTranscript {
   readonly taskId: string;
   /** When its newest entry was made, in milliseconds since the epoch. */
   readonly at: number;
@@ -20,11 +20,11 @@ const ENTRY_MAX_BYTES = 2_000;
 const RESULT_MAX_BYTES = 400;
 const ADVICE = 'the whole stands in the journal';
 
-/** The chapters of a session, oldest first. `events` in order, those of one task together. */
-export function toChapters(events: readonly TaskEvent[]): readonly Chapter[] {
+/** The transcripts of a session, oldest first. `events` in order, those of one task together. */
+export function toTranscripts(events: readonly TaskEvent[]): readonly TaskTranscript[] {
   return [...Map.groupBy(events, ({ taskId }) => taskId)].map(([taskId, entries]) => {
     const lines = entries.flatMap(linesOf);
-    const text = [`${day(entries[0]!.at)}`, ...lines].join('\n');
+    const text = [`${formatTime(entries[0]!.at)}`, ...lines].join('\n');
     return {
       taskId,
       at: entries.at(-1)!.at,
@@ -38,7 +38,7 @@ export function toChapters(events: readonly TaskEvent[]): readonly Chapter[] {
 }
 
 /** "2026-11-22 10:03" in UTC. */
-export function day(at: number): string {
+export function formatTime(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 

@@ -5,7 +5,7 @@ import { Connection } from './connection.js';
 import { Ledger } from './ledger.js';
 import type { Network } from './networks.js';
 import { PaidFetch } from './paid-fetch.js';
-import { Payer, type Desk, type PaymentLimits } from './payer.js';
+import { Payer, type PaymentServices, type PaymentLimits } from './payer.js';
 import { balanceTool, createWalletTool, historyTool, limitsTool, walletInfoTool } from './payment-account.js';
 import { sendTool } from './payment-send.js';
 import { x402FetchTool, type X402Rules } from './payment-x402-fetch.js';
@@ -51,29 +51,29 @@ export function createPayments(options: PaymentOptions): Payments {
   const ledger = new Ledger({ connection, store, transfers, confirmations, logger });
   const payer = new Payer({ connection, store, wallets, transfers, ledger, limits, confirmMs });
   const askMs = REQUESTS_OF_A_CALL * requestMs;
-  const desk: Desk = {
+  const services: PaymentServices = {
     connection,
     store,
     wallets,
     ledger,
     payer,
     limits,
-    askMs,
-    callMs: confirmMs + 2 * askMs,
+    queryTimeoutMs: askMs,
+    paymentTimeoutMs: confirmMs + 2 * askMs,
   };
   const { webFetch, x402 } = options;
   const paidFetch = new PaidFetch({ connection, store, wallets, payer, ledger, webFetch, confirmMs });
   return {
     tools: [
-      balanceTool(desk),
-      sendTool(desk),
-      historyTool(desk),
-      limitsTool(desk),
-      walletInfoTool(desk),
-      createWalletTool(desk),
-      x402FetchTool(desk, paidFetch, x402),
+      balanceTool(services),
+      sendTool(services),
+      historyTool(services),
+      limitsTool(services),
+      walletInfoTool(services),
+      createWalletTool(services),
+      x402FetchTool(services, paidFetch, x402),
     ],
-    start: () => void ledger.watch(),
+    start: () => void ledger.settleOpenPayments(),
     close: () => ledger.close(),
   };
 }

@@ -10,7 +10,7 @@ import {
 } from '../../core/payment.js';
 import type { Connection, Hex, Receipt } from './connection.js';
 import type { Transfers } from './transfer.js';
-import { authorizationOf, isSame } from './x402.js';
+import { authorizationOf, isSameAddress } from './x402.js';
 
 export interface LedgerOptions {
   readonly connection: Connection;
@@ -47,25 +47,25 @@ export class Ledger {
    * Looks once, and writes what it saw. A transfer that no block holds is sent again while its state is one of
    * `resend`. Rejects when the chain cannot be asked.
    */
-  async settle(payment: Payment, resend: readonly PaymentState[] = ['signed']): Promise<Payment> {
+  async refresh(payment: Payment, resend: readonly PaymentState[] = ['signed']): Promise<Payment> {
     if (!isOpen(payment.state)) return payment;
     const { connection, store, transfers, confirmations } = this.#options;
-    const outcome = await lookAt(payment, connection, confirmations);
+    const outcome = await queryOutcome(payment, connection, confirmations);
     if (outcome.state !== 'open') {
       const settled = await store.advance(payment, [payment.state, 'sent'], outcome);
       return settled ?? (await store.get(payment, payment.key)) ?? payment;
     }
     const isLost = outcome.isUnseen === true && resend.includes(payment.state);
-    return { ...(isLost ? await transfers.deliver(payment) : payment), note: payment.note ?? outcome.note };
+    return { ...(isLost ? await transfers.broadcast(payment) : payment), note: payment.note ?? outcome.note };
   }
 
   /** Like `settle`, but a chain that cannot be asked is only noted. */
-  look(payment: Payment, resend?: readonly PaymentState[]): Promise<Payment> {
-    return this.settle(payment, resend).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
+  tryRefresh(payment: Payment, resend?: readonly PaymentState[]): Promise<Payment> {
+    return this.refresh(payment, resend).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
   }
 
   /** Looks until the outcome is known or `ms` have passed; then the payment is as open as it was. */
-  async await(
+  async waitForOutcome(
     payment: Payment,
     { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
   ): Promise<Payment> {
@@ -77,7 +77,7 @@ export class Ledger {
       pause = Math.min(pause * PAUSE_GROWTH, LONGEST_PAUSE_MS)
     ) {
       signal.throwIfAborted();
-      current = await this.look(current);
+      current = await this.tryRefresh(current);
       if (!isOpen(current.state) || current.state === 'refused' || Date.now() + pause > until) break;
       await sleep(pause, undefined, { signal });
     }
@@ -88,7 +88,7 @@ export class Ledger {
    * Settles whatever is open on this chain, of every owner, and goes on in the background until nothing is. The chain
    * client is not even loaded when there is nothing to do. Never rejects.
    */
-  async watch(): Promise<void> {
+  async settleOpenPayments(): Promise<void> {
     this.#round ??= this.#settleAll().finally(() => (this.#round = undefined));
     return this.#round;
   }
@@ -105,7 +105,7 @@ export class Ledger {
       const open = await store.listOpen(connection.network.chainId, MOST_AT_ONCE);
       for (const payment of open) {
         if (this.#closed.signal.aborted) return;
-        const { state, hash, note } = await this.settle(payment, ['signed', 'sent']);
+        const { state, hash, note } = await this.refresh(payment, ['signed', 'sent']);
         if (!isOpen(state)) this.#againMs = FIRST_AGAIN_MS;
         if (!isOpen(state)) logger.info('a payment is settled', { state, hash, note });
       }
@@ -116,7 +116,7 @@ export class Ledger {
     }
     clearTimeout(this.#timer);
     if (isAnyOpen && !this.#closed.signal.aborted) {
-      this.#timer = setTimeout(() => void this.watch(), this.#againMs);
+      this.#timer = setTimeout(() => void this.settleOpenPayments(), this.#againMs);
       this.#timer.unref();
       this.#againMs = Math.min(2 * this.#againMs, LONGEST_AGAIN_MS);
     }
@@ -133,18 +133,22 @@ type Outcome =
     };
 
 /** How often a missing receipt is looked for again before a payment counts as displaced: servers differ by a block or two. */
-const LOOKS_FOR_RECEIPT = 5;
-const PAUSE_BETWEEN_LOOKS_MS = 1_000;
+const RECEIPT_QUERIES = 5;
+const RECEIPT_PAUSE_MS = 1_000;
 
 /** Looks once. Rejects when the chain cannot be asked. */
-async function lookAt(payment: Payment, connection: Connection, confirmations: number): Promise<Outcome> {
+async function queryOutcome(
+  payment: Payment,
+  connection: Connection,
+  confirmations: number,
+): Promise<Outcome> {
   if (!isOpen(payment.state)) return { state: 'open', note: 'it is not signed' };
   return payment.kind === 'x402'
-    ? lookAtAuthorization(payment, connection)
-    : lookAtTransfer(payment, connection, confirmations);
+    ? queryAuthorization(payment, connection)
+    : queryTransfer(payment, connection, confirmations);
 }
 
-async function lookAtTransfer(
+async function queryTransfer(
   payment: Payment,
   connection: Connection,
   confirmations: number,
@@ -174,17 +178,17 @@ async function lookAtTransfer(
     const used = await connection.transactionCount(from, 'latest');
     if (used <= payment.nonce!) return { state: 'open', note: 'no block holds it yet', isUnseen: true };
     // Its place is taken. By itself, unless the receipt stays away.
-    if (look === LOOKS_FOR_RECEIPT) {
+    if (look === RECEIPT_QUERIES) {
       return {
         state: 'failed',
         note: 'another transaction of this wallet took its place: it can never be made',
       };
     }
-    await sleep(PAUSE_BETWEEN_LOOKS_MS);
+    await sleep(RECEIPT_PAUSE_MS);
   }
 }
 
-async function lookAtAuthorization(payment: Payment, connection: Connection): Promise<Outcome> {
+async function queryAuthorization(payment: Payment, connection: Connection): Promise<Outcome> {
   const { nonce, validBefore } = authorizationOf(payment.signed!);
   // Asked before the state: what is not redeemed in a block after its time never will be.
   const { seconds } = await connection.head();
@@ -196,5 +200,5 @@ async function lookAtAuthorization(payment: Payment, connection: Connection): Pr
 
 /** Whether it is the transfer that the payment is for. */
 export function isTransferOf({ from, to, value }: Receipt['transfers'][number], payment: Payment): boolean {
-  return isSame(from, payment.from) && isSame(to, payment.to) && value === payment.amount;
+  return isSameAddress(from, payment.from) && isSameAddress(to, payment.to) && value === payment.amount;
 }

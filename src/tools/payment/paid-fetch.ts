@@ -5,10 +5,10 @@ import { isOpen, type Payment } from '../../core/payment.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Hex } from './connection.js';
 import { isTransferOf, type Ledger } from './ledger.js';
-import type { Order } from './payer.js';
-import { outcomeOf } from './report.js';
+import type { PaymentOrder } from './payer.js';
+import { describeOutcome } from './report.js';
 import { authorize, type SigningOptions } from './x402-signing.js';
-import { isSame, objection, offerOf, type Terms } from './x402.js';
+import { isSameAddress, whyNotPayable, offerOf, type PayableTerms } from './x402.js';
 
 export interface PaidFetchOptions extends SigningOptions {
   readonly ledger: Ledger;
@@ -40,7 +40,7 @@ export class PaidFetch {
   }
 
   /** Asks without paying: the answer, or what it would cost and how to pay it. */
-  async ask(request: WebRequest, signal: AbortSignal): Promise<ToolOutput> {
+  async requestPrice(request: WebRequest, signal: AbortSignal): Promise<ToolOutput> {
     const { webFetch, connection } = this.#options;
     const response = await webFetch(request.url, { ...initOf(request), signal });
     if (response.status !== STATUS_PAYMENT_REQUIRED) {
@@ -58,10 +58,10 @@ export class PaidFetch {
       throw notX402();
     }
     const terms = await this.#terms();
-    const lines = required.accepts.map((asked) => {
-      const against = objection(asked, terms);
+    const lines = required.accepts.map((requirements) => {
+      const against = whyNotPayable(requirements, terms);
       if (against !== undefined) return `- not possible here: ${against}`;
-      const { amount, payTo } = offerOf(asked);
+      const { amount, payTo } = offerOf(requirements);
       const isTooMuch = amount > request.maxAmount ? ` That is more than ${usdc(request.maxAmount)}.` : '';
       return `- ${usdc(amount)} to ${payTo} on ${connection.network.title}.${isTooMuch} To pay it, call again with payTo ${payTo}.`;
     });
@@ -73,9 +73,13 @@ export class PaidFetch {
   }
 
   /** Pays the payee of `order`, at most the amount of the request, and gives the answer. */
-  async pay(request: WebRequest, order: Omit<Order, 'amount'>, signal: AbortSignal): Promise<ToolOutput> {
+  async pay(
+    request: WebRequest,
+    order: Omit<PaymentOrder, 'amount'>,
+    signal: AbortSignal,
+  ): Promise<ToolOutput> {
     const { store, ledger, confirmMs, connection } = this.#options;
-    const done = await this.#finished(order);
+    const done = await this.#earlierOutcome(order);
     if (done) return done;
     const attempt = await this.#send(request, order, signal);
     const payment = await store.get(order, order.key);
@@ -83,9 +87,9 @@ export class PaidFetch {
     const answer = await readAnswer(attempt.response);
     const isSettled = attempt.settlement?.success === true;
     const seen = isSettled
-      ? await ledger.await(payment, { ms: confirmMs, signal })
-      : await ledger.look(payment);
-    const { content, isError } = outcomeOf(
+      ? await ledger.waitForOutcome(payment, { ms: confirmMs, signal })
+      : await ledger.tryRefresh(payment);
+    const { content, isError } = describeOutcome(
       await this.#withHash(seen, attempt.settlement),
       connection.network,
     );
@@ -93,13 +97,13 @@ export class PaidFetch {
   }
 
   /** What became of an earlier attempt, when that is certain: then it must not be made again. */
-  async #finished(order: Omit<Order, 'amount'>): Promise<ToolOutput | undefined> {
+  async #earlierOutcome(order: Omit<PaymentOrder, 'amount'>): Promise<ToolOutput | undefined> {
     const { store, ledger, connection } = this.#options;
     const known = await store.get(order, order.key);
     if (!known || known.state === 'reserved') return undefined;
-    const payment = await ledger.settle(known);
+    const payment = await ledger.refresh(known);
     if (isOpen(payment.state)) return undefined;
-    const { content, isError } = outcomeOf(payment, connection.network);
+    const { content, isError } = describeOutcome(payment, connection.network);
     if (isError) return { content, isError };
     return {
       content: `${content} The answer to it was lost; it is not paid for again.`,
@@ -107,7 +111,11 @@ export class PaidFetch {
     };
   }
 
-  async #send(request: WebRequest, order: Omit<Order, 'amount'>, signal: AbortSignal): Promise<Attempt> {
+  async #send(
+    request: WebRequest,
+    order: Omit<PaymentOrder, 'amount'>,
+    signal: AbortSignal,
+  ): Promise<Attempt> {
     const { webFetch, connection } = this.#options;
     const { wrapFetchWithPayment, x402Client, decodePaymentResponseHeader } = await import('@x402/fetch');
     const terms = await this.#terms();
@@ -123,10 +131,10 @@ export class PaidFetch {
     };
     const client = new x402Client().setSpendControls(false).register(connection.network.caip, {
       scheme: 'exact',
-      createPaymentPayload: (x402Version, asked) =>
+      createPaymentPayload: (x402Version, requirements) =>
         guarded(async () => {
-          const { amount } = offerOf(asked);
-          const { authorization, signature } = await authorize({ ...order, amount }, asked, {
+          const { amount } = offerOf(requirements);
+          const { authorization, signature } = await authorize({ ...order, amount }, requirements, {
             ...this.#options,
             terms,
           });
@@ -134,8 +142,10 @@ export class PaidFetch {
         }),
     });
     client.registerPolicy((_version, offers) => {
-      const fitting = offers.filter((asked) => refusal(asked, { request, order, terms }) === undefined);
-      if (fitting.length === 0) failure ??= mismatch(offers, { request, order, terms });
+      const fitting = offers.filter(
+        (requirements) => whyRefused(requirements, { request, order, terms }) === undefined,
+      );
+      if (fitting.length === 0) failure ??= noFittingOffer(offers, { request, order, terms });
       return fitting;
     });
     const send = wrapFetchWithPayment((input, init) => guarded(() => webFetch(input, init)), client);
@@ -152,7 +162,7 @@ export class PaidFetch {
   }
 
   /** A request that broke after it was signed for: the payment may be made, so its outcome is what is told. */
-  async #afterFailure(order: Omit<Order, 'amount'>, error: unknown): Promise<Attempt> {
+  async #afterFailure(order: Omit<PaymentOrder, 'amount'>, error: unknown): Promise<Attempt> {
     const payment = await this.#options.store.get(order, order.key);
     if (!payment || !isOpen(payment.state)) {
       if (error instanceof LangoError) throw error;
@@ -175,7 +185,7 @@ export class PaidFetch {
     return (await store.advance(payment, ['confirmed'], { state: 'confirmed', hash })) ?? payment;
   }
 
-  async #terms(): Promise<Terms> {
+  async #terms(): Promise<PayableTerms> {
     const { connection } = this.#options;
     const [token, domain] = await Promise.all([connection.token(), connection.domain()]);
     return { network: connection.network, token, domain };
@@ -187,18 +197,22 @@ interface Attempt {
   readonly settlement: SettleResponse | undefined;
 }
 
-interface Wanted {
+interface OfferContext {
   readonly request: WebRequest;
-  readonly order: Omit<Order, 'amount'>;
-  readonly terms: Terms;
+  readonly order: Omit<PaymentOrder, 'amount'>;
+  readonly terms: PayableTerms;
 }
 
 /** Why an offer is not paid: it must be the payee that a person approved, for no more than was approved. */
-function refusal(asked: PaymentRequirements, { request, order, terms }: Wanted): string | undefined {
-  const against = objection(asked, terms);
+function whyRefused(
+  requirements: PaymentRequirements,
+  { request, order, terms }: OfferContext,
+): string | undefined {
+  const against = whyNotPayable(requirements, terms);
   if (against !== undefined) return against;
-  const { amount, payTo } = offerOf(asked);
-  if (!isSame(payTo, order.to)) return `its payee is ${payTo.slice(0, 60)}, and ${order.to} was approved`;
+  const { amount, payTo } = offerOf(requirements);
+  if (!isSameAddress(payTo, order.to))
+    return `its payee is ${payTo.slice(0, 60)}, and ${order.to} was approved`;
   if (amount > request.maxAmount)
     return `it costs ${usdc(amount)}, and at most ${usdc(request.maxAmount)} was approved`;
   return undefined;
@@ -210,8 +224,10 @@ function notX402(cause?: unknown): LangoError {
   });
 }
 
-function mismatch(offers: readonly PaymentRequirements[], wanted: Wanted): LangoError {
-  const reasons = offers.map((asked) => refusal(asked, wanted)).filter((reason) => reason !== undefined);
+function noFittingOffer(offers: readonly PaymentRequirements[], wanted: OfferContext): LangoError {
+  const reasons = offers
+    .map((requirements) => whyRefused(requirements, wanted))
+    .filter((reason) => reason !== undefined);
   return new LangoError(
     'forbidden',
     `No offer of the endpoint fits: ${reasons.slice(0, 4).join('; ') || 'it has none'}.`,

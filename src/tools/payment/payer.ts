@@ -24,7 +24,7 @@ export interface PayerOptions {
   readonly confirmMs: number;
 }
 
-export interface Order extends Scope {
+export interface PaymentOrder extends Scope {
   readonly key: string;
   readonly to: string;
   readonly amount: bigint;
@@ -45,23 +45,25 @@ export class Payer {
    * Resolves with what became of it, also when that is not known yet (its state is open then). Whatever it throws,
    * nothing was signed and nothing stays reserved.
    */
-  async pay(order: Order, signal: AbortSignal): Promise<Payment> {
+  async pay(order: PaymentOrder, signal: AbortSignal): Promise<Payment> {
     const { store, wallets, transfers, ledger, confirmMs } = this.#options;
     const known = await store.get(order, order.key);
     if (known && known.state !== 'reserved') return this.resume(known, signal);
     const account = await wallets.require(order);
-    const to = await this.payee(order.to, account.address);
+    const to = await this.resolvePayee(order.to, account.address);
     const payment = await this.reserve({ ...order, kind: 'transfer', from: account.address, to });
     if (payment.state !== 'reserved') return this.resume(payment, signal);
-    const launched = await this.releasing(payment, () => transfers.launch(payment, account, signal));
-    return ledger.await(launched, { ms: confirmMs, signal });
+    const launched = await this.releaseOnError(payment, () =>
+      transfers.signAndSend(payment, account, signal),
+    );
+    return ledger.waitForOutcome(launched, { ms: confirmMs, signal });
   }
 
   /** Throws what stands against paying it now; reserves and signs nothing. */
-  async assertPayable(order: Omit<Order, 'key' | 'purpose'>): Promise<void> {
+  async assertPayable(order: Omit<PaymentOrder, 'key' | 'purpose'>): Promise<void> {
     const { connection, store, wallets, transfers, limits } = this.#options;
     const { address: from } = await wallets.require(order);
-    const to = await this.payee(order.to, from);
+    const to = await this.resolvePayee(order.to, from);
     this.#assertPerTransaction(order.amount);
     const { chainId } = connection.network;
     const { spent } = await store.spending(order, chainId);
@@ -72,7 +74,7 @@ export class Payer {
   /** Throws unless the owner has a wallet and may pay this payee. */
   async assertPayee(scope: Scope, to: string): Promise<void> {
     const { address } = await this.#options.wallets.require(scope);
-    await this.payee(to, address);
+    await this.resolvePayee(to, address);
   }
 
   /** What became of a payment that was signed in an earlier attempt. */
@@ -88,11 +90,11 @@ export class Payer {
         },
       );
     }
-    return ledger.await(payment, { ms: confirmMs, signal });
+    return ledger.waitForOutcome(payment, { ms: confirmMs, signal });
   }
 
   /** The checksummed address of a payee that may be paid. */
-  async payee(text: string, own: Hex): Promise<Hex> {
+  async resolvePayee(text: string, own: Hex): Promise<Hex> {
     const { connection } = this.#options;
     const to = await connection.checksum(text, 'to');
     const why = ZERO_ADDRESS.test(to)
@@ -150,7 +152,7 @@ export class Payer {
   }
 
   /** Gives the reservation back when `work` throws. */
-  async releasing<Result>(payment: Payment, work: () => Promise<Result>): Promise<Result> {
+  async releaseOnError<Result>(payment: Payment, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {
@@ -162,7 +164,7 @@ export class Payer {
 }
 
 /** What the tools of this family work with. */
-export interface Desk {
+export interface PaymentServices {
   readonly connection: Connection;
   readonly store: PaymentStore;
   readonly wallets: Wallets;
@@ -170,7 +172,7 @@ export interface Desk {
   readonly payer: Payer;
   readonly limits: PaymentLimits;
   /** The time that a call which only asks may take. */
-  readonly askMs: number;
+  readonly queryTimeoutMs: number;
   /** The time that a call which pays may take. */
-  readonly callMs: number;
+  readonly paymentTimeoutMs: number;
 }

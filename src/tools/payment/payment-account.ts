@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { eth, usdc } from './amount.js';
 import { isOpen } from '../../core/payment.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { Desk } from './payer.js';
-import { lineOf } from './report.js';
+import type { PaymentServices } from './payer.js';
+import { describePayment } from './report.js';
 
-export function balanceTool({ connection, store, wallets, askMs }: Desk): Tool {
+export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs }: PaymentServices): Tool {
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_balance',
@@ -41,7 +41,7 @@ const schema = z.strictObject({
   limit: z.int().min(1).max(MOST).optional().describe(`How many at most; ${DEFAULT_LIMIT} by default`),
 });
 
-export function historyTool({ ledger, store, connection, askMs }: Desk): Tool {
+export function historyTool({ ledger, store, connection, queryTimeoutMs: askMs }: PaymentServices): Tool {
   const { chainId } = connection.network;
   return defineTool({
     name: 'payment_history',
@@ -65,15 +65,15 @@ export function historyTool({ ledger, store, connection, askMs }: Desk): Tool {
       const looked = new Set(open.slice(0, MOST_LOOKS));
       const shown = await Promise.all(
         payments.map(async (payment) =>
-          looked.has(payment) ? ledger.look(payment, ['signed', 'sent']) : payment,
+          looked.has(payment) ? ledger.tryRefresh(payment, ['signed', 'sent']) : payment,
         ),
       );
-      return { content: shown.map(lineOf).join('\n') };
+      return { content: shown.map(describePayment).join('\n') };
     },
   });
 }
 
-export function limitsTool({ connection, store, limits, askMs }: Desk): Tool {
+export function limitsTool({ connection, store, limits, queryTimeoutMs: askMs }: PaymentServices): Tool {
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_limits',
@@ -103,7 +103,7 @@ export function limitsTool({ connection, store, limits, askMs }: Desk): Tool {
   });
 }
 
-export function walletInfoTool({ connection, wallets, askMs }: Desk): Tool {
+export function walletInfoTool({ connection, wallets, queryTimeoutMs: askMs }: PaymentServices): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_wallet_info',
@@ -125,7 +125,7 @@ export function walletInfoTool({ connection, wallets, askMs }: Desk): Tool {
   });
 }
 
-export function createWalletTool({ connection, wallets, askMs }: Desk): Tool {
+export function createWalletTool({ connection, wallets, queryTimeoutMs: askMs }: PaymentServices): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_create_wallet',

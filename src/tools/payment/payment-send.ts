@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { amountProblem, toUnits, ADDRESS } from '../../core/payment.js';
 import { parseAmount, usdc } from './amount.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { Desk } from './payer.js';
-import { outcomeOf, quoted } from './report.js';
+import type { PaymentServices } from './payer.js';
+import { describeOutcome, quoted } from './report.js';
 
 export const LONGEST_PURPOSE = 200;
 
@@ -18,7 +18,7 @@ const schema = z.strictObject({
     .describe('What it is for; shown to the person who approves'),
 });
 
-export function sendTool({ payer, store, connection, callMs }: Desk): Tool {
+export function sendTool({ payer, store, connection, paymentTimeoutMs: callMs }: PaymentServices): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_send',
@@ -40,13 +40,13 @@ export function sendTool({ payer, store, connection, callMs }: Desk): Tool {
       payer.assertPayable({ tenant, owner, to, amount: parseAmount(amount) }),
     async execute({ to, amount, purpose }, { tenant, owner, key, signal }) {
       const order = { tenant, owner, key, to, amount: parseAmount(amount), purpose };
-      return outcomeOf(await payer.pay(order, signal), network);
+      return describeOutcome(await payer.pay(order, signal), network);
     },
     async settle(_input, { tenant, owner, key, signal }) {
       const payment = await store.get({ tenant, owner }, key);
       // Nothing was signed: it may be made now, under the same key.
       if (!payment || payment.state === 'reserved') return undefined;
-      return outcomeOf(await payer.resume(payment, signal), network);
+      return describeOutcome(await payer.resume(payment, signal), network);
     },
   });
 }

@@ -4,7 +4,7 @@ import { toUnits } from '../../core/payment.js';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import type { PaidFetch } from './paid-fetch.js';
-import type { Desk } from './payer.js';
+import type { PaymentServices } from './payer.js';
 import { addressField, amountField, LONGEST_PURPOSE } from './payment-send.js';
 import { quoted } from './report.js';
 
@@ -51,8 +51,8 @@ const schema = z.strictObject({
     ),
 });
 
-export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules): Tool {
-  const { title } = desk.connection.network;
+export function x402FetchTool(services: PaymentServices, paidFetch: PaidFetch, rules: X402Rules): Tool {
+  const { title } = services.connection.network;
   return defineTool({
     name: 'payment_x402_fetch',
     description:
@@ -69,7 +69,7 @@ export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules
       if (payTo === undefined) return `ask for the price of ${what} (nothing is paid)`;
       return `pay up to ${usdc(toUnits(maxAmount))} to ${payTo} on ${title}, for ${what}`;
     },
-    timeoutMs: () => desk.callMs,
+    timeoutMs: () => services.paymentTimeoutMs,
     examples: [
       { text: 'what does {url} cost, at most {maxAmount} USDC' },
       { text: 'fetch {url} for at most {maxAmount} USDC' },
@@ -84,7 +84,7 @@ export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules
     ],
     async check({ url, maxAmount, payTo }, { tenant, owner }) {
       checkRules(new URL(url), parseAmount(maxAmount, 'maxAmount'), rules);
-      if (payTo !== undefined) await desk.payer.assertPayee({ tenant, owner }, payTo);
+      if (payTo !== undefined) await services.payer.assertPayee({ tenant, owner }, payTo);
     },
     async execute({ url, maxAmount: most, payTo, method = 'GET', body, headers = {} }, context) {
       const { tenant, owner, key, signal } = context;
@@ -92,7 +92,7 @@ export function x402FetchTool(desk: Desk, paidFetch: PaidFetch, rules: X402Rules
       const maxAmount = parseAmount(most, 'maxAmount');
       checkRules(place, maxAmount, rules);
       const request = { url, method, body, maxAmount, headers: await withSecrets(headers, place, context) };
-      if (payTo === undefined) return paidFetch.ask(request, signal);
+      if (payTo === undefined) return paidFetch.requestPrice(request, signal);
       // Without the query: there may be a key in it.
       const purpose = `${method} ${place.origin}${place.pathname}`.slice(0, LONGEST_PURPOSE);
       return paidFetch.pay(request, { tenant, owner, key, to: payTo, purpose }, signal);

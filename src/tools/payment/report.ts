@@ -3,12 +3,12 @@ import { isOpen, type Payment } from '../../core/payment.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Network } from './networks.js';
 
-interface Told extends ToolOutput {
+interface OutcomeReport extends ToolOutput {
   readonly content: string;
 }
 
 /** What a call that paid tells, by how far the payment got. Only a confirmed one is a success. */
-export function outcomeOf(payment: Payment, network: Network): Told {
+export function describeOutcome(payment: Payment, network: Network): OutcomeReport {
   const what = `${usdc(payment.amount)} to ${payment.to} on ${network.title}`;
   const transaction = payment.hash === undefined ? '' : ` Transaction: ${payment.hash}.`;
   const note = payment.note === undefined ? '' : ` (${payment.note})`;
@@ -37,7 +37,7 @@ export function outcomeOf(payment: Payment, network: Network): Told {
 }
 
 /** One payment on one line. */
-export function lineOf(payment: Payment): string {
+export function describePayment(payment: Payment): string {
   const { createdAt, kind, amount, to, purpose, state, note, hash, chainId } = payment;
   const when = new Date(createdAt).toISOString().replace('T', ' ').slice(0, 19);
   const how = kind === 'x402' ? ' by x402' : '';

@@ -38,12 +38,12 @@ export class Transfers {
    * Signs a reserved payment and sends it; resolves with how far it got. When somebody else signed it meanwhile, with
    * theirs. Whatever it throws, nothing was signed.
    */
-  async launch(reserved: Payment, account: PrivateKeyAccount, signal: AbortSignal): Promise<Payment> {
+  async signAndSend(reserved: Payment, account: PrivateKeyAccount, signal: AbortSignal): Promise<Payment> {
     const { connection } = this.#options;
     const data = await connection.transferData(reserved.to as Hex, reserved.amount);
     return this.#transfers.run(`${reserved.chainId}:${reserved.from}`, async () => {
       const signed = await this.#sign(reserved, { data, account, signal });
-      return signed.state === 'signed' ? this.deliver(signed) : signed;
+      return signed.state === 'signed' ? this.broadcast(signed) : signed;
     });
   }
 
@@ -54,7 +54,7 @@ export class Transfers {
   }
 
   /** Sends what is signed, as it is stored. Doing it again is safe: it is the same transaction. */
-  async deliver(payment: Payment): Promise<Payment> {
+  async broadcast(payment: Payment): Promise<Payment> {
     const { connection, store } = this.#options;
     let change: Parameters<PaymentStore['advance']>[2];
     try {

@@ -5,9 +5,9 @@ import { usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import { isOpen, type Payment, type PaymentStore } from '../../core/payment.js';
 import type { Connection, Hex } from './connection.js';
-import type { Order, Payer } from './payer.js';
+import type { PaymentOrder, Payer } from './payer.js';
 import type { Wallets } from './wallets.js';
-import { readSigned, type SignedAuthorization, type Terms } from './x402.js';
+import { readSigned, type SignedAuthorization, type PayableTerms } from './x402.js';
 
 export interface SigningOptions {
   readonly connection: Connection;
@@ -24,12 +24,12 @@ const LONGEST_VALIDITY = 600;
  * order's key, and a repeat gives the stored one again: whoever redeems it, it moves money once.
  */
 export async function authorize(
-  order: Order,
-  asked: PaymentRequirements,
-  { connection, store, wallets, payer, terms }: SigningOptions & { readonly terms: Terms },
+  order: PaymentOrder,
+  requirements: PaymentRequirements,
+  { connection, store, wallets, payer, terms }: SigningOptions & { readonly terms: PayableTerms },
 ): Promise<SignedAuthorization> {
   const account = await wallets.require(order);
-  const to = await payer.payee(order.to, account.address);
+  const to = await payer.resolvePayee(order.to, account.address);
   const payment = await payer.reserve({ ...order, kind: 'x402', from: account.address, to });
   if (payment.amount !== order.amount || payment.to !== to) throw changed(payment);
   if (payment.state !== 'reserved') {
@@ -39,7 +39,7 @@ export async function authorize(
       `This request was paid for already, or can no longer be: ${payment.note ?? payment.state}.`,
     );
   }
-  return payer.releasing(payment, async () => {
+  return payer.releaseOnError(payment, async () => {
     const open = await store.openTransfers({ chainId: payment.chainId, from: payment.from });
     const { tokens } = await connection.balances(account.address);
     if (tokens - open.amount < payment.amount) {
@@ -52,7 +52,12 @@ export async function authorize(
         },
       );
     }
-    const signed = await sign(payment, { account, asked, terms, seconds: (await connection.head()).seconds });
+    const signed = await sign(payment, {
+      account,
+      requirements,
+      terms,
+      seconds: (await connection.head()).seconds,
+    });
     if (!(await store.sign(payment, payment.key, { signed: JSON.stringify(signed) }))) {
       throw new LangoError('conflict', 'The same request is being paid for at this moment.', {
         hint: 'Nothing was signed here.',
@@ -65,19 +70,19 @@ export async function authorize(
 
 interface Signing {
   readonly account: PrivateKeyAccount;
-  readonly asked: PaymentRequirements;
-  readonly terms: Terms;
+  readonly requirements: PaymentRequirements;
+  readonly terms: PayableTerms;
   /** The chain's clock. */
   readonly seconds: bigint;
 }
 
 async function sign(
   payment: Payment,
-  { account, asked, terms, seconds }: Signing,
+  { account, requirements, terms, seconds }: Signing,
 ): Promise<SignedAuthorization> {
   const { authorizationTypes } = await import('@x402/evm');
   const now = Math.max(Number(seconds), Math.floor(Date.now() / 1_000));
-  const validity = Math.min(Math.max(1, Math.floor(asked.maxTimeoutSeconds)), LONGEST_VALIDITY);
+  const validity = Math.min(Math.max(1, Math.floor(requirements.maxTimeoutSeconds)), LONGEST_VALIDITY);
   const validBefore = now + validity;
   const [from, to] = [payment.from as Hex, payment.to as Hex];
   const nonce: Hex = `0x${hash('sha256', `x402 authorization ${payment.key}`, 'hex')}`;

@@ -11,7 +11,7 @@ export interface Offer {
   readonly payTo: string;
 }
 
-export interface Terms {
+export interface PayableTerms {
   readonly network: Network;
   readonly token: string;
   /** The words that the token's signatures are bound to (EIP-712). */
@@ -19,17 +19,21 @@ export interface Terms {
 }
 
 /** What stands against paying it at all; undefined when nothing does. Everything in it is text from outside. */
-export function objection(asked: PaymentRequirements, { network, token, domain }: Terms): string | undefined {
-  const { name, version, assetTransferMethod = 'eip3009' } = asked.extra ?? {};
-  if (asked.scheme !== 'exact') return `its scheme is ${quoted(asked.scheme)}, not "exact"`;
-  if (asked.network !== network.caip)
-    return `its network is ${quoted(asked.network)}, not ${quoted(network.caip)}`;
-  if (!isSame(asked.asset, token)) return `its token is ${quoted(asked.asset)}, not USDC`;
+export function whyNotPayable(
+  requirements: PaymentRequirements,
+  { network, token, domain }: PayableTerms,
+): string | undefined {
+  const { name, version, assetTransferMethod = 'eip3009' } = requirements.extra ?? {};
+  if (requirements.scheme !== 'exact') return `its scheme is ${quoted(requirements.scheme)}, not "exact"`;
+  if (requirements.network !== network.caip)
+    return `its network is ${quoted(requirements.network)}, not ${quoted(network.caip)}`;
+  if (!isSameAddress(requirements.asset, token))
+    return `its token is ${quoted(requirements.asset)}, not USDC`;
   if (assetTransferMethod !== 'eip3009')
     return `its way of transfer is ${quoted(assetTransferMethod)}, not "eip3009"`;
   if (name !== domain.name || version !== domain.version)
     return 'it names another signing domain than the token does';
-  if (parseUnits(asked.amount) === undefined) return `its amount is ${quoted(asked.amount)}`;
+  if (parseUnits(requirements.amount) === undefined) return `its amount is ${quoted(requirements.amount)}`;
   return undefined;
 }
 
@@ -37,7 +41,7 @@ export function offerOf({ amount, payTo }: PaymentRequirements): Offer {
   return { amount: parseUnits(amount)!, payTo };
 }
 
-export function isSame(left: string, right: string): boolean {
+export function isSameAddress(left: string, right: string): boolean {
   return left.toLowerCase() === right.toLowerCase();
 }
 

@@ -4,12 +4,12 @@ import { KEPT_BY_AGENTS, type LibraryStore } from '../../core/library.js';
 import type { Accepted, DocumentIndex, EmbeddingProgress, Submission } from '../../core/library.js';
 import type { Scope } from '../../core/task.js';
 import { readDocument } from './document-text.js';
-import type { VectorMaker } from './vector-maker.js';
+import type { PassageEmbedder } from './passage-embedder.js';
 
-export interface DeskOptions {
+export interface DocumentIndexOptions {
   readonly library: LibraryStore;
   /** Without an embedding provider: why there is none, as sentences. */
-  readonly maker: VectorMaker | string;
+  readonly embedder: PassageEmbedder | string;
   readonly maxBytes: number;
   readonly onAdded: () => void;
   /** Takes away what removed documents left behind. */
@@ -23,7 +23,13 @@ const EMBED_MS = 3_000;
 /** Part of every hash: files are read again when the way they are read changes. */
 const READING = 'reading 1';
 
-export function createDesk({ library, maker, maxBytes, onAdded, purge }: DeskOptions): DocumentIndex {
+export function createDocumentIndex({
+  library,
+  embedder,
+  maxBytes,
+  onAdded,
+  purge,
+}: DocumentIndexOptions): DocumentIndex {
   return {
     maxBytes,
     async submit(scope, file) {
@@ -40,20 +46,24 @@ export function createDesk({ library, maker, maxBytes, onAdded, purge }: DeskOpt
       return removed;
     },
     async embed(scope, signal) {
-      if (typeof maker !== 'string') return embedSome(maker, scope, signal);
-      return { done: 0, more: false, note: `Documents are found by words only. ${maker}` };
+      if (typeof embedder !== 'string') return embedSome(embedder, scope, signal);
+      return { done: 0, more: false, note: `Documents are found by words only. ${embedder}` };
     },
     async dropVectors(scope, shelves) {
-      if (typeof maker !== 'string') return library.dropVectors(scope, shelves);
-      throw new LangoError('not-supported', maker);
+      if (typeof embedder !== 'string') return library.dropVectors(scope, shelves);
+      throw new LangoError('not-supported', embedder);
     },
   };
 }
 
 /** The documents are kept already: a provider that fails is something to tell, and to try again later. */
-async function embedSome(maker: VectorMaker, scope: Scope, signal: AbortSignal): Promise<EmbeddingProgress> {
+async function embedSome(
+  embedder: PassageEmbedder,
+  scope: Scope,
+  signal: AbortSignal,
+): Promise<EmbeddingProgress> {
   try {
-    return await maker.some(scope, Date.now() + EMBED_MS, signal);
+    return await embedder.embedUntil(scope, Date.now() + EMBED_MS, signal);
   } catch (error) {
     if (signal.aborted || !isLangoError(error)) throw error;
     return { done: 0, more: false, note: `Not all vectors could be made: ${error.message}` };

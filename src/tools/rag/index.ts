@@ -5,9 +5,9 @@ import type { Logger } from '../../core/logger.js';
 import type { DocumentIndex, Retrieval } from '../../core/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
-import { createDesk } from './document-index.js';
+import { createDocumentIndex } from './document-index.js';
 import { createRetrieval } from './retrieval.js';
-import { VectorMaker } from './vector-maker.js';
+import { PassageEmbedder } from './passage-embedder.js';
 
 export interface RagOptions {
   readonly library: LibraryStore;
@@ -28,12 +28,13 @@ export function createRag(options: RagOptions): {
   readonly desk: DocumentIndex;
 } {
   const { library, provider, logger, maxFileBytes, onAdded = () => undefined, purge } = options;
-  const maker = typeof provider === 'string' ? provider : new VectorMaker({ library, provider, logger });
+  const embedder =
+    typeof provider === 'string' ? provider : new PassageEmbedder({ library, provider, logger });
   const embedding =
-    typeof provider === 'string' || typeof maker === 'string' ? undefined : { provider, maker };
+    typeof provider === 'string' || typeof embedder === 'string' ? undefined : { provider, embedder };
   return {
     retrieval: createRetrieval({ library, embedding, onAdded, logger }),
-    desk: createDesk({ library, maker, maxBytes: maxFileBytes, onAdded, purge }),
+    desk: createDocumentIndex({ library, embedder, maxBytes: maxFileBytes, onAdded, purge }),
   };
 }
 

@@ -11,12 +11,13 @@ import type {
 } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { Scope } from '../../core/task.js';
-import type { VectorMaker } from './vector-maker.js';
+import type { PassageEmbedder } from './passage-embedder.js';
 
 export interface RetrievalOptions {
   readonly library: LibraryStore;
   /** Both or none. */
-  readonly embedding: { readonly provider: EmbeddingProvider; readonly maker: VectorMaker } | undefined;
+  readonly embedding:
+    { readonly provider: EmbeddingProvider; readonly embedder: PassageEmbedder } | undefined;
   readonly onAdded: () => void;
   readonly logger: Logger;
 }
@@ -39,11 +40,11 @@ export function createRetrieval(options: RetrievalOptions): Retrieval {
       return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
     },
     catchUp(scope) {
-      embedding?.maker.catchUp(scope);
+      embedding?.embedder.catchUp(scope);
       onAdded();
     },
     async close() {
-      await embedding?.maker.close();
+      await embedding?.embedder.close();
       await embedding?.provider.close?.();
     },
   };
@@ -58,13 +59,13 @@ interface Means {
 async function searchVectors(
   scope: Scope,
   { query, limit, ...shelves }: SearchRequest,
-  { embedding: { provider, maker }, library, signal }: Means,
+  { embedding: { provider, embedder }, library, signal }: Means,
 ): Promise<SearchAnswer> {
-  const collections = meant(await library.collections(scope), shelves);
+  const collections = selectCollections(await library.collections(scope), shelves);
   const others = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
-  const note = others.length === 0 ? undefined : changedNote(others, provider);
+  const note = others.length === 0 ? undefined : staleVectorsNote(others, provider);
   const own = collections.filter(({ embedding }) => embedding?.model === provider.id);
-  if (collections.some(({ embedded, passages }) => embedded < passages)) maker.catchUp(scope);
+  if (collections.some(({ embedded, passages }) => embedded < passages)) embedder.catchUp(scope);
   if (own.length === 0) return { hits: [], note };
   try {
     const [vector] = await provider.embed([query], 'query', signal);
@@ -79,14 +80,14 @@ async function searchVectors(
   }
 }
 
-function meant(
+function selectCollections(
   collections: readonly CollectionRecord[],
   { only, except }: CollectionFilter,
 ): readonly CollectionRecord[] {
   return collections.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
 }
 
-function changedNote(others: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
+function staleVectorsNote(others: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
   const names = others.map(({ name }) => name).join(', ');
   const models = [...new Set(others.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
   return `Searched by words only in ${names}: the vectors there were made by ${models}, and ${id} is configured now. To make them anew: lango ingest --reembed`;

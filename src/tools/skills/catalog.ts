@@ -8,14 +8,14 @@ import { listFiles, readInside, type SkillFile } from './files.js';
 import { markFromOutside, parseSkillText, SKILL_FILE, type SkillText } from './skill-file.js';
 
 /** A skill as it lies in its folder. */
-export interface KeptSkill extends Omit<SkillText, 'instructions'> {
+export interface StoredSkill extends Omit<SkillText, 'instructions'> {
   /** Absolute, without symbolic links. */
   readonly folder: string;
   /** Everybody's, one owner's, or whoever may write to the workspace. */
   readonly origin: 'server' | 'owner' | 'workspace';
 }
 
-export interface ShelfOptions {
+export interface SkillCatalogOptions {
   /** Folders of skills that everybody has; they need not exist. */
   readonly shared: readonly string[];
   /** The roots of the workspace; skills lie in their folder `skills`. */
@@ -27,18 +27,18 @@ export interface ShelfOptions {
   readonly logger: Logger;
 }
 
-export interface Keeping {
+export interface SaveSkillOptions {
   /** In the place of the one with this name. */
   readonly replace: boolean;
   /** It stems from text of outside, and says so from now on. */
   readonly fromOutside: boolean;
 }
 
-interface Place {
+interface SkillLocation {
   readonly folder: string;
   /** What does not lie in here is not taken, whatever links say. */
   readonly within: string;
-  readonly origin: KeptSkill['origin'];
+  readonly origin: StoredSkill['origin'];
 }
 
 const SKILLS_MAX = 200;
@@ -47,13 +47,13 @@ const EXECUTABLE_MODE = 0o755;
 const PLAIN_MODE = 0o644;
 
 /** The skills there are, as they were when they were looked at last. Those named first hide others of the same name. */
-export class SkillShelf {
-  readonly #options: ShelfOptions;
+export class SkillCatalog {
+  readonly #options: SkillCatalogOptions;
   readonly #warned = new Set<string>();
-  #common: readonly KeptSkill[] = [];
-  readonly #ofOwner = new Map<string, readonly KeptSkill[]>();
+  #common: readonly StoredSkill[] = [];
+  readonly #ofOwner = new Map<string, readonly StoredSkill[]>();
 
-  constructor(options: ShelfOptions) {
+  constructor(options: SkillCatalogOptions) {
     this.#options = options;
   }
 
@@ -61,15 +61,15 @@ export class SkillShelf {
   async refresh(scope: Scope | undefined): Promise<void> {
     const { shared, roots, hasWorkspaceSkills } = this.#options;
     const common = await Promise.all([
-      ...shared.map((folder) => this.#look({ folder, within: folder, origin: 'server' })),
+      ...shared.map((folder) => this.#scan({ folder, within: folder, origin: 'server' })),
       ...(hasWorkspaceSkills ? roots : []).map((root) =>
-        this.#look({ folder: join(root, 'skills'), within: root, origin: 'workspace' }),
+        this.#scan({ folder: join(root, 'skills'), within: root, origin: 'workspace' }),
       ),
     ]);
     this.#common = distinct(common.flat());
     if (!scope) return;
     const folder = this.ownerFolder(scope);
-    this.#ofOwner.set(ownerName(scope), await this.#look({ folder, within: folder, origin: 'owner' }));
+    this.#ofOwner.set(ownerName(scope), await this.#scan({ folder, within: folder, origin: 'owner' }));
   }
 
   /** Looks if it never looked for this owner: what owners keep changes here alone. */
@@ -78,7 +78,7 @@ export class SkillShelf {
   }
 
   /** Without a scope: those that everybody has. */
-  list(scope: Scope | undefined): readonly KeptSkill[] {
+  list(scope: Scope | undefined): readonly StoredSkill[] {
     const own = scope ? (this.#ofOwner.get(ownerName(scope)) ?? []) : [];
     return distinct([...own, ...this.#common]);
   }
@@ -97,23 +97,23 @@ export class SkillShelf {
    * Keeps a skill as this owner's, whole or not at all. The same content again changes nothing. Rejects with `conflict` when there is
    * another one of this name and `replace` is not set, with `invalid-input` or `too-large` when its SKILL.md is wrong.
    */
-  async keep(scope: Scope, given: readonly SkillFile[], keeping: Keeping): Promise<KeptSkill> {
-    const files = keeping.fromOutside ? await Promise.all(given.map(marked)) : given;
+  async save(scope: Scope, given: readonly SkillFile[], keeping: SaveSkillOptions): Promise<StoredSkill> {
+    const files = keeping.fromOutside ? await Promise.all(given.map(withOutsideMark)) : given;
     const main = files.find(({ path }) => path === SKILL_FILE);
     if (!main) throw new LangoError('invalid-input', `there is no ${SKILL_FILE} in it`);
-    if (main.content.length > SKILL_FILE_MAX_BYTES) throw tooLong();
+    if (main.content.length > SKILL_FILE_MAX_BYTES) throw skillFileTooLarge();
     const { name, description, fromOutside } = await parseSkillText(main.content.toString('utf8'));
     const known = this.list(scope).find((skill) => skill.name === name);
-    if (known && !keeping.replace && !(await holds(known.folder, files))) throw taken(known);
-    const shelf = this.ownerFolder(scope);
-    await mkdir(shelf, { recursive: true, mode: 0o700 });
-    const folder = join(await realpath(shelf), name);
-    await swapIn(folder, files);
+    if (known && !keeping.replace && !(await hasSameContent(known.folder, files))) throw nameTaken(known);
+    const ownerFolder = this.ownerFolder(scope);
+    await mkdir(ownerFolder, { recursive: true, mode: 0o700 });
+    const folder = join(await realpath(ownerFolder), name);
+    await replaceFolder(folder, files);
     await this.refresh(scope);
     return { name, description, fromOutside, folder, origin: 'owner' };
   }
 
-  async #look({ folder, within, origin }: Place): Promise<readonly KeptSkill[]> {
+  async #scan({ folder, within, origin }: SkillLocation): Promise<readonly StoredSkill[]> {
     const limit = await realpath(within).catch(() => undefined);
     if (limit === undefined) return [];
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
@@ -128,7 +128,7 @@ export class SkillShelf {
     return skills.filter((skill) => skill !== undefined);
   }
 
-  async #read(folder: string, origin: KeptSkill['origin']): Promise<KeptSkill | undefined> {
+  async #read(folder: string, origin: StoredSkill['origin']): Promise<StoredSkill | undefined> {
     try {
       const { content } = await readInside(folder, SKILL_FILE, SKILL_FILE_MAX_BYTES);
       const { name, description, fromOutside } = await parseSkillText(content.toString('utf8'));
@@ -144,8 +144,8 @@ export class SkillShelf {
   }
 }
 
-function distinct(skills: readonly KeptSkill[]): readonly KeptSkill[] {
-  const byName = new Map<string, KeptSkill>();
+function distinct(skills: readonly StoredSkill[]): readonly StoredSkill[] {
+  const byName = new Map<string, StoredSkill>();
   for (const skill of skills) if (!byName.has(skill.name)) byName.set(skill.name, skill);
   return [...byName.values()];
 }
@@ -154,26 +154,26 @@ function ownerName(scope: Scope): string {
   return createHash('sha256').update(scopeKey(scope)).digest('hex').slice(0, 32);
 }
 
-function taken({ name, origin }: KeptSkill): LangoError {
+function nameTaken({ name, origin }: StoredSkill): LangoError {
   const whose = origin === 'owner' ? 'of yours' : origin === 'server' ? 'of this server' : 'in the workspace';
   return new LangoError('conflict', `there is a skill ${name} ${whose} already`, {
     hint: 'Choose another name, or set replace to put this one in its place.',
   });
 }
 
-async function marked(file: SkillFile): Promise<SkillFile> {
+async function withOutsideMark(file: SkillFile): Promise<SkillFile> {
   if (file.path !== SKILL_FILE) return file;
   return { ...file, content: Buffer.from(await markFromOutside(file.content.toString('utf8'))) };
 }
 
-function tooLong(): LangoError {
+function skillFileTooLarge(): LangoError {
   const most = `${SKILL_FILE_MAX_BYTES / 1_024} KiB`;
   return new LangoError('too-large', `${SKILL_FILE} is longer than ${most}`, {
     hint: 'Put what is not always needed into further files of the skill.',
   });
 }
 
-async function holds(folder: string, files: readonly SkillFile[]): Promise<boolean> {
+async function hasSameContent(folder: string, files: readonly SkillFile[]): Promise<boolean> {
   const there = await listFiles(folder).catch(() => []);
   if (
     there.join('\n') !==
@@ -191,7 +191,7 @@ async function holds(folder: string, files: readonly SkillFile[]): Promise<boole
 }
 
 /** Written beside, then moved into its place; the old one is gone after that. */
-async function swapIn(folder: string, files: readonly SkillFile[]): Promise<void> {
+async function replaceFolder(folder: string, files: readonly SkillFile[]): Promise<void> {
   const mark = randomBytes(6).toString('hex');
   const fresh = join(dirname(folder), `.new-${mark}`);
   const old = join(dirname(folder), `.old-${mark}`);

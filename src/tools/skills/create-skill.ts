@@ -5,7 +5,7 @@ import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { readArchive } from './archive.js';
 import { checkedPath, readFolder, readInside, SKILL_MAX_BYTES, type SkillFile } from './files.js';
-import type { SkillShelf } from './catalog.js';
+import type { SkillCatalog } from './catalog.js';
 import {
   DESCRIPTION_MAX_LENGTH,
   NAME_MAX_LENGTH,
@@ -13,7 +13,7 @@ import {
   SKILL_FILE,
   toSkillText,
 } from './skill-file.js';
-import { welcome } from './skill-tool.js';
+import { savedMessage } from './skill-tool.js';
 
 const CREATE_TIME_MS = 60_000;
 const INSTRUCTIONS_MAX = 200_000;
@@ -46,7 +46,7 @@ const createSchema = z.strictObject({
   replace: z.boolean().optional().describe('Put it in the place of the one with this name'),
 });
 
-export function createSkillTool(shelf: SkillShelf): Tool {
+export function createSkillTool(catalog: SkillCatalog): Tool {
   return defineTool({
     name: 'create_skill',
     description:
@@ -70,12 +70,12 @@ export function createSkillTool(shelf: SkillShelf): Tool {
         isExecutable: content.startsWith('#!'),
       }));
       const main = { path: SKILL_FILE, content: Buffer.from(text), isExecutable: false };
-      const kept = await shelf.keep(
+      const kept = await catalog.save(
         { tenant, owner },
         [main, ...others.filter(({ path }) => path !== SKILL_FILE)],
         { replace, fromOutside },
       );
-      return { content: welcome(kept) };
+      return { content: savedMessage(kept) };
     },
   });
 }
@@ -100,7 +100,7 @@ const importSchema = z.strictObject({
   replace: z.boolean().optional().describe('Put it in the place of the one with this name'),
 });
 
-export function importSkillTool(shelf: SkillShelf, roots: readonly string[]): Tool {
+export function importSkillTool(catalog: SkillCatalog, roots: readonly string[]): Tool {
   return defineTool({
     name: 'import_skill',
     description:
@@ -113,8 +113,8 @@ export function importSkillTool(shelf: SkillShelf, roots: readonly string[]): To
     async execute({ path, replace = false }, { tenant, owner }) {
       const files = await filesAt(path, roots);
       // Somebody else wrote it, whoever put it there.
-      const kept = await shelf.keep({ tenant, owner }, files, { replace, fromOutside: true });
-      return { content: welcome(kept) };
+      const kept = await catalog.save({ tenant, owner }, files, { replace, fromOutside: true });
+      return { content: savedMessage(kept) };
     },
   });
 }

@@ -1,7 +1,7 @@
 import type { OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
-import { SkillShelf, type KeptSkill, type ShelfOptions } from './catalog.js';
+import { SkillCatalog, type StoredSkill, type SkillCatalogOptions } from './catalog.js';
 import { createSkillTool, importSkillTool } from './create-skill.js';
 import { ownedSkills } from './owned.js';
 import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
@@ -15,24 +15,24 @@ export interface Skills {
   folders(scope: Scope): readonly string[];
 }
 
-export function createSkills(options: ShelfOptions): Skills {
-  const shelf = new SkillShelf(options);
+export function createSkills(options: SkillCatalogOptions): Skills {
+  const catalog = new SkillCatalog(options);
   // A skill that did not change is the same tool.
-  const made = new WeakMap<KeptSkill, Tool>();
-  const toTool = (skill: KeptSkill): Tool => {
+  const made = new WeakMap<StoredSkill, Tool>();
+  const toTool = (skill: StoredSkill): Tool => {
     const tool = made.get(skill) ?? skillTool(skill);
     made.set(skill, tool);
     return tool;
   };
   return {
-    tools: [createSkillTool(shelf), listSkillsTool(shelf), importSkillTool(shelf, options.roots)],
+    tools: [createSkillTool(catalog), listSkillsTool(catalog), importSkillTool(catalog, options.roots)],
     source: {
       kind: SKILL_KIND,
-      refresh: (scope) => shelf.refresh(scope),
-      prepare: (scope) => shelf.prepare(scope),
-      list: (scope) => shelf.list(scope).map(toTool),
+      refresh: (scope) => catalog.refresh(scope),
+      prepare: (scope) => catalog.prepare(scope),
+      list: (scope) => catalog.list(scope).map(toTool),
     },
-    kept: ownedSkills(shelf),
-    folders: (scope) => shelf.folders(scope),
+    kept: ownedSkills(catalog),
+    folders: (scope) => catalog.folders(scope),
   };
 }

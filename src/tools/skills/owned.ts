@@ -2,25 +2,25 @@ import { isUtf8 } from 'node:buffer';
 import { rm } from 'node:fs/promises';
 import { pageBySize, type Chunk, type OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
-import type { KeptSkill, SkillShelf } from './catalog.js';
+import type { StoredSkill, SkillCatalog } from './catalog.js';
 import { listFiles, readInside } from './files.js';
 
-interface FileOfSkill {
-  readonly skill: KeptSkill;
+interface SkillFileEntry {
+  readonly skill: StoredSkill;
   readonly path: string;
   /** Where it stands in the list. */
-  readonly place: string;
+  readonly cursor: string;
 }
 
 /** What `create_skill` and `import_skill` keep for each owner, file by file. */
-export function ownedSkills(shelf: SkillShelf): OwnedKind {
-  const own = async (scope: Scope): Promise<readonly KeptSkill[]> => {
-    await shelf.refresh(scope);
-    return shelf.list(scope).filter(({ origin }) => origin === 'owner');
+export function ownedSkills(catalog: SkillCatalog): OwnedKind {
+  const own = async (scope: Scope): Promise<readonly StoredSkill[]> => {
+    await catalog.refresh(scope);
+    return catalog.list(scope).filter(({ origin }) => origin === 'owner');
   };
-  const take = async (scope: Scope, skills: readonly KeptSkill[]): Promise<number> => {
+  const take = async (scope: Scope, skills: readonly StoredSkill[]): Promise<number> => {
     for (const { folder } of skills) await rm(folder, { recursive: true });
-    await shelf.refresh(scope);
+    await catalog.refresh(scope);
     return skills.length;
   };
   return {
@@ -28,8 +28,10 @@ export function ownedSkills(shelf: SkillShelf): OwnedKind {
     async list(scope, after) {
       const files = await filesOf(await own(scope));
       return pageBySize(after, async (last) => {
-        const file = files.find(({ place }) => place > last);
-        return file ? { ...(await bite(file)), next: file.place } : { items: [], size: 0, next: undefined };
+        const file = files.find(({ cursor: place }) => place > last);
+        return file
+          ? { ...(await toBatch(file)), next: file.cursor }
+          : { items: [], size: 0, next: undefined };
       });
     },
     async remove(scope, name) {
@@ -41,23 +43,23 @@ export function ownedSkills(shelf: SkillShelf): OwnedKind {
     // What is left over of a broken one goes too.
     async removeAll(scope) {
       const count = await take(scope, await own(scope));
-      await rm(shelf.ownerFolder(scope), { recursive: true, force: true });
+      await rm(catalog.ownerFolder(scope), { recursive: true, force: true });
       return count;
     },
   };
 }
 
-async function filesOf(skills: readonly KeptSkill[]): Promise<readonly FileOfSkill[]> {
-  const files: FileOfSkill[] = [];
+async function filesOf(skills: readonly StoredSkill[]): Promise<readonly SkillFileEntry[]> {
+  const files: SkillFileEntry[] = [];
   for (const skill of skills) {
     for (const path of await listFiles(skill.folder)) {
-      files.push({ skill, path, place: `${skill.name}/${path}` });
+      files.push({ skill, path, cursor: `${skill.name}/${path}` });
     }
   }
-  return files.sort((a, b) => (a.place < b.place ? -1 : 1));
+  return files.sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
 }
 
-async function bite({ skill, path }: FileOfSkill): Promise<Omit<Chunk, 'next'>> {
+async function toBatch({ skill, path }: SkillFileEntry): Promise<Omit<Chunk, 'next'>> {
   const { content, isExecutable } = await readInside(skill.folder, path);
   const { name, fromOutside } = skill;
   const whole = isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') };

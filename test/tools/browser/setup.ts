@@ -66,7 +66,7 @@ export async function openStage({ allow = [], limits: some, ...changes }: Change
   const limits = { ...LIMITS, ...some };
   const family = createBrowser({
     chromium: await findChromium({ sandbox: true, path: '' }),
-    openGateway: (onFailure) =>
+    openProxy: (onFailure) =>
       openBrowsingProxy({ allowPrivate: allow, maxBytes: limits.pageBytes, onFailure }),
     logger: silentLogger,
     ...changes,

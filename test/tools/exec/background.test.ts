@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
-import { Background } from '../../../src/tools/exec/background.js';
+import { BackgroundProcesses } from '../../../src/tools/exec/background.js';
 import { Capture } from '../../../src/tools/exec/capture.js';
-import type { Ending } from '../../../src/tools/exec/process.js';
+import type { ExitStatus } from '../../../src/tools/exec/process.js';
 import { callerOf } from '../call.js';
 import { describeSandboxed, openStage, noneWith, processesWith, sleepMark, until } from './setup.js';
 
@@ -81,11 +81,11 @@ describe('handles', () => {
   });
 
   it('are limited in number for all owners together, the ended ones too', async () => {
-    const background = new Background();
+    const background = new BackgroundProcesses();
     const ends: (() => void)[] = [];
     const start = (owner: string) =>
       background.start({ tenant: '', owner }, 'x', async () => {
-        const ended = new Promise<Ending>((resolve) => ends.push(() => resolve({ exitCode: 0 })));
+        const ended = new Promise<ExitStatus>((resolve) => ends.push(() => resolve({ exitCode: 0 })));
         const output = new Capture(8);
         return { stdout: output, stderr: output, ended, stop: () => ended, killNow: () => {} };
       });

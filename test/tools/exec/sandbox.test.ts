@@ -188,10 +188,12 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
       readable: [],
       limits: LIMITS,
     };
-    const { file, args, env, feeds } = bubblewrap('/usr/bin/bwrap', { uid, gid, roots: [root] }).launch(
-      command,
-      false,
-    );
+    const {
+      file,
+      args,
+      env,
+      pipedInputs: feeds,
+    } = bubblewrap('/usr/bin/bwrap', { uid, gid, roots: [root] }).launch(command, false);
     const stdio = ['ignore', 'pipe', 'inherit', 'pipe', 'pipe', 'pipe'] as const;
     const child = spawn(file, args, { env, cwd: '/', stdio: [...stdio], ...account });
     feeds.forEach((text, index) => (child.stdio[3 + index] as Writable).end(text));

@@ -4,22 +4,22 @@ import type { LibraryStore, Unembedded, EmbeddingProgress } from '../../core/lib
 import type { Logger } from '../../core/logger.js';
 import { scopeKey, type Scope } from '../../core/task.js';
 
-export interface VectorMakerOptions {
+export interface PassageEmbedderOptions {
   readonly library: LibraryStore;
   readonly provider: EmbeddingProvider;
   readonly logger: Logger;
 }
 
 /** Makes the vectors that passages lack: for one owner one batch at a time, whoever asks for it. */
-export class VectorMaker {
-  readonly #options: VectorMakerOptions;
+export class PassageEmbedder {
+  readonly #options: PassageEmbedderOptions;
   readonly #closing = new AbortController();
   /** What is under way in the background, by owner. */
   readonly #working = new Map<string, Promise<void>>();
   /** The last batch of each owner: the next waits for it. */
   readonly #batches = new Map<string, Promise<unknown>>();
 
-  constructor(options: VectorMakerOptions) {
+  constructor(options: PassageEmbedderOptions) {
     this.#options = options;
   }
 
@@ -32,7 +32,7 @@ export class VectorMaker {
   }
 
   /** Until all is done or the time is over. Rejects with what the provider or the store says. */
-  async some(scope: Scope, untilMs: number, signal: AbortSignal): Promise<EmbeddingProgress> {
+  async embedUntil(scope: Scope, untilMs: number, signal: AbortSignal): Promise<EmbeddingProgress> {
     const either = AbortSignal.any([signal, this.#closing.signal]);
     let done = 0;
     for (;;) {
