@@ -29,7 +29,7 @@ export function parseAddress(given: string): URL {
 
 /** Opens the address in the session's page; resolves with facts about it. Rejects in words a model can use. */
 export async function goTo(session: Session, url: URL, seconds: number): Promise<readonly string[]> {
-  const { page, notes, proxy: proxy } = session;
+  const { page, notes, proxy } = session;
   notes.clear();
   proxy.renew();
   const trail = new NavigationTracker(page, url);

@@ -79,7 +79,7 @@ export class Session {
       const page = await context.newPage();
       await context.grantPermissions([]);
       const cdp = await context.newCDPSession(page);
-      return new Session({ options, profile, proxy: proxy, browser, pid, page, cdp, notes }, onEnd);
+      return new Session({ options, profile, proxy, browser, pid, page, cdp, notes }, onEnd);
     } catch (error) {
       for (const step of undo.reverse()) await step().catch(() => undefined);
       throw isLangoError(error) ? error : browserEnded(error);
@@ -191,7 +191,7 @@ export class Session {
   }
 
   async #close(): Promise<void> {
-    const { browser, pid, proxy: proxy, profile } = this.#parts;
+    const { browser, pid, proxy, profile } = this.#parts;
     const closed = browser.close().catch(() => undefined);
     const isLate = await Promise.race([closed.then(() => false), pause(CLOSE_MS).then(() => true)]);
     if (isLate && pid !== undefined) kill(pid);

@@ -92,7 +92,7 @@ class Search {
 
   async run(top: OpenPath, signal: AbortSignal): Promise<void> {
     if (!top.stats.isDirectory()) return this.#look(top, top.path);
-    for await (const { opened: opened } of walkTree(this.#options.access, top, { recursive: true, signal })) {
+    for await (const { opened } of walkTree(this.#options.access, top, { recursive: true, signal })) {
       const path = opened.path.slice(top.path.length + 1);
       if (this.#options.filter(path)) await this.#look(opened, path);
       if (this.#stop !== undefined) return;

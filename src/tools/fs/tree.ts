@@ -38,7 +38,7 @@ export async function* walkTree(
     const isEntered =
       options.recursive && opened.stats.isDirectory() && !NOT_ENTERED.has(name) && depth < DEPTH_MAX;
     try {
-      yield { opened: opened, name, folder, isEntered };
+      yield { opened, name, folder, isEntered };
       if (isEntered) yield* walkTree(access, opened, { ...options, depth: depth + 1 });
     } finally {
       await access.release(opened);
