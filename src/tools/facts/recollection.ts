@@ -1,7 +1,6 @@
-import { MEMORY_COLLECTION } from '../../core/library.js';
+import { MEMORY_COLLECTION, type Retrieval, type SearchRequest } from '../../core/library.js';
 import { NOTHING_RECALLED, type Recollection } from '../../core/memory.js';
 import { textOf } from '../../core/message.js';
-import type { Retrieval, SearchRequest } from '../../core/library.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
 

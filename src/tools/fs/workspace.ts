@@ -1,8 +1,7 @@
 import { chown, mkdir, readlink, realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { codeOf } from '../../core/errors.js';
-import { LangoError } from '../../core/errors.js';
-import { explainFailure, openPath, ownerOfNewEntry, type PathArgument, type OpenPath } from './paths.js';
+import { codeOf, LangoError } from '../../core/errors.js';
+import { explainFailure, openPath, ownerOfNewEntry, type OpenPath, type PathArgument } from './paths.js';
 
 /** A name in a folder, whether something stands there or not. */
 export interface PathTarget {

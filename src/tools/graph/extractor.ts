@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Distiller } from '../../core/model.js';
 import { errorText, isLangoError } from '../../core/errors.js';
-import type { ExtractionStore, UnreadDocument } from '../../core/graph.js';
-import { nameKey } from '../../core/text.js';
-import { type Triple } from '../../core/graph.js';
+import type { ExtractionStore, Triple, UnreadDocument } from '../../core/graph.js';
 import type { CollectionFilter } from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
+import type { Distiller } from '../../core/model.js';
+import { nameKey } from '../../core/text.js';
 import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
 export interface ExtractorOptions {

@@ -1,7 +1,13 @@
 import { hash } from 'node:crypto';
 import { isLangoError, LangoError } from '../../core/errors.js';
-import { KEPT_BY_AGENTS, type LibraryStore } from '../../core/library.js';
-import type { Accepted, DocumentIndex, EmbeddingProgress, Submission } from '../../core/library.js';
+import {
+  KEPT_BY_AGENTS,
+  type Accepted,
+  type DocumentIndex,
+  type EmbeddingProgress,
+  type LibraryStore,
+  type Submission,
+} from '../../core/library.js';
 import type { Scope } from '../../core/task.js';
 import { readDocument } from './document-text.js';
 import type { PassageEmbedder } from './passage-embedder.js';

@@ -1,13 +1,17 @@
 import { z } from 'zod';
-import type { EmbeddingProvider } from '../../core/model.js';
-import { MEMORY_COLLECTION, type LibraryStore } from '../../core/library.js';
+import {
+  MEMORY_COLLECTION,
+  type DocumentIndex,
+  type LibraryStore,
+  type Retrieval,
+} from '../../core/library.js';
 import type { Logger } from '../../core/logger.js';
-import type { DocumentIndex, Retrieval } from '../../core/library.js';
+import type { EmbeddingProvider } from '../../core/model.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';
 import { createDocumentIndex } from './document-index.js';
-import { createRetrieval } from './retrieval.js';
 import { PassageEmbedder } from './passage-embedder.js';
+import { createRetrieval } from './retrieval.js';
 
 export interface RagOptions {
   readonly library: LibraryStore;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { SECRET_PLACES } from '../../core/secrets.js';
-import type { SecretItem, SecretKeeper } from '../../core/secrets.js';
+import { SECRET_PLACES, type SecretItem, type SecretKeeper } from '../../core/secrets.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
 
