@@ -1,8 +1,8 @@
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
-import type { GrpcTls } from '../a2a/server/grpc/tls-credentials.js';
-import type { PublishedAgent } from '../a2a/server/routes.js';
+import type { GrpcTls } from '../a2a/server/grpc/listener.js';
+import type { PublishedAgent } from '../a2a/server/operations.js';
 import { createA2aRoutes, createDiscoveryRoutes } from '../a2a/server/routes.js';
-import { StreamPlaces } from '../a2a/server/stream-places.js';
+import { StreamSlots } from '../a2a/server/stream-slots.js';
 import type { Config } from '../config/config.js';
 import type { HttpRoute } from '../core/http.js';
 import type { ReadKeys } from '../core/card.js';
@@ -41,12 +41,12 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
   const { config, locks, agents, root, routes, mounts, keys, logger } = options;
   const authenticator = createIdentity({ ...locks, config, logger });
   const { baseUrl } = config.a2a;
-  const places = new StreamPlaces(config.server.limits);
+  const slots = new StreamSlots(config.server.limits);
   const a2aRoutes = createA2aRoutes({
     agents,
     root,
     limits: config.server.limits,
-    places,
+    slots,
     keys: config.a2a.signCards ? keys : undefined,
     ...(baseUrl ? { baseUrl } : {}),
   });
@@ -60,7 +60,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
     health: () => ({ ready: true }),
     logger,
   });
-  const grpc = await createGrpc(options, { authenticator, places });
+  const grpc = await createGrpc(options, { authenticator, slots });
   return {
     host,
     grpc,
@@ -74,7 +74,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
 /** Its library is loaded only when it is wanted: it costs memory and time at the start. */
 async function createGrpc(
   { config, locks, agents, root, logger }: DoorsOptions,
-  shared: Pick<GrpcServerOptions, 'authenticator' | 'places'>,
+  shared: Pick<GrpcServerOptions, 'authenticator' | 'slots'>,
 ): Promise<GrpcServer | undefined> {
   const { grpc, host, limits } = config.server;
   if (!grpc.enabled) return undefined;

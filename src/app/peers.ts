@@ -1,7 +1,7 @@
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { createPeerDirectory } from '../a2a/client/directory.js';
 import type { CardSource } from '../a2a/client/load.js';
-import type { PublishedAgent } from '../a2a/server/routes.js';
+import type { PublishedAgent } from '../a2a/server/operations.js';
 import type { Agent, PeerDirectory } from '../core/agent.js';
 import type { Logger } from '../core/logger.js';
 import type { ListChange, RemoteList } from './remote-sources.js';

@@ -5,8 +5,7 @@ import { buildCard, buildExtendedCard, grpcAddress } from '../a2a/server/card.js
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
 import type { PushConfigs } from '../a2a/server/push-configs.js';
-import { guarded } from '../a2a/server/guard.js';
-import type { PublishedAgent } from '../a2a/server/routes.js';
+import type { PublishedAgent } from '../a2a/server/operations.js';
 import { loadCardFiles } from '../config/cards.js';
 import type { Config } from '../config/config.js';
 import { agentLimits } from '../config/config.js';
@@ -72,9 +71,7 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
       rootAgentName: rootAgentName(config.agent.multiAgent),
       grant: createGrant({ limits, self: `${name}@${nodeId}`, toolsFor: access.toolsFor }),
     });
-    const scope = access.scopeOf(name);
-    const guard = { agent: name, audit, ...(scope === undefined ? {} : { scope }) };
-    return [name, { handler: guarded(handler, guard), card }];
+    return [name, { name, handler, card, scope: access.scopeOf(name), audit }];
   });
   return new Map(published);
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LangoError } from './errors.js';
 
 /** A value that JSON can hold without loss. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -45,4 +46,43 @@ export function isJsonObject(value: unknown): value is JsonObject {
 
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+export interface JsonLimits {
+  /** Arrays and objects inside each other. */
+  readonly depth: number;
+  /** Members of one object. */
+  readonly keys: number;
+}
+
+/**
+ * Throws `invalid-input` for a decoded value beyond `limits`, or with a number that JSON cannot hold. Works without
+ * recursion, since it meets depths that no recursive code survives.
+ */
+export function assertJsonValue(root: unknown, limits: JsonLimits): void {
+  let level: unknown[] = [root];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    const next: unknown[] = [];
+    for (const value of level) {
+      if (typeof value === 'number' && !Number.isFinite(value)) throw unholdableNumber();
+      if (typeof value !== 'object' || value === null) continue;
+      if (depth >= limits.depth) throw tooDeep(limits.depth);
+      const members = Object.values(value);
+      if (!Array.isArray(value) && members.length > limits.keys) throw tooManyKeys(limits.keys);
+      for (const member of members) next.push(member);
+    }
+    level = next;
+  }
+}
+
+export function tooDeep(limit: number): LangoError {
+  return new LangoError('invalid-input', `The JSON is nested deeper than ${limit} levels.`);
+}
+
+export function unholdableNumber(): LangoError {
+  return new LangoError('invalid-input', 'A number is one that JSON cannot hold.');
+}
+
+export function tooManyKeys(limit: number): LangoError {
+  return new LangoError('invalid-input', `A JSON object has more than ${limit} members.`);
 }

@@ -1,11 +1,5 @@
-import { LangoError } from '../core/errors.js';
-
-export interface JsonLimits {
-  /** Arrays and objects inside each other. */
-  readonly depth: number;
-  /** Members of one object. */
-  readonly keys: number;
-}
+import type { JsonLimits } from '../core/json.js';
+import { tooDeep, tooManyKeys, unholdableNumber } from '../core/json.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -21,8 +15,8 @@ const UPPER_E = 0x45;
 const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-'));
 
 /**
- * Throws `invalid-input` when a JSON text goes beyond `limits`. One pass over the bytes, before `JSON.parse`: that
- * accepts depths which other code cannot walk, and numbers that it makes infinite. Syntax is not judged here.
+ * Throws `invalid-input` for a JSON text beyond `limits`, in one pass over the bytes before `JSON.parse`, which accepts
+ * depths that other code cannot walk, and turns large numbers into infinity. It does not check the syntax.
  */
 export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): void {
   const keys: number[] = [0];
@@ -45,7 +39,7 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): void {
         break;
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:
-        // A closing bracket too many is for the parser to refuse.
+        // The parser refuses a surplus closing bracket.
         if (keys.length > 1) keys.pop();
         break;
       case COLON:
@@ -58,10 +52,10 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): void {
   }
 }
 
-/** So many digits it takes to be infinite without an exponent. */
+/** Without an exponent, a number needs this many digits to be infinite. */
 const INFINITE_DIGITS = 309;
 
-/** The place of the number's last byte. Its sign does not matter. */
+/** Returns the index of the number's last byte. */
 function assertNumber(bytes: Buffer, start: number): number {
   let end = start + 1;
   let hasExponent = false;
@@ -70,22 +64,10 @@ function assertNumber(bytes: Buffer, start: number): number {
     end += 1;
   }
   const mayBeInfinite = hasExponent || end - start >= INFINITE_DIGITS;
-  if (mayBeInfinite && Number(bytes.toString('latin1', start, end)) === Infinity) throw tooLarge();
+  if (mayBeInfinite && Number(bytes.toString('latin1', start, end)) === Infinity) throw unholdableNumber();
   return end - 1;
 }
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE;
-}
-
-function tooDeep(limit: number): LangoError {
-  return new LangoError('invalid-input', `The JSON is nested deeper than ${limit} levels.`);
-}
-
-function tooLarge(): LangoError {
-  return new LangoError('invalid-input', 'A number is one that JSON cannot hold.');
-}
-
-function tooManyKeys(limit: number): LangoError {
-  return new LangoError('invalid-input', `A JSON object has more than ${limit} members.`);
 }

@@ -5,12 +5,11 @@ import type { CardParts } from '../../src/a2a/server/card.js';
 import { buildCard, buildExtendedCard, grpcAddress } from '../../src/a2a/server/card.js';
 import { createGrant } from '../../src/a2a/server/grant.js';
 import { createGrpcServer } from '../../src/a2a/server/grpc/server.js';
-import { guarded } from '../../src/a2a/server/guard.js';
 import { createAgentHandler } from '../../src/a2a/server/handler.js';
 import { PushConfigs } from '../../src/a2a/server/push-configs.js';
 import { createA2aRoutes, createDiscoveryRoutes } from '../../src/a2a/server/routes.js';
-import type { StreamLimits } from '../../src/a2a/server/stream-limits.js';
-import { StreamPlaces } from '../../src/a2a/server/stream-places.js';
+import type { StreamLimits } from '../../src/a2a/server/stream-slots.js';
+import { StreamSlots } from '../../src/a2a/server/stream-slots.js';
 import type { Agent } from '../../src/core/agent.js';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
@@ -94,7 +93,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     ]),
   );
   const streams = { ...STREAM_LIMITS, ...options.streams };
-  const places = new StreamPlaces(streams);
+  const slots = new StreamSlots(streams);
   const authenticator = createAuthenticator({ mode: auth, token: TOKEN, logger });
   const grpc = createGrpcServer({
     host: '127.0.0.1',
@@ -103,7 +102,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     root,
     authenticator,
     limits: { ...HOST_LIMITS, ...streams },
-    places,
+    slots,
     logger,
   });
   const host = createHost({
@@ -119,7 +118,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
         agents: published,
         root,
         limits: streams,
-        places,
+        slots,
         ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
       }),
     ],
@@ -188,7 +187,7 @@ function publish(agent: Agent, options: Publishing) {
     rootAgentName: options.rootAgentName ?? options.root,
     grant: createGrant({ limits: { depth: 5, tokens: 1_000 }, self: `${profile.name}@here` }),
   });
-  return { handler: guarded(handler, { agent: profile.name, audit: () => {} }), card };
+  return { name: profile.name, handler, card, audit: () => {} };
 }
 
 function keptPushes({ pushes }: Storage): PushConfigs {

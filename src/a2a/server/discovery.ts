@@ -4,10 +4,9 @@ import { CARD_PATH, CARD_TYPE, CATALOG_PATH, OLD_CARD_PATH } from '../../core/ca
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ReadKeys, SigningKey } from '../../core/card.js';
-import { sendJson } from './answer.js';
 import { signedJson } from './card-signature.js';
 import { agentUrl, cardJson } from './card.js';
-import { namedVersion } from './http-call.js';
+import { namedVersion, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
 import { sendWrongMethod } from './rest.js';
 import type { ProtocolVersion } from './service-parameters.js';

@@ -1,10 +1,12 @@
 import type { ServerCallContext } from '@a2a-js/sdk/server';
 import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
-import type { Call } from '../translate/call.js';
-import { toCallContext } from '../translate/call.js';
 import type { Trace } from '../../core/trace.js';
 import { readTrace } from '../../core/trace.js';
+import type { Call } from '../translate/call.js';
+import { toCallContext } from '../translate/call.js';
+import type { WireError } from '../translate/errors.js';
+import { isTold } from '../translate/errors.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
@@ -16,20 +18,71 @@ import {
   versionIn,
 } from './service-parameters.js';
 
-/** Rejects with `unauthenticated` or `too-many`. */
-export async function openCall(exchange: HttpExchange, version: ProtocolVersion): Promise<ServerCallContext> {
-  return toCallContext(new HttpCall(exchange, await exchange.caller(), version));
+/**
+ * Reads what a request says besides its parameters: once, for all that a binding does with it. Rejects with
+ * `unauthenticated`, `too-many`, and then `version-not-supported`.
+ */
+export async function openCall(
+  exchange: HttpExchange,
+  spoken: readonly ProtocolVersion[],
+): Promise<HttpCall> {
+  return new HttpCall(exchange, await exchange.caller(), spoken);
 }
 
-/** The same call for a client that waits for no answer. */
-export async function detached(exchange: HttpExchange, version: ProtocolVersion): Promise<ServerCallContext> {
-  const scope = await exchange.caller();
-  const from = exchange.address;
-  const trace = traceOf(exchange);
-  return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from, trace, version });
+/** One call over HTTP: its caller, version, trace and extensions. */
+export class HttpCall implements Call {
+  readonly scope: Caller;
+  /** The version that the client named; undefined when it named none. */
+  readonly named: ProtocolVersion | undefined;
+  readonly from: string;
+  readonly trace: Trace | undefined;
+  /** The headers of the answer that name the extensions in use; 0.3 had another name for the header. */
+  readonly extensionHeaders: Readonly<Record<string, string>>;
+  /** The version that the call turned out to speak: see `toContext`. */
+  version: ProtocolVersion = '1.0';
+  readonly #exchange: HttpExchange;
+
+  constructor(exchange: HttpExchange, scope: Caller, spoken: readonly ProtocolVersion[]) {
+    this.#exchange = exchange;
+    this.scope = scope;
+    this.named = namedVersion(exchange, spoken);
+    this.from = exchange.address;
+    this.trace = readTrace((name) => headerOf(exchange, name));
+    const current = activatedExtensions(headerOf(exchange, EXTENSIONS_PARAMETER));
+    const old = activatedExtensions(headerOf(exchange, OLD_EXTENSIONS_PARAMETER));
+    this.extensionHeaders = {
+      ...(current === '' ? {} : { 'A2A-Extensions': current }),
+      ...(old === '' ? {} : { 'X-A2A-Extensions': old }),
+    };
+  }
+
+  /** Made on first use, since most calls do not wait. */
+  get signal(): AbortSignal {
+    return this.#exchange.signal;
+  }
+
+  /** Read on first use: a wrong cursor matters to subscriptions alone. Throws `invalid-input`. */
+  get after(): number | undefined {
+    return cursorIn(headerOf(this.#exchange, CURSOR_PARAMETER));
+  }
+
+  /** The context that the handler gets. Call it once, with the version that the operation was found in. */
+  toContext(version: ProtocolVersion): ServerCallContext {
+    this.version = version;
+    return toCallContext(this);
+  }
+
+  /** The context of a call whose client waits for no answer. */
+  toDetachedContext(version: ProtocolVersion): ServerCallContext {
+    const { scope, from, trace } = this;
+    return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from, trace, version });
+  }
 }
 
-/** What the header or the request parameter A2A-Version says; undefined when there is none. Throws `version-not-supported`. */
+/**
+ * The version in the header or the request parameter A2A-Version; undefined when there is none. Throws
+ * `version-not-supported`.
+ */
 export function namedVersion(
   exchange: HttpExchange,
   spoken: readonly ProtocolVersion[],
@@ -38,47 +91,48 @@ export function namedVersion(
   return versionIn(named, spoken);
 }
 
-/** The answer's header that says which of the extensions the client named are in use; 0.3 had another name for it. */
-export function extensionHeaders(exchange: HttpExchange): Readonly<Record<string, string>> {
-  const current = activatedExtensions(headerOf(exchange, EXTENSIONS_PARAMETER));
-  const old = activatedExtensions(headerOf(exchange, OLD_EXTENSIONS_PARAMETER));
-  return {
-    ...(current === '' ? {} : { 'A2A-Extensions': current }),
-    ...(old === '' ? {} : { 'X-A2A-Extensions': old }),
-  };
+export interface JsonAnswer {
+  readonly status: number;
+  readonly type: string;
+  /** The JSON text. */
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Asked late: most calls need neither the signal nor the cursor. */
-class HttpCall implements Call {
-  readonly scope: Caller;
-  readonly version: ProtocolVersion;
-  readonly #exchange: HttpExchange;
-
-  constructor(exchange: HttpExchange, scope: Caller, version: ProtocolVersion) {
-    this.#exchange = exchange;
-    this.scope = scope;
-    this.version = version;
-  }
-
-  get from(): string {
-    return this.#exchange.address;
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal;
-  }
-
-  get trace(): Trace | undefined {
-    return traceOf(this.#exchange);
-  }
-
-  get after(): number | undefined {
-    return cursorIn(headerOf(this.#exchange, CURSOR_PARAMETER));
-  }
+/** Answers in one write, with the length, so that the connection stays open. Does nothing when the client is gone. */
+export function sendJson({ request, response }: HttpExchange, answer: JsonAnswer): void {
+  if (response.destroyed || response.headersSent) return;
+  response.writeHead(answer.status, {
+    'Content-Type': answer.type,
+    'Content-Length': Buffer.byteLength(answer.body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    // The unread rest of a request would be taken for the next one.
+    ...(request.complete || request.headers['content-length'] === '0' ? {} : { Connection: 'close' }),
+    ...answer.headers,
+  });
+  response.end(request.method === 'HEAD' ? undefined : answer.body);
 }
 
-function traceOf(exchange: HttpExchange): Trace | undefined {
-  return readTrace((name) => headerOf(exchange, name));
+export function sendNothing({ response }: HttpExchange): void {
+  if (response.destroyed || response.headersSent) return;
+  response.writeHead(204).end();
+}
+
+export function errorHeaders(error: ErrorFacts): Readonly<Record<string, string>> {
+  const wait = error.retryAfterSeconds;
+  return wait === undefined ? error.headers : { 'Retry-After': String(wait), ...error.headers };
+}
+
+type ErrorFacts = Pick<WireError, 'retryAfterSeconds' | 'headers'>;
+
+/** Logs in full what the client is told as "internal error" only. */
+export function logDefect({ logger, path }: HttpExchange, error: unknown): void {
+  if (isTold(error)) return;
+  logger.error('an A2A request failed', {
+    path,
+    error: error instanceof Error ? error.stack : String(error),
+  });
 }
 
 function headerOf(exchange: HttpExchange, name: string): string {

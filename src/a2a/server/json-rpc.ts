@@ -4,49 +4,54 @@ import type { HttpExchange } from '../../core/http.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { toWireError } from '../translate/errors.js';
-import { errorHeaders, logDefect, sendJson, sendNothing } from './answer.js';
-import type { Binding } from './binding.js';
-import { detached, extensionHeaders, namedVersion, openCall } from './http-call.js';
+import type { HttpCall } from './http-call.js';
+import { errorHeaders, logDefect, openCall, sendJson, sendNothing } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
-import type { Operation, OperationName, Request } from './operations.js';
+import type { Operation, OperationName, PublishedAgent, Request } from './operations.js';
 import { operationNamed } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
-import type { Framing } from './streaming.js';
+import type { Framing, Streaming } from './sse.js';
 import type { Dialect } from './v03/dialect.js';
-import { SCHEMA_DIALECT } from './v03/dialect.js';
-import { OLD_METHODS } from './v03/methods.js';
+import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';
 
 const VERSIONS: readonly ProtocolVersion[] = ['1.0', '0.3'];
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
-/** Errors of the server and of the way to it have their own HTTP status; the rest is an answer like any other. */
+/** Errors of the server and of the transport have an HTTP status of their own; all others are answered with 200. */
 const OWN_STATUS: readonly number[] = [-32000, -32603];
 
 type Id = string | number | null;
 
-/** Answers one JSON-RPC 2.0 request (A2A 1.0 section 9), whatever is wrong with it. */
-export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): Promise<void> {
+/** Answers one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
+export async function answerJsonRpc(
+  exchange: HttpExchange,
+  agent: PublishedAgent,
+  streaming: Streaming,
+): Promise<void> {
   let id: Id = null;
   let asEvent = false;
   try {
-    await exchange.caller();
-    const version = namedVersion(exchange, VERSIONS);
+    const call = await openCall(exchange, VERSIONS);
     const envelope = toEnvelope(await readBody(exchange));
     if (envelope.id === undefined) {
-      await notify(exchange, binding, { envelope, version });
+      await notify(exchange, agent, { envelope, call });
       return;
     }
     id = envelope.id;
-    const method = requireMethod(envelope.method, version);
+    const method = requireMethod(envelope.method, call.named);
     const { operation, dialect } = method;
     asEvent = operation.kind === 'stream' && dialect !== undefined;
-    const context = await openCall(exchange, versionOf(method));
-    const request = { handler: binding.handler, params: paramsOf(method, envelope.params), context };
-    const headers = extensionHeaders(exchange);
+    const request = {
+      agent,
+      params: paramsOf(method, envelope.params),
+      context: call.toContext(versionOf(method)),
+    };
+    const headers = call.extensionHeaders;
     if (operation.kind === 'stream') {
-      await binding.streaming.answer(exchange, {
+      await streaming.answer(exchange, {
+        scope: call.scope,
         events: () => operation.events(request),
         framing: framing(exchange, id, method),
         headers,
@@ -63,7 +68,7 @@ export async function answerJsonRpc(exchange: HttpExchange, binding: Binding): P
 
 interface Asked {
   readonly id: Id;
-  /** For clients of 0.3 that asked for a stream: they read an answer of status 200 as nothing else. */
+  /** Clients of 0.3 that asked for a stream read an answer of status 200 as a stream, errors included. */
   readonly asEvent: boolean;
 }
 
@@ -75,7 +80,7 @@ function sendFault(exchange: HttpExchange, fault: Fault, { id, asEvent }: Asked)
   else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
 }
 
-/** For a path that belongs to no agent: the call cannot even be read. */
+/** Answers a request for an agent that does not exist; its body is not read. */
 export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
   const fault = { status: 404, headers: {}, error: { code: METHOD_NOT_FOUND, message } };
   sendJson(exchange, { status: fault.status, type: JSON_TYPE, body: errorTextOf(null, fault) });
@@ -83,16 +88,20 @@ export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
 
 interface Notification {
   readonly envelope: Envelope;
-  readonly version: ProtocolVersion | undefined;
+  readonly call: HttpCall;
 }
 
-/** A request without an id is carried out and not answered, not even when it fails. */
-async function notify(exchange: HttpExchange, binding: Binding, sent: Notification): Promise<void> {
+/** A request without an id is carried out, and gets neither a result nor an error. */
+async function notify(exchange: HttpExchange, agent: PublishedAgent, sent: Notification): Promise<void> {
+  const { envelope, call } = sent;
   try {
-    const method = requireMethod(sent.envelope.method, sent.version);
-    const params = paramsOf(method, sent.envelope.params);
-    const context = await detached(exchange, versionOf(method));
-    await carryOut(method.operation, { handler: binding.handler, params, context });
+    const method = requireMethod(envelope.method, call.named);
+    const params = paramsOf(method, envelope.params);
+    await carryOut(method.operation, {
+      agent,
+      params,
+      context: call.toDetachedContext(versionOf(method)),
+    });
   } catch (error) {
     toFault(exchange, error);
   }
@@ -104,7 +113,7 @@ async function carryOut(operation: Operation, request: Request): Promise<void> {
   else for await (const event of operation.events(request)) void event;
 }
 
-/** What JSON-RPC itself has an error for. */
+/** An error that JSON-RPC 2.0 itself defines. */
 class JsonRpcFault extends Error {
   readonly code: number;
 
@@ -148,11 +157,11 @@ function isId(value: unknown): value is Id | undefined {
 interface Method {
   readonly name: OperationName;
   readonly operation: Operation;
-  /** How 0.3 writes it; undefined for 1.0. */
+  /** The translation of 0.3; undefined for 1.0. */
   readonly dialect: Dialect | undefined;
 }
 
-/** Each version has names of its own, so a client that names no version is understood by the name of the method. */
+/** Each version has method names of its own, so the name tells the version of a client that names none. */
 function requireMethod(method: string, version: ProtocolVersion | undefined): Method {
   if (version !== '1.0' && Object.hasOwn(OLD_METHODS, method)) {
     const name = OLD_METHODS[method]!;

@@ -5,8 +5,12 @@ import {
   Task,
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
-import type { Message, StreamResponse } from '@a2a-js/sdk';
+import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import type { Audit } from '../../core/identity.js';
+import { LangoError, isLangoError } from '../../core/errors.js';
+import { traceIdOf } from '../../core/trace.js';
+import { callOf } from '../translate/call.js';
 import { cardJson } from './card.js';
 import {
   parseCancelTask,
@@ -22,103 +26,217 @@ import {
   parseSubscribe,
 } from './requests.js';
 
-/** The operations of an agent, and who may ask for them. */
-export interface GuardedHandler extends A2ARequestHandler {
-  /** Throws `forbidden` for a caller that may not use the agent. */
-  admit(operation: OperationName, context: ServerCallContext): void;
+/** An agent as the bindings see it. */
+export interface PublishedAgent {
+  readonly name: string;
+  readonly handler: A2ARequestHandler;
+  /** The public card, for the address that a client uses. */
+  readonly card: (baseUrl?: string) => AgentCard;
+  /** The scope that callers need, where callers are told apart by scopes. */
+  readonly scope?: string | undefined;
+  /** Told of each operation that changes something, and of each that is forbidden. */
+  readonly audit: Audit;
 }
 
-/** What a binding knows of a call: whose operation, what the client sent, on whose behalf. */
+/** One call of an operation, whatever binding it came through. */
 export interface Request {
-  readonly handler: GuardedHandler;
+  readonly agent: PublishedAgent;
+  /** The parameters of A2A 1.0 as the client sent them. */
   readonly params: unknown;
   readonly context: ServerCallContext;
 }
 
 /**
- * An operation of A2A 1.0 section 3.1, the same behind each binding. `answer` resolves to ProtoJSON,
- * `events` yields what a stream shows. Both throw `LangoError`, before anything is stored when the
- * parameters are wrong.
+ * An operation of A2A 1.0 section 3.1, the same behind each binding: it admits the caller, checks the parameters, and
+ * calls the agent's handler. `answer` resolves to ProtoJSON, `events` yields the events of a stream. Both throw
+ * `LangoError`: `forbidden` first of all, then `invalid-input`, before anything is stored.
  */
 export type Operation =
   | { readonly kind: 'unary'; answer(request: Request): Promise<unknown> }
   | { readonly kind: 'stream'; events(request: Request): AsyncIterable<StreamResponse> };
 
+interface Call<Params, Result> {
+  readonly parse: (params: unknown, context: ServerCallContext) => Params;
+  readonly run: (handler: A2ARequestHandler, params: Params, context: ServerCallContext) => Result;
+  /** Only of an operation that changes something: the task that the parameters name. */
+  readonly changes?: (params: Params) => string | undefined;
+}
+
+interface UnaryCall<Params, Result> extends Call<Params, Promise<Result>> {
+  readonly toJson: (result: Result, params: Params) => unknown;
+  /** The task that the result names. */
+  readonly taskOf?: (result: Result) => string | undefined;
+}
+
+type StreamCall<Params> = Call<Params, AsyncGenerator<StreamResponse, void, undefined>>;
+
 export type OperationName = keyof typeof TABLE;
 
 const TABLE = {
-  SendMessage: unary(async ({ handler, params, context }) =>
-    SendMessageResponse.toJSON(sendResult(await handler.sendMessage(parseSendMessage(params), context))),
-  ),
-  SendStreamingMessage: stream(({ handler, params, context }) =>
-    handler.sendMessageStream(parseSendMessage(params), context),
-  ),
-  GetTask: unary(async ({ handler, params, context }) =>
-    Task.toJSON(await handler.getTask(parseGetTask(params), context)),
-  ),
-  ListTasks: unary(async ({ handler, params, context }) => {
-    const request = parseListTasks(params);
-    return listJson(await handler.listTasks(request, context), request.includeArtifacts === true);
+  SendMessage: unary({
+    parse: parseSendMessage,
+    run: (handler, params, context) => handler.sendMessage(params, context),
+    toJson: (result) => SendMessageResponse.toJSON(sendResult(result)),
+    changes: ({ message }) => message?.taskId,
+    taskOf: (result) => ('status' in result ? result.id : result.taskId),
   }),
-  CancelTask: unary(async ({ handler, params, context }) =>
-    Task.toJSON(await handler.cancelTask(parseCancelTask(params), context)),
-  ),
-  SubscribeToTask: stream(({ handler, params, context }) =>
-    handler.resubscribe(parseSubscribe(params), context),
-  ),
-  GetExtendedAgentCard: unary(async ({ handler, params, context }) =>
-    cardJson(await handler.getAuthenticatedExtendedAgentCard(parseExtendedCard(params), context)),
-  ),
-  CreateTaskPushNotificationConfig: unary(async ({ handler, params, context }) =>
-    TaskPushNotificationConfig.toJSON(
-      await handler.createTaskPushNotificationConfig(parseCreatePush(params), context),
-    ),
-  ),
-  GetTaskPushNotificationConfig: unary(async ({ handler, params, context }) => {
-    const parse = context.requestedVersion === '0.3' ? parseOldGetPush : parseGetPush;
-    return TaskPushNotificationConfig.toJSON(
-      await handler.getTaskPushNotificationConfig(parse(params), context),
-    );
+  SendStreamingMessage: stream({
+    parse: parseSendMessage,
+    run: (handler, params, context) => handler.sendMessageStream(params, context),
+    changes: ({ message }) => message?.taskId,
   }),
-  ListTaskPushNotificationConfigs: unary(async ({ handler, params, context }) => {
-    const page = await handler.listTaskPushNotificationConfigs(parseListPush(params), context);
-    return { configs: [], ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object) };
+  GetTask: unary({
+    parse: parseGetTask,
+    run: (handler, params, context) => handler.getTask(params, context),
+    toJson: (task) => Task.toJSON(task),
   }),
-  DeleteTaskPushNotificationConfig: unary(async ({ handler, params, context }) => {
-    await handler.deleteTaskPushNotificationConfig(parseDeletePush(params), context);
-    return {};
+  ListTasks: unary({
+    parse: parseListTasks,
+    run: (handler, params, context) => handler.listTasks(params, context),
+    toJson: (page, params) => listJson(page, params.includeArtifacts === true),
+  }),
+  CancelTask: unary({
+    parse: parseCancelTask,
+    run: (handler, params, context) => handler.cancelTask(params, context),
+    toJson: (task) => Task.toJSON(task),
+    changes: ({ id }) => id,
+  }),
+  SubscribeToTask: stream({
+    parse: parseSubscribe,
+    run: (handler, params, context) => handler.resubscribe(params, context),
+  }),
+  GetExtendedAgentCard: unary({
+    parse: parseExtendedCard,
+    run: (handler, params, context) => handler.getAuthenticatedExtendedAgentCard(params, context),
+    toJson: cardJson,
+  }),
+  CreateTaskPushNotificationConfig: unary({
+    parse: parseCreatePush,
+    run: (handler, params, context) => handler.createTaskPushNotificationConfig(params, context),
+    toJson: (config) => TaskPushNotificationConfig.toJSON(config),
+    changes: ({ taskId }) => taskId,
+  }),
+  GetTaskPushNotificationConfig: unary({
+    parse: (params, { requestedVersion }) =>
+      requestedVersion === '0.3' ? parseOldGetPush(params) : parseGetPush(params),
+    run: (handler, params, context) => handler.getTaskPushNotificationConfig(params, context),
+    toJson: (config) => TaskPushNotificationConfig.toJSON(config),
+  }),
+  ListTaskPushNotificationConfigs: unary({
+    parse: parseListPush,
+    run: (handler, params, context) => handler.listTaskPushNotificationConfigs(params, context),
+    toJson: (page) => ({
+      configs: [],
+      ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object),
+    }),
+  }),
+  DeleteTaskPushNotificationConfig: unary({
+    parse: parseDeletePush,
+    run: (handler, params, context) => handler.deleteTaskPushNotificationConfig(params, context),
+    toJson: () => ({}),
+    changes: ({ taskId }) => taskId,
   }),
 };
 
-const ADMITTING = new Map(
-  Object.entries(TABLE).map(([name, operation]) => [name, admitting(name as OperationName, operation)]),
+const OPERATIONS = new Map(
+  Object.entries(TABLE).map(([name, toOperation]) => [name, toOperation(name as OperationName)]),
 );
 
 /** Undefined for a method that A2A 1.0 does not have. */
 export function operationNamed(name: string): Operation | undefined {
-  return ADMITTING.get(name);
+  return OPERATIONS.get(name);
 }
 
-/** Who may not use the agent is told so, and not what is wrong with the parameters. */
-function admitting(name: OperationName, operation: Operation): Operation {
-  const admit = ({ handler, context }: Request): void => handler.admit(name, context);
-  if (operation.kind === 'unary')
-    return unary((request) => {
-      admit(request);
-      return operation.answer(request);
-    });
-  return stream((request) => {
-    admit(request);
-    return operation.events(request);
+function unary<Params, Result>(call: UnaryCall<Params, Result>): (name: string) => Operation {
+  return (name) => ({
+    kind: 'unary',
+    async answer(request) {
+      admit(name, request);
+      const { agent, context } = request;
+      const parsed = call.parse(request.params, context);
+      const result = call.run(agent.handler, parsed, context);
+      if (!call.changes) return call.toJson(await result, parsed);
+      const task = call.changes(parsed);
+      return call.toJson(await audited({ name, request, task }, result, call.taskOf), parsed);
+    },
   });
 }
 
-function unary(answer: (request: Request) => Promise<unknown>): Operation {
-  return { kind: 'unary', answer };
+function stream<Params>(call: StreamCall<Params>): (name: string) => Operation {
+  return (name) => ({
+    kind: 'stream',
+    events(request) {
+      admit(name, request);
+      const { agent, context } = request;
+      const parsed = call.parse(request.params, context);
+      const events = call.run(agent.handler, parsed, context);
+      return call.changes ? auditedStream({ name, request, task: call.changes(parsed) }, events) : events;
+    },
+  });
 }
 
-function stream(events: (request: Request) => AsyncIterable<StreamResponse>): Operation {
-  return { kind: 'stream', events };
+/** A caller that may not use the agent is told so, and not what is wrong with its parameters. */
+function admit(name: string, { agent, context }: Request): void {
+  const { scope } = agent;
+  const { scopes } = callOf(context).scope;
+  if (scope === undefined || scopes === undefined || scopes.has(scope)) return;
+  audit({ name, request: { agent, context } }, 'forbidden');
+  throw new LangoError('forbidden', `The agent ${agent.name} is for callers with the scope ${scope}.`, {
+    headers: {
+      'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"`,
+    },
+  });
+}
+
+/** Writes one line for the audit once the change is made, or was refused. */
+async function audited<Result>(
+  change: Change,
+  work: Promise<Result>,
+  taskOf: (result: Result) => string | undefined = () => undefined,
+): Promise<Result> {
+  try {
+    const result = await work;
+    audit({ ...change, task: taskOf(result) || change.task }, 'ok');
+    return result;
+  } catch (error) {
+    audit(change, isLangoError(error) ? error.code : 'internal');
+    throw error;
+  }
+}
+
+/** The first event of a stream says whether the change was made. */
+async function* auditedStream(
+  change: Change,
+  events: AsyncGenerator<StreamResponse, void, undefined>,
+): AsyncGenerator<StreamResponse, void, undefined> {
+  try {
+    const first = await audited(change, events.next(), ({ value }) =>
+      value?.payload?.$case === 'task' ? value.payload.value.id : undefined,
+    );
+    if (first.done === true) return;
+    yield first.value;
+    yield* events;
+  } finally {
+    await events.return();
+  }
+}
+
+interface Change {
+  /** Of the operation. */
+  readonly name: string;
+  readonly request: Pick<Request, 'agent' | 'context'>;
+  readonly task?: string | undefined;
+}
+
+function audit({ name, request, task }: Change, outcome: Parameters<Audit>[0]['outcome']): void {
+  const { agent, context } = request;
+  const { scope: caller, from, trace } = callOf(context);
+  agent.audit({
+    ...{ operation: name, outcome, caller, agent: agent.name },
+    ...(from === undefined ? {} : { from }),
+    ...(task ? { task } : {}),
+    ...(trace ? { traceId: traceIdOf(trace) } : {}),
+  });
 }
 
 function sendResult(result: Message | Task): SendMessageResponse {

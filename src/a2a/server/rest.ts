@@ -3,51 +3,15 @@ import type { HttpExchange } from '../../core/http.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { toWireError } from '../translate/errors.js';
-import { errorHeaders, logDefect, sendJson } from './answer.js';
-import type { Binding } from './binding.js';
-import { extensionHeaders, namedVersion, openCall } from './http-call.js';
-import type { OperationName } from './operations.js';
+import { errorHeaders, logDefect, openCall, sendJson } from './http-call.js';
+import type { OperationName, PublishedAgent } from './operations.js';
 import { operationNamed } from './operations.js';
 import type { RestDialect, RestError, RestRoute } from './rest-dialect.js';
-import type { Framing } from './streaming.js';
-import { REST_0_3 } from './v03/rest.js';
+import { REST_1_0 } from './rest-dialect.js';
+import type { Framing, Streaming } from './sse.js';
+import { REST_0_3 } from './v03/dialect.js';
 
 const METHOD_NOT_FOUND = -32601;
-
-const TASK = String.raw`/tasks/(?<id>[^/:]+)`;
-const CONFIGS = String.raw`/tasks/(?<taskId>[^/:]+)/pushNotificationConfigs`;
-
-/** Specification and proto disagree on the method of a subscription, so both work. */
-const ROUTES: readonly RestRoute[] = [
-  { path: /^\/message:send$/, methods: { POST: 'SendMessage' } },
-  { path: /^\/message:stream$/, methods: { POST: 'SendStreamingMessage' } },
-  { path: /^\/tasks$/, methods: { GET: 'ListTasks' } },
-  { path: new RegExp(`^${TASK}$`), methods: { GET: 'GetTask' } },
-  { path: new RegExp(`^${TASK}:cancel$`), methods: { POST: 'CancelTask' } },
-  { path: new RegExp(`^${TASK}:subscribe$`), methods: { GET: 'SubscribeToTask', POST: 'SubscribeToTask' } },
-  {
-    path: new RegExp(`^${CONFIGS}$`),
-    methods: { GET: 'ListTaskPushNotificationConfigs', POST: 'CreateTaskPushNotificationConfig' },
-  },
-  {
-    path: new RegExp(`^${CONFIGS}/(?<id>[^/]+)$`),
-    methods: { GET: 'GetTaskPushNotificationConfig', DELETE: 'DeleteTaskPushNotificationConfig' },
-  },
-  { path: /^\/extendedAgentCard$/, methods: { GET: 'GetExtendedAgentCard' } },
-];
-
-/** A2A 1.0 section 11. */
-const REST_1_0: RestDialect = {
-  version: '1.0',
-  type: 'application/a2a+json',
-  routes: ROUTES,
-  params: (_operation, params) => params,
-  result: (_operation, json) => json,
-  event: (_operation, json) => json,
-  error: ({ httpStatus, status, message, details }) => ({
-    error: { code: httpStatus, status, message, details },
-  }),
-};
 
 const OLD_PATH = /^\/v1\//;
 
@@ -55,13 +19,21 @@ export function isRestPath(path: string): boolean {
   return dialectOf(path).routes.some((route) => route.path.test(path));
 }
 
-/** The paths of 0.3 begin with its own word, so a client that names no version is understood by the path. */
+/** The paths of 0.3 begin with `/v1`, so the path tells the version of a client that names none. */
 function dialectOf(path: string): RestDialect {
   return OLD_PATH.test(path) ? REST_0_3 : REST_1_0;
 }
 
-/** Answers one request of the HTTP+JSON binding (A2A 1.0 section 11). `path` is what follows the agent's own. */
-export async function answerRest(exchange: HttpExchange, path: string, binding: Binding): Promise<void> {
+export interface RestTarget {
+  readonly agent: PublishedAgent;
+  readonly streaming: Streaming;
+  /** The path below the agent's own. */
+  readonly path: string;
+}
+
+/** Answers one request of the HTTP+JSON binding (A2A 1.0 section 11). Never rejects. */
+export async function answerRest(exchange: HttpExchange, target: RestTarget): Promise<void> {
+  const { agent, streaming, path } = target;
   const dialect = dialectOf(path);
   try {
     const route = dialect.routes.find((candidate) => candidate.path.test(path));
@@ -77,15 +49,15 @@ export async function answerRest(exchange: HttpExchange, path: string, binding: 
       sendRestError(exchange, dialect, wrongMethod(Object.keys(route.methods)));
       return;
     }
-    const context = await openCall(exchange, dialect.version);
-    namedVersion(exchange, [dialect.version]);
+    const call = await openCall(exchange, [dialect.version]);
     const given = await readParams(exchange, pathParams(route, path));
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
-    const request = { handler: binding.handler, params, context };
+    const request = { agent, params, context: call.toContext(dialect.version) };
     const operation = operationNamed(name)!;
-    const headers = extensionHeaders(exchange);
+    const headers = call.extensionHeaders;
     if (operation.kind === 'stream') {
-      await binding.streaming.answer(exchange, {
+      await streaming.answer(exchange, {
+        scope: call.scope,
         events: () => operation.events(request),
         framing: framing(exchange, dialect, name),
         headers,
@@ -100,7 +72,7 @@ export async function answerRest(exchange: HttpExchange, path: string, binding: 
   }
 }
 
-/** A path that no agent answers: 404, without a claim about any task. */
+/** Answers 404 on a path that no agent answers. */
 export function sendNoSuchPath(exchange: HttpExchange, message: string): void {
   sendRestError(exchange, REST_1_0, noSuchPath(message));
 }
@@ -139,7 +111,7 @@ function wrongMethod(allowed: readonly string[]): RestError {
   return plainError({ httpStatus: 405, status: 'UNIMPLEMENTED', message }, { Allow: allowed.join(', ') });
 }
 
-/** What only HTTP has a word for. */
+/** An error that A2A does not define. */
 function plainError(
   error: Pick<RestError, 'httpStatus' | 'status' | 'message'>,
   headers: RestError['headers'],
@@ -160,7 +132,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Members of the body or, where a request has none, of the query; what the path says counts. */
+/** The members of the body or, without a body, of the query. Parameters of the path come first. */
 async function readParams(exchange: HttpExchange, path: Record<string, string>): Promise<unknown> {
   const { method, headers } = exchange.request;
   const hasBody = (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;

@@ -1,4 +1,3 @@
-import type { AgentCard } from '@a2a-js/sdk';
 import type { Request, Router } from 'express';
 import { CARD_PATH, CATALOG_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
@@ -8,23 +7,16 @@ import type { Discovery } from './discovery.js';
 import { answerCard, answerCatalog } from './discovery.js';
 import { answerKeys } from './key-route.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
-import type { GuardedHandler } from './operations.js';
+import type { PublishedAgent } from './operations.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
 import { Shelf } from './shelf.js';
-import type { StreamLimits } from './stream-limits.js';
-import type { StreamPlaces } from './stream-places.js';
-import { Streaming } from './streaming.js';
+import { Streaming } from './sse.js';
+import type { StreamLimits, StreamSlots } from './stream-slots.js';
 
 const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
 
-export interface PublishedAgent {
-  readonly handler: GuardedHandler;
-  /** The public card, for the address that a client uses. */
-  readonly card: (baseUrl?: string) => AgentCard;
-}
-
 export interface A2aRoutesOptions {
-  /** By name; read at each request. */
+  /** By name. Read at each request. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent that also answers at the root of the host. */
   readonly root: string;
@@ -32,7 +24,7 @@ export interface A2aRoutesOptions {
   readonly baseUrl?: string;
   readonly limits: StreamLimits;
   /** Shared with the other transports of the node. */
-  readonly places?: StreamPlaces;
+  readonly slots?: StreamSlots;
   /** Public cards are signed with these; undefined leaves them unsigned. */
   readonly keys?: ReadKeys | undefined;
 }
@@ -42,7 +34,7 @@ export interface A2aRoutesOptions {
  * root for the root agent. Cards are public; all other requests need a caller.
  */
 export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
-  const streaming = new Streaming(options.limits, options.places);
+  const streaming = new Streaming(options.limits, options.slots);
   const discovery: Discovery = { shelf: new Shelf(), keys: options.keys };
   return async (exchange) => {
     const target = targetOf(exchange, options.root);
@@ -101,11 +93,10 @@ interface AgentAnswer {
 
 async function answerAgent(exchange: HttpExchange, rest: string, answer: AgentAnswer): Promise<void> {
   const { agent, streaming, discovery, baseUrl } = answer;
-  const binding = { handler: agent.handler, streaming };
   if (rest === CARD_PATH || rest === OLD_CARD_PATH) {
     exchange.anyone();
     await answerCard(exchange, agent.card(baseUrl ?? exchange.origin), { ...discovery, path: rest });
-  } else if (rest !== '') await answerRest(exchange, rest, binding);
-  else if (exchange.request.method === 'POST') await answerJsonRpc(exchange, binding);
+  } else if (rest !== '') await answerRest(exchange, { agent, streaming, path: rest });
+  else if (exchange.request.method === 'POST') await answerJsonRpc(exchange, agent, streaming);
   else sendWrongMethod(exchange, ['POST']);
 }

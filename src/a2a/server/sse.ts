@@ -1,21 +1,94 @@
 import type { ServerResponse } from 'node:http';
-import type { StreamLimits } from './stream-limits.js';
-import { stallMs } from './stream-limits.js';
+import type { StreamResponse } from '@a2a-js/sdk';
+import type { HttpExchange } from '../../core/http.js';
+import type { Scope } from '../../core/task.js';
+import { seqIn } from '../translate/extensions.js';
+import type { StreamLimits } from './stream-slots.js';
+import { StreamSlots, stallMs } from './stream-slots.js';
+
+/** How a binding writes one event, and an error after the first event. */
+export interface Framing {
+  event(event: StreamResponse): string;
+  error(error: unknown): string;
+}
+
+/** How long a stream waits for its first event: until then an error is answered with a status of its own. */
+const OPEN_AFTER_MS = 200;
+/** A comment, which clients skip. The ids of the events are the cursor. */
+const GOODBYE = 'retry: 2000\n: the server is stopping; subscribe again with Last-Event-ID to go on\n\n';
+
+/** Answers calls with event streams, within the limits of the node. */
+export class Streaming {
+  readonly #limits: StreamLimits;
+  readonly #slots: StreamSlots;
+
+  constructor(limits: StreamLimits, slots: StreamSlots = new StreamSlots(limits)) {
+    this.#limits = limits;
+    this.#slots = slots;
+  }
+
+  /**
+   * Takes a slot, asks for the events and sends them until they end. Rejects with `too-many`, and with what `events`
+   * throws before the stream was opened; later errors become an event of the stream.
+   */
+  answer(exchange: HttpExchange, call: StreamCall): Promise<void> {
+    return this.#slots.hold(call.scope, () => this.#pump(exchange, call));
+  }
+
+  async #pump({ response, closing }: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
+    const iterator = events()[Symbol.asyncIterator]();
+    let next = iterator.next();
+    await Promise.race([next, delay(OPEN_AFTER_MS)]);
+    const stream = new EventStream(response, { limits: this.#limits, headers });
+    try {
+      for (let item = await next; item.done !== true && !response.destroyed; item = await next) {
+        const waiting = stream.send(frame(item.value, framing));
+        if (waiting) await waiting;
+        next = iterator.next();
+      }
+    } catch (error) {
+      void stream.send(`event: error\ndata: ${framing.error(error)}\n\n`);
+    } finally {
+      if (closing.aborted) void stream.send(GOODBYE);
+      await iterator.return?.();
+      await stream.close();
+    }
+  }
+}
+
+export interface StreamCall {
+  /** The caller, whose streams are counted. */
+  readonly scope: Scope;
+  readonly events: () => AsyncIterable<StreamResponse>;
+  readonly framing: Framing;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function frame(event: StreamResponse, framing: Framing): string {
+  const payload = event.payload;
+  const seq = payload && seqIn(payload.value.metadata);
+  const id = seq === undefined ? '' : `id: ${seq}\n`;
+  return `${id}data: ${framing.event(event)}\n\n`;
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
+}
 
 /**
- * A stream of server-sent events. What is sent in one turn of the event loop leaves in one write. While the
- * reader is behind, `send` makes the sender wait; the events are in the journal, so waiting costs no memory.
+ * A stream of server-sent events. Events of one turn of the event loop leave in one write. While the reader is behind,
+ * `send` makes the sender wait; the events are in the journal, so waiting costs no memory.
  */
-export class EventStream {
+class EventStream {
   readonly #response: ServerResponse;
   readonly #bufferBytes: number;
   readonly #stallMs: number;
   readonly #heartbeat: NodeJS.Timeout;
   #pending = '';
-  #soon: NodeJS.Immediate | undefined;
-  #isQuiet = true;
+  #flushSoon: NodeJS.Immediate | undefined;
+  #isIdle = true;
 
-  /** The head leaves with the first event, or in this turn of the event loop when there is none yet. */
+  /** The headers leave with the first event, or at the end of this turn of the event loop. */
   constructor(response: ServerResponse, options: EventStreamOptions) {
     const heartbeatMs = options.limits.heartbeatSeconds * 1_000;
     this.#response = response;
@@ -29,33 +102,33 @@ export class EventStream {
       'X-Content-Type-Options': 'nosniff',
       ...options.headers,
     });
-    this.#soon = setImmediate(() => this.#flush());
+    this.#flushSoon = setImmediate(() => this.#flush());
   }
 
-  /** The promise, when there is one, is to be awaited before more is sent; it never rejects. */
+  /** Await the promise, when there is one, before the next call; it never rejects. */
   send(text: string): Promise<void> | undefined {
     this.#pending += text;
-    this.#soon ??= setImmediate(() => this.#flush());
+    this.#flushSoon ??= setImmediate(() => this.#flush());
     return this.#pending.length + this.#response.writableLength > this.#bufferBytes
       ? this.#drained()
       : undefined;
   }
 
-  /** Sends what is left and ends the stream. Resolves once the reader has it all or was cut; never rejects. */
+  /** Sends the rest and ends the stream. Resolves once the reader has taken it or was cut; never rejects. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat);
-    clearImmediate(this.#soon);
+    clearImmediate(this.#flushSoon);
     if (this.#response.destroyed) return;
     this.#response.end(this.#pending);
     if (this.#response.writableLength > 0) await this.#readerTakes('finish');
   }
 
   #flush(): void {
-    clearImmediate(this.#soon);
-    this.#soon = undefined;
+    clearImmediate(this.#flushSoon);
+    this.#flushSoon = undefined;
     const text = this.#pending;
     this.#pending = '';
-    this.#isQuiet = false;
+    this.#isIdle = false;
     if (this.#response.destroyed) return;
     if (text === '') this.#response.flushHeaders();
     else this.#response.write(text);
@@ -69,7 +142,7 @@ export class EventStream {
   async #readerTakes(event: 'drain' | 'finish'): Promise<void> {
     const response = this.#response;
     await new Promise<void>((resolve) => {
-      // Cut, not ended: what lies in the buffer would hold it open. The reader comes back with its cursor.
+      // Destroyed, since the unread buffer would keep an ended response open. The reader can resume by its cursor.
       const timer = setTimeout(() => response.destroy(), this.#stallMs);
       const leave = (): void => {
         clearTimeout(timer);
@@ -82,13 +155,13 @@ export class EventStream {
   }
 
   #beat(): void {
-    if (this.#isQuiet && !this.#response.destroyed && this.#response.writableLength === 0)
+    if (this.#isIdle && !this.#response.destroyed && this.#response.writableLength === 0)
       this.#response.write(':\n\n');
-    this.#isQuiet = true;
+    this.#isIdle = true;
   }
 }
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   readonly limits: StreamLimits;
   readonly headers: Readonly<Record<string, string>>;
 }

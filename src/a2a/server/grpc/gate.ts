@@ -1,17 +1,26 @@
 import { ServerInterceptingCall } from '@grpc/grpc-js';
-import type { Metadata, ServerInterceptingCallInterface, ServerInterceptor } from '@grpc/grpc-js';
+import type {
+  Metadata,
+  ServerInterceptingCallInterface,
+  ServerInterceptor,
+  ServerUnaryCall,
+} from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { LangoError } from '../../../core/errors.js';
 import type { Authenticator, Caller, ClientCertificate } from '../../../core/identity.js';
 import type { Logger } from '../../../core/logger.js';
-import { assertMetadataSize, textIn } from './metadata.js';
+import type { Trace } from '../../../core/trace.js';
+import { readTrace } from '../../../core/trace.js';
+import type { Call } from '../../translate/call.js';
+import type { ProtocolVersion } from '../service-parameters.js';
+import { CURSOR_PARAMETER, cursorIn } from '../service-parameters.js';
 import { statusOf } from './status.js';
 
 export interface GateOptions {
   readonly authenticator: Authenticator;
   readonly limits: {
     readonly headerBytes: number;
-    /** Time a client has from the beginning of a call until its message is whole. */
+    /** Time a client has from the start of a call until its message has arrived. */
     readonly bodySeconds: number;
   };
   /** Aborts when the server stops. */
@@ -19,21 +28,21 @@ export interface GateOptions {
   readonly logger: Logger;
 }
 
-/** A call that was let in. */
+/** An admitted call. */
 export interface Passage {
   readonly scope: Caller;
   /** The client's address. */
   readonly from: string;
-  /** Ends the call with all that still waits for its client to take it. */
+  /** Ends the call and drops what its client has not read. */
   cut(): void;
 }
 
 /** Codes of HTTP/2 (RFC 9113 section 7). */
 const NO_ERROR = 0x0;
-/** Clients tell it as RESOURCE_EXHAUSTED. */
+/** Clients report this code as RESOURCE_EXHAUSTED. */
 const ENHANCE_YOUR_CALM = 0xb;
 
-/** What a call passes before its message is read, as over HTTP: so much metadata, a caller who is known, and a time for the rest. */
+/** Admits calls before their message is read, as over HTTP: metadata within its limit, a known caller, and a deadline. */
 export class Gate {
   readonly #options: GateOptions;
   readonly #passages = new WeakMap<Metadata, Passage>();
@@ -46,7 +55,7 @@ export class Gate {
     const { limits, logger } = this.#options;
     const refuse = (error: unknown): void => call.sendStatus(statusOf(error, { path, logger }));
     const tooLate = (): void => refuse(late(limits.bodySeconds));
-    let isWhole = false;
+    let isReceived = false;
     let timer: NodeJS.Timeout;
     return new ServerInterceptingCall(call, {
       start: (next) =>
@@ -56,22 +65,22 @@ export class Gate {
             this.#admit(call, metadata).then(() => pass(metadata), refuse);
           },
           onReceiveHalfClose(pass) {
-            isWhole = true;
+            isReceived = true;
             clearTimeout(timer);
             pass();
           },
-          /** However the call ended. */
+          /** Runs at the end of every call, also of a completed one. */
           onCancel() {
             clearTimeout(timer);
-            if (!isWhole) reset(call, NO_ERROR);
+            if (!isReceived) reset(call, NO_ERROR);
           },
         }),
-      // The library tells us of a deadline once its status is out; written before that, a message would break the stream.
+      // The library reports a passed deadline only after it has sent the status; a message after that would break the stream.
       sendMessage: (message, pass) => void (streamOf(call)?.writableEnded || pass(message)),
     });
   };
 
-  /** Of a call that has come to a handler. */
+  /** The passage of a call in a handler. */
   passage({ metadata }: { readonly metadata: Metadata }): Passage {
     return this.#passages.get(metadata)!;
   }
@@ -91,8 +100,8 @@ export class Gate {
 }
 
 /**
- * The library ends its own half of a stream only, so one whose client never ends the other half would stay, and has no
- * word for ending both; the stream itself is in what it gives to the first interceptor.
+ * Ends both halves of a call's stream. The library ends only its own half, so a stream whose client keeps the other half
+ * open would stay; the HTTP/2 stream is a member of the call that the first interceptor gets.
  */
 function reset(call: ServerInterceptingCallInterface, code: number): void {
   streamOf(call)?.close(code);
@@ -106,10 +115,66 @@ function late(seconds: number): LangoError {
   return new LangoError('timeout', `The message did not arrive within ${seconds} s.`);
 }
 
-/** One that is not trusted does not get so far: the handshake refuses it. */
+/** The client certificate. The handshake has refused untrusted ones. */
 function certificateOf(call: ServerInterceptingCallInterface): ClientCertificate | undefined {
   const { sslPeerCertificate: shown } = call.getAuthContext();
   if (!shown) return undefined;
   const subject = shown.subject as unknown as ClientCertificate['subject'];
   return { problem: undefined, subject, alternativeNames: shown.subjectaltname ?? '' };
+}
+
+/** A call whose message is not decoded yet. */
+export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'request' | 'sendMetadata'> & {
+  once(event: 'cancelled', listener: () => void): unknown;
+};
+
+export interface CallFacts extends Passage {
+  readonly version: ProtocolVersion;
+  /** Aborts when the server stops. */
+  readonly closing: AbortSignal;
+}
+
+export class GrpcCall implements Call {
+  readonly scope: Caller;
+  readonly signal: AbortSignal;
+  readonly from: string;
+  readonly version: ProtocolVersion;
+  readonly #metadata: Metadata;
+
+  constructor(call: AnyCall, { scope, from, version, closing }: CallFacts) {
+    this.scope = scope;
+    this.version = version;
+    this.from = from;
+    this.#metadata = call.metadata;
+    const gone = new AbortController();
+    // Emitted when the client cancels or its deadline passes. The task goes on.
+    call.once('cancelled', () => gone.abort(new LangoError('canceled', 'The client went away.')));
+    this.signal = AbortSignal.any([gone.signal, closing]);
+  }
+
+  get trace(): Trace | undefined {
+    return readTrace((name) => textIn(this.#metadata, name));
+  }
+
+  get after(): number | undefined {
+    return cursorIn(textIn(this.#metadata, CURSOR_PARAMETER));
+  }
+}
+
+/** The values of a metadata key as one text; empty when there are none. */
+export function textIn(metadata: Metadata, name: string): string {
+  return metadata
+    .get(name)
+    .map((value) => value.toString())
+    .join(',')
+    .trim();
+}
+
+/** Throws `too-large` for metadata above the limit of HTTP headers. */
+function assertMetadataSize(metadata: Metadata, maxBytes: number): void {
+  let size = 0;
+  for (const [name, values] of Object.entries(metadata.toHttp2Headers())) {
+    for (const value of [values].flat()) size += name.length + String(value).length;
+  }
+  if (size > maxBytes) throw new LangoError('too-large', `The metadata is larger than ${maxBytes} bytes.`);
 }

@@ -1,29 +1,30 @@
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
+import { ServerCredentials } from '@grpc/grpc-js';
 import { LangoError, errorText } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 
 export interface ListenerOptions {
   readonly serve: (socket: Socket) => void;
-  /** At the same time; those beyond are closed at once. */
-  readonly connections: number;
+  /** Connections beyond this are closed at once. */
+  readonly maxConnections: number;
   readonly logger: Logger;
 }
 
-/** Takes connections for who serves them: the library would let go of none by force, and has no word for too many. */
+/** Accepts the connections of the gRPC server. The library itself can neither limit them nor close them by force. */
 export class Listener {
   readonly #logger: Logger;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor({ serve, connections, logger }: ListenerOptions) {
+  constructor({ serve, maxConnections, logger }: ListenerOptions) {
     this.#logger = logger;
     this.#server = createServer((socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       serve(socket);
     });
-    this.#server.maxConnections = connections;
+    this.#server.maxConnections = maxConnections;
   }
 
   /** Resolves to the port; 0 takes a free one. Rejects with `unavailable` when the address cannot be taken. */
@@ -43,7 +44,7 @@ export class Listener {
     });
   }
 
-  /** Takes no more, and cuts what is left after so many milliseconds. Resolves once nothing is left. */
+  /** Accepts no more connections, and cuts the open ones after `ms`. Resolves once all are closed. */
   async drain(ms: number): Promise<void> {
     const cut = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy();
@@ -59,4 +60,39 @@ function cannotListen(cause: NodeJS.ErrnoException, where: string): LangoError {
     hint: 'Choose another port for gRPC with server.grpc.port (0 takes a free one).',
     cause,
   });
+}
+
+/** The TLS material of the gRPC server. */
+export interface GrpcTls {
+  readonly key: Buffer;
+  readonly cert: Buffer;
+  /** The authority of client certificates; without it clients need none. */
+  readonly ca?: Buffer;
+  /** The revocation list of that authority. */
+  readonly crl?: Buffer;
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
+}
+
+/** The library's own credentials support neither revocation lists nor a minimum version of TLS, and cannot be renewed. */
+export class TlsCredentials extends ServerCredentials {
+  constructor(tls: GrpcTls, handshakeSeconds: number) {
+    const asksClients = tls.ca !== undefined;
+    super(
+      {
+        requestCert: asksClients,
+        rejectUnauthorized: asksClients,
+        handshakeTimeout: handshakeSeconds * 1_000,
+      },
+      { ...tls },
+    );
+  }
+
+  /** New connections get this material from now on. */
+  renew(tls: GrpcTls): void {
+    this.updateSecureContextOptions({ ...tls });
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return other === this;
+  }
 }

@@ -1,15 +1,14 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { serverStopping } from '../../../core/errors.js';
+import { UnreadAnswers } from './flow-control.js';
 import { Gate } from './gate.js';
 import type { GateOptions } from './gate.js';
-import { Listener } from './listener.js';
+import type { GrpcTls } from './listener.js';
+import { Listener, TlsCredentials } from './listener.js';
 import { DIALECT_1_0 } from './methods.js';
 import { DIALECT_0_3 } from './old-methods.js';
 import type { ServiceOptions } from './service.js';
 import { createService } from './service.js';
-import type { GrpcTls } from './tls-credentials.js';
-import { TlsCredentials } from './tls-credentials.js';
-import { UntakenAnswers } from './untaken-answers.js';
 
 /** Under the names of `server.limits`. */
 interface GrpcLimits {
@@ -19,9 +18,9 @@ interface GrpcLimits {
   readonly connections: number;
   /** Calls at the same time on one connection. */
   readonly callsPerConnection: number;
-  /** Of answers that wait for the client of one connection to take them. */
+  /** The bytes of answers that the client of one connection has not read. */
   readonly answerBytesPerConnection: number;
-  /** Pause after which a silent connection is asked whether it is alive; when it does not say so in as long again, it is cut. */
+  /** A silent connection gets a ping after this time, and is cut when it does not answer in as long again. */
   readonly heartbeatSeconds: number;
   /** Time that open calls get to end when the server stops. */
   readonly drainSeconds: number;
@@ -33,7 +32,7 @@ export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<Gat
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Without it the connections are in the clear. */
+  /** Without it the connections are not encrypted. */
   readonly tls?: GrpcTls;
   readonly limits: GrpcLimits & ServiceOptions['limits'] & GateOptions['limits'];
 }
@@ -42,20 +41,20 @@ export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<Gat
 export interface GrpcServer {
   /** Resolves to the port. Rejects with `unavailable` when the address cannot be taken. Call it once. */
   start(): Promise<number>;
-  /** New connections get this certificate. Without TLS at the start there is nothing to renew. */
+  /** New connections get this certificate. Does nothing when the server started without TLS. */
   renewTls(tls: GrpcTls): void;
-  /** Stops accepting, tells open calls, waits up to `drainSeconds`, then cuts. Never rejects. */
+  /** Stops accepting calls, aborts open ones, waits up to `drainSeconds`, then cuts. Never rejects. */
   stop(): Promise<void>;
 }
 
-/** Clients keep one connection for all calls; one without a call for so many heartbeats is closed, and they open another. */
+/** A connection without a call for so many heartbeats is closed; its client opens another when it needs one. */
 const IDLE_HEARTBEATS = 20;
 
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { host, port, limits, logger } = options;
   const closing = new AbortController();
   const gate = new Gate({ ...options, closing: closing.signal });
-  const answers = new UntakenAnswers(limits.answerBytesPerConnection);
+  const answers = new UnreadAnswers(limits.answerBytesPerConnection);
   const server = createLibraryServer(limits, gate);
   for (const dialect of [DIALECT_1_0, DIALECT_0_3]) {
     const { definition, implementation } = createService(dialect, {
@@ -67,10 +66,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     server.addService(definition, implementation);
   }
   const secure = options.tls && new TlsCredentials(options.tls, limits.headerSeconds);
-  const door = server.createConnectionInjector(secure ?? ServerCredentials.createInsecure());
+  const connections = server.createConnectionInjector(secure ?? ServerCredentials.createInsecure());
   const listener = new Listener({
-    serve: (socket) => door.injectConnection(socket),
-    connections: limits.connections,
+    serve: (socket) => connections.injectConnection(socket),
+    maxConnections: limits.connections,
     logger,
   });
   return {
@@ -79,7 +78,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     async stop() {
       closing.abort(serverStopping());
       const drained = listener.drain(limits.drainSeconds * 1_000);
-      // Takes no more calls, and closes each connection after its last one. It calls back too early to be waited for.
+      // Refuses new calls, and closes each connection after its last one. Its callback comes too early to wait for.
       server.tryShutdown(() => {});
       await drained;
     },
@@ -87,7 +86,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
 }
 
 function createLibraryServer(limits: GrpcLimits, { interceptor }: Gate): Server {
-  // What matters of it stands in our own log.
+  // Our own log has all that matters.
   setLogVerbosity(logVerbosity.NONE);
   const heartbeatMs = limits.heartbeatSeconds * 1_000;
   return new Server({

@@ -7,11 +7,11 @@ import type {
   UntypedServiceImplementation,
   sendUnaryData,
 } from '@grpc/grpc-js';
+import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import { toCallContext } from '../../translate/call.js';
-import type { Operation, Request } from '../operations.js';
+import type { Operation, PublishedAgent, Request } from '../operations.js';
 import { operationNamed } from '../operations.js';
-import type { PublishedAgent } from '../routes.js';
 import {
   EXTENSIONS_PARAMETER,
   OLD_EXTENSIONS_PARAMETER,
@@ -19,31 +19,25 @@ import {
   activatedExtensions,
   versionIn,
 } from '../service-parameters.js';
-import type { StreamLimits } from '../stream-limits.js';
-import { stallMs } from '../stream-limits.js';
-import type { StreamPlaces } from '../stream-places.js';
-import { EventWriter } from './event-writer.js';
-import type { Gate } from './gate.js';
-import type { AnyCall } from './grpc-call.js';
-import { GrpcCall } from './grpc-call.js';
-import { textIn } from './metadata.js';
+import type { StreamLimits, StreamSlots } from '../stream-slots.js';
+import { stallMs } from '../stream-slots.js';
+import type { UnreadAnswers } from './flow-control.js';
+import { EventWriter } from './flow-control.js';
+import type { AnyCall, Gate } from './gate.js';
+import { GrpcCall, textIn } from './gate.js';
 import type { GrpcDialect, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
-import type { UntakenAnswers } from './untaken-answers.js';
-import type { ValueLimits } from './value-limits.js';
-import { assertValueLimits } from './value-limits.js';
 
 export interface ServiceOptions {
   /** By name; read at each call. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent for callers that cannot name one. */
   readonly root: string;
-  /** What its calls came through. */
   readonly gate: Gate;
-  readonly limits: ValueLimits & StreamLimits;
-  readonly places: StreamPlaces;
-  /** Of all versions together. */
-  readonly answers: UntakenAnswers;
+  readonly limits: StreamLimits & { readonly jsonDepth: number; readonly jsonKeys: number };
+  readonly slots: StreamSlots;
+  /** Of all versions of the protocol together. */
+  readonly answers: UnreadAnswers;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
   readonly logger: Logger;
@@ -54,7 +48,7 @@ export interface Service {
   readonly implementation: UntypedServiceImplementation;
 }
 
-/** One version of the protocol's service, over the same operations as the other bindings. */
+/** Makes one version of the protocol's service, over the same operations as the other bindings. */
 export function createService(dialect: GrpcDialect, options: ServiceOptions): Service {
   const service = new A2aService(dialect, options);
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
@@ -71,7 +65,7 @@ export function createService(dialect: GrpcDialect, options: ServiceOptions): Se
   return { definition, implementation };
 }
 
-/** Messages are decoded by us: the library would call a broken one an internal error. */
+/** Leaves messages as bytes: the library would answer one that cannot be decoded with an internal error. */
 function rawDefinition(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
   const same = (bytes: Buffer): Buffer => bytes;
   return {
@@ -118,17 +112,17 @@ class A2aService {
     { method, operation }: Bound<Extract<Operation, { kind: 'stream' }>>,
     call: ServerWritableStream<Buffer, Buffer>,
   ): Promise<void> {
-    const { places, limits, closing, logger } = this.#options;
+    const { slots, limits, closing, logger } = this.#options;
     try {
       const request = this.#open(method, call);
       const { scope, signal } = request.call;
       const writer = new EventWriter(call, limits);
-      await places.hold(scope, async () => {
+      await slots.hold(scope, async () => {
         for await (const event of operation.events(request))
           await writer.write(method.encodeEvent(event), signal);
         await writer.flush(signal);
       });
-      // What is missing is there to be resumed; an end without a word would say that nothing is.
+      // A plain end would say that the stream is complete, while the client has to resume it.
       if (closing.aborted) throw closing.reason;
       call.end();
     } catch (error) {
@@ -137,28 +131,28 @@ class A2aService {
     }
   }
 
-  /** The status stands behind what the reader has not taken: what it still does not take is dropped, and its cursor gets it. */
+  /** The status waits behind unread events, so a reader that stays behind is cut; it can resume by its cursor. */
   #cutLater(call: ServerWritableStream<Buffer, Buffer>): void {
     const { gate, limits } = this.#options;
     const timer = setTimeout(() => gate.passage(call).cut(), stallMs(limits)).unref();
     call.once('cancelled', () => clearTimeout(timer));
   }
 
-  /** Which version, then whom, then what. */
+  /** Checks the protocol version, then the parameters' size, then the agent. */
   #open(method: GrpcMethod, call: AnyCall): Request & { readonly call: GrpcCall } {
     const { agents, root, gate, limits, closing } = this.#options;
     const { version } = this.#dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
-    assertValueLimits(params, limits);
+    assertJsonValue(params, { depth: limits.jsonDepth, keys: limits.jsonKeys });
     const agent = agents.get(tenant ?? root);
     if (!agent) throw new NoSuchAgent(tenant ?? root);
     this.#acknowledge(call);
     const open = new GrpcCall(call, { ...gate.passage(call), version, closing });
-    return { handler: agent.handler, params, context: toCallContext(open), call: open };
+    return { agent, params, context: toCallContext(open), call: open };
   }
 
-  /** The head of the answer: which of the extensions that the client named are in use. */
+  /** Sends the headers of the answer: which of the extensions that the client named are in use. */
   #acknowledge(call: AnyCall): void {
     const metadata = new Metadata();
     for (const name of [EXTENSIONS_PARAMETER, OLD_EXTENSIONS_PARAMETER]) {

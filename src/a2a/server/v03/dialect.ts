@@ -1,12 +1,19 @@
 import type { Json, JsonObject } from '../../../core/json.js';
 import { isJsonObject } from '../../../core/json.js';
 import type { OperationName } from '../operations.js';
+import type { RestDialect } from '../rest-dialect.js';
 import type { SecurityWords } from './card.js';
 import { toOldCard } from './card.js';
-import { PROTO_PARTS, SCHEMA_PARTS } from './parts.js';
-import type { PartDialect } from './parts.js';
-import { fromPushConfig, toPushConfig } from './push-config.js';
-import { objectOf, objects, textOf } from './values.js';
+import {
+  PROTO_PARTS,
+  SCHEMA_PARTS,
+  fromPushConfig,
+  objectOf,
+  objects,
+  textOf,
+  toPushConfig,
+} from './values.js';
+import type { PartDialect } from './values.js';
 
 /**
  * A2A 0.3 as another way to write 1.0: parameters become those of 1.0 before they are checked, results and events are
@@ -86,6 +93,53 @@ export const PROTO_DIALECT: Dialect = createDialect({
   configs: (configs) => ({ configs }),
   security: 'proto',
 });
+
+/** The methods of A2A 0.3 (section 7) by the operation of 1.0 that each has become. */
+export const OLD_METHODS: Readonly<Record<string, OperationName>> = {
+  'message/send': 'SendMessage',
+  'message/stream': 'SendStreamingMessage',
+  'tasks/get': 'GetTask',
+  'tasks/cancel': 'CancelTask',
+  'tasks/resubscribe': 'SubscribeToTask',
+  'tasks/pushNotificationConfig/set': 'CreateTaskPushNotificationConfig',
+  'tasks/pushNotificationConfig/get': 'GetTaskPushNotificationConfig',
+  'tasks/pushNotificationConfig/list': 'ListTaskPushNotificationConfigs',
+  'tasks/pushNotificationConfig/delete': 'DeleteTaskPushNotificationConfig',
+  'agent/getAuthenticatedExtendedCard': 'GetExtendedAgentCard',
+};
+
+const TASK = String.raw`/v1/tasks/(?<id>[^/:]+)`;
+const CONFIGS = 'pushNotificationConfigs';
+
+/** The HTTP+JSON binding of A2A 0.3: everything below `/v1`, in the JSON of its proto, errors without a wrapper. */
+export const REST_0_3: RestDialect = {
+  version: '0.3',
+  type: 'application/json',
+  routes: [
+    { path: /^\/v1\/message:send$/, methods: { POST: 'SendMessage' } },
+    { path: /^\/v1\/message:stream$/, methods: { POST: 'SendStreamingMessage' } },
+    { path: new RegExp(`^${TASK}$`), methods: { GET: 'GetTask' } },
+    { path: new RegExp(`^${TASK}:cancel$`), methods: { POST: 'CancelTask' } },
+    { path: new RegExp(`^${TASK}:subscribe$`), methods: { GET: 'SubscribeToTask', POST: 'SubscribeToTask' } },
+    {
+      path: new RegExp(`^${TASK}/${CONFIGS}$`),
+      methods: { GET: 'ListTaskPushNotificationConfigs', POST: 'CreateTaskPushNotificationConfig' },
+    },
+    {
+      path: new RegExp(`^${TASK}/${CONFIGS}/(?<pushNotificationConfigId>[^/]+)$`),
+      methods: { GET: 'GetTaskPushNotificationConfig', DELETE: 'DeleteTaskPushNotificationConfig' },
+    },
+    { path: /^\/v1\/card$/, methods: { GET: 'GetExtendedAgentCard' } },
+  ],
+  ...PROTO_DIALECT,
+  params: (operation, params) =>
+    PROTO_DIALECT.params(
+      operation,
+      operation === 'CreateTaskPushNotificationConfig' ? { ...params, taskId: params['id'] } : params,
+    ),
+  result: (operation, json) => PROTO_DIALECT.result(operation, json) ?? {},
+  error: ({ jsonRpcCode, message, details }) => ({ code: jsonRpcCode, message, data: { details } }),
+};
 
 function createDialect(words: Words): Dialect {
   return {

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../core/json.js';
 import { isJsonObject } from '../../../core/json.js';
 
-/* What stands in JSON of which not everything is known: something of the kind asked for, if need be an empty one. */
+/* Readers of unchecked JSON: a value of another kind counts as an empty one. */
 
 export function objectOf(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
@@ -13,4 +13,83 @@ export function objects(value: Json | undefined): readonly JsonObject[] {
 
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+/**
+ * How 0.3 writes a part. It has two dialects: its JSON schema (JSON-RPC, cards, webhooks) and its proto (HTTP+JSON,
+ * gRPC). Here and in 1.0 the values are JSON; wrong values pass as they are and are refused by the checks of 1.0.
+ */
+export interface PartDialect {
+  from(part: Json): Json;
+  to(part: JsonObject): JsonObject;
+}
+
+/** 0.3 has objects only; anything else travels inside one. The SDKs use the same mark. */
+const WRAPPED = 'data_part_compat';
+
+export const SCHEMA_PARTS: PartDialect = {
+  from(part) {
+    if (!isJsonObject(part)) return part;
+    const { kind, text, file, data, metadata } = part;
+    switch (kind) {
+      case 'text':
+        return { text, metadata };
+      case 'file': {
+        if (!isJsonObject(file)) return {};
+        const { bytes, uri, mimeType, name } = file;
+        return { raw: bytes, url: uri, mediaType: mimeType, filename: name, metadata };
+      }
+      case 'data':
+        return isJsonObject(metadata) && metadata[WRAPPED] === true && isJsonObject(data)
+          ? { data: data['value'], metadata: { ...metadata, [WRAPPED]: undefined } }
+          : { data, metadata };
+      default:
+        return {};
+    }
+  },
+  to(part) {
+    const { text, raw, url, data, mediaType: mimeType, filename: name, metadata } = part;
+    if (text !== undefined) return { kind: 'text', text, metadata };
+    if (raw !== undefined) return { kind: 'file', file: { bytes: raw, mimeType, name }, metadata };
+    if (url !== undefined) return { kind: 'file', file: { uri: url, mimeType, name }, metadata };
+    if (isJsonObject(data)) return { kind: 'data', data, metadata };
+    const marked = { ...(isJsonObject(metadata) ? metadata : {}), [WRAPPED]: true };
+    return { kind: 'data', data: { value: data }, metadata: marked };
+  },
+};
+
+export const PROTO_PARTS: PartDialect = {
+  from(part) {
+    if (!isJsonObject(part)) return part;
+    const { text, file, data, metadata } = part;
+    if (file !== undefined) {
+      if (!isJsonObject(file)) return {};
+      const { fileWithBytes, fileWithUri, mimeType, name } = file;
+      return { raw: fileWithBytes, url: fileWithUri, mediaType: mimeType, filename: name, metadata };
+    }
+    if (data !== undefined) return { data: isJsonObject(data) ? (data['data'] ?? {}) : {}, metadata };
+    return { text, metadata };
+  },
+  to({ text, raw, url, data, mediaType: mimeType }) {
+    if (text !== undefined) return { text };
+    if (raw !== undefined) return { file: { fileWithBytes: raw, mimeType } };
+    if (url !== undefined) return { file: { fileWithUri: url, mimeType } };
+    return { data: { data: isJsonObject(data) ? data : { value: data } } };
+  },
+};
+
+/** A push config of 0.3, which lists schemes where 1.0 has one. */
+export function fromPushConfig(config: Json | undefined): JsonObject {
+  if (!isJsonObject(config)) return {};
+  const { id, url, token, authentication } = config;
+  if (!isJsonObject(authentication)) return { id, url, token };
+  const { schemes, credentials } = authentication;
+  const scheme = Array.isArray(schemes) ? (schemes as readonly Json[])[0] : undefined;
+  return { id, url, token, authentication: { scheme, credentials } };
+}
+
+export function toPushConfig({ id, url, token, authentication }: JsonObject): JsonObject {
+  if (!isJsonObject(authentication)) return { id, url, token };
+  const { scheme, credentials } = authentication;
+  return { id, url, token, authentication: { schemes: scheme === undefined ? [] : [scheme], credentials } };
 }

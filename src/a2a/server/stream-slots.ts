@@ -1,0 +1,64 @@
+import { LangoError } from '../../core/errors.js';
+import type { Scope } from '../../core/task.js';
+
+export interface StreamLimits {
+  /** Open streams of all agents of the node. */
+  readonly streams: number;
+  /** Open streams of one caller. */
+  readonly streamsPerCaller: number;
+  /** How many bytes one stream may buffer for a slow reader. */
+  readonly streamBufferBytes: number;
+  /** How often an idle stream sends a heartbeat, so that no proxy closes it. */
+  readonly heartbeatSeconds: number;
+}
+
+const RETRY_AFTER_MS = 1_000;
+const STALLED_HEARTBEATS = 2;
+
+/** After so many milliseconds a reader that has taken nothing of its buffer is cut. */
+export function stallMs({ heartbeatSeconds }: Pick<StreamLimits, 'heartbeatSeconds'>): number {
+  return heartbeatSeconds * 1_000 * STALLED_HEARTBEATS;
+}
+
+type SlotLimits = Pick<StreamLimits, 'streams' | 'streamsPerCaller'>;
+
+/** A semaphore for open streams, over all transports: so many for the node, and so many for each caller. */
+export class StreamSlots {
+  readonly #limits: SlotLimits;
+  readonly #openOf = new Map<string, number>();
+  #open = 0;
+
+  constructor(limits: SlotLimits) {
+    this.#limits = limits;
+  }
+
+  /** Holds a slot while the work lasts. Rejects with `too-many` when none is free. */
+  async hold<T>({ tenant, owner }: Scope, work: () => Promise<T>): Promise<T> {
+    const caller = `${tenant}\n${owner}`;
+    this.#acquire(caller);
+    try {
+      return await work();
+    } finally {
+      this.#release(caller);
+    }
+  }
+
+  #acquire(caller: string): void {
+    const own = this.#openOf.get(caller) ?? 0;
+    if (this.#open >= this.#limits.streams) throw tooMany('this server has as many open streams as it takes');
+    if (own >= this.#limits.streamsPerCaller) throw tooMany('one caller may not have more open streams');
+    this.#open += 1;
+    this.#openOf.set(caller, own + 1);
+  }
+
+  #release(caller: string): void {
+    this.#open -= 1;
+    const left = (this.#openOf.get(caller) ?? 1) - 1;
+    if (left === 0) this.#openOf.delete(caller);
+    else this.#openOf.set(caller, left);
+  }
+}
+
+function tooMany(message: string): LangoError {
+  return new LangoError('too-many', message, { retryable: true, retryAfterMs: RETRY_AFTER_MS });
+}
