@@ -6,7 +6,7 @@ import { openExtraction } from './app/extraction.js';
 import { openFamilies } from './app/families.js';
 import { prepareFolders } from './app/folders.js';
 import { openMemory } from './app/memory.js';
-import { ownerRoutes } from './app/owner-routes.js';
+import { ownerMount } from './app/owners.js';
 import { openLibrary } from './app/knowledge-families.js';
 import { openJournal } from './app/journal.js';
 import { createModel } from './app/model.js';
@@ -17,7 +17,6 @@ import type { ReadConfig, Reload } from './app/reload.js';
 import { createReload } from './app/reload.js';
 import { sweepOldTasks } from './app/retention.js';
 import { seekSandbox } from './app/sandbox.js';
-import { statusRoutes } from './app/status.js';
 import { guardOf, openVaultAccess } from './app/vault.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
@@ -33,15 +32,8 @@ import { noScrubber } from './core/secrets.js';
 import type { Tool, ToolFamily } from './core/tool.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
 
-export { DOCUMENTS_PATH, openHomeDesk } from './app/documents.js';
-export { openHomeVault } from './app/home-vault.js';
-export type { HomeVault } from './app/home-vault.js';
-export { DATA_PATH } from './app/data.js';
-export { SECRETS_PATH } from './app/vault.js';
-export { WALLET_PATH } from './app/wallet.js';
-
-/** Where `lango agents` reads what this node runs and knows. */
-export const STATUS_PATH = '/lango/agents';
+export { openHome } from './app/owners.js';
+export type { Home } from './app/owners.js';
 
 export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;
@@ -185,14 +177,11 @@ async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks):
     agents: published,
     root,
     keys: keys.read,
-    routes: ownerRoutes({ config, storage, journal, vault, families, desk: (await library).desk }),
     mounts: [
-      statusRoutes(STATUS_PATH, {
-        root,
-        model,
-        agents,
+      ownerMount({
+        ...{ config, storage, journal, vault, families, root, model, agents },
+        documents: (await library).desk,
         peers: peers.directory,
-        families,
         pushes: push && storage.pushes,
       }),
     ],

@@ -17,12 +17,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   journal: ['core', 'scrub'],
   storage: ['core'],
   vault: ['core', 'scrub'],
+  owners: ['core'],
   'a2a/translate': ['core'],
   'a2a/server': ['core', 'a2a/translate'],
   'a2a/client': ['core', 'a2a/translate'],
   http: ['core'],
   config: ['core'],
-  cli: ['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts'],
+  cli: ['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts', 'owners'],
   'logging.ts': ['core'],
 };
 

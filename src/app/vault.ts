@@ -1,18 +1,13 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import { LangoError } from '../core/errors.js';
-import type { HttpRoute } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
-import type { SecretGuard, SecretKeeper } from '../core/secrets.js';
+import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
 import type { Storage } from '../core/store.js';
-import { createSecretsRoute } from '../http/secrets-route.js';
 import { SecretBook } from '../vault/secret-book.js';
 import type { SealedVault } from '../vault/vault.js';
 import { openVault } from '../vault/vault.js';
-
-/** Where `lango secrets` reaches the vault of a running server. */
-export const SECRETS_PATH = '/lango/secrets';
 
 /** The vault of this node, or why it cannot be opened: the server runs without it then. */
 export type VaultAccess =
@@ -41,13 +36,4 @@ export async function openVaultAccess(sources: VaultSources): Promise<VaultAcces
 
 export function guardOf({ secrets }: VaultAccess): SecretGuard {
   return secrets ?? noSecrets;
-}
-
-/** A caller's own secrets; while the vault cannot be opened, each request is told why. */
-export function secretsRoute({ secrets, problem }: VaultAccess): HttpRoute {
-  const keeper = (): SecretKeeper => {
-    if (problem) throw problem;
-    return secrets;
-  };
-  return createSecretsRoute({ path: SECRETS_PATH, keeper });
 }

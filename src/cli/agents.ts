@@ -1,11 +1,10 @@
 import { counted } from '../core/text.js';
+import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
-import { ask } from './explain.js';
+import { ask, readStatus } from './explain.js';
 import { EXIT } from './exit.js';
-import type { AgentStatus, NodeStatus } from './node-status.js';
-import { readStatus } from './node-status.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
 
@@ -27,7 +26,7 @@ const SKILLS_CHARACTERS = 200;
 /** `lango agents`: who is there, and who is not and why. */
 export async function agents(flags: AgentsFlags, { env, terminal }: CommandContext): Promise<number> {
   const connection = await connect(flags, env);
-  const status = await ask(connection, readStatus(connection));
+  const status = await readStatus(connection);
   const list = status ? await ofNode(status, connection) : await ofCatalog(connection);
   if (flags.json) terminal.print(jsonLine(list));
   else for (const line of linesOf(list, terminal.color)) terminal.print(line);

@@ -12,6 +12,8 @@ import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
+import type { OwnerClient } from '../owners/client.js';
+import { createOwnerClient } from '../owners/client.js';
 import { usageError } from './exit.js';
 
 /** The flags that every command with a server has. */
@@ -31,6 +33,8 @@ const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as co
 export interface Connection {
   readonly url: string;
   readonly client: AgentClient;
+  /** What the caller keeps there, on a Lango server. */
+  readonly owner: OwnerClient;
   /** Bound to the server, with its token. */
   readonly fetch: typeof fetch;
 }
@@ -78,10 +82,12 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
   // Its port is another one; the host on the card has to be the same.
   const grpc = { addressOf: createAddressCheck([url.hostname]), trust };
   const access = token === undefined ? {} : { token };
+  const fetch = createOriginFetch({ fetch: egress, origin: url.origin, token });
   return {
     url: url.href.replace(/\/$/, ''),
     client: createClient({ url: url.href, fetch: egress, grpc, binding, ...access }),
-    fetch: createOriginFetch({ fetch: egress, origin: url.origin, token }),
+    owner: createOwnerClient({ url: url.href, fetch }),
+    fetch,
   };
 }
 

@@ -1,12 +1,14 @@
-import { z } from 'zod';
-import { DATA_PATH } from '../app.js';
+import { randomBytes } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { link, open, rm } from 'node:fs/promises';
+import { codeOf } from '../core/causes.js';
+import { LangoError, errorText } from '../core/errors.js';
+import type { OwnerClient } from '../owners/client.js';
 import type { CommandContext } from './command.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect } from './connection.js';
+import type { ConnectionFlags } from './connection.js';
 import { EXIT, usageError } from './exit.js';
+import { withOwner } from './owner-client.js';
 import { jsonLine, safeLine } from './safe-text.js';
-import { requestJson } from './server-request.js';
-import { writeWhole } from './whole-file.js';
 
 export interface DataFlags extends ConnectionFlags {
   readonly json?: boolean;
@@ -22,7 +24,7 @@ export interface DeleteFlags extends DataFlags {
 
 export type ForgetKind = keyof typeof FORGETTABLE;
 
-/** What can be forgotten by its name, and where the server has it. */
+/** What can be forgotten by its name, as the command says it, and the kind of data that it is. */
 const FORGETTABLE = {
   context: 'contexts',
   knowledge: 'knowledge',
@@ -31,33 +33,28 @@ const FORGETTABLE = {
   skill: 'skills',
 } as const;
 
-const kindList = z.object({ kinds: z.array(z.string()) });
-const pageSchema = z.object({ items: z.array(z.unknown()), next: z.string().optional() });
-const deletion = z.object({ deleted: z.record(z.string(), z.number()) });
-
 type Counts = Record<string, number>;
 
-/** `lango data export`: into a new file, which only this user may read, or to standard output. */
+/** `lango data export`: writes a new file that only this user may read, or to standard output. */
 export async function exportData(flags: ExportFlags, context: CommandContext): Promise<number> {
   const { terminal } = context;
-  const connection = await connect(flags, context.env);
-  const counts: Counts = {};
   const { out } = flags;
-  if (out === undefined) {
-    for await (const piece of exported(connection, counts, jsonLine)) terminal.write(piece);
-    return EXIT.ok;
-  }
-  await writeWhole(out, exported(connection, counts, JSON.stringify));
-  terminal.print(
-    flags.json ? jsonLine({ file: out, ...counts }) : safeLine(`Wrote ${out}: ${told(counts)}.`),
-  );
+  const counts: Counts = {};
+  await withOwner(flags, context, async (owner) => {
+    if (out !== undefined) await writeWhole(out, exportChunks(owner, counts, JSON.stringify));
+    else for await (const chunk of exportChunks(owner, counts, jsonLine)) terminal.write(chunk);
+  });
+  if (out === undefined) return EXIT.ok;
+  const written = `Wrote ${out}: ${countsText(counts)}.`;
+  terminal.print(flags.json ? jsonLine({ file: out, ...counts }) : safeLine(written));
   return EXIT.ok;
 }
 
 /** `lango data delete --yes` */
 export async function deleteData(flags: DeleteFlags, context: CommandContext): Promise<number> {
   if (!flags.yes) throw usageError('This deletes everything that is kept for you, for good. Say --yes.');
-  return remove(DATA_PATH, flags, context);
+  const { deleted } = await withOwner(flags, context, (owner) => owner.deleteData({}));
+  return printDeleted(deleted, flags, context);
 }
 
 /** `lango data forget KIND NAME` */
@@ -66,53 +63,82 @@ export async function forgetData(
   flags: DataFlags,
   context: CommandContext,
 ): Promise<number> {
-  const query = new URLSearchParams({ name });
-  return remove(`${DATA_PATH}/${FORGETTABLE[kind]}?${query.toString()}`, flags, context);
+  const { deleted } = await withOwner(flags, context, (owner) =>
+    owner.forgetData({ kind: FORGETTABLE[kind], name }),
+  );
+  return printDeleted(deleted, flags, context);
 }
 
-async function remove(
-  path: string,
-  flags: Omit<DeleteFlags, 'yes'>,
-  { env, terminal }: CommandContext,
-): Promise<number> {
-  const connection = await connect(flags, env);
-  const answer = deletion.parse(await requestJson(connection, { method: 'DELETE', path }));
-  terminal.print(flags.json ? jsonLine(answer) : `Deleted: ${told(answer.deleted)}.`);
+function printDeleted(deleted: Counts, { json }: DataFlags, { terminal }: CommandContext): number {
+  terminal.print(json ? jsonLine({ deleted }) : `Deleted: ${countsText(deleted)}.`);
   return EXIT.ok;
 }
 
-function told(counts: Counts): string {
+function countsText(counts: Counts): string {
   return Object.entries(counts)
     .map(([name, count]) => `${name} ${count}`)
     .join(', ');
 }
 
-/** One JSON object with a list for each kind, in pieces: there may be more of it than memory. Counts what it gives. */
-async function* exported(
-  connection: Connection,
+/**
+ * Yields one JSON object with a list for each kind, in chunks: the data may be larger than the memory. Adds the number
+ * of items of each kind to `counts`.
+ */
+async function* exportChunks(
+  owner: OwnerClient,
   counts: Counts,
   toJson: (value: unknown) => string,
 ): AsyncGenerator<string, void, undefined> {
-  const { kinds } = kindList.parse(await requestJson(connection, { method: 'GET', path: DATA_PATH }));
+  const { kinds } = await owner.listDataKinds({});
   yield '{';
   for (const [index, kind] of kinds.entries()) {
     yield `${index === 0 ? '' : ','}\n${toJson(kind)}: [`;
     counts[kind] = 0;
-    for await (const item of itemsOf(connection, kind)) {
-      yield `${counts[kind] === 0 ? '' : ','}\n${toJson(item)}`;
-      counts[kind] += 1;
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const { items, next }: Awaited<ReturnType<OwnerClient['readData']>> = await owner.readData({ kind, after });
+      for (const item of items) {
+        yield `${counts[kind] === 0 ? '' : ','}\n${toJson(item)}`;
+        counts[kind] += 1;
+      }
+      after = next;
     }
     yield ']';
   }
   yield '\n}\n';
 }
 
-async function* itemsOf(connection: Connection, kind: string): AsyncGenerator<unknown, void, undefined> {
-  for (let after: string | undefined = ''; after !== undefined;) {
-    const query = new URLSearchParams({ after });
-    const path = `${DATA_PATH}/${encodeURIComponent(kind)}?${query.toString()}`;
-    const page = pageSchema.parse(await requestJson(connection, { method: 'GET', path }));
-    yield* page.items;
-    after = page.next;
+/**
+ * Writes a new file that only this user may read: whole, or not at all. Rejects with `conflict` when a file of this name
+ * exists, and leaves that file as it is.
+ */
+async function writeWhole(path: string, chunks: AsyncIterable<string>): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}.part`;
+  try {
+    const file = await openNew(draft, path);
+    try {
+      for await (const chunk of chunks) await file.appendFile(chunk);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    // A rename would replace an existing file; a link does not.
+    await link(draft, path);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    throw new LangoError('conflict', `${path} is there already.`, { hint: 'Name another file.' });
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function openNew(draft: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(draft, 'wx', 0o600);
+  } catch (error) {
+    const why = codeOf(error) ?? errorText(error);
+    throw new LangoError('invalid-input', `${path} cannot be written (${why}).`, {
+      hint: 'Name a file in a folder that is there and that you can write to.',
+      cause: error,
+    });
   }
 }

@@ -8,15 +8,14 @@ import type { LoadedConfig } from '../config/load.js';
 import { newId } from '../core/ids.js';
 import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
+import type { NodeStatus } from '../owners/operations.js';
 import { open } from './connection.js';
-import { ask } from './explain.js';
+import { readStatus } from './explain.js';
 import { converse } from './conversation.js';
 import type { DatabaseMarks } from './doctor-places.js';
 import { readMarks } from './doctor-places.js';
 import type { Finding } from './finding.js';
 import { fail, failedBy, ok, warn } from './finding.js';
-import type { NodeStatus } from './node-status.js';
-import { readStatus } from './node-status.js';
 import { nobody } from './asking.js';
 import { silentView } from './view.js';
 
@@ -100,7 +99,7 @@ async function lookAround(
   { loaded, asksModel, warnings }: Facts,
 ): Promise<readonly Finding[]> {
   const connection = open(new URL(address.origin), { token: address.token });
-  const status = await ask(connection, readStatus(connection));
+  const status = await readStatus(connection);
   const peers = status?.peers ?? [];
   const names = new Set<unknown>(peers.map(({ name }) => name));
   const { exec } = loaded.config.tools;

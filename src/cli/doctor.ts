@@ -1,10 +1,11 @@
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
+import type { NodeStatus } from '../owners/operations.js';
 import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, open, overridesOf } from './connection.js';
-import { ask, isNobodyThere } from './explain.js';
+import { isNobodyThere, readStatus } from './explain.js';
 import { checkDatabase, checkFolder, checkGrpc, checkPort, checkVaultKey } from './doctor-places.js';
 import type { Trial } from './doctor-trial.js';
 import { describeFamily, tryServer } from './doctor-trial.js';
@@ -12,8 +13,6 @@ import { EXIT } from './exit.js';
 import type { Finding } from './finding.js';
 import { fail, failedBy, ok, warn } from './finding.js';
 import { OLDEST_NODE } from './node-version.js';
-import type { NodeStatus } from './node-status.js';
-import { readStatus } from './node-status.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
 import type { Terminal } from './terminal.js';
@@ -97,7 +96,7 @@ async function lookForServer(
   let connection: Connection | undefined;
   try {
     connection = await connect(flags, env);
-    const status = await ask(connection, readStatus(connection));
+    const status = await readStatus(connection);
     if (status) return { finding: ok('server', `one answers at ${connection.url}`), status };
     const text = `Something that is not Lango answers at ${connection.url}.`;
     return { finding: fail('server', text, 'Choose another port with server.port.'), status: undefined };

@@ -1,6 +1,7 @@
 import type { AgentClient } from '../a2a/client/client.js';
 import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
+import type { NodeStatus } from '../owners/operations.js';
 import type { Connection } from './connection.js';
 import { isLoopback } from './connection.js';
 import { CommandError, EXIT } from './exit.js';
@@ -43,8 +44,7 @@ export async function missingAgent(
   connection: Connection,
 ): Promise<{ readonly text: string; readonly hint: string }> {
   const { url, client } = connection;
-  const { readStatus } = await import('./node-status.js');
-  const status = await readStatus(connection).catch(() => undefined);
+  const status = await connection.owner.readStatus({}).catch(() => undefined);
   const remote = status?.peers.find((peer) => peer.kind === 'remote' && peer.name === name);
   if (remote?.url !== undefined) {
     const text = `${name} is a remote agent; requests to it do not go through ${url}.`;
@@ -69,6 +69,16 @@ export async function ask<T>(connection: Connection, call: Promise<T>, agent?: s
     return await call;
   } catch (error) {
     throw await explain(error, connection, agent);
+  }
+}
+
+/** What a Lango server says about itself; undefined for a server of another kind. */
+export async function readStatus(connection: Connection): Promise<NodeStatus | undefined> {
+  try {
+    return await ask(connection, connection.owner.readStatus({}));
+  } catch (error) {
+    if (isLangoError(error, 'not-found') || isLangoError(error, 'invalid-agent-response')) return undefined;
+    throw error;
   }
 }
 

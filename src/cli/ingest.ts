@@ -6,13 +6,14 @@ import { LangoError, errorText } from '../core/errors.js';
 import { DEFAULT_COLLECTION } from '../core/library.js';
 import type { Submission } from '../core/library.js';
 import { counted } from '../core/text.js';
+import type { OwnerClient } from '../owners/client.js';
+import type { ResultOf } from '../owners/operations.js';
 import type { CommandContext } from './command.js';
 import type { ConnectionFlags } from './connection.js';
-import type { DocumentsWay } from './documents-way.js';
-import { withDocuments } from './documents-way.js';
 import { EXIT, usageError } from './exit.js';
 import type { Found, FoundFile, Skipped } from './ingest-files.js';
 import { findFiles } from './ingest-files.js';
+import { withOwner } from './owner-client.js';
 import { jsonLine, safeLine } from './safe-text.js';
 import type { Terminal } from './terminal.js';
 
@@ -29,6 +30,8 @@ export interface RemoveFlags extends DocumentFlags {
   readonly all?: boolean;
 }
 
+type ListedDocuments = ResultOf<'listDocuments'>['documents'];
+
 interface Tally {
   added: number;
   changed: number;
@@ -41,6 +44,7 @@ interface Tally {
 
 const SHOWN_SKIPPED = 20;
 const BINARY_SAMPLE = 8_000;
+const REMOVED_AT_ONCE = 100;
 
 /** `lango ingest PATH…` and `lango ingest --reembed`. */
 export async function ingest(
@@ -60,10 +64,13 @@ export async function ingest(
   };
   terminal.progress.start('looking for files');
   try {
-    await withDocuments(flags, context, async (way) => {
-      if (paths.length > 0) await takeIn(found, { way, collection, tally, terminal });
-      if (flags.reembed) await way.dropVectors(flags.collection);
-      await embed({ way, tally, terminal });
+    await withOwner(flags, context, async (owner) => {
+      if (paths.length > 0) await takeIn(found, { owner, collection, tally, terminal });
+      if (flags.reembed) {
+        const collections = flags.collection === undefined ? {} : { collections: [flags.collection] };
+        await owner.updateVectors({ action: 'drop-vectors', ...collections });
+      }
+      await embed({ owner, tally, terminal });
     });
   } finally {
     terminal.progress.stop();
@@ -73,32 +80,32 @@ export async function ingest(
 }
 
 interface Work {
-  readonly way: DocumentsWay;
+  readonly owner: OwnerClient;
   readonly collection: string;
   readonly tally: Tally;
   readonly terminal: Terminal;
 }
 
 async function takeIn(found: Found, work: Work): Promise<void> {
-  const { way, collection, tally, terminal } = work;
-  const maxBytes = await way.maxBytes();
+  const { owner, collection, tally, terminal } = work;
+  const { maxBytes } = await owner.listDocuments({});
   const kept = new Set<string>();
   for (const [index, file] of found.files.entries()) {
     terminal.progress.label(`${index + 1} of ${found.files.length}  ${file.name}`);
     if (await takeInFile(file, { ...work, maxBytes })) kept.add(originOf(file.file));
   }
   const named = new Set(found.files.map(({ file }) => originOf(file)));
-  const gone = (await way.list(collection))
+  const gone = (await listAll(owner, collection))
     .map(({ origin }) => origin)
     .filter((origin) => !kept.has(origin) && !liesIn(origin, found.unreadable))
     .filter((origin) => named.has(origin) || liesIn(origin, found.folders));
-  if (gone.length > 0) tally.removed += await way.remove(collection, gone);
+  if (gone.length > 0) tally.removed += await removeAll(owner, collection, gone);
 }
 
 /** False when nothing of the file is to be kept. One that cannot be read now is left as it is. */
 async function takeInFile(
   { file, name }: FoundFile,
-  { way, collection, tally, maxBytes }: Work & { readonly maxBytes: number },
+  { owner, collection, tally, maxBytes }: Work & { readonly maxBytes: number },
 ): Promise<boolean> {
   const read = await readWhole(file, maxBytes).catch((error: unknown) => ({
     unreadable: `it cannot be read: ${errorText(error)}`,
@@ -111,7 +118,7 @@ async function takeInFile(
     tally.skipped.push({ file, reason: read.reason });
     return false;
   }
-  const accepted = await way.submit({ collection, origin: originOf(file), name, ...read });
+  const accepted = await owner.submitDocument({ collection, origin: originOf(file), name, ...read });
   if (accepted.outcome !== 'skipped') {
     tally[accepted.outcome] += 1;
     return true;
@@ -142,11 +149,11 @@ async function readWhole(
   }
 }
 
-async function embed({ way, tally, terminal }: Omit<Work, 'collection'>): Promise<void> {
+async function embed({ owner, tally, terminal }: Omit<Work, 'collection'>): Promise<void> {
   let isMore = true;
   while (isMore) {
     terminal.progress.label(`making vectors: ${tally.embedded} passages`);
-    const { done, more, note } = await way.embed();
+    const { done, more, note } = await owner.updateVectors({ action: 'embed' });
     tally.embedded += done;
     tally.note = note;
     isMore = more;
@@ -156,7 +163,7 @@ async function embed({ way, tally, terminal }: Omit<Work, 'collection'>): Promis
 /** `lango ingest list` */
 export async function listDocuments(flags: DocumentFlags, context: CommandContext): Promise<number> {
   const { terminal } = context;
-  const documents = await withDocuments(flags, context, (way) => way.list(flags.collection));
+  const documents = await withOwner(flags, context, (owner) => listAll(owner, flags.collection));
   if (flags.json) {
     const shown = documents.map(({ collection, name, origin, bytes, modifiedAt, passages }) => ({
       ...{ collection, name, origin, bytes, modifiedAt, passages },
@@ -181,12 +188,12 @@ export async function removeDocuments(
   const { all = false, collection = DEFAULT_COLLECTION } = flags;
   if (all === paths.length > 0) throw usageError('Say what to forget: paths, or --all.');
   const places = await Promise.all(paths.map((given) => realpath(given).catch(() => path.resolve(given))));
-  const removed = await withDocuments(flags, context, async (way) => {
-    if (all) return way.remove(collection);
-    const origins = (await way.list(collection))
+  const removed = await withOwner(flags, context, async (owner) => {
+    if (all) return (await owner.removeDocuments({ collection, all })).removed;
+    const origins = (await listAll(owner, collection))
       .map(({ origin }) => origin)
       .filter((origin) => liesIn(origin, places));
-    if (origins.length > 0) return way.remove(collection, origins);
+    if (origins.length > 0) return removeAll(owner, collection, origins);
     throw new LangoError('not-found', `Nothing in ${collection} comes from ${paths.join(', ')}.`, {
       hint: 'See what there is, and in which collection: lango ingest list',
     });
@@ -195,6 +202,26 @@ export async function removeDocuments(
   if (flags.json) terminal.print(jsonLine({ collection, removed }));
   else terminal.print(`Removed ${counted(removed, 'document')} from ${safeLine(collection)}.`);
   return EXIT.ok;
+}
+
+async function listAll(owner: OwnerClient, collection: string | undefined): Promise<ListedDocuments> {
+  const documents: ListedDocuments[number][] = [];
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const only = collection === undefined ? {} : { collection };
+    const page: ResultOf<'listDocuments'> = await owner.listDocuments({ ...only, ...(after === '' ? {} : { after }) });
+    documents.push(...page.documents);
+    after = page.next;
+  }
+  return documents;
+}
+
+async function removeAll(owner: OwnerClient, collection: string, origins: readonly string[]): Promise<number> {
+  let removed = 0;
+  for (let at = 0; at < origins.length; at += REMOVED_AT_ONCE) {
+    const batch = origins.slice(at, at + REMOVED_AT_ONCE);
+    removed += (await owner.removeDocuments({ collection, origins: batch })).removed;
+  }
+  return removed;
 }
 
 function originOf(file: string): string {

@@ -1,4 +1,3 @@
-import { openHomeVault } from '../app.js';
 import { loadConfig } from '../config/load.js';
 import { MIN_PASSPHRASE } from '../config/host-keys.js';
 import { LangoError } from '../core/errors.js';
@@ -8,14 +7,14 @@ import type { CommandContext } from './command.js';
 import { overridesOf } from './connection.js';
 import { EXIT, usageError } from './exit.js';
 import { askHidden, readPiped } from './hidden-input.js';
+import type { OwnerFlags } from './owner-client.js';
+import { withOwner } from './owner-client.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
 import { SENDING_PLACES, askPermission, permissionIn } from './secret-places.js';
-import { withSecrets } from './secrets-way.js';
 import type { Terminal } from './terminal.js';
-import type { VaultFlags } from './vault-way.js';
 
-export interface SecretFlags extends VaultFlags {
+export interface SecretFlags extends OwnerFlags {
   readonly json?: boolean;
 }
 
@@ -42,14 +41,16 @@ export async function setSecret(name: string, flags: SetFlags, context: CommandC
   const value = isAsked ? await askHidden(`The secret ${name}`) : await readPiped();
   const permission = isAsked && !isSaid ? await askPermission(name) : said;
   const replace = flags.replace ?? false;
-  const item = await withSecrets(flags, context, (way) => way.set({ name, value, ...permission, replace }));
-  return tell(item, `Stored the secret ${item.name}, version ${item.version}.`, { flags, terminal });
+  const { secret } = await withOwner(flags, context, (owner) =>
+    owner.storeSecret({ name, value, ...permission, replace }),
+  );
+  return tell(secret, `Stored the secret ${secret.name}, version ${secret.version}.`, { flags, terminal });
 }
 
 /** `lango secrets list` */
 export async function listSecrets(flags: SecretFlags, context: CommandContext): Promise<number> {
   const { terminal } = context;
-  const secrets = await withSecrets(flags, context, (way) => way.list());
+  const { secrets } = await withOwner(flags, context, (owner) => owner.listSecrets({}));
   if (flags.json) terminal.print(jsonLine({ secrets }));
   else if (secrets.length === 0) terminal.print('There are no secrets. To store one: lango secrets set NAME');
   else for (const item of secrets) terminal.print(lineOf(item, terminal));
@@ -63,8 +64,8 @@ export async function allowSecret(
   context: CommandContext,
 ): Promise<number> {
   const permission = permissionOf(flags);
-  const item = await withSecrets(flags, context, (way) => way.allow(name, permission));
-  return tell(item, `Changed where the secret ${item.name} may be used.`, {
+  const { secret } = await withOwner(flags, context, (owner) => owner.allowSecret({ name, ...permission }));
+  return tell(secret, `Changed where the secret ${secret.name} may be used.`, {
     flags,
     terminal: context.terminal,
   });
@@ -76,7 +77,7 @@ export async function deleteSecret(
   flags: SecretFlags,
   context: CommandContext,
 ): Promise<number> {
-  await withSecrets(flags, context, (way) => way.delete(name));
+  await withOwner(flags, context, (owner) => owner.deleteSecret({ name }));
   context.terminal.print(flags.json ? jsonLine({ deleted: name }) : `Deleted the secret ${safeLine(name)}.`);
   return EXIT.ok;
 }
@@ -85,13 +86,15 @@ export async function deleteSecret(
 export async function rotateKey(flags: RotateFlags, { env, terminal }: CommandContext): Promise<number> {
   if (flags.passphrase && flags.keyFile) throw usageError('Give --passphrase or --key-file, not both.');
   const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
-  const vault = await openHomeVault(loaded, { logger: silentLogger });
-  if (!vault) {
+  const { openHome } = await import('../app.js');
+  const home = await openHome(loaded, { logger: silentLogger });
+  if (!home) {
     throw new LangoError('conflict', 'A server has the vault open.', {
       hint: 'Stop it, rotate, and start it again.',
     });
   }
   try {
+    const vault = await home.vault();
     if (vault.source === undefined)
       throw new LangoError('not-found', 'The vault is empty: it has no key yet.');
     const takesPassphrase = flags.passphrase ?? (!flags.keyFile && vault.source === 'passphrase');
@@ -101,7 +104,7 @@ export async function rotateKey(flags: RotateFlags, { env, terminal }: CommandCo
     else for (const line of rotated(source, loaded.config.vault.keyFile)) terminal.print(line);
     return EXIT.ok;
   } finally {
-    await vault.close();
+    await home.close();
   }
 }
 

@@ -61,3 +61,12 @@ export interface ServerTrust {
   /** Called with the name that was connected to, once the chain was verified; gives what is wrong. */
   readonly checkServerIdentity: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
+
+/** One operation of the server's own JSON API, which the host makes a route of. */
+export interface HttpEndpoint {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** As express writes paths: "/lango/secrets/:name". */
+  readonly path: string;
+  /** Resolves with the answer, which is sent as JSON. `params` are the decoded segments that the path names. */
+  handle(exchange: HttpExchange, params: Readonly<Record<string, unknown>>): Promise<unknown>;
+}

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { openHomeStorage } from '../../src/app/home-storage.js';
 import { readEnv } from '../../src/config/env.js';
 import { resolveConfig } from '../../src/config/load.js';
 import { silentLogger } from '../../src/core/logger.js';
@@ -10,6 +9,7 @@ import { answerText } from '../../src/core/model.js';
 import type { ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
 import { createOpenaiEmbeddings } from '../../src/embeddings/openai/provider.js';
 import type { ServerOptions } from '../../src/index.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { lango, makeHome } from '../cli/lango-process.js';
 import type { Home } from '../cli/lango-process.js';
 import type { EmbeddingServer } from '../support/embedding-server.js';
@@ -126,7 +126,7 @@ describe('B4 what is found of a set of questions with known answers', () => {
   /** No tool asks the vectors alone, so the store is asked. */
   async function askedOfVectors(): Promise<Recall> {
     const loaded = resolveConfig({ env: readEnv({}), overrides: { home: home.folder }, settings: {} });
-    const opened = await openHomeStorage(loaded, silentLogger);
+    const storage = openSqliteStorage({ ...loaded.config.storage.sqlite, logger: silentLogger });
     const provider = createOpenaiEmbeddings({
       ...{ model: MODEL, baseUrl: embeddings.baseUrl, maxRetries: 0, fetch, logger: silentLogger },
     });
@@ -134,14 +134,14 @@ describe('B4 what is found of a set of questions with known answers', () => {
     for (const question of questions) {
       const [vector] = await provider.embed([question.text], 'query', new AbortController().signal);
       const near = { vector: vector!, model: provider.id, limit: MOST };
-      const hits = await opened!.storage.library.findNear(opened!.scope, near);
+      const hits = await storage.library.findNear({ tenant: '', owner: 'default' }, near);
       const [document, heading] = question.finds;
       answers.set(
         question,
         hits.some((hit) => hit.name === `documents/${document}` && (hit.heading.at(-1) ?? '') === heading),
       );
     }
-    await opened!.storage.close();
+    await storage.close();
     return answers;
   }
 });

@@ -22,7 +22,7 @@ const ENTRIES_AT_ONCE = 16;
 
 /** The task from behind this entry on (0: from the first); all of it, unless it is long. */
 export async function exportTask(
-  journal: Journal,
+  journal: Pick<Journal, 'read'>,
   record: TaskRecord,
   { after, rootAgentName }: { readonly after: number; readonly rootAgentName: string },
 ): Promise<TaskStretch> {

@@ -1,0 +1,207 @@
+import { join } from 'node:path';
+import type { RefreshingDirectory } from '../a2a/client/directory.js';
+import { exportTask } from '../a2a/server/task-export.js';
+import type { Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
+import type { Agent } from '../core/agent.js';
+import { LangoError, isLangoError } from '../core/errors.js';
+import type { HttpRoute } from '../core/http.js';
+import type { Journal } from '../core/journal.js';
+import type { Logger } from '../core/logger.js';
+import type { ModelProvider } from '../core/model.js';
+import type { OwnedKind } from '../core/page.js';
+import type { PushStore } from '../core/push.js';
+import type { DocumentDesk } from '../core/retrieval.js';
+import { rootAgentName } from '../core/roster.js';
+import type { Storage } from '../core/store.js';
+import type { Scope } from '../core/task.js';
+import type { ToolFamily } from '../core/tool.js';
+import type { Vault } from '../core/vault.js';
+import type { WalletKeeper } from '../core/wallet.js';
+import { createEndpointRoute } from '../http/endpoint-route.js';
+import type { OwnerClient } from '../owners/client.js';
+import { createDirectClient } from '../owners/client.js';
+import type { OwnedData } from '../owners/data.js';
+import { createOwnedData } from '../owners/data.js';
+import { ownerEndpoints } from '../owners/endpoints.js';
+import type { OwnerParts } from '../owners/service.js';
+import { createOwnerService } from '../owners/service.js';
+import { createOwnedTasks } from '../owners/tasks.js';
+import { primaryCode } from '../storage/sqlite/failure.js';
+import { openSqliteStorage } from '../storage/sqlite/storage.js';
+import { factKey } from '../tools/facts/index.js';
+import { createSkills } from '../tools/skills/index.js';
+import type { SealedVault } from '../vault/vault.js';
+import { prepareFolders } from './folders.js';
+import { openLibrary } from './knowledge-families.js';
+import type { VaultAccess } from './vault.js';
+import { openVaultAccess } from './vault.js';
+
+export interface NodeParts {
+  readonly config: Config;
+  readonly storage: Storage;
+  readonly journal: Journal;
+  readonly vault: VaultAccess;
+  readonly documents: DocumentDesk;
+  readonly families: readonly ToolFamily[];
+  /** The agent that answers at the root of the host. */
+  readonly root: string;
+  readonly model: ModelProvider;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly peers: RefreshingDirectory;
+  /** Undefined when no push notifications are sent. */
+  readonly pushes: PushStore | undefined;
+}
+
+/** The routes of a running node about what its callers keep, and about the node itself. */
+export function ownerRoute(parts: NodeParts): HttpRoute {
+  const { config, storage, journal, vault, documents, families } = parts;
+  const { root, model, agents, peers, pushes } = parts;
+  const service = createOwnerService({
+    ...vaultParts(() => Promise.resolve(vault)),
+    documents: async () => documents,
+    data: openData({ config, storage, tasks: journal, elsewhere: families.flatMap(({ kept }) => kept ?? []) }),
+    status: async () => ({
+      root,
+      model: model.id,
+      published: [...agents.keys()],
+      peers: peers.states(),
+      families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
+      ...(pushes ? { push: await pushes.counts() } : {}),
+    }),
+  });
+  return createEndpointRoute(ownerEndpoints({ service, maxBytes: documents.maxBytes }));
+}
+
+/** The data folder of a node that does not run, opened by a command. */
+export interface Home {
+  /** What the owner keeps there. */
+  readonly client: OwnerClient;
+  /** Rejects, with nothing changed, when the vault cannot be opened. */
+  vault(): Promise<SealedVault>;
+  close(): Promise<void>;
+}
+
+interface HomeOptions {
+  readonly logger: Logger;
+  /** Whose data; default: the owner of the server's own token. */
+  readonly owner?: string | undefined;
+}
+
+/** Resolves with undefined when a server has the data folder open. Opens each part when it is first used. */
+export async function openHome(
+  loaded: LoadedConfig,
+  { logger, owner }: HomeOptions,
+): Promise<Home | undefined> {
+  const { config } = loaded;
+  const storage = await openStorage(config, logger);
+  if (!storage) return undefined;
+  const vault = once(() => openVaultAccess({ ...loaded, storage, logger }));
+  const library = once(() => openLibrary({ ...loaded, storage, logger }));
+  const service = createOwnerService({
+    ...vaultParts(vault.open),
+    documents: async () => (await library.open()).desk,
+    data: openData({ config, storage, tasks: storedTasks(storage), elsewhere: [ownedSkills(config, logger)] }),
+    async status() {
+      throw new LangoError('unavailable', 'No server runs with this data folder.', { hint: 'Start one with: lango serve' });
+    },
+  });
+  const scope: Scope = { tenant: '', owner: owner ?? (config.auth.mode === 'none' ? 'local' : 'default') };
+  return {
+    client: createDirectClient(service, scope),
+    vault: async () => requireVault(await vault.open()),
+    async close() {
+      await (await library.opened())?.retrieval.close();
+      await storage.close();
+    },
+  };
+}
+
+async function openStorage(config: Config, logger: Logger): Promise<Storage | undefined> {
+  if (config.storage.sqlite.file === ':memory:') return undefined;
+  await prepareFolders(config);
+  try {
+    return openSqliteStorage({ ...config.storage.sqlite, logger });
+  } catch (error) {
+    if (isLangoError(error, 'storage') && primaryCode(error.cause) === 'SQLITE_BUSY') return undefined;
+    throw error;
+  }
+}
+
+/** Opens a part at its first use. */
+function once<Part>(open: () => Promise<Part>) {
+  let part: Promise<Part> | undefined;
+  return {
+    open: () => (part ??= open()),
+    /** Undefined when the part was never used, or could not be opened. */
+    opened: async () => part?.catch(() => undefined),
+  };
+}
+
+function vaultParts(open: () => Promise<VaultAccess>): Pick<OwnerParts, 'secrets' | 'wallets'> {
+  return {
+    async secrets() {
+      const { secrets, problem } = await open();
+      if (problem) throw problem;
+      return secrets;
+    },
+    wallets: async () => openWallets(requireVault(await open())),
+  };
+}
+
+function requireVault({ vault, problem }: VaultAccess): SealedVault {
+  if (problem) throw problem;
+  return vault;
+}
+
+/** Loads the library of the chain when a wallet is used, not before. */
+async function openWallets(vault: Vault): Promise<WalletKeeper> {
+  const { Wallets } = await import('../tools/payment/wallets.js');
+  const wallets = new Wallets(vault);
+  return {
+    address: async (scope) => (await wallets.require(scope)).address,
+    import: (scope, privateKey, options) => wallets.import(scope, privateKey, options),
+  };
+}
+
+interface DataParts {
+  readonly config: Config;
+  readonly storage: Storage;
+  readonly tasks: Pick<Journal, 'get' | 'read' | 'cancel'>;
+  /** What tool families keep outside of the storage. */
+  readonly elsewhere: readonly OwnedKind[];
+}
+
+function openData({ config, storage, tasks, elsewhere }: DataParts): OwnedData {
+  const agentName = rootAgentName(config.agent.multiAgent);
+  const owned = createOwnedTasks({
+    retention: storage.retention,
+    tasks,
+    exportTask: (record, after) => exportTask(tasks, record, { after, rootAgentName: agentName }),
+  });
+  return createOwnedData({ storage, tasks: owned, elsewhere, factKey });
+}
+
+/** The tasks of a node that does not run. What has not ended can be read, and not be canceled. */
+function storedTasks({ tasks }: Storage): DataParts['tasks'] {
+  return {
+    get: (scope, taskId) => tasks.get(scope, taskId),
+    read: (taskId, after, limit) => tasks.read(taskId, after, limit),
+    async cancel(_scope, taskId) {
+      throw new LangoError('unavailable', `Task ${taskId} has not ended, and no server runs that could cancel it.`, {
+        hint: 'Start the server with "lango serve" and run the command again.',
+      });
+    },
+  };
+}
+
+function ownedSkills(config: Config, logger: Logger): OwnedKind {
+  const { kept } = createSkills({
+    shared: [],
+    roots: config.workspace,
+    hasWorkspaceSkills: false,
+    owned: join(config.home, 'owners'),
+    logger,
+  });
+  return kept;
+}

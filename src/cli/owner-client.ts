@@ -1,0 +1,44 @@
+import { loadConfig } from '../config/load.js';
+import { silentLogger } from '../core/logger.js';
+import type { OwnerClient } from '../owners/client.js';
+import type { CommandContext } from './command.js';
+import type { ConnectionFlags } from './connection.js';
+import { connect, overridesOf } from './connection.js';
+import { usageError } from './exit.js';
+import { ask } from './explain.js';
+
+export interface OwnerFlags extends ConnectionFlags {
+  /** Whose data, in a data folder; default: the owner of the server's own token. */
+  readonly owner?: string;
+}
+
+/**
+ * Calls `use` with the client of what the caller keeps. A server that is named (`--url`, LANGO_URL) is asked, and so is
+ * one that has the data folder open. Without a server the data folder itself is opened.
+ */
+export async function withOwner<T>(
+  flags: OwnerFlags,
+  { env }: CommandContext,
+  use: (owner: OwnerClient) => Promise<T>,
+): Promise<T> {
+  const askServer = async (): Promise<T> => {
+    if (flags.owner !== undefined) {
+      throw usageError(
+        '--owner is for a data folder that no server has open: a server knows you by your token.',
+        'Stop the server, or leave --owner out.',
+      );
+    }
+    const connection = await connect(flags, env);
+    return ask(connection, use(connection.owner));
+  };
+  if ((flags.url ?? env.url) !== undefined) return askServer();
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const { openHome } = await import('../app.js');
+  const home = await openHome(loaded, { logger: silentLogger, owner: flags.owner });
+  if (!home) return askServer();
+  try {
+    return await use(home.client);
+  } finally {
+    await home.close();
+  }
+}

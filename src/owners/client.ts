@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { LangoError, isLangoError } from '../core/errors.js';
+import type { ErrorCode } from '../core/errors.js';
+import type { Scope } from '../core/task.js';
+import type { InputOf, Operation, OperationName, ResultOf } from './operations.js';
+import { OPERATIONS } from './operations.js';
+import type { OwnerService } from './service.js';
+import { performCall } from './service.js';
+
+/**
+ * What an owner can do with what it keeps, on a server or in a data folder of this machine: both answer alike. Calls
+ * reject with a `LangoError`; `invalid-input` names the field.
+ */
+export type OwnerClient = {
+  readonly [Name in OperationName]: (input: InputOf<Name>) => Promise<ResultOf<Name>>;
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One command calls these many times. Each can be repeated: the second call changes nothing. */
+const REPEATED: ReadonlySet<OperationName> = new Set([
+  'listDocuments',
+  'submitDocument',
+  'removeDocuments',
+  'updateVectors',
+  'readData',
+]);
+/** How often a repeated call is sent to a server that limits its rate. */
+const MOST_TRIES = 30;
+const LONGEST_PAUSE_MS = 10_000;
+
+export interface ServerAccess {
+  readonly url: string;
+  /** Bound to the server, with the caller's token. */
+  readonly fetch: typeof fetch;
+}
+
+/** The client of a server. */
+export function createOwnerClient(server: ServerAccess): OwnerClient {
+  return createCalls((name, fields) => {
+    const request = toRequest(OPERATIONS[name], fields);
+    return REPEATED.has(name) ? retry(() => send(server, request)) : send(server, request);
+  });
+}
+
+/** The client of a service in this process, for one owner. */
+export function createDirectClient(service: OwnerService, scope: Scope): OwnerClient {
+  const { signal } = new AbortController();
+  return createCalls((name, fields) => performCall(service, { name, fields, scope, signal }));
+}
+
+function createCalls(call: (name: OperationName, fields: Fields) => Promise<unknown>): OwnerClient {
+  const names = Object.keys(OPERATIONS) as OperationName[];
+  const calls = names.map((name) => [
+    name,
+    async (input: Fields) => readResult(OPERATIONS[name].result, await call(name, input)),
+  ]);
+  return Object.fromEntries(calls) as OwnerClient;
+}
+
+function readResult(schema: z.ZodType, answer: unknown): unknown {
+  const { success, data } = schema.safeParse(answer);
+  if (success) return data;
+  throw new LangoError('invalid-agent-response', 'The server gave an answer that could not be read.', {
+    hint: 'Is it a Lango server, and about as new as this program?',
+  });
+}
+
+interface OwnerRequest {
+  readonly method: Operation['method'];
+  /** Path and query. */
+  readonly target: string;
+  readonly body: Uint8Array<ArrayBuffer> | string | undefined;
+  readonly type: string;
+}
+
+/** Puts each field of the input where its operation says: into the path, the query string or the body. */
+function toRequest({ method, path, query = [], bytes }: Operation, fields: Fields): OwnerRequest {
+  const rest = new Map(Object.entries(fields));
+  const take = (field: string): unknown => {
+    const value = rest.get(field);
+    rest.delete(field);
+    return value;
+  };
+  const filled = path.replace(/:(\w+)/g, (_, field: string) => encodeURIComponent(String(take(field))));
+  const search = new URLSearchParams(
+    query.flatMap((field) => [take(field) ?? []].flat().map((value): [string, string] => [field, String(value)])),
+  );
+  const target = search.size === 0 ? filled : `${filled}?${search.toString()}`;
+  if (bytes !== undefined) {
+    return { method, target, body: new Uint8Array(take(bytes) as Buffer), type: 'application/octet-stream' };
+  }
+  const body = rest.size === 0 ? undefined : JSON.stringify(Object.fromEntries(rest));
+  return { method, target, body, type: 'application/json' };
+}
+
+const errorSchema = z.object({ error: z.object({ message: z.string() }) });
+
+async function send({ url, fetch }: ServerAccess, request: OwnerRequest): Promise<unknown> {
+  const { method, target, body, type } = request;
+  const content = body === undefined ? {} : { body, headers: { 'content-type': type } };
+  const response = await fetch(new URL(target, url), { method, ...content });
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (response.ok) return answer;
+  const { data } = errorSchema.safeParse(answer);
+  const message = data?.error.message ?? `The server answered with status ${response.status}.`;
+  throw new LangoError(codeOf(response.status), message);
+}
+
+function codeOf(status: number): ErrorCode {
+  switch (status) {
+    case 401:
+      return 'unauthenticated';
+    case 404:
+      return 'not-found';
+    case 409:
+      return 'conflict';
+    case 500:
+      return 'internal';
+    case 405:
+    case 501:
+      return 'not-supported';
+    default:
+      return status < 500 ? 'invalid-input' : 'unavailable';
+  }
+}
+
+/** Waits as long as the server says and sends the call again. */
+async function retry<T>(call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isLangoError(error, 'too-many') || tries >= MOST_TRIES) throw error;
+      await sleep(Math.min(error.retryAfterMs ?? 1_000, LONGEST_PAUSE_MS));
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import { LangoError } from '../core/errors.js';
+import type { EntryId, EntryKind } from '../core/knowledge.js';
+import { KEPT_BY_AGENTS } from '../core/library.js';
+import type { MemoryPlace } from '../core/memory.js';
+import type { Bite, OwnedKind, Page } from '../core/page.js';
+import { pageBySize } from '../core/page.js';
+import type { Storage } from '../core/store.js';
+import type { Scope } from '../core/task.js';
+import type { OwnedTasks } from './tasks.js';
+
+/** How many of each kind. */
+type Counts = Readonly<Record<string, number>>;
+
+/** Everything kept for an owner besides secrets and payments, by kind. Kinds that do not exist are `not-found`. */
+export interface OwnedData {
+  readonly kinds: readonly string[];
+  /** One page, from the place that the page before named as `next`; the first from ''. */
+  read(scope: Scope, kind: string, after: string): Promise<Page<unknown>>;
+  /** Resolves with what was deleted. Rejects with `not-found` when there was nothing. */
+  forget(scope: Scope, kind: string, name: string): Promise<Counts>;
+  /** Resolves with what was deleted. Called again after a failure, it deletes the rest. */
+  removeAll(scope: Scope): Promise<Counts>;
+}
+
+export interface OwnedDataParts {
+  readonly storage: Storage;
+  readonly tasks: OwnedTasks;
+  /** What tool families keep outside of the storage. */
+  readonly elsewhere: readonly OwnedKind[];
+  /** The key under which a fact is kept. */
+  readonly factKey: (fact: string) => string;
+}
+
+type ReadPage = (scope: Scope, after: string) => Promise<Page<unknown>>;
+type Forget = (scope: Scope, name: string) => Promise<Counts>;
+
+const PAGE = 200;
+
+export function createOwnedData({ storage, tasks, elsewhere, factKey }: OwnedDataParts): OwnedData {
+  const pages: Readonly<Record<string, ReadPage>> = {
+    tasks: (scope, after) => tasks.read(scope, after),
+    ...storedPages(storage),
+    ...byKind(elsewhere, (each) => (scope, after) => each.list(scope, after)),
+  };
+  const forgetting: Readonly<Record<string, Forget>> = {
+    contexts: (scope, id) => forgetContext({ storage, tasks }, scope, id),
+    knowledge: (scope, key) => forgetEntry(storage, scope, { kind: 'knowledge', key }),
+    learnings: (scope, key) => forgetEntry(storage, scope, { kind: 'learning', key }),
+    facts: (scope, fact) => forgetEntry(storage, scope, { kind: 'fact', key: factKey(fact) }),
+    ...byKind(elsewhere, ({ kind, remove }) => async (scope, name) => ({ [kind]: await remove(scope, name) })),
+  };
+  return {
+    kinds: Object.keys(pages),
+    read: async (scope, kind, after) => requireKind(pages, kind)(scope, after),
+    async forget(scope, kind, name) {
+      const counts = await requireKind(forgetting, kind)(scope, name);
+      if (Object.values(counts).some((count) => count > 0)) return counts;
+      throw new LangoError('not-found', 'Nothing is kept for you under that name.');
+    },
+    async removeAll(scope) {
+      // Tasks go first: one that runs could keep more.
+      const removed = await tasks.removeAll(scope);
+      const stored = await removeStored(storage, scope);
+      const others = await Promise.all(
+        elsewhere.map(async (one) => [one.kind, await one.removeAll(scope)] as const),
+      );
+      await storage.purge();
+      return { tasks: removed, ...stored, ...Object.fromEntries(others) };
+    },
+  };
+}
+
+function byKind<Way>(kinds: readonly OwnedKind[], toWay: (kind: OwnedKind) => Way): Record<string, Way> {
+  return Object.fromEntries(kinds.map((each) => [each.kind, toWay(each)]));
+}
+
+function requireKind<Found>(kinds: Readonly<Record<string, Found>>, kind: string): Found {
+  const found = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (found !== undefined) return found;
+  const hint = `Kinds: ${Object.keys(kinds).join(', ')}.`;
+  throw new LangoError('not-found', 'There is no such kind of data here.', { hint });
+}
+
+/** What the storage holds, by kind. */
+function storedPages(storage: Storage): Readonly<Record<string, ReadPage>> {
+  const { memory, graph } = storage;
+  return {
+    knowledge: entryPages(storage, 'knowledge'),
+    learnings: entryPages(storage, 'learning'),
+    facts: entryPages(storage, 'fact'),
+    documents: (scope, after) => readDocuments(storage, scope, after),
+    graph: (scope, after) => graph.list(scope, after, PAGE),
+    async observations(scope, after) {
+      const items = await memory.observations(scope, { limit: PAGE, ...placeIn(after) });
+      return { items, next: nextOf(items) };
+    },
+    async reflections(scope, after) {
+      const items = await memory.reflections(scope, PAGE, placeIn(after).before);
+      return { items, next: nextOf(items.map(({ id, to }) => ({ id, at: to }))) };
+    },
+  };
+}
+
+/** Versions one at a time, the oldest of each entry first: each may be large. */
+function entryPages({ knowledge }: Storage, kind: EntryKind): ReadPage {
+  return (scope, after) =>
+    pageBySize(after, async (place): Promise<Bite> => {
+      const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(place) ?? [];
+      if (place !== '' && key === undefined) throw noPlace();
+      const query =
+        key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
+      const [entry] = await knowledge.history(scope, kind, query);
+      if (!entry) return { items: [], size: 0, next: undefined };
+      return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
+    });
+}
+
+/** Records of the files that were taken in. Their text is in the files. */
+async function readDocuments({ library }: Storage, scope: Scope, after: string): Promise<Page<unknown>> {
+  if (!/^\d{0,15}$/.test(after)) throw noPlace();
+  const query = { limit: PAGE, except: KEPT_BY_AGENTS, ...(after === '' ? {} : { after }) };
+  const { documents, next } = await library.list(scope, query);
+  return { items: documents, next };
+}
+
+function nextOf(places: readonly MemoryPlace[]): string | undefined {
+  const last = places.length < PAGE ? undefined : places.at(-1);
+  return last && `${last.at} ${last.id}`;
+}
+
+function placeIn(after: string): { readonly before?: MemoryPlace } {
+  if (after === '') return {};
+  const [, at, id] = /^(\d{1,15}) (\S+)$/.exec(after) ?? [];
+  if (id === undefined) throw noPlace();
+  return { before: { at: Number(at), id } };
+}
+
+function noPlace(): LangoError {
+  return new LangoError('invalid-input', 'after: it was never the "next" of a page of this list.', {
+    hint: 'Begin again without "after".',
+  });
+}
+
+async function forgetContext(
+  { storage, tasks }: Pick<OwnedDataParts, 'storage' | 'tasks'>,
+  scope: Scope,
+  id: string,
+): Promise<Counts> {
+  const { knowledge, graph, memory } = storage;
+  const counts = {
+    tasks: await tasks.removeContext(scope, id),
+    versions: await knowledge.forgetContext(scope, id),
+    triples: await graph.forgetContext(scope, id),
+    notes: await memory.forgetContext(scope, id),
+  };
+  await storage.purge();
+  return counts;
+}
+
+async function forgetEntry(storage: Storage, scope: Scope, id: EntryId): Promise<Counts> {
+  const versions = await storage.knowledge.forget(scope, id);
+  await storage.purge();
+  return { versions };
+}
+
+async function removeStored(storage: Storage, scope: Scope): Promise<Counts> {
+  const { graph, memory } = storage;
+  return {
+    knowledge: await removeEntries(storage, scope, 'knowledge'),
+    learnings: await removeEntries(storage, scope, 'learning'),
+    facts: await removeEntries(storage, scope, 'fact'),
+    documents: await removeDocuments(storage, scope),
+    graph: await graph.remove(scope, {}),
+    memory: await memory.forgetAll(scope),
+  };
+}
+
+async function removeEntries({ knowledge }: Storage, scope: Scope, kind: EntryKind): Promise<number> {
+  for (let removed = 0; ; ) {
+    const entries = await knowledge.list(scope, { kind, limit: PAGE });
+    if (entries.length === 0) return removed;
+    await Promise.all(entries.map((entry) => knowledge.forget(scope, entry)));
+    removed += entries.length;
+  }
+}
+
+async function removeDocuments({ library }: Storage, scope: Scope): Promise<number> {
+  for (let removed = 0; ; ) {
+    const { documents } = await library.list(scope, { limit: PAGE });
+    if (documents.length === 0) return removed;
+    for (const [collection, members] of Map.groupBy(documents, (one) => one.collection)) {
+      const origins = members.map(({ origin }) => origin);
+      removed += await library.remove(scope, collection, origins);
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import type { HttpEndpoint, HttpExchange } from '../core/http.js';
+import type { Operation, OperationName } from './operations.js';
+import { OPERATIONS } from './operations.js';
+import type { OwnerService } from './service.js';
+import { performCall } from './service.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export interface EndpointOptions {
+  readonly service: OwnerService;
+  /** The size of the largest document that is read. */
+  readonly maxBytes: number;
+}
+
+/** The routes of all operations, each about what belongs to the caller of the request. */
+export function ownerEndpoints({ service, maxBytes }: EndpointOptions): readonly HttpEndpoint[] {
+  return (Object.entries(OPERATIONS) as [OperationName, Operation][]).map(([name, operation]) => ({
+    method: operation.method,
+    path: operation.path,
+    async handle(exchange, params) {
+      const { tenant, owner } = await exchange.caller();
+      const fields = { ...(await readBody(operation, exchange, maxBytes)), ...readQuery(operation, exchange), ...params };
+      return performCall(service, { name, fields, scope: { tenant, owner }, signal: exchange.signal });
+    },
+  }));
+}
+
+function readQuery({ query = [] }: Operation, exchange: HttpExchange): Fields {
+  const fields = query.map((field) => [field, exchange.query.getAll(field)] as const);
+  return Object.fromEntries(
+    fields.filter(([, values]) => values.length > 0).map(([field, values]) => [field, values.length === 1 ? values[0] : values]),
+  );
+}
+
+async function readBody(operation: Operation, exchange: HttpExchange, maxBytes: number): Promise<Fields> {
+  const { path, query = [], bytes, input } = operation;
+  if (bytes !== undefined) return { [bytes]: await exchange.readBytes(maxBytes) };
+  const isInBody = Object.keys(input.shape).some((field) => !query.includes(field) && !path.includes(`:${field}`));
+  return isInBody ? ((await exchange.readJson()) as Fields) : {};
+}

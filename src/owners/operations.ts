@@ -1,0 +1,241 @@
+import { z } from 'zod';
+import { SECRET_PLACES } from '../core/secret-reference.js';
+import { VAULT_NAME } from '../core/vault.js';
+
+/** One operation on what a caller keeps: the server makes a route of it, and a client makes a call of it. */
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Each segment that begins with a colon is a field of the input, as in express. */
+  readonly path: string;
+  /** The fields of the input that travel in the query string. */
+  readonly query?: readonly string[];
+  /** The field that is the body, as bytes. Without it the remaining fields are the body, as JSON. */
+  readonly bytes?: string;
+  readonly input: z.ZodObject;
+  readonly result: z.ZodType;
+}
+
+const MOST_ORIGINS = 1_000;
+const MOST_COLLECTIONS = 100;
+
+const nothing = z.object({});
+const counts = z.record(z.string(), z.number());
+const texts = z.array(z.string()).readonly();
+
+const permission = {
+  places: z.array(z.enum(SECRET_PLACES)).readonly().default([]),
+  hosts: texts.default([]),
+};
+const secretName = z.string().regex(VAULT_NAME, 'this cannot be the name of a secret');
+const secret = z.object({
+  name: z.string(),
+  reference: z.string(),
+  places: z.array(z.enum(SECRET_PLACES)).readonly(),
+  hosts: texts,
+  version: z.number(),
+  createdAt: z.number(),
+  updatedAt: z.number(),
+  isDamaged: z.boolean().optional(),
+});
+
+const document = z.object({
+  collection: z.string(),
+  origin: z.string(),
+  name: z.string(),
+  bytes: z.number(),
+  modifiedAt: z.number(),
+  passages: z.number(),
+});
+/** A file that was handed in: what became of it. */
+const accepted = z.union([
+  z.object({ outcome: z.enum(['added', 'changed', 'unchanged']), passages: z.number() }),
+  z.object({ outcome: z.literal('skipped'), reason: z.string() }),
+]);
+
+const agentStatus = z.object({
+  name: z.string(),
+  kind: z.enum(['local', 'remote']),
+  url: z.string().optional(),
+  state: z.enum(['ready', 'skipped']),
+  reason: z.string().optional(),
+  hint: z.string().optional(),
+  description: z.string().optional(),
+  skills: z.array(z.object({ name: z.string() })).readonly(),
+});
+const familyStatus = z.object({
+  name: z.string(),
+  state: z.enum(['on', 'off', 'missing']),
+  note: z.string().optional(),
+  hint: z.string().optional(),
+});
+const nodeStatus = z.object({
+  root: z.string(),
+  model: z.string(),
+  published: texts,
+  peers: z.array(agentStatus).readonly(),
+  families: z.array(familyStatus).readonly().default([]),
+});
+
+/** What a node says about itself. */
+export type NodeStatus = z.output<typeof nodeStatus>;
+export type AgentStatus = z.output<typeof agentStatus>;
+
+/**
+ * Everything that owners do with what they keep. Paths, inputs and results are the wire format of `/lango/...`, which
+ * clients of other versions speak: add optional fields, never change one. No result holds the value of a secret or a
+ * private key.
+ */
+export const OPERATIONS = {
+  listSecrets: {
+    method: 'GET',
+    path: '/lango/secrets',
+    input: nothing,
+    result: z.object({ secrets: z.array(secret).readonly() }),
+  },
+  storeSecret: {
+    method: 'PUT',
+    path: '/lango/secrets/:name',
+    input: z.object({
+      name: secretName,
+      value: z.string(),
+      ...permission,
+      replace: z.boolean().default(false),
+    }),
+    result: z.object({ secret }),
+  },
+  /** Replaces where the secret may be used. */
+  allowSecret: {
+    method: 'PATCH',
+    path: '/lango/secrets/:name',
+    input: z.object({ name: secretName, ...permission }),
+    result: z.object({ secret }),
+  },
+  deleteSecret: {
+    method: 'DELETE',
+    path: '/lango/secrets/:name',
+    input: z.object({ name: secretName }),
+    result: z.object({ deleted: z.string() }),
+  },
+
+  readWallet: {
+    method: 'GET',
+    path: '/lango/wallet',
+    input: nothing,
+    result: z.object({ address: z.string() }),
+  },
+  importWallet: {
+    method: 'PUT',
+    path: '/lango/wallet',
+    input: z.object({ privateKey: z.string(), replace: z.boolean().default(false) }),
+    result: z.object({ address: z.string() }),
+  },
+
+  /** Without collections: the documents of all collections but those that agents write to. */
+  listDocuments: {
+    method: 'GET',
+    path: '/lango/documents',
+    query: ['collection', 'after'],
+    input: z.object({
+      collection: z.union([z.string().transform((name) => [name]), texts]).optional(),
+      after: z.string().optional(),
+    }),
+    result: z.object({
+      documents: z.array(document).readonly(),
+      next: z.string().optional(),
+      /** The size of the largest file that `submitDocument` takes. */
+      maxBytes: z.number(),
+    }),
+  },
+  submitDocument: {
+    method: 'PUT',
+    path: '/lango/documents/:collection',
+    query: ['origin', 'name', 'modifiedAt'],
+    bytes: 'content',
+    input: z.object({
+      collection: z.string(),
+      origin: z.string().default(''),
+      name: z.string().default(''),
+      /** Milliseconds since 1970. */
+      modifiedAt: z.coerce.number<number | string>().int().nonnegative().default(0),
+      content: z.custom<Buffer>((value) => Buffer.isBuffer(value)),
+    }),
+    result: accepted,
+  },
+  removeDocuments: {
+    method: 'DELETE',
+    path: '/lango/documents/:collection',
+    input: z
+      .object({
+        collection: z.string(),
+        all: z.boolean().default(false),
+        origins: z.array(z.string()).max(MOST_ORIGINS).readonly().optional(),
+      })
+      .refine(({ all, origins }) => all || origins !== undefined, {
+        path: ['origins'],
+        message: 'name the documents, or set "all" to true',
+      }),
+    result: z.object({ removed: z.number() }),
+  },
+  /** `embed` makes some of the vectors that are missing; `drop-vectors` forgets them, so that `embed` makes all anew. */
+  updateVectors: {
+    method: 'POST',
+    path: '/lango/documents',
+    input: z.object({
+      action: z.enum(['embed', 'drop-vectors']),
+      collections: z.array(z.string()).max(MOST_COLLECTIONS).readonly().optional(),
+    }),
+    result: z.object({
+      dropped: z.number().default(0),
+      done: z.number().default(0),
+      /** Whether there may be more to do. */
+      more: z.boolean().default(false),
+      /** Why no more vectors are made, as a sentence. */
+      note: z.string().optional(),
+    }),
+  },
+
+  listDataKinds: {
+    method: 'GET',
+    path: '/lango/data',
+    input: nothing,
+    result: z.object({ kinds: texts }),
+  },
+  /** One page; `after` is the `next` of the page before. */
+  readData: {
+    method: 'GET',
+    path: '/lango/data/:kind',
+    query: ['after'],
+    input: z.object({ kind: z.string(), after: z.string().default('') }),
+    result: z.object({ items: z.array(z.unknown()).readonly(), next: z.string().optional() }),
+  },
+  forgetData: {
+    method: 'DELETE',
+    path: '/lango/data/:kind',
+    query: ['name'],
+    input: z.object({ kind: z.string(), name: z.string().regex(/\S/, 'say what is to be forgotten') }),
+    result: z.object({ deleted: counts }),
+  },
+  /** Deletes all data of the caller but secrets and payments. */
+  deleteData: {
+    method: 'DELETE',
+    path: '/lango/data',
+    input: nothing,
+    result: z.object({ deleted: counts }),
+  },
+
+  readStatus: {
+    method: 'GET',
+    path: '/lango/agents',
+    input: nothing,
+    result: nodeStatus,
+  },
+} as const satisfies Readonly<Record<string, Operation>>;
+
+type Operations = typeof OPERATIONS;
+export type OperationName = keyof Operations;
+/** What a caller hands in. */
+export type InputOf<Name extends OperationName> = z.input<Operations[Name]['input']>;
+export type ResultOf<Name extends OperationName> = z.output<Operations[Name]['result']>;
+/** What an implementation gets, checked and with its defaults, and what it answers. */
+export type CheckedInput<Name extends OperationName> = z.output<Operations[Name]['input']>;
+export type Answer<Name extends OperationName> = z.input<Operations[Name]['result']>;

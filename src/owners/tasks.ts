@@ -1,0 +1,84 @@
+import { LangoError, isLangoError } from '../core/errors.js';
+import type { Journal } from '../core/journal.js';
+import type { Bite, Page } from '../core/page.js';
+import { pageBySize } from '../core/page.js';
+import type { RetentionStore } from '../core/retention.js';
+import type { Scope, TaskRecord } from '../core/task.js';
+import { isTerminal } from '../core/task.js';
+
+/** An owner's tasks of all agents. */
+export interface OwnedTasks {
+  /** One page, with what was said and made. A long task is several items, which may be on several pages. */
+  read(scope: Scope, after: string): Promise<Page<unknown>>;
+  /** Cancels those that have not ended, then deletes all. Rejects with `unavailable` when some did not stop in time. */
+  removeAll(scope: Scope): Promise<number>;
+  /** Does the same with the tasks of one context. */
+  removeContext(scope: Scope, contextId: string): Promise<number>;
+}
+
+/** A part of a task, small enough for one page. */
+interface TaskStretch {
+  readonly item: object;
+  readonly bytes: number;
+  /** The last entry of this part; undefined when it is the end of the task. */
+  readonly next: number | undefined;
+}
+
+export interface OwnedTasksParts {
+  readonly retention: RetentionStore;
+  readonly tasks: Pick<Journal, 'get' | 'cancel'>;
+  /** Reads the task from behind the entry with the number `after`; 0 stands for its beginning. */
+  readonly exportTask: (record: TaskRecord, after: number) => Promise<TaskStretch>;
+}
+
+const REMOVED_AT_ONCE = 50;
+
+export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts): OwnedTasks {
+  /** A place is the number of the last entry that was read, or 0, and the place of its task in the list of tasks. */
+  const readStretch = async (scope: Scope, place: string): Promise<Bite> => {
+    const [, entry, listed] = /^(\d{1,15}) (.*)$/s.exec(place) ?? [undefined, '0', place];
+    const begun = entry === '0' ? undefined : await tasks.get(scope, listed.split(' ').at(-1)!);
+    if (begun) return toBatch(begun, Number(entry), listed);
+    const { items, next } = await retention.listOwned(scope, listed, 1);
+    const [record] = items;
+    if (!record || next === undefined) return { items: [], size: 0, next: undefined };
+    return toBatch(record, 0, next);
+  };
+  const toBatch = async (record: TaskRecord, after: number, listed: string): Promise<Bite> => {
+    const { item, bytes, next = 0 } = await exportTask(record, after);
+    return { items: [item], size: bytes, next: `${next} ${listed}` };
+  };
+  const remove = async (list: () => Promise<readonly TaskRecord[]>): Promise<number> => {
+    for (let removed = 0; ; ) {
+      const items = await list();
+      if (items.length === 0) return removed;
+      await Promise.all(items.map((task) => cancel(tasks, task)));
+      const gone = await retention.remove(items.map(({ id }) => id));
+      if (gone.length === 0) throw stillRunning();
+      removed += gone.length;
+    }
+  };
+  return {
+    read: (scope, after) => pageBySize(after, (place) => readStretch(scope, place)),
+    removeAll: (scope) =>
+      remove(async () => (await retention.listOwned(scope, '', REMOVED_AT_ONCE)).items),
+    removeContext: (scope, contextId) =>
+      remove(() => retention.listContext(scope, contextId, REMOVED_AT_ONCE)),
+  };
+}
+
+async function cancel(tasks: Pick<Journal, 'cancel'>, task: TaskRecord): Promise<void> {
+  if (isTerminal(task.state)) return;
+  try {
+    await tasks.cancel(task, task.id);
+  } catch (error) {
+    if (!isLangoError(error, 'not-cancelable')) throw error;
+  }
+}
+
+function stillRunning(): LangoError {
+  return new LangoError('unavailable', 'Some tasks did not stop in time.', {
+    hint: 'Run the command again in a moment.',
+    retryable: true,
+  });
+}
