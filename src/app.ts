@@ -33,7 +33,6 @@ import type { Tool, ToolFamily } from './core/tool.js';
 import { openSqliteStorage } from './storage/sqlite/storage.js';
 
 export { openHome } from './app/owners.js';
-export type { Home } from './app/owners.js';
 
 export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;

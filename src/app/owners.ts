@@ -60,7 +60,12 @@ export function ownerRoute(parts: NodeParts): HttpRoute {
   const service = createOwnerService({
     ...vaultParts(() => Promise.resolve(vault)),
     documents: async () => documents,
-    data: openData({ config, storage, tasks: journal, elsewhere: families.flatMap(({ kept }) => kept ?? []) }),
+    data: openData({
+      config,
+      storage,
+      tasks: journal,
+      elsewhere: families.flatMap(({ kept }) => kept ?? []),
+    }),
     status: async () => ({
       root,
       model: model.id,
@@ -101,9 +106,16 @@ export async function openHome(
   const service = createOwnerService({
     ...vaultParts(vault.open),
     documents: async () => (await library.open()).desk,
-    data: openData({ config, storage, tasks: storedTasks(storage), elsewhere: [ownedSkills(config, logger)] }),
+    data: openData({
+      config,
+      storage,
+      tasks: storedTasks(storage),
+      elsewhere: [ownedSkills(config, logger)],
+    }),
     async status() {
-      throw new LangoError('unavailable', 'No server runs with this data folder.', { hint: 'Start one with: lango serve' });
+      throw new LangoError('unavailable', 'No server runs with this data folder.', {
+        hint: 'Start one with: lango serve',
+      });
     },
   });
   const scope: Scope = { tenant: '', owner: owner ?? (config.auth.mode === 'none' ? 'local' : 'default') };
@@ -188,9 +200,13 @@ function storedTasks({ tasks }: Storage): DataParts['tasks'] {
     get: (scope, taskId) => tasks.get(scope, taskId),
     read: (taskId, after, limit) => tasks.read(taskId, after, limit),
     async cancel(_scope, taskId) {
-      throw new LangoError('unavailable', `Task ${taskId} has not ended, and no server runs that could cancel it.`, {
-        hint: 'Start the server with "lango serve" and run the command again.',
-      });
+      throw new LangoError(
+        'unavailable',
+        `Task ${taskId} has not ended, and no server runs that could cancel it.`,
+        {
+          hint: 'Start the server with "lango serve" and run the command again.',
+        },
+      );
     },
   };
 }

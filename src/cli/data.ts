@@ -95,7 +95,10 @@ async function* exportChunks(
     yield `${index === 0 ? '' : ','}\n${toJson(kind)}: [`;
     counts[kind] = 0;
     for (let after: string | undefined = ''; after !== undefined;) {
-      const { items, next }: Awaited<ReturnType<OwnerClient['readData']>> = await owner.readData({ kind, after });
+      const { items, next }: Awaited<ReturnType<OwnerClient['readData']>> = await owner.readData({
+        kind,
+        after,
+      });
       for (const item of items) {
         yield `${counts[kind] === 0 ? '' : ','}\n${toJson(item)}`;
         counts[kind] += 1;

@@ -208,14 +208,21 @@ async function listAll(owner: OwnerClient, collection: string | undefined): Prom
   const documents: ListedDocuments[number][] = [];
   for (let after: string | undefined = ''; after !== undefined;) {
     const only = collection === undefined ? {} : { collection };
-    const page: ResultOf<'listDocuments'> = await owner.listDocuments({ ...only, ...(after === '' ? {} : { after }) });
+    const page: ResultOf<'listDocuments'> = await owner.listDocuments({
+      ...only,
+      ...(after === '' ? {} : { after }),
+    });
     documents.push(...page.documents);
     after = page.next;
   }
   return documents;
 }
 
-async function removeAll(owner: OwnerClient, collection: string, origins: readonly string[]): Promise<number> {
+async function removeAll(
+  owner: OwnerClient,
+  collection: string,
+  origins: readonly string[],
+): Promise<number> {
   let removed = 0;
   for (let at = 0; at < origins.length; at += REMOVED_AT_ONCE) {
     const batch = origins.slice(at, at + REMOVED_AT_ONCE);

@@ -18,7 +18,11 @@ export function createEndpointRoute(endpoints: readonly HttpEndpoint[]): HttpRou
     }
     const allowed = found.map(({ endpoint }) => endpoint.method).join(', ');
     exchange.response.setHeader('Allow', allowed);
-    sendJson(exchange.response, 405, httpErrorBody(405, 'UNIMPLEMENTED', `Only ${allowed} is answered here.`));
+    sendJson(
+      exchange.response,
+      405,
+      httpErrorBody(405, 'UNIMPLEMENTED', `Only ${allowed} is answered here.`),
+    );
     return true;
   };
 }

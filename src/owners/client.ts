@@ -4,7 +4,7 @@ import { LangoError, isLangoError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { Scope } from '../core/task.js';
 import type { InputOf, Operation, OperationName, ResultOf } from './operations.js';
-import { OPERATIONS } from './operations.js';
+import { OPERATIONS, hasJsonBody } from './operations.js';
 import type { OwnerService } from './service.js';
 import { performCall } from './service.js';
 
@@ -76,31 +76,34 @@ interface OwnerRequest {
 }
 
 /** Puts each field of the input where its operation says: into the path, the query string or the body. */
-function toRequest({ method, path, query = [], bytes }: Operation, fields: Fields): OwnerRequest {
+function toRequest(operation: Operation, fields: Fields): OwnerRequest {
+  const { method, path, query = [], bytes } = operation;
   const rest = new Map(Object.entries(fields));
   const take = (field: string): unknown => {
     const value = rest.get(field);
     rest.delete(field);
     return value;
   };
+  const takeTexts = (field: string): string[] =>
+    [take(field) ?? []].flat().map((value: unknown) => `${value as string}`);
   const filled = path.replace(/:(\w+)/g, (_, field: string) => encodeURIComponent(String(take(field))));
   const search = new URLSearchParams(
-    query.flatMap((field) => [take(field) ?? []].flat().map((value): [string, string] => [field, String(value)])),
+    query.flatMap((field) => takeTexts(field).map((text): [string, string] => [field, text])),
   );
   const target = search.size === 0 ? filled : `${filled}?${search.toString()}`;
   if (bytes !== undefined) {
     return { method, target, body: new Uint8Array(take(bytes) as Buffer), type: 'application/octet-stream' };
   }
-  const body = rest.size === 0 ? undefined : JSON.stringify(Object.fromEntries(rest));
+  const body = hasJsonBody(operation) ? JSON.stringify(Object.fromEntries(rest)) : undefined;
   return { method, target, body, type: 'application/json' };
 }
 
 const errorSchema = z.object({ error: z.object({ message: z.string() }) });
 
-async function send({ url, fetch }: ServerAccess, request: OwnerRequest): Promise<unknown> {
+async function send(server: ServerAccess, request: OwnerRequest): Promise<unknown> {
   const { method, target, body, type } = request;
   const content = body === undefined ? {} : { body, headers: { 'content-type': type } };
-  const response = await fetch(new URL(target, url), { method, ...content });
+  const response = await server.fetch(new URL(target, server.url), { method, ...content });
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok) return answer;
   const { data } = errorSchema.safeParse(answer);

@@ -47,7 +47,9 @@ export function createOwnedData({ storage, tasks, elsewhere, factKey }: OwnedDat
     knowledge: (scope, key) => forgetEntry(storage, scope, { kind: 'knowledge', key }),
     learnings: (scope, key) => forgetEntry(storage, scope, { kind: 'learning', key }),
     facts: (scope, fact) => forgetEntry(storage, scope, { kind: 'fact', key: factKey(fact) }),
-    ...byKind(elsewhere, ({ kind, remove }) => async (scope, name) => ({ [kind]: await remove(scope, name) })),
+    ...byKind(elsewhere, (each) => async (scope, name) => ({
+      [each.kind]: await each.remove(scope, name),
+    })),
   };
   return {
     kinds: Object.keys(pages),
@@ -107,8 +109,7 @@ function entryPages({ knowledge }: Storage, kind: EntryKind): ReadPage {
     pageBySize(after, async (place): Promise<Bite> => {
       const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(place) ?? [];
       if (place !== '' && key === undefined) throw noPlace();
-      const query =
-        key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
+      const query = key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
       const [entry] = await knowledge.history(scope, kind, query);
       if (!entry) return { items: [], size: 0, next: undefined };
       return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
@@ -176,7 +177,7 @@ async function removeStored(storage: Storage, scope: Scope): Promise<Counts> {
 }
 
 async function removeEntries({ knowledge }: Storage, scope: Scope, kind: EntryKind): Promise<number> {
-  for (let removed = 0; ; ) {
+  for (let removed = 0; ;) {
     const entries = await knowledge.list(scope, { kind, limit: PAGE });
     if (entries.length === 0) return removed;
     await Promise.all(entries.map((entry) => knowledge.forget(scope, entry)));
@@ -185,7 +186,7 @@ async function removeEntries({ knowledge }: Storage, scope: Scope, kind: EntryKi
 }
 
 async function removeDocuments({ library }: Storage, scope: Scope): Promise<number> {
-  for (let removed = 0; ; ) {
+  for (let removed = 0; ;) {
     const { documents } = await library.list(scope, { limit: PAGE });
     if (documents.length === 0) return removed;
     for (const [collection, members] of Map.groupBy(documents, (one) => one.collection)) {

@@ -1,6 +1,6 @@
 import type { HttpEndpoint, HttpExchange } from '../core/http.js';
 import type { Operation, OperationName } from './operations.js';
-import { OPERATIONS } from './operations.js';
+import { OPERATIONS, hasJsonBody } from './operations.js';
 import type { OwnerService } from './service.js';
 import { performCall } from './service.js';
 
@@ -19,7 +19,11 @@ export function ownerEndpoints({ service, maxBytes }: EndpointOptions): readonly
     path: operation.path,
     async handle(exchange, params) {
       const { tenant, owner } = await exchange.caller();
-      const fields = { ...(await readBody(operation, exchange, maxBytes)), ...readQuery(operation, exchange), ...params };
+      const fields = {
+        ...(await readBody(operation, exchange, maxBytes)),
+        ...readQuery(operation, exchange),
+        ...params,
+      };
       return performCall(service, { name, fields, scope: { tenant, owner }, signal: exchange.signal });
     },
   }));
@@ -28,13 +32,14 @@ export function ownerEndpoints({ service, maxBytes }: EndpointOptions): readonly
 function readQuery({ query = [] }: Operation, exchange: HttpExchange): Fields {
   const fields = query.map((field) => [field, exchange.query.getAll(field)] as const);
   return Object.fromEntries(
-    fields.filter(([, values]) => values.length > 0).map(([field, values]) => [field, values.length === 1 ? values[0] : values]),
+    fields
+      .filter(([, values]) => values.length > 0)
+      .map(([field, values]) => [field, values.length === 1 ? values[0] : values]),
   );
 }
 
 async function readBody(operation: Operation, exchange: HttpExchange, maxBytes: number): Promise<Fields> {
-  const { path, query = [], bytes, input } = operation;
+  const { bytes } = operation;
   if (bytes !== undefined) return { [bytes]: await exchange.readBytes(maxBytes) };
-  const isInBody = Object.keys(input.shape).some((field) => !query.includes(field) && !path.includes(`:${field}`));
-  return isInBody ? ((await exchange.readJson()) as Fields) : {};
+  return hasJsonBody(operation) ? ((await exchange.readJson()) as Fields) : {};
 }

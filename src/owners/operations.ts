@@ -239,3 +239,11 @@ export type ResultOf<Name extends OperationName> = z.output<Operations[Name]['re
 /** What an implementation gets, checked and with its defaults, and what it answers. */
 export type CheckedInput<Name extends OperationName> = z.output<Operations[Name]['input']>;
 export type Answer<Name extends OperationName> = z.input<Operations[Name]['result']>;
+
+/** Whether some fields of the input travel in a JSON body. */
+export function hasJsonBody({ path, query = [], bytes, input }: Operation): boolean {
+  const fields = Object.keys(input.shape).filter(
+    (field) => !query.includes(field) && !path.includes(`:${field}`),
+  );
+  return bytes === undefined && fields.length > 0;
+}

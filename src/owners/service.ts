@@ -9,7 +9,7 @@ import type { Answer, CheckedInput, Operation, OperationName } from './operation
 import { OPERATIONS } from './operations.js';
 
 /** Whose data an operation is about. */
-export interface OwnerContext {
+interface OwnerContext {
   readonly scope: Scope;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
@@ -98,7 +98,10 @@ export async function performCall(service: OwnerService, call: OwnerCall): Promi
     return perform(data, context);
   }
   // No value is repeated: it may be a secret.
-  const violations = error.issues.map(({ path, message }) => ({ field: path.join('.'), description: message }));
+  const violations = error.issues.map(({ path, message }) => ({
+    field: path.join('.'),
+    description: message,
+  }));
   const problems = violations.map(({ field, description }) => `${field}: ${description}`);
   throw new LangoError('invalid-input', `${problems.join('; ')}.`, { violations });
 }

@@ -49,7 +49,7 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
     return { items: [item], size: bytes, next: `${next} ${listed}` };
   };
   const remove = async (list: () => Promise<readonly TaskRecord[]>): Promise<number> => {
-    for (let removed = 0; ; ) {
+    for (let removed = 0; ;) {
       const items = await list();
       if (items.length === 0) return removed;
       await Promise.all(items.map((task) => cancel(tasks, task)));
@@ -60,8 +60,7 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
   };
   return {
     read: (scope, after) => pageBySize(after, (place) => readStretch(scope, place)),
-    removeAll: (scope) =>
-      remove(async () => (await retention.listOwned(scope, '', REMOVED_AT_ONCE)).items),
+    removeAll: (scope) => remove(async () => (await retention.listOwned(scope, '', REMOVED_AT_ONCE)).items),
     removeContext: (scope, contextId) =>
       remove(() => retention.listContext(scope, contextId, REMOVED_AT_ONCE)),
   };
