@@ -4,7 +4,6 @@ import type { PublishedAgent } from '../a2a/server/operations.js';
 import { createA2aRoutes, createDiscoveryRoutes } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import type { Config } from '../config/config.js';
-import type { HttpRoute } from '../core/http.js';
 import type { ReadKeys } from '../core/card.js';
 import type { Logger } from '../core/logger.js';
 import type { Host } from '../http/host.js';
@@ -20,8 +19,6 @@ export interface DoorsOptions {
   /** The agent that answers at the root of the host. */
   readonly root: string;
   readonly locks: Locks;
-  /** Plain handlers besides the protocol's. */
-  readonly routes: readonly HttpRoute[];
   /** Express routers besides those of discovery. */
   readonly mounts: readonly Mount[];
   /** What cards are signed with. */
@@ -38,7 +35,7 @@ export interface Doors {
 }
 
 export async function createDoors(options: DoorsOptions): Promise<Doors> {
-  const { config, locks, agents, root, routes, mounts, keys, logger } = options;
+  const { config, locks, agents, root, mounts, keys, logger } = options;
   const authenticator = createIdentity({ ...locks, config, logger });
   const { baseUrl } = config.a2a;
   const slots = new StreamSlots(config.server.limits);
@@ -55,7 +52,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
     tls: locks.tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
-    routes: [a2aRoutes, ...routes],
+    routes: [a2aRoutes],
     mounts: [createDiscoveryRoutes({ agents, keys, ...(baseUrl ? { baseUrl } : {}) }), ...mounts],
     health: () => ({ ready: true }),
     logger,

@@ -5,20 +5,20 @@ import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { Agent } from '../core/agent.js';
 import { LangoError, isLangoError } from '../core/errors.js';
-import type { HttpRoute } from '../core/http.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import type { OwnedKind } from '../core/page.js';
 import type { PushStore } from '../core/push.js';
-import type { DocumentDesk } from '../core/retrieval.js';
-import { rootAgentName } from '../core/roster.js';
+import type { DocumentIndex } from '../core/library.js';
+import { rootAgentName } from '../core/agent.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';
 import type { ToolFamily } from '../core/tool.js';
 import type { Vault } from '../core/vault.js';
-import type { WalletKeeper } from '../core/wallet.js';
-import { createEndpointRoute } from '../http/endpoint-route.js';
+import type { WalletKeeper } from '../core/payment.js';
+import { mountEndpoints } from '../http/owner-router.js';
+import type { Mount } from '../http/web-app.js';
 import type { OwnerClient } from '../owners/client.js';
 import { createDirectClient } from '../owners/client.js';
 import type { OwnedData } from '../owners/data.js';
@@ -42,7 +42,7 @@ export interface NodeParts {
   readonly storage: Storage;
   readonly journal: Journal;
   readonly vault: VaultAccess;
-  readonly documents: DocumentDesk;
+  readonly documents: DocumentIndex;
   readonly families: readonly ToolFamily[];
   /** The agent that answers at the root of the host. */
   readonly root: string;
@@ -54,7 +54,7 @@ export interface NodeParts {
 }
 
 /** The routes of a running node about what its callers keep, and about the node itself. */
-export function ownerRoute(parts: NodeParts): HttpRoute {
+export function ownerMount(parts: NodeParts): Mount {
   const { config, storage, journal, vault, documents, families } = parts;
   const { root, model, agents, peers, pushes } = parts;
   const service = createOwnerService({
@@ -75,7 +75,7 @@ export function ownerRoute(parts: NodeParts): HttpRoute {
       ...(pushes ? { push: await pushes.counts() } : {}),
     }),
   });
-  return createEndpointRoute(ownerEndpoints({ service, maxBytes: documents.maxBytes }));
+  return mountEndpoints(ownerEndpoints({ service, maxBytes: documents.maxBytes }));
 }
 
 /** The data folder of a node that does not run, opened by a command. */

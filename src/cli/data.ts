@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { link, open, rm } from 'node:fs/promises';
-import { codeOf } from '../core/causes.js';
-import { LangoError, errorText } from '../core/errors.js';
+
+import { LangoError, codeOf, errorText } from '../core/errors.js';
 import type { OwnerClient } from '../owners/client.js';
 import type { CommandContext } from './command.js';
 import type { ConnectionFlags } from './connection.js';

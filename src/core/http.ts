@@ -64,9 +64,9 @@ export interface ServerTrust {
 
 /** One operation of the server's own JSON API, which the host makes a route of. */
 export interface HttpEndpoint {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** As express writes paths: "/lango/secrets/:name". */
   readonly path: string;
   /** Resolves with the answer, which is sent as JSON. `params` are the decoded segments that the path names. */
-  handle(exchange: HttpExchange, params: Readonly<Record<string, unknown>>): Promise<unknown>;
+  readonly handle: (exchange: HttpExchange, params: Readonly<Record<string, unknown>>) => Promise<unknown>;
 }

@@ -68,7 +68,7 @@ function readResult(schema: z.ZodType, answer: unknown): unknown {
 }
 
 interface OwnerRequest {
-  readonly method: Operation['method'];
+  readonly method: string;
   /** Path and query. */
   readonly target: string;
   readonly body: Uint8Array<ArrayBuffer> | string | undefined;
@@ -77,7 +77,8 @@ interface OwnerRequest {
 
 /** Puts each field of the input where its operation says: into the path, the query string or the body. */
 function toRequest(operation: Operation, fields: Fields): OwnerRequest {
-  const { method, path, query = [], bytes } = operation;
+  const { path, query = [], bytes } = operation;
+  const method = operation.method.toUpperCase();
   const rest = new Map(Object.entries(fields));
   const take = (field: string): unknown => {
     const value = rest.get(field);

@@ -1,8 +1,8 @@
 import { LangoError } from '../core/errors.js';
 import type { EntryId, EntryKind } from '../core/knowledge.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
-import type { MemoryPlace } from '../core/memory.js';
-import type { Bite, OwnedKind, Page } from '../core/page.js';
+import type { MemoryCursor } from '../core/memory.js';
+import type { Chunk, OwnedKind, Page } from '../core/page.js';
 import { pageBySize } from '../core/page.js';
 import type { Storage } from '../core/store.js';
 import type { Scope } from '../core/task.js';
@@ -106,7 +106,7 @@ function storedPages(storage: Storage): Readonly<Record<string, ReadPage>> {
 /** Versions one at a time, the oldest of each entry first: each may be large. */
 function entryPages({ knowledge }: Storage, kind: EntryKind): ReadPage {
   return (scope, after) =>
-    pageBySize(after, async (place): Promise<Bite> => {
+    pageBySize(after, async (place): Promise<Chunk> => {
       const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(place) ?? [];
       if (place !== '' && key === undefined) throw noPlace();
       const query = key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
@@ -124,12 +124,12 @@ async function readDocuments({ library }: Storage, scope: Scope, after: string):
   return { items: documents, next };
 }
 
-function nextOf(places: readonly MemoryPlace[]): string | undefined {
+function nextOf(places: readonly MemoryCursor[]): string | undefined {
   const last = places.length < PAGE ? undefined : places.at(-1);
   return last && `${last.at} ${last.id}`;
 }
 
-function placeIn(after: string): { readonly before?: MemoryPlace } {
+function placeIn(after: string): { readonly before?: MemoryCursor } {
   if (after === '') return {};
   const [, at, id] = /^(\d{1,15}) (\S+)$/.exec(after) ?? [];
   if (id === undefined) throw noPlace();

@@ -17,7 +17,7 @@ export function ownerEndpoints({ service, maxBytes }: EndpointOptions): readonly
   return (Object.entries(OPERATIONS) as [OperationName, Operation][]).map(([name, operation]) => ({
     method: operation.method,
     path: operation.path,
-    async handle(exchange, params) {
+    handle: async (exchange, params) => {
       const { tenant, owner } = await exchange.caller();
       const fields = {
         ...(await readBody(operation, exchange, maxBytes)),

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { SECRET_PLACES } from '../core/secret-reference.js';
+import type { HttpEndpoint } from '../core/http.js';
+import { SECRET_PLACES } from '../core/secrets.js';
 import { VAULT_NAME } from '../core/vault.js';
 
 /** One operation on what a caller keeps: the server makes a route of it, and a client makes a call of it. */
 export interface Operation {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: HttpEndpoint['method'];
   /** Each segment that begins with a colon is a field of the input, as in express. */
   readonly path: string;
   /** The fields of the input that travel in the query string. */
@@ -87,13 +88,13 @@ export type AgentStatus = z.output<typeof agentStatus>;
  */
 export const OPERATIONS = {
   listSecrets: {
-    method: 'GET',
+    method: 'get',
     path: '/lango/secrets',
     input: nothing,
     result: z.object({ secrets: z.array(secret).readonly() }),
   },
   storeSecret: {
-    method: 'PUT',
+    method: 'put',
     path: '/lango/secrets/:name',
     input: z.object({
       name: secretName,
@@ -105,26 +106,26 @@ export const OPERATIONS = {
   },
   /** Replaces where the secret may be used. */
   allowSecret: {
-    method: 'PATCH',
+    method: 'patch',
     path: '/lango/secrets/:name',
     input: z.object({ name: secretName, ...permission }),
     result: z.object({ secret }),
   },
   deleteSecret: {
-    method: 'DELETE',
+    method: 'delete',
     path: '/lango/secrets/:name',
     input: z.object({ name: secretName }),
     result: z.object({ deleted: z.string() }),
   },
 
   readWallet: {
-    method: 'GET',
+    method: 'get',
     path: '/lango/wallet',
     input: nothing,
     result: z.object({ address: z.string() }),
   },
   importWallet: {
-    method: 'PUT',
+    method: 'put',
     path: '/lango/wallet',
     input: z.object({ privateKey: z.string(), replace: z.boolean().default(false) }),
     result: z.object({ address: z.string() }),
@@ -132,7 +133,7 @@ export const OPERATIONS = {
 
   /** Without collections: the documents of all collections but those that agents write to. */
   listDocuments: {
-    method: 'GET',
+    method: 'get',
     path: '/lango/documents',
     query: ['collection', 'after'],
     input: z.object({
@@ -147,7 +148,7 @@ export const OPERATIONS = {
     }),
   },
   submitDocument: {
-    method: 'PUT',
+    method: 'put',
     path: '/lango/documents/:collection',
     query: ['origin', 'name', 'modifiedAt'],
     bytes: 'content',
@@ -162,7 +163,7 @@ export const OPERATIONS = {
     result: accepted,
   },
   removeDocuments: {
-    method: 'DELETE',
+    method: 'delete',
     path: '/lango/documents/:collection',
     input: z
       .object({
@@ -178,7 +179,7 @@ export const OPERATIONS = {
   },
   /** `embed` makes some of the vectors that are missing; `drop-vectors` forgets them, so that `embed` makes all anew. */
   updateVectors: {
-    method: 'POST',
+    method: 'post',
     path: '/lango/documents',
     input: z.object({
       action: z.enum(['embed', 'drop-vectors']),
@@ -195,21 +196,21 @@ export const OPERATIONS = {
   },
 
   listDataKinds: {
-    method: 'GET',
+    method: 'get',
     path: '/lango/data',
     input: nothing,
     result: z.object({ kinds: texts }),
   },
   /** One page; `after` is the `next` of the page before. */
   readData: {
-    method: 'GET',
+    method: 'get',
     path: '/lango/data/:kind',
     query: ['after'],
     input: z.object({ kind: z.string(), after: z.string().default('') }),
     result: z.object({ items: z.array(z.unknown()).readonly(), next: z.string().optional() }),
   },
   forgetData: {
-    method: 'DELETE',
+    method: 'delete',
     path: '/lango/data/:kind',
     query: ['name'],
     input: z.object({ kind: z.string(), name: z.string().regex(/\S/, 'say what is to be forgotten') }),
@@ -217,14 +218,14 @@ export const OPERATIONS = {
   },
   /** Deletes all data of the caller but secrets and payments. */
   deleteData: {
-    method: 'DELETE',
+    method: 'delete',
     path: '/lango/data',
     input: nothing,
     result: z.object({ deleted: counts }),
   },
 
   readStatus: {
-    method: 'GET',
+    method: 'get',
     path: '/lango/agents',
     input: nothing,
     result: nodeStatus,

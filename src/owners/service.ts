@@ -1,9 +1,9 @@
 import { LangoError } from '../core/errors.js';
 import { KEPT_BY_AGENTS } from '../core/library.js';
-import type { DocumentDesk } from '../core/retrieval.js';
+import type { DocumentIndex } from '../core/library.js';
 import type { SecretKeeper } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
-import type { WalletKeeper } from '../core/wallet.js';
+import type { WalletKeeper } from '../core/payment.js';
 import type { OwnedData } from './data.js';
 import type { Answer, CheckedInput, Operation, OperationName } from './operations.js';
 import { OPERATIONS } from './operations.js';
@@ -29,7 +29,7 @@ export interface OwnerParts {
   readonly secrets: () => Promise<SecretKeeper>;
   /** Rejects when the vault cannot be opened. */
   readonly wallets: () => Promise<WalletKeeper>;
-  readonly documents: () => Promise<DocumentDesk>;
+  readonly documents: () => Promise<DocumentIndex>;
   readonly data: OwnedData;
   /** What the node says about itself. */
   readonly status: () => Promise<Answer<'readStatus'>>;

@@ -1,8 +1,8 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
-import type { Bite, Page } from '../core/page.js';
+import type { Chunk, Page } from '../core/page.js';
 import { pageBySize } from '../core/page.js';
-import type { RetentionStore } from '../core/retention.js';
+import type { RetentionStore } from '../core/store.js';
 import type { Scope, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 
@@ -35,16 +35,16 @@ const REMOVED_AT_ONCE = 50;
 
 export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts): OwnedTasks {
   /** A place is the number of the last entry that was read, or 0, and the place of its task in the list of tasks. */
-  const readStretch = async (scope: Scope, place: string): Promise<Bite> => {
+  const readStretch = async (scope: Scope, place: string): Promise<Chunk> => {
     const [, entry, listed] = /^(\d{1,15}) (.*)$/s.exec(place) ?? [undefined, '0', place];
     const begun = entry === '0' ? undefined : await tasks.get(scope, listed.split(' ').at(-1)!);
-    if (begun) return toBatch(begun, Number(entry), listed);
+    if (begun) return toChunk(begun, Number(entry), listed);
     const { items, next } = await retention.listOwned(scope, listed, 1);
     const [record] = items;
     if (!record || next === undefined) return { items: [], size: 0, next: undefined };
-    return toBatch(record, 0, next);
+    return toChunk(record, 0, next);
   };
-  const toBatch = async (record: TaskRecord, after: number, listed: string): Promise<Bite> => {
+  const toChunk = async (record: TaskRecord, after: number, listed: string): Promise<Chunk> => {
     const { item, bytes, next = 0 } = await exportTask(record, after);
     return { items: [item], size: bytes, next: `${next} ${listed}` };
   };
