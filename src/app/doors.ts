@@ -1,7 +1,7 @@
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import type { GrpcTls } from '../a2a/server/grpc/listener.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
-import { createA2aRoutes, createDiscoveryRoutes } from '../a2a/server/routes.js';
+import { createA2aRoutes, createDiscoveryRoutes, isA2aPath } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import type { Config } from '../config/config.js';
 import type { ReadKeys } from '../core/card.js';
@@ -52,6 +52,7 @@ export async function createDoors(options: DoorsOptions): Promise<Doors> {
     tls: locks.tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
+    claims: isA2aPath,
     routes: [a2aRoutes],
     mounts: [createDiscoveryRoutes({ agents, keys, ...(baseUrl ? { baseUrl } : {}) }), ...mounts],
     health: () => ({ ready: true }),

@@ -58,8 +58,8 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
       push: push !== undefined,
     });
     const card: PublishedAgent['card'] = (baseUrl) => buildCard(partsFor(baseUrl));
-    const extendedCard = async (): Promise<ReturnType<typeof buildCard>> => {
-      const extended = buildExtendedCard(partsFor());
+    const extendedCard = async (baseUrl?: string): Promise<ReturnType<typeof buildCard>> => {
+      const extended = buildExtendedCard(partsFor(config.a2a.baseUrl ?? baseUrl));
       return config.a2a.signCards ? signCard(extended, (await keys()).current) : extended;
     };
     const handler = createAgentHandler({

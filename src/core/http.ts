@@ -11,11 +11,14 @@ import type { Logger } from './logger.js';
 export interface HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Percent-encoded path without the query, as sent. */
+  /** Percent-encoded path below `baseUrl`, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Scheme, host and port that the client used (from trusted proxy headers or the socket), for cards. */
-  readonly origin: string;
+  /**
+   * The address under which the client reached this server: scheme, host and port (from trusted proxy headers or the
+   * connection), and the path that it is mounted at in another app.
+   */
+  readonly baseUrl: string;
   readonly logger: Logger;
   /** Aborts when the client goes away or the host shuts down. */
   readonly signal: AbortSignal;

@@ -9,8 +9,8 @@ export interface AdmissionRules {
   readonly allowedHosts: readonly string[];
   /** Web origins that may call, as `https://app.example`. */
   readonly allowedOrigins: readonly string[];
-  /** Whether clients reach us over TLS. */
-  readonly isSecure?: boolean;
+  /** Refuses requests that arrived at any other address than a loopback one. Default: false. */
+  readonly isLoopbackOnly?: boolean;
 }
 
 /** Where an admitted request came from. */
@@ -45,6 +45,15 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
   }
 
   return (request) => {
+    if (rules.isLoopbackOnly && !isLoopback(request.socket.localAddress)) {
+      throw new LangoError(
+        'forbidden',
+        'This server knows no callers, so it answers on loopback addresses only.',
+        {
+          hint: 'Set auth.mode to token, jwt or mtls.',
+        },
+      );
+    }
     const host = requestedHost(request, rules.trustProxy);
     const [, name = '', port] = HOST.exec(host) ?? [];
     if (name === '') throw new LangoError('invalid-input', 'The Host header is not a host name.');
@@ -96,15 +105,20 @@ function requestedHost(request: IncomingMessage, trustProxy: boolean): string {
   return (forwarded ?? request.headers.host ?? '').toLowerCase();
 }
 
-function requestedScheme(request: IncomingMessage, { trustProxy, isSecure }: AdmissionRules): string {
-  const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-proto']) : undefined;
-  const scheme = forwarded?.toLowerCase() ?? (isSecure ? 'https' : 'http');
+function requestedScheme({ headers, socket }: IncomingMessage, { trustProxy }: AdmissionRules): string {
+  const forwarded = trustProxy ? lastOf(headers['x-forwarded-proto']) : undefined;
+  const scheme = forwarded?.toLowerCase() ?? ('encrypted' in socket ? 'https' : 'http');
   return scheme === 'https' ? 'https' : 'http';
 }
 
 function lastOf(header: string | readonly string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header : header?.join(',');
   return text?.split(',').at(-1)?.trim() || undefined;
+}
+
+function isLoopback(address: string | undefined): boolean {
+  const host = hostOf(address);
+  return host !== undefined && (host === '[::1]' || host.startsWith('127.'));
 }
 
 function hostOf(address: string | undefined): string | undefined {

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
 import type { Json } from '../core/json.js';
+import { assertJsonValue } from '../core/json.js';
 import { assertJsonLimits } from './json-scan.js';
 
 export interface BodyLimits {
@@ -12,18 +13,22 @@ export interface BodyLimits {
   readonly bodySeconds: number;
 }
 
-/** What nearly every client sends; anything else is taken apart. */
+/** The type that nearly every client sends; any other one is parsed. */
 const USUAL_TYPE = 'application/json';
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 const BYTE_ORDER_MARK = '\uFEFF';
-/** What is still read and dropped of a body that is too large, so that the client sees the answer and not a reset. */
+/** How much of a body that is too large is still read and dropped, so that the client gets the answer and not a reset. */
 const LINGER_BYTES = 16 * 1024 * 1024;
 const LINGER_MS = 1_000;
 
 /** The body as JSON; every limit is checked before parsing. Errors as promised by `HttpExchange.readJson`. */
 export async function readJson(request: IncomingMessage, limits: BodyLimits): Promise<Json> {
-  assertJsonBody(request);
-  const bytes = await readBody(request, limits);
+  const taken = takenBody(request);
+  if (taken !== undefined && !Buffer.isBuffer(taken)) return checkParsed(taken.json, limits);
+  assertJsonType(request);
+  if (taken === undefined) assertNotCompressed(request);
+  const bytes = taken ?? (await readBody(request, limits));
+  if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
   assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
@@ -32,8 +37,38 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
 
 /** The body as it is. Errors as promised by `HttpExchange.readBytes`. */
 export async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
-  assertPlainBody(request);
-  return readBody(request, limits);
+  const taken = takenBody(request);
+  if (taken !== undefined && !Buffer.isBuffer(taken)) throw bodyIsGone();
+  if (taken === undefined) assertNotCompressed(request);
+  const bytes = taken ?? (await readBody(request, limits));
+  if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  return bytes;
+}
+
+/**
+ * The body that a parser of the surrounding app (`express.json()` and its like) has read already, as bytes or as JSON;
+ * undefined when the stream is untouched. Throws `invalid-config` when a parser read it and left nothing to use.
+ */
+function takenBody(request: IncomingMessage): Buffer | { readonly json: Json } | undefined {
+  if (!request.readableDidRead) return undefined;
+  const { body } = request as { readonly body?: unknown };
+  if (Buffer.isBuffer(body)) return body;
+  if (typeof body === 'string') return Buffer.from(body);
+  if (typeof body === 'object' && body !== null) return { json: body as Json };
+  throw bodyIsGone();
+}
+
+function bodyIsGone(): LangoError {
+  return new LangoError('invalid-config', 'Another middleware has read the body of this request.', {
+    hint: 'Mount lango.router() before body parsers, or use express.json() alone.',
+  });
+}
+
+/** The limits of a body that is parsed already. The size counts as it would be written again. */
+function checkParsed(value: Json, limits: BodyLimits): Json {
+  assertJsonValue(value, { depth: limits.jsonDepth, keys: limits.jsonKeys });
+  if (Buffer.byteLength(JSON.stringify(value)) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  return value;
 }
 
 function parse(text: string): Json {
@@ -44,15 +79,14 @@ function parse(text: string): Json {
   }
 }
 
-function assertPlainBody(request: IncomingMessage): void {
+function assertNotCompressed(request: IncomingMessage): void {
   const coding = request.headers['content-encoding']?.trim().toLowerCase();
   if (coding !== undefined && coding !== '' && coding !== 'identity') {
     throw unsupported('Compressed bodies are not accepted.');
   }
 }
 
-function assertJsonBody(request: IncomingMessage): void {
-  assertPlainBody(request);
+function assertJsonType(request: IncomingMessage): void {
   const given = request.headers['content-type'] ?? '';
   if (given === USUAL_TYPE) return;
   const [type = '', ...parameters] = given.toLowerCase().split(';');
@@ -85,7 +119,7 @@ function tooLarge(limit: number): LangoError {
   return new LangoError('too-large', `The body is larger than ${limit} bytes.`);
 }
 
-/** A small body comes in one piece with its head: then it is here as soon as that piece was taken apart. */
+/** A small body arrives in one packet with its headers: then it can be read as soon as that packet is parsed. */
 async function arrived(
   request: IncomingMessage,
   limits: BodyLimits,
@@ -131,7 +165,7 @@ function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer |
   });
 }
 
-/** Drops what still comes, within bounds. A client that sends on is cut off by the answer's `Connection: close`. */
+/** Drops the rest of a body, within bounds. The answer's `Connection: close` cuts off a client that sends even more. */
 function linger(request: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     let size = 0;

@@ -13,7 +13,7 @@ import { readBytes, readJson } from './body.js';
 export interface ExchangeFacts {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly origin: string;
+  readonly baseUrl: string;
   readonly limits: BodyLimits;
   readonly logger: Logger;
   /** The client's address. */
@@ -30,7 +30,7 @@ export class Exchange implements HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
-  readonly origin: string;
+  readonly baseUrl: string;
   readonly requestId: string;
   readonly #facts: ExchangeFacts;
   readonly #search: string;
@@ -46,7 +46,7 @@ export class Exchange implements HttpExchange {
     this.#facts = facts;
     this.request = facts.request;
     this.response = facts.response;
-    this.origin = facts.origin;
+    this.baseUrl = facts.baseUrl;
     const url = facts.request.url ?? '/';
     const mark = url.indexOf('?');
     this.path = mark === -1 ? url : url.slice(0, mark);

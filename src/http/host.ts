@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticator } from '../core/identity.js';
 import type { HttpRoute } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
@@ -38,8 +39,12 @@ export interface HostOptions {
   readonly authenticator: Authenticator;
   /** The hot path: plain handlers, asked in this order before express. */
   readonly routes: readonly HttpRoute[];
+  /** Whether one of `routes` may answer this request; needed for `answerMounted` alone. */
+  readonly claims?: (method: string, path: string) => boolean;
   /** All other routes: express routers. */
   readonly mounts?: readonly Mount[];
+  /** Refuses requests that arrived at any other address than a loopback one. Default: false. */
+  readonly isLoopbackOnly?: boolean;
   readonly health: () => Health;
   readonly logger: Logger;
 }
@@ -55,6 +60,13 @@ export interface HostAddress {
 export interface Host {
   /** Rejects with `unavailable` when the address cannot be taken. Call it once. */
   start(): Promise<HostAddress>;
+  /**
+   * Answers a request of another server, inside of whose app this one is mounted, and gives paths that are not ours to
+   * the app's next handler. Needs no `start`.
+   */
+  answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void;
+  /** The address that the first request came to; undefined before it. */
+  readonly baseUrl: string | undefined;
   /** New connections get this certificate from now on. */
   renewTls(tls: TlsMaterial): void;
   /**
@@ -83,7 +95,7 @@ class NodeHost implements Host {
     const { limits, host } = options;
     this.#pipeline = new RequestPipeline({
       ...options,
-      isSecure: options.tls !== undefined,
+      hsts: options.tls !== undefined,
       allowedHosts: WILDCARDS.has(host) ? options.allowedHosts : [...options.allowedHosts, urlHost(host)],
     });
     const headersTimeout = limits.headerSeconds * 1000;
@@ -122,15 +134,26 @@ class NodeHost implements Host {
     });
   }
 
+  answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+    this.#pipeline.answerMounted(request, response, next);
+  }
+
+  get baseUrl(): string | undefined {
+    return this.#pipeline.baseUrl;
+  }
+
   renewTls(tls: TlsMaterial): void {
     renewCertificates(this.#server, tls);
   }
 
   async stop(): Promise<void> {
-    if (!this.#server.listening) return;
     const drained = this.#pipeline.drain();
     this.#silent.destroy();
     await drained;
+    if (!this.#server.listening) {
+      this.#pipeline.cut();
+      return;
+    }
     // The server listened until now, so that late clients were told that it stops.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();

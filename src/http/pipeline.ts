@@ -28,8 +28,12 @@ export interface PipelineOptions extends AdmissionRules {
   readonly authenticator: Authenticator;
   /** The hot path: plain handlers, asked in this order before express. */
   readonly routes: readonly HttpRoute[];
+  /** Whether one of `routes` may answer this request; needed for `answerMounted` alone. */
+  readonly claims?: (method: string, path: string) => boolean;
   /** All other routes: express routers. */
   readonly mounts?: readonly Mount[];
+  /** Whether answers tell browsers to use HTTPS only. */
+  readonly hsts?: boolean;
   readonly health: () => Health;
   readonly logger: Logger;
 }
@@ -46,7 +50,8 @@ export class RequestPipeline {
   readonly #admit: (request: IncomingMessage) => Admission;
   readonly #routes: readonly HttpRoute[];
   readonly #closing = new AbortController();
-  #openExchanges = 0;
+  readonly #open = new Set<ServerResponse>();
+  #baseUrl: string | undefined;
   #whenIdle: (() => void) | undefined;
   #webApp: Promise<RequestListener> | undefined;
 
@@ -58,14 +63,19 @@ export class RequestPipeline {
   }
 
   get isIdle(): boolean {
-    return this.#openExchanges === 0;
+    return this.#open.size === 0;
+  }
+
+  /** The address that the first admitted request came to; undefined before it. */
+  get baseUrl(): string | undefined {
+    return this.#baseUrl;
   }
 
   /** Answers one request. Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const admission = this.#admit(request);
-      const exchange = this.#open(request, response, admission);
+      const exchange = this.#begin(request, response, admission);
       if (this.#closing.signal.aborted) response.setHeader('Connection', 'close');
       if (admission.crossOrigin !== undefined) {
         shareWithOrigin(response, admission.crossOrigin);
@@ -89,12 +99,33 @@ export class RequestPipeline {
     }
   }
 
-  #open(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
+  /** Answers a request inside another app, and gives paths that are not ours to the app's next handler. */
+  answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+    if (this.#claims(request)) void this.handle(request, response);
+    else next();
+  }
+
+  /** Closes the connections of exchanges that are still open. */
+  cut(): void {
+    for (const response of this.#open) response.destroy();
+  }
+
+  #claims({ method = 'GET', url = '/' }: IncomingMessage): boolean {
+    const { claims, mounts = [] } = this.#options;
+    const [path = '/'] = url.split('?', 1);
+    return (
+      HEALTH_PATHS.includes(path) ||
+      claims?.(method, path) === true ||
+      mounts.some(({ paths }) => paths.some((own) => path === own || path.startsWith(`${own}/`)))
+    );
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
     const { trustProxy, limits, logger, authenticator } = this.#options;
     const exchange = new Exchange({
       request,
       response,
-      origin: admission.origin,
+      baseUrl: admission.origin + mountPathOf(request),
       limits,
       logger,
       address: () => clientAddress(request, trustProxy),
@@ -102,11 +133,12 @@ export class RequestPipeline {
       closing: this.#closing.signal,
     });
     response.setHeader('X-Request-Id', exchange.requestId);
-    if (this.#options.isSecure) response.setHeader('Strict-Transport-Security', HSTS);
+    if (this.#options.hsts) response.setHeader('Strict-Transport-Security', HSTS);
     const startedAt = performance.now();
-    this.#openExchanges += 1;
+    this.#baseUrl ??= exchange.baseUrl;
+    this.#open.add(response);
     response.once('close', () => {
-      this.#openExchanges -= 1;
+      this.#open.delete(response);
       if (this.isIdle) this.#whenIdle?.();
       logger.debug('request', {
         ...exchange.logFields,
@@ -131,6 +163,11 @@ export class RequestPipeline {
   }
 }
 
+/** The path that a router of express is mounted at. */
+function mountPathOf(request: IncomingMessage): string {
+  return 'baseUrl' in request && typeof request.baseUrl === 'string' ? request.baseUrl : '';
+}
+
 /** Resolves when `work` does, or after that time. */
 export async function within(ms: number, work: Promise<void>): Promise<void> {
   const done = new AbortController();
@@ -138,6 +175,7 @@ export async function within(ms: number, work: Promise<void>): Promise<void> {
   done.abort();
 }
 
+const HEALTH_PATHS = ['/healthz', '/readyz'];
 const READING: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
 
 /**

@@ -31,7 +31,7 @@ interface ErrorAnswer {
 const echo: HttpRoute = async (exchange) => {
   if (exchange.path !== '/echo') return false;
   const body = await exchange.readJson();
-  sendJson(exchange.response, 200, { body, origin: exchange.origin, q: exchange.query.get('q') });
+  sendJson(exchange.response, 200, { body, origin: exchange.baseUrl, q: exchange.query.get('q') });
   return true;
 };
 

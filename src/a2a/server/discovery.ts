@@ -18,9 +18,6 @@ const CATALOG_VERSION = '1.0';
 const MAX_AGE_SECONDS = 60;
 const MAX_TAGS = 32;
 
-/** Says where the catalog is, to whoever found only one card (RFC 8288). */
-const CATALOG_LINK = `<${CATALOG_PATH}>; rel="ai-catalog"; type="${CATALOG_TYPE}"`;
-
 export interface Discovery {
   readonly shelf: Shelf;
   /** Undefined when cards are not signed. */
@@ -39,15 +36,21 @@ export async function answerCard(
   const key = keys && (await keys()).current;
   const json = cardJson(card);
   const version = path === OLD_CARD_PATH ? '0.3' : askedVersion(exchange);
-  const place = `${exchange.origin} ${exchange.path} ${version}`;
+  const place = `${exchange.baseUrl} ${exchange.path} ${version}`;
   const document = shelf.get(place, `${key?.kid} ${JSON.stringify(json)}`, () =>
     JSON.stringify(servedCard(json, version, key)),
   );
   answerDocument(exchange, {
     type: JSON_TYPE,
     document,
-    headers: { Link: CATALOG_LINK, Vary: 'Host, A2A-Version' },
+    headers: { Link: catalogLink(exchange), Vary: 'Host, A2A-Version' },
   });
+}
+
+/** Tells a client that knows one card where the catalog is (RFC 8288). */
+function catalogLink({ baseUrl }: HttpExchange): string {
+  const mountPath = new URL(baseUrl).pathname.replace(/\/$/, '');
+  return `<${mountPath}${CATALOG_PATH}>; rel="ai-catalog"; type="${CATALOG_TYPE}"`;
 }
 
 function servedCard(
@@ -91,7 +94,7 @@ export function answerCatalog(
     };
   });
   const body = JSON.stringify({ specVersion: CATALOG_VERSION, entries });
-  const document = shelf.get(`${exchange.origin} ${exchange.path}`, body, () => body);
+  const document = shelf.get(`${exchange.baseUrl} ${exchange.path}`, body, () => body);
   answerDocument(exchange, { type: CATALOG_TYPE, document });
 }
 

@@ -50,8 +50,8 @@ export interface AgentHandlerOptions {
   readonly grant: (mark: ChainMark, caller: Caller) => Grant;
   /** Undefined when this node sends no push notifications. */
   readonly push?: PushConfigs | undefined;
-  /** For callers that are known; undefined when there is none. */
-  readonly extendedCard?: (() => Promise<AgentCard>) | undefined;
+  /** The card for authenticated callers, for the address that a client uses; undefined when there is none. */
+  readonly extendedCard?: ((baseUrl?: string) => Promise<AgentCard>) | undefined;
 }
 
 /**
@@ -86,9 +86,9 @@ class AgentHandler implements A2ARequestHandler {
     _params: GetExtendedAgentCardRequest,
     context: ServerCallContext,
   ): Promise<AgentCard> {
-    callOf(context);
+    const { baseUrl } = callOf(context);
     const { extendedCard } = this.#options;
-    if (extendedCard) return extendedCard();
+    if (extendedCard) return extendedCard(baseUrl);
     throw new LangoError('not-supported', 'this agent has no extended card');
   }
 

@@ -35,6 +35,7 @@ export class HttpCall implements Call {
   /** The version that the client named; undefined when it named none. */
   readonly named: ProtocolVersion | undefined;
   readonly from: string;
+  readonly baseUrl: string;
   readonly trace: Trace | undefined;
   /** The headers of the answer that name the extensions in use; 0.3 had another name for the header. */
   readonly extensionHeaders: Readonly<Record<string, string>>;
@@ -47,6 +48,7 @@ export class HttpCall implements Call {
     this.scope = scope;
     this.named = namedVersion(exchange, spoken);
     this.from = exchange.address;
+    this.baseUrl = exchange.baseUrl;
     this.trace = readTrace((name) => headerOf(exchange, name));
     const current = activatedExtensions(headerOf(exchange, EXTENSIONS_PARAMETER));
     const old = activatedExtensions(headerOf(exchange, OLD_EXTENSIONS_PARAMETER));

@@ -37,7 +37,8 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   const streaming = new Streaming(options.limits, options.slots);
   const discovery: Discovery = { shelf: new Shelf(), keys: options.keys };
   return async (exchange) => {
-    const target = targetOf(exchange, options.root);
+    const { request, path } = exchange;
+    const target = targetOf({ method: request.method, path }, options.root);
     if (!target) return false;
     const agent = options.agents.get(target.name);
     if (!agent) {
@@ -62,7 +63,7 @@ export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOption
     addTo(router: Router): void {
       router.all(CATALOG_PATH, (request: Request) => {
         const exchange = exchangeOf(request);
-        const base = baseUrl ?? exchange.origin;
+        const base = baseUrl ?? exchange.baseUrl;
         const cards = [...agents.values()].map(({ card }) => card(base));
         answerCatalog(exchange, { baseUrl: base, cards }, shelf);
       });
@@ -71,17 +72,28 @@ export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOption
   };
 }
 
+/** Whether the routes of `createA2aRoutes` may answer this request. */
+export function isA2aPath(method: string, path: string): boolean {
+  // A page that may call us asks with OPTIONS first.
+  return targetOf({ method: method === 'OPTIONS' ? 'POST' : method, path }, '') !== undefined;
+}
+
 interface Target {
   readonly name: string;
   /** The path below the agent's own, empty for that itself. */
   readonly rest: string;
 }
 
-function targetOf({ path, request }: HttpExchange, root: string): Target | undefined {
+interface RequestLine {
+  readonly method: string | undefined;
+  readonly path: string;
+}
+
+function targetOf({ method, path }: RequestLine, root: string): Target | undefined {
   const [, name, rest = ''] = AGENT_PATH.exec(path) ?? [];
   if (name !== undefined) return { name, rest: rest === '/' ? '' : rest };
   if (path === CARD_PATH || path === OLD_CARD_PATH || isRestPath(path)) return { name: root, rest: path };
-  return path === '/' && request.method === 'POST' ? { name: root, rest: '' } : undefined;
+  return path === '/' && method === 'POST' ? { name: root, rest: '' } : undefined;
 }
 
 interface AgentAnswer {
@@ -95,7 +107,7 @@ async function answerAgent(exchange: HttpExchange, rest: string, answer: AgentAn
   const { agent, streaming, discovery, baseUrl } = answer;
   if (rest === CARD_PATH || rest === OLD_CARD_PATH) {
     exchange.anyone();
-    await answerCard(exchange, agent.card(baseUrl ?? exchange.origin), { ...discovery, path: rest });
+    await answerCard(exchange, agent.card(baseUrl ?? exchange.baseUrl), { ...discovery, path: rest });
   } else if (rest !== '') await answerRest(exchange, { agent, streaming, path: rest });
   else if (exchange.request.method === 'POST') await answerJsonRpc(exchange, agent, streaming);
   else sendWrongMethod(exchange, ['POST']);

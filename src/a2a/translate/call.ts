@@ -12,6 +12,8 @@ export interface Call {
   readonly after: number | undefined;
   /** The client's address; absent inside the process. */
   readonly from?: string;
+  /** The address under which the client reached this server; absent inside the process and over gRPC. */
+  readonly baseUrl?: string;
   /** The trace that it is part of. */
   readonly trace?: Trace | undefined;
   /** Which version of the protocol it speaks; 1.0 when absent. */
