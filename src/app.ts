@@ -132,7 +132,7 @@ async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks):
   onStop(() => closeAll(families));
   const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];
   const directory = lateDirectory(() => peers.directory);
-  const { agents, subAgents, root } = createAgents({
+  const { agents, subAgents, origins, root } = createAgents({
     config,
     tools,
     source: families.find(({ source }) => source)?.source,
@@ -155,6 +155,7 @@ async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks):
   const push = createPush({ config, storage, keys, baseUrl: () => config.a2a.baseUrl ?? origin, logger });
   const published = await publish({
     agents,
+    origins,
     root,
     journal,
     config,

@@ -145,6 +145,11 @@ export const agentSpecs: Readonly<Record<'standard' | 'classic', Roster>> = {
   classic: CLASSIC_ROSTER,
 };
 
+/** Whether `spec` is one of a shipped roster, and not one of the configuration with the same name. */
+export function isShipped(spec: AgentSpec): boolean {
+  return Object.values(agentSpecs).some((roster) => roster.includes(spec));
+}
+
 /** `roster` with `own` before it: their prefixes are matched first, and each takes the place of one of its name. */
 export function extendRoster(roster: keyof typeof agentSpecs | Roster, own: Roster): Roster {
   const specs = typeof roster === 'string' ? agentSpecs[roster] : roster;

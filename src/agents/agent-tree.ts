@@ -13,7 +13,7 @@ import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import { Delegations, sameMembers } from './delegation.js';
 import { note } from './loop.js';
 import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
-import { ownSkills, ownSkillsBlock } from './own-skills.js';
+import { ownSkillsBlock, requestTemplates } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
 import type { PromptTexts } from './prompts.js';
 import { flatAgentInstruction, subAgentInstruction } from './prompts.js';
@@ -137,12 +137,15 @@ function orchestrator(options: AgentTreeOptions): Agent {
     prepare: async (scope) => source?.prepare(scope),
     extendedSkills: () => peers.list().flatMap(peerSkills),
     open({ task }) {
-      const own = ownSkills(task, source, hosted);
-      const delegations = new Delegations({ ...options, ownSkills: own });
+      const further = source ? [source.kind, ...source.list(task)] : [];
+      const delegations = new Delegations({
+        ...options,
+        templates: requestTemplates([...options.tools, ...further], roster),
+      });
       return () => ({
         system: [
           ...stable(instructionFor(peers.list())),
-          ...ownSkillsBlock(own, peers.list()),
+          ...ownSkillsBlock({ scope: task, source, roster: hosted, peers: peers.list() }),
           ...(delegations.exhausted
             ? [note('The rounds of delegation are used up: answer from what you have.')]
             : []),

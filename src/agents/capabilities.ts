@@ -1,7 +1,7 @@
 import type { Skill } from '../core/agent.js';
 import type { Tool } from '../core/tool.js';
 
-/** Words for what a tool does, by the beginning of its name. The longest that matches counts. */
+/** Names the capability of a tool by the prefix of the tool's name. The longest matching prefix wins. */
 export const capabilityMap: Readonly<Record<string, string>> = {
   exec: 'command execution',
   fs_: 'file operations',
@@ -25,39 +25,56 @@ export const capabilityMap: Readonly<Record<string, string>> = {
 };
 
 const ANYTHING_ELSE = 'general actions';
+const CAPABILITY_IDS: ReadonlySet<string> = new Set(
+  [...Object.values(capabilityMap), ANYTHING_ELSE].map(slug),
+);
 
-/** The words of all `tools`, in order of first appearance, without repeats; empty without tools. */
+/** The capabilities of `tools`, joined in order of first appearance, without repeats; empty without tools. */
 export function capabilityDescription(tools: readonly Pick<Tool, 'name'>[]): string {
   return [...new Set(tools.map(({ name }) => capabilityOf(name)))].join(', ');
 }
 
-/** One skill per capability, with its tools' examples. Never a tool's name. */
-export function skillsOf(tools: readonly Pick<Tool, 'name' | 'examples'>[]): readonly Skill[] {
-  const groups = Map.groupBy(tools, ({ name }) => capabilityOf(name));
-  return [...groups].map(([words, members]) => ({
-    id: slug(words),
-    name: words,
-    description: `Does ${words}.`,
-    tags: slug(words).split('-'),
-    examples: [...new Set(members.flatMap(({ examples }) => examples.map(({ text }) => text)))],
+/** The capabilities of `tools` as skills, in generated words. Holds no name of a tool. */
+export function skillsOf(tools: readonly Pick<Tool, 'name'>[]): readonly Skill[] {
+  const words = new Set(tools.map(({ name }) => capabilityOf(name)));
+  return [...words].map((capability) => ({
+    id: slug(capability),
+    name: capability.charAt(0).toUpperCase() + capability.slice(1),
+    description: `Handles requests for ${capability}.`,
+    tags: slug(capability).split('-'),
+    examples: [],
   }));
 }
 
-/** The id of the skill on a card that a tool belongs to. */
+/**
+ * The skills for an agent's card. Of `own`, the skills of the agent's card file, those that stand for a capability are
+ * left out while `live` lacks it; the others come first. A live skill takes its text from `own`, else from `reviewed`.
+ */
+export function cardSkills(
+  live: readonly Skill[],
+  own: readonly Skill[],
+  reviewed: readonly Skill[],
+): readonly Skill[] {
+  const byId = new Map([...reviewed, ...own].map((skill) => [skill.id, skill]));
+  const always = own.filter(({ id }) => !CAPABILITY_IDS.has(id));
+  return [...always, ...live.map((skill) => byId.get(skill.id) ?? skill)];
+}
+
+/** The id of the card skill that a tool belongs to. */
 export function skillIdOf(toolName: string): string {
   return slug(capabilityOf(toolName));
 }
 
-/** One skill per tool, in its own words: for callers that are known. */
+/** One skill per tool, in the tool's own words. For authenticated callers only. */
 export function toolSkills(
-  tools: readonly Pick<Tool, 'name' | 'description' | 'effect' | 'examples'>[],
+  tools: readonly Pick<Tool, 'name' | 'description' | 'effect'>[],
 ): readonly Skill[] {
-  return tools.map(({ name, description, effect, examples }) => ({
+  return tools.map(({ name, description, effect }) => ({
     id: name,
     name,
     description,
-    tags: ['tool', effect, ...slug(capabilityOf(name)).split('-')],
-    examples: examples.map(({ text }) => text),
+    tags: ['tool', effect, ...skillIdOf(name).split('-')],
+    examples: [],
   }));
 }
 

@@ -3,7 +3,6 @@ import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
 import { runDelegation } from './delegation-run.js';
-import type { OwnSkills } from './own-skills.js';
 import type { Transfer } from './transfer.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
 
@@ -12,8 +11,8 @@ export interface DelegationOptions {
   readonly limits: AgentLimits;
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
-  /** The skills of this run's owner that stand on no public card. */
-  readonly ownSkills: OwnSkills;
+  /** The sentences that the offline model understands, by agent. */
+  readonly templates: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
@@ -100,12 +99,7 @@ export class Delegations {
   #spec(): FunctionSpec | undefined {
     const agents = this.#agents();
     if (!this.#offered || !sameMembers(this.#offered.agents, agents)) {
-      const { ownSkills } = this.#options;
-      const withOwn = agents.map((agent) => ({
-        ...agent,
-        skills: [...agent.skills, ...(ownSkills.get(agent.name) ?? [])],
-      }));
-      this.#offered = { agents, spec: transferSpec(withOwn) };
+      this.#offered = { agents, spec: transferSpec(agents, this.#options.templates) };
     }
     return this.#offered.spec;
   }

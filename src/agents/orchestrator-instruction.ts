@@ -53,13 +53,18 @@ function entry(
 ): string {
   const use = roster.find((spec) => spec.name === name)?.description;
   const own = asData(use === undefined ? description : description.replace(use, ''), LONGEST_DESCRIPTION);
-  const capabilities = asData(skills.map((skill) => skill.name).join(', '), LONGEST_CAPABILITIES);
-  const said = [
+  const capabilities = asData(skills.map(({ name }) => inSentence(name)).join(', '), LONGEST_CAPABILITIES);
+  const parts = [
     use === undefined ? [] : [`  Use it for: ${use}`],
     own === '' ? [] : [`  Its card says: ${own}`],
     capabilities === '' || description.includes(capabilities) ? [] : [`  Capabilities: ${capabilities}.`],
   ];
-  return [`- ${name}`, ...said.flat()].join('\n');
+  return [`- ${name}`, ...parts.flat()].join('\n');
+}
+
+/** "File operations" becomes "file operations"; "USDC payments" stays. */
+function inSentence(name: string): string {
+  return /^\p{Lu}\p{Ll}/u.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : name;
 }
 
 /** Makes `text` one line without angle brackets, so it cannot close the block that holds it. */

@@ -42,7 +42,7 @@ export class Toolbox {
   }
 
   /** The kinds of work that the agent can do for any owner, also with tools that an owner may add later. */
-  abilities(): readonly Pick<Tool, 'name' | 'examples'>[] {
+  abilities(): readonly Pick<Tool, 'name'>[] {
     const { source, owns } = this.#options;
     return [...this.tools(), ...(source && owns(source.kind) ? [source.kind] : [])];
   }

@@ -1,4 +1,4 @@
-import { extendRoster } from '../agents/agent-specs.js';
+import { extendRoster, isShipped } from '../agents/agent-specs.js';
 import { buildAgentTree } from '../agents/agent-tree.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import type { Config } from '../config/config.js';
@@ -27,10 +27,14 @@ export interface AgentsOptions {
   readonly logger: Logger;
 }
 
+/** Where the words about an agent come from: agent-cards/, the roster of the configuration, or the program itself. */
+export type AgentOrigin = 'shipped' | 'configured' | 'program';
+
 export interface Agents {
   /** All that this node runs, by name. */
   readonly agents: ReadonlyMap<string, Agent>;
   readonly subAgents: readonly Agent[];
+  readonly origins: ReadonlyMap<string, AgentOrigin>;
   /** The name of the one that answers at the root of the host. */
   readonly root: string;
 }
@@ -39,11 +43,12 @@ export interface Agents {
 export function createAgents(options: AgentsOptions): Agents {
   const { config, own, additions, remembering, ...parts } = options;
   const { roster, ownAgents } = config.agent;
+  const specs = extendRoster(roster, ownAgents);
   warnOfIdleRules(options);
   const tree = buildAgentTree({
     ...parts,
     multiAgent: config.agent.multiAgent,
-    roster: extendRoster(roster, ownAgents),
+    roster: specs,
     limits: agentLimits(config),
     approval: config.approval.policy,
     ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
@@ -52,7 +57,12 @@ export function createAgents(options: AgentsOptions): Agents {
   });
   const subAgents = [...tree.subAgents, ...own];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
-  return { agents, subAgents, root: tree.root?.profile.name ?? requireFirst(agents) };
+  const origins = new Map<string, AgentOrigin>([
+    ...[...agents.keys()].map((name) => [name, 'shipped'] as const),
+    ...specs.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
+    ...own.map(({ profile }) => [profile.name, 'program'] as const),
+  ]);
+  return { agents, subAgents, origins, root: tree.root?.profile.name ?? requireFirst(agents) };
 }
 
 /** A misspelled name would silently leave a tool without the approval that is meant for it. */

@@ -22,7 +22,7 @@ const skillSchema = z.strictObject({
 const cardSchema = z.strictObject({
   name: agentName(),
   description: text(),
-  provider: z.strictObject({ organization: text(), url: httpUrl() }).optional(),
+  provider: z.strictObject({ organization: text(), url: httpUrl().optional() }).optional(),
   iconUrl: httpUrl().optional(),
   documentationUrl: httpUrl().optional(),
   defaultInputModes: z.array(mediaType).min(1),

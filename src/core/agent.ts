@@ -30,7 +30,7 @@ export interface Skill {
   readonly name: string;
   readonly description: string;
   readonly tags: readonly string[];
-  /** "read {path}": templates with placeholders are fine. */
+  /** Sentences that a person would say: "Read notes.md and tell me the last line." */
   readonly examples: readonly string[];
 }
 

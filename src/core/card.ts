@@ -11,16 +11,23 @@ export const CARD_TYPE = 'application/a2a-agent-card+json';
 /** Where a server publishes the keys that it signs with (RFC 7517). */
 export const KEYS_PATH = '/.well-known/jwks.json';
 
-/** What is fixed about a published agent: one file in agent-cards/. The rest is filled in from the running system. */
+/**
+ * The reviewed part of a published agent's card: one file in agent-cards/. The server adds version, interfaces,
+ * capabilities, security and signatures when it serves the card.
+ */
 export interface CardFile {
   readonly name: string;
   readonly description: string;
-  readonly provider?: { readonly organization: string; readonly url: string };
+  /** Without `url`, the server gives its own address. */
+  readonly provider?: { readonly organization: string; readonly url?: string };
   readonly iconUrl?: string;
   readonly documentationUrl?: string;
   readonly defaultInputModes: readonly string[];
   readonly defaultOutputModes: readonly string[];
-  /** Skills the agent has whatever its tools are. */
+  /**
+   * A skill whose id is a capability of tools (`file-operations`) is published only while the agent has such a tool.
+   * Other skills are always published.
+   */
   readonly skills: readonly Skill[];
 }
 

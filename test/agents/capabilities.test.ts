@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { capabilityDescription, capabilityMap, skillsOf } from '../../src/agents/capabilities.js';
+import { capabilityDescription, capabilityMap, cardSkills, skillsOf } from '../../src/agents/capabilities.js';
 import { agentSpecs } from '../../src/agents/agent-specs.js';
 import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
+import type { Skill } from '../../src/core/agent.js';
 import { toolNamed, tree } from '../support/agent-fixtures.js';
 
 const named = (...names: string[]) => names.map((name) => toolNamed(name));
@@ -49,22 +50,48 @@ describe('capability descriptions', () => {
     for (const name of names) expect(JSON.stringify(profiles)).not.toContain(name);
   });
 
-  it("makes one skill per capability, with its tools' examples", () => {
+  it('generates one skill per capability, in words and without a tool name', () => {
     expect(skillsOf(named('fs_read', 'fs_list', 'payment_send'))).toEqual([
       {
         id: 'file-operations',
-        name: 'file operations',
-        description: 'Does file operations.',
+        name: 'File operations',
+        description: 'Handles requests for file operations.',
         tags: ['file', 'operations'],
-        examples: ['fs read {path}', 'fs list {path}'],
+        examples: [],
       },
       {
         id: 'blockchain-payments-usdc-on-base',
-        name: 'blockchain payments (USDC on Base)',
-        description: 'Does blockchain payments (USDC on Base).',
+        name: 'Blockchain payments (USDC on Base)',
+        description: 'Handles requests for blockchain payments (USDC on Base).',
         tags: ['blockchain', 'payments', 'usdc', 'on', 'base'],
-        examples: ['payment send {path}'],
+        examples: [],
       },
+    ]);
+  });
+});
+
+describe('card skills', () => {
+  const skill = (id: string, description: string): Skill => ({
+    ...{ id, name: id, description },
+    ...{ tags: [id], examples: [] },
+  });
+  const own = [
+    skill('planning', 'Plans.'),
+    skill('file-operations', 'Reads files.'),
+    skill('cryptography', 'Signs.'),
+  ];
+
+  it('leave out a reviewed skill whose tools are off, and keep one that needs no tool', () => {
+    const skills = cardSkills(skillsOf(named('fs_read')), own, []);
+    expect(skills.map(({ description }) => description)).toEqual(['Plans.', 'Reads files.']);
+  });
+
+  it('take the text of another card file, and generated words only where there is none', () => {
+    const reviewed = [skill('file-operations', 'Elsewhere.'), skill('web-browsing', 'Opens pages.')];
+    const skills = cardSkills(skillsOf(named('fs_read', 'browser_open', 'odd_one')), own, reviewed);
+    expect(skills.map(({ description }) => description)).toEqual([
+      ...['Plans.', 'Reads files.', 'Opens pages.'],
+      'Handles requests for general actions.',
     ]);
   });
 });

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { agentSpecs, STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import { buildOrchestratorInstruction } from '../../src/agents/orchestrator-instruction.js';
-import type { Peer } from '../../src/core/agent.js';
 import { MemoryPeers } from '../support/memory-peers.js';
 import { MemoryRun } from '../support/memory-run.js';
-import { team, toolNamed, tree } from '../support/agent-fixtures.js';
+import { toolNamed, tree } from '../support/agent-fixtures.js';
 import { ScriptedModel, say } from '../support/scripted-model.js';
 
 const TOOLS = ['exec_shell', 'fs_read', 'browser_go', 'secrets_get', 'search_web', 'memory_store'];
@@ -107,16 +106,6 @@ describe("the orchestrator's instruction", () => {
     expect(one.system[0]!.text).not.toContain('operator');
     expect(enumOf(one.functions[0]!.parameters)).toEqual(['planner']);
     expect(enumOf(both.functions[0]!.parameters)).toEqual(['operator', 'planner']);
-  });
-
-  it("gives the delegation function each peer's examples", async () => {
-    const { root, model, peers } = team({ orchestrator: [say('hi')] }, { tools: [toolNamed('fs_read')] });
-    await MemoryRun.of('lango-orchestrator', 'hello').perform(root);
-    const operator: Peer = peers.get('operator')!;
-    expect(operator.skills[0]!.examples).toEqual(['fs read {path}']);
-    expect(model.requests[0]!.functions[0]!.examples).toEqual([
-      { text: 'fs read {path}', arguments: { agent_name: 'operator', request: '{request}' } },
-    ]);
   });
 });
 

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { agentSpecs } from '../../src/agents/agent-specs.js';
+import { capabilityMap, skillIdOf } from '../../src/agents/capabilities.js';
 import { loadCardFiles } from '../../src/config/cards.js';
 import { packageRoot } from '../../src/config/package-root.js';
 import { errorOf, newFolder, write } from './folder.js';
@@ -20,19 +22,44 @@ describe('the shipped agent cards', () => {
     expect([...cards.keys()].sort()).toEqual([...ROOTS, ...SUB_AGENTS].sort());
   });
 
-  it('have skills of their own only where tools bring none', async () => {
+  it('hold for each agent the skills of all its tools, and others only where no tool is needed', async () => {
     const cards = await loadCardFiles(SHIPPED);
-    const skilled = [...cards.values()].flatMap(({ name, skills }) => (skills.length > 0 ? [name] : []));
-    expect(skilled.sort()).toEqual([...ROOTS, 'planner'].sort());
-    expect(cards.get('planner')?.skills[0]?.examples).toEqual(
-      expect.arrayContaining(['plan {goal}', 'make a plan for {goal}']),
-    );
+    const withoutTools = ['assistance', 'conversation', 'orchestration', 'planning'];
+    const all = Object.keys(capabilityMap);
+    const byAgent = [
+      ...Object.values(agentSpecs)
+        .flat()
+        .map(({ name, prefixes }) => ({ name, prefixes })),
+      ...[
+        { name: 'lango-orchestrator', prefixes: [] },
+        { name: 'lango-agent', prefixes: all },
+      ],
+    ];
+    for (const { name, prefixes } of byAgent) {
+      const ids = cards.get(name)!.skills.map(({ id }) => id);
+      const further = name === 'librarian' ? ['search_web'] : [];
+      const needed = [...prefixes, ...further].map(skillIdOf);
+      expect(ids).toEqual(expect.arrayContaining(needed));
+      expect(all.map(skillIdOf).concat(withoutTools)).toEqual(expect.arrayContaining(ids));
+      if (prefixes.length === 0) expect(withoutTools).toEqual(expect.arrayContaining(ids));
+    }
+  });
+
+  it('hold one text for a skill, with two to four sentences that a person would say', async () => {
+    const cards = await loadCardFiles(SHIPPED);
+    const skills = [...cards.values()].flatMap((card) => card.skills);
+    for (const skill of skills) {
+      expect(skill).toEqual(skills.find(({ id }) => id === skill.id));
+      expect(skill.examples.length).toBeGreaterThanOrEqual(2);
+      expect(skill.examples.length).toBeLessThanOrEqual(4);
+      for (const example of skill.examples) expect(example).toMatch(/^[A-Z][^{}]* [^{}]*[.?]$/);
+    }
   });
 
   it('hold nothing that is not for the public: no tool name, no path, no prompt', () => {
     for (const name of [...ROOTS, ...SUB_AGENTS]) {
       const text = readFileSync(join(SHIPPED, `${name}.json`), 'utf8').replaceAll(
-        /"(text|application)\/\w+"/g,
+        /"(text|application|image)\/\w+"/g,
         '',
       );
       expect(text).not.toMatch(TOOL_NAME);

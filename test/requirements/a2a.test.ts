@@ -52,6 +52,64 @@ describe('X. A2A', () => {
     });
   });
 
+  it('X1 a card holds the reviewed skills of the tools that are on, and those of no other', async () => {
+    const tools = ['exec_shell', 'skill_x', 'odd_one'].map((name) => toolNamed(name));
+    const settings = {
+      agent: {
+        roster: 'classic' as const,
+        ownAgents: [{ name: 'handy', description: 'Handy.', instruction: 'Help.', prefixes: ['exec'] }],
+      },
+    };
+    const { skills } = JSON.parse(readFileSync('agent-cards/executor.json', 'utf8')) as {
+      skills: { id: string }[];
+    };
+    const reviewed = (id: string): object => expect.objectContaining(skills.find((skill) => skill.id === id)!);
+    await withServer({ tools, settings, model: new ScriptedModel({}) }, async (server) => {
+      expect(await publicCard(server, 'executor')).toMatchObject({
+        skills: [reviewed('running-skills'), { id: 'general-actions', name: 'General actions' }],
+      });
+      expect(await publicCard(server, 'handy')).toMatchObject({
+        description: 'Handy. Capabilities: command execution.',
+        skills: [reviewed('command-execution')],
+      });
+    });
+  });
+
+  it('X1 an agent of the configuration or the program speaks for itself, whatever its name', async () => {
+    const settings = {
+      agent: {
+        ownAgents: [{ name: 'operator', description: 'Mine.', instruction: 'x', prefixes: ['odd_'] }],
+      },
+      a2a: { publish: ['lango-orchestrator', 'operator'] },
+    };
+    const skill = {
+      id: 'planning',
+      name: 'Mine',
+      description: 'Mine.',
+      tags: ['mine'],
+      examples: ['Plan it.'],
+    };
+    const planner: Agent = {
+      profile: { name: 'planner', description: 'Also mine.', skills: [skill] },
+      run: async () => ({ state: 'completed' as const }),
+    };
+    const parts = {
+      tools: [toolNamed('odd_one')],
+      settings,
+      agents: [planner],
+      model: new ScriptedModel({}),
+    };
+    await withServer(parts, async (server) => {
+      const operator = await publicCard(server, 'operator');
+      expect(operator).toMatchObject({ description: 'Mine. Capabilities: general actions.' });
+      expect(operator['provider']).toBeUndefined();
+      expect(await publicCard(server, 'planner')).toMatchObject({
+        description: 'Also mine.',
+        skills: [skill],
+      });
+    });
+  });
+
   it('X1 no public card holds prompt text, tool names or paths of this machine', async () => {
     const settings = { server: { port: 0 } };
     await withServer({ tools: TOOLS.slice(1), model: new ScriptedModel({}), settings }, async (server) => {
@@ -317,6 +375,11 @@ function interruptedWeather(): { readonly agent: Agent; readonly begun: () => nu
     },
   };
   return { agent, begun: () => begun };
+}
+
+async function publicCard({ address }: TestServer, name: string): Promise<Record<string, unknown>> {
+  const response = await fetch(`${address.origin}/agents/${name}/.well-known/agent-card.json`);
+  return (await response.json()) as Record<string, unknown>;
 }
 
 /** A node that publishes one agent of its own, `weather`, at the root of the host. */

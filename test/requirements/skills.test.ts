@@ -84,7 +84,7 @@ describe('B4 Skills', () => {
     await withServer({ settings: ON }, async (server) => {
       const card = await server.fetch('/agents/operator/.well-known/agent-card.json');
       expect(await card.json()).toMatchObject({
-        skills: [{ name: 'running skills', examples: ['use the skill {name}'] }],
+        skills: [{ id: 'running-skills', name: 'Running skills' }],
       });
       await sendText(server, 'create a skill named three-words: answer in three words');
       const used = await sendText(server, 'use the skill three-words');

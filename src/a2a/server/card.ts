@@ -54,7 +54,7 @@ export function buildCard(parts: CardParts): AgentCard {
       grpc: parts.grpc,
       isRoot: parts.isRoot ?? false,
     }),
-    provider: file?.provider && { ...file.provider },
+    provider: file?.provider && { url: publicBase(parts.baseUrl), ...file.provider },
     documentationUrl: file?.documentationUrl,
     iconUrl: file?.iconUrl,
     capabilities: {
@@ -68,7 +68,7 @@ export function buildCard(parts: CardParts): AgentCard {
     securityRequirements: security.securityRequirements,
     defaultInputModes: [...(file?.defaultInputModes ?? DEFAULT_MODES)],
     defaultOutputModes: [...(file?.defaultOutputModes ?? DEFAULT_MODES)],
-    skills: mergedSkills([...(file?.skills ?? []), ...profile.skills], security),
+    skills: uniqueById(profile.skills).map((skill) => toAgentSkill(skill, security)),
     signatures: [],
   };
 }
@@ -111,11 +111,13 @@ function declaredExtensions(): AgentExtension[] {
   }));
 }
 
-/** The file's skills first; one of the same id from the running system is the same skill. */
-function mergedSkills(skills: readonly Skill[], security: CardSecurity): AgentSkill[] {
-  const byId = new Map<string, Skill>();
-  for (const skill of skills) if (!byId.has(skill.id)) byId.set(skill.id, skill);
-  return [...byId.values()].map(({ id, name, description, tags, examples }) => ({
+/** Keeps the first skill of each id. */
+function uniqueById(skills: readonly Skill[]): readonly Skill[] {
+  return skills.filter(({ id }, index) => skills.findIndex((other) => other.id === id) === index);
+}
+
+function toAgentSkill({ id, name, description, tags, examples }: Skill, security: CardSecurity): AgentSkill {
+  return {
     id,
     name,
     description,
@@ -124,5 +126,5 @@ function mergedSkills(skills: readonly Skill[], security: CardSecurity): AgentSk
     inputModes: [],
     outputModes: [],
     securityRequirements: security.ofSkill(id),
-  }));
+  };
 }

@@ -15,9 +15,10 @@ const PROFILE: AgentProfile = {
       name: 'Files',
       description: 'File operations.',
       tags: ['files'],
-      examples: ['read {path}'],
+      examples: ['Read notes.md and tell me the last line.'],
     },
-    { id: 'base', name: 'From the system', description: 'x', tags: [], examples: [] },
+    { id: 'base', name: 'First', description: 'x', tags: [], examples: [] },
+    { id: 'base', name: 'Repeated', description: 'x', tags: [], examples: [] },
   ],
 };
 
@@ -27,7 +28,7 @@ const FILE: CardFile = {
   provider: { organization: 'Lango', url: 'https://lango.example' },
   defaultInputModes: ['text/plain'],
   defaultOutputModes: ['text/plain', 'image/png'],
-  skills: [{ id: 'base', name: 'From the file', description: 'x', tags: ['t'], examples: [] }],
+  skills: [],
 };
 
 function served(parts: Partial<Parameters<typeof buildCard>[0]> = {}): string {
@@ -58,8 +59,8 @@ describe('X1 a card', () => {
     });
     expect(card.defaultOutputModes).toEqual(['text/plain', 'image/png']);
     expect(card.skills.map(({ id, name }) => [id, name])).toEqual([
-      ['base', 'From the file'],
       ['files', 'Files'],
+      ['base', 'First'],
     ]);
   });
 
@@ -79,6 +80,13 @@ describe('X1 a card', () => {
     ]) {
       expect(card).toHaveProperty(field);
     }
+  });
+
+  it('gives the address of the server for a provider without one of its own', () => {
+    const card = JSON.parse(
+      served({ file: { ...FILE, provider: { organization: 'Lango' } }, baseUrl: 'https://h.example/' }),
+    ) as object;
+    expect(card).toMatchObject({ provider: { organization: 'Lango', url: 'https://h.example' } });
   });
 
   it('keeps the tags of a skill that has none', () => {
@@ -131,7 +139,7 @@ describe('X1 a public card holds nothing that is not public', () => {
 
   it.each([...files.map((name) => [name] as const)])('%s', (name) => {
     const file = JSON.parse(readFileSync(new URL(name, CARD_FOLDER), 'utf8')) as CardFile;
-    const text = served({ file, profile: { ...PROFILE, name: file.name } });
+    const text = served({ file, profile: { ...PROFILE, name: file.name, skills: file.skills } });
     for (const [, pattern] of SECRETS) expect(text).not.toMatch(pattern);
   });
 
