@@ -63,7 +63,8 @@ describe('X. A2A', () => {
     const { skills } = JSON.parse(readFileSync('agent-cards/executor.json', 'utf8')) as {
       skills: { id: string }[];
     };
-    const reviewed = (id: string): object => expect.objectContaining(skills.find((skill) => skill.id === id)!);
+    const reviewed = (id: string): object =>
+      expect.objectContaining(skills.find((skill) => skill.id === id)!);
     await withServer({ tools, settings, model: new ScriptedModel({}) }, async (server) => {
       expect(await publicCard(server, 'executor')).toMatchObject({
         skills: [reviewed('running-skills'), { id: 'general-actions', name: 'General actions' }],
