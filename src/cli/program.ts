@@ -65,12 +65,16 @@ export function createProgram(act: Act): Command {
   withServer(
     program
       .command('card')
-      .argument('[name]', 'the agent, or the address of a card; default: the one at the root'),
+      .argument(
+        '[name]',
+        'the agent, or the address of a card; with --check also a file; default: the agent at the root',
+      ),
   )
-    .description('show an agent card')
+    .description('show an agent card, or check it')
+    .option('--check', 'report what is wrong with the card, and why; ends with 1 on an error')
     .option('--verify', 'check its signature with the keys of its server, and show its hash')
     .option('--keys <file>', 'check its signature with the keys (JWKS) of a file')
-    .option('--json', 'the card as it is served')
+    .option('--json', 'the card as it is served, or the findings')
     .action((name: string | undefined, flags: CardFlags) =>
       act(async (at) => (await import('./card.js')).card(name, flags, at)),
     );

@@ -67,7 +67,7 @@ export interface LinkCall {
 }
 
 /** The protocol bindings that we speak, as cards name them. */
-const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
+export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 export type Binding = (typeof BINDINGS)[number];
 const [JSON_RPC, , GRPC] = BINDINGS;
 

@@ -1,0 +1,212 @@
+import { z } from 'zod';
+import { isJsonObject } from '../../core/json.js';
+import { grpcPlace } from './grpc-transport.js';
+import { BINDINGS } from './link.js';
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i;
+const MAX_HEADER = 2_000;
+const MAX_SHOWN = 60;
+
+/** The error of a value that has the wrong type. */
+function needs(wanted: string) {
+  return ({ input }: { readonly input?: unknown }): string =>
+    `${input === undefined ? 'is missing' : `is ${show(input)}`}. A2A requires ${wanted}.`;
+}
+
+function textOf(wanted: string) {
+  return z
+    .string({ error: needs(wanted) })
+    .refine((value) => value.trim() !== '', { error: `is empty. A2A requires ${wanted}.` });
+}
+
+function listOf<Item extends z.ZodType>(item: Item, wanted: string) {
+  return z.array(item, { error: needs(wanted) });
+}
+
+function objectWith<Shape extends z.ZodRawShape>(shape: Shape, wanted: string) {
+  return z.looseObject(shape, { error: needs(wanted) });
+}
+
+const flag = z.boolean({ error: needs('true or false') }).optional();
+
+const webUrl = z
+  .string({ error: needs('an absolute http or https address') })
+  .refine((url) => url === '' || /^https?:$/.test(parsedUrl(url)?.protocol ?? ''), {
+    error: ({ input }) => `is ${show(input)}, but has to be an absolute http or https address.`,
+  });
+
+const modes = listOf(
+  z.string({ error: needs('a media type such as "text/plain"') }).regex(/^[\w.+-]+\/[\w.+*-]+(?:\s*;|$)/, {
+    error: ({ input }) => `is ${show(input)}, but has to be a media type such as "text/plain".`,
+  }),
+  'a list of media types',
+);
+const someModes = modes.min(1, {
+  error: 'is empty. A2A requires at least one media type such as "text/plain".',
+});
+
+const requirements = listOf(
+  objectWith(
+    { schemes: z.record(z.string(), z.unknown(), { error: needs('{ NAME: { "list": [SCOPES] } }') }) },
+    'an object { "schemes": … }',
+  ),
+  'a list of alternatives',
+).optional();
+
+const interfaceSchema = objectWith(
+  {
+    url: textOf('the absolute address of the interface'),
+    protocolBinding: textOf(`one of ${BINDINGS.join(', ')}`).refine(isBinding, {
+      error: ({ input }) =>
+        `is ${show(input)}, but has to be ${BINDINGS.join(', ')} or the URI of a custom binding.`,
+    }),
+    protocolVersion: textOf('a version such as "1.0"').regex(/^\d+\.\d+$/, {
+      error: ({ input }) => `is ${show(input)}, but has to be Major.Minor such as "1.0".`,
+    }),
+  },
+  'an object { url, protocolBinding, protocolVersion }',
+).superRefine(({ url, protocolBinding }, context) => {
+  const message = addressProblem(url, protocolBinding);
+  if (message) context.addIssue({ code: 'custom', path: ['url'], message });
+});
+
+const capabilitiesSchema = objectWith(
+  {
+    streaming: flag,
+    pushNotifications: flag,
+    extendedAgentCard: flag,
+    extensions: listOf(
+      objectWith({ uri: textOf('the URI of the extension'), required: flag }, 'an object with a uri'),
+      'a list of extensions',
+    ).optional(),
+  },
+  'an object; write {} when there are none',
+);
+
+const skillSchema = objectWith(
+  {
+    id: textOf('an id that is unique on the card'),
+    name: textOf('a name for people'),
+    description: textOf('a sentence or two on what to ask for'),
+    tags: listOf(textOf('a keyword'), 'a list of keywords'),
+    examples: listOf(z.string({ error: needs('a sentence') }), 'a list of sentences').optional(),
+    inputModes: modes.optional(),
+    outputModes: modes.optional(),
+    securityRequirements: requirements,
+  },
+  'an object { id, name, description, tags }',
+);
+
+const SCHEME_KINDS = ['apiKey', 'httpAuth', 'oauth2', 'openIdConnect', 'mtls'].map(
+  (kind) => `${kind}SecurityScheme`,
+);
+
+const schemeSchema = z
+  .unknown()
+  .refine(
+    (scheme) =>
+      isJsonObject(scheme) && SCHEME_KINDS.filter((kind) => isJsonObject(scheme[kind])).length === 1,
+    { error: `has no kind or several. A2A requires exactly one of ${SCHEME_KINDS.join(', ')}.` },
+  );
+
+const signatureSchema = objectWith(
+  {
+    signature: textOf('the signature in base64url'),
+    protected: textOf('the protected header in base64url').refine(isSignatureHeader, {
+      error: 'names no algorithm (alg) or no key (kid), so nobody can verify the signature.',
+    }),
+  },
+  'an object { protected, signature }',
+);
+
+const always = {
+  name: textOf('a name for people'),
+  description: textOf('a sentence or two on what the agent does'),
+  documentationUrl: webUrl.optional(),
+  iconUrl: webUrl.optional(),
+  securitySchemes: z
+    .record(z.string(), schemeSchema, { error: needs('an object of named schemes') })
+    .optional(),
+  securityRequirements: requirements,
+  defaultInputModes: someModes,
+  defaultOutputModes: someModes,
+  skills: listOf(skillSchema, 'a list of skills'),
+  signatures: listOf(signatureSchema, 'a list of signatures').optional(),
+};
+const organization = textOf('the name of the organization');
+
+/** What A2A requires of a card before its server fills it in: a file of agent-cards/. */
+export const templateSchema = objectWith(
+  {
+    ...always,
+    provider: objectWith({ organization, url: webUrl.optional() }, 'an object { organization }').optional(),
+  },
+  'a JSON object',
+);
+
+/** What A2A 1.0 requires of a card. Each message completes a sentence that begins with the path. */
+export const cardSchema = objectWith(
+  {
+    ...always,
+    version: textOf('the version of the agent, such as "1.2.0"'),
+    provider: objectWith(
+      { organization, url: textOf('the web address of the organization').pipe(webUrl) },
+      'an object { organization, url }',
+    ).optional(),
+    supportedInterfaces: listOf(interfaceSchema, 'a list of interfaces; a card of A2A 0.3 has none').min(1, {
+      error: 'is empty, so no client can call the agent. A2A requires at least one interface.',
+    }),
+    capabilities: capabilitiesSchema,
+  },
+  'a JSON object',
+);
+
+function addressProblem(url: string, binding: string): string | undefined {
+  if (url.trim() === '') return undefined;
+  if (binding === 'GRPC')
+    return grpcPlace(url)
+      ? undefined
+      : `is ${show(url)}, which names no host and port such as "agent.example:443".`;
+  const parsed = parsedUrl(url);
+  if (!parsed) return `is ${show(url)}, but has to be an absolute URL: clients do not know the host.`;
+  if (parsed.username !== '' || parsed.password !== '')
+    return 'holds credentials, and everybody can read the card. Declare a security scheme instead.';
+  const isPlain =
+    parsed.protocol !== 'https:' && !(parsed.protocol === 'http:' && LOOPBACK.test(parsed.hostname));
+  if (!isPlain || (!isStandard(binding) && parsed.protocol !== 'http:')) return undefined;
+  return `is ${show(url)}. A2A requires https outside of this machine, because requests carry credentials.`;
+}
+
+function isStandard(binding: string): boolean {
+  return BINDINGS.some((known) => known === binding);
+}
+
+function isBinding(binding: string): boolean {
+  return binding.trim() === '' || isStandard(binding) || URL.canParse(binding);
+}
+
+function isSignatureHeader(head: string): boolean {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(head.slice(0, MAX_HEADER), 'base64url').toString('utf8'));
+    if (!isJsonObject(value)) return false;
+    const { alg, kid } = value;
+    return typeof alg === 'string' && alg.toLowerCase() !== 'none' && typeof kid === 'string';
+  } catch {
+    return false;
+  }
+}
+
+function parsedUrl(url: string): URL | undefined {
+  return URL.canParse(url) ? new URL(url) : undefined;
+}
+
+/** A value for a message: short, and quoted when it is text. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return `"${shortened(value)}"`;
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+}
+
+export function shortened(text: string): string {
+  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN - 1).toWellFormed()}…`;
+}
