@@ -39,16 +39,19 @@ function line(agent: string, { name, description, bringsOutside }: Tool): string
   return oneLine(`- ${agent}: use the skill ${skill} (${about})`).slice(0, LONGEST_LINE);
 }
 
-/** The sentences that the offline model understands, by the agent that has the tool. */
+/** The sentences that the offline model understands, by agent. */
 export function requestTemplates(
   tools: readonly Pick<Tool, 'name' | 'examples'>[],
   roster: Roster,
 ): ReadonlyMap<string, readonly string[]> {
   const owned = partitionTools(tools as readonly Tool[], roster);
-  return new Map(
-    roster.map(({ name }) => [
-      name,
-      (owned[name] ?? []).flatMap(({ examples }) => examples.map(({ text }) => text)),
-    ]),
-  );
+  const textsOf = (name: string): readonly string[] =>
+    (owned[name] ?? []).flatMap(({ examples }) => examples.map(({ text }) => text));
+  const planning = [
+    'plan {goal}',
+    'make a plan for {goal}',
+    'make a plan to {goal}',
+    'create a plan for {goal}',
+  ];
+  return new Map([...roster.map(({ name }) => [name, textsOf(name)] as const), ['planner', planning]]);
 }
