@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -169,7 +169,7 @@ describe('lango send', () => {
   });
 });
 
-describe('lango agents, card and tasks', () => {
+describe('lango agents and tasks', () => {
   it('lists the agents with their state and skills', async () => {
     const { stdout } = await run('agents');
     expect(stdout).toMatch(/^lango-orchestrator +ready +local, answers at the root$/m);
@@ -218,50 +218,6 @@ describe('lango agents, card and tasks', () => {
     const [, url = ''] = /--url (\S+)/.exec(stderr) ?? [];
     expect(url).toBe(address);
     expect((await run('send', 'list the files', '--url', url)).code).toBe(0);
-  });
-
-  it('shows a card, and the served one with --json', async () => {
-    expect((await run('card', 'operator')).stdout).toMatch(
-      /^interface +JSONRPC 1\.0 at .*\/agents\/operator$/m,
-    );
-    const headers = { 'a2a-version': '1.0' };
-    const served = await fetch(`${server.origin}/agents/operator/.well-known/agent-card.json`, { headers });
-    expect(JSON.parse((await run('card', 'operator', '--json')).stdout)).toEqual(await served.json());
-  });
-
-  it('checks a card: of its server, at an address, in a file', async () => {
-    const good = /^\S+: 0 errors, 0 warnings\n$/;
-    const address = `${server.origin}/agents/operator`;
-    for (const about of [[], ['operator'], [address], ['agent-cards/planner.json']])
-      expect(await run('card', '--check', ...about)).toMatchObject({
-        code: 0,
-        stdout: expect.stringMatching(good),
-      });
-
-    const served = JSON.parse((await run('card', 'operator', '--json')).stdout) as object;
-    const file = path.join(home.folder, 'card.json');
-    await writeFile(file, JSON.stringify({ ...served, skills: [], version: '', iconUrl: 'x\u001b[31m' }));
-    expect(await run('card', '--check', file)).toMatchObject({
-      code: 1,
-      stdout: expect.stringMatching(
-        /^error +iconUrl .*␛.*\nerror +version is empty.*\nwarning +skills .*\n.*: 2 errors, 1 warning\n$/,
-      ),
-    });
-    const json = await run('card', '--check', file, '--json');
-    expect(JSON.parse(json.stdout)).toMatchObject({ source: file, errors: 2, warnings: 1 });
-    await writeFile(file, '{ "name": ');
-    expect((await run('card', '--check', file)).stdout).toMatch(/^error +The card is not JSON/);
-    const missing = await run('card', '--check', `${file}.none`);
-    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be read (ENOENT)') });
-  });
-
-  it('checks the signature of a card with the keys that it is given', async () => {
-    const keys = path.join(home.folder, 'others.json');
-    await writeFile(keys, '{ "keys": [] }');
-    const signed = await run('card', 'operator', '--check', '--verify');
-    const refused = await run('card', 'operator', '--check', '--keys', keys);
-    expect([signed.code, refused.code]).toEqual([0, 1]);
-    expect(refused.stdout).toMatch(/^error +signatures cannot be verified/);
   });
 
   it('finds a task wherever it belongs, and shows it', async () => {
