@@ -11,7 +11,7 @@ import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
 const VALUE_MAX = 20_000;
-/** What an action sets off shows by then: a request for another page has begun. */
+/** Time for an action to take effect: a navigation that it causes has started by then. */
 const SETTLE_MS = 300;
 
 const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;
@@ -22,8 +22,8 @@ const schema = z.strictObject({
   ref: z
     .string()
     .regex(REF_PATTERN, 'must be a ref from browser_observe, such as "p1e3"')
-    .describe('The element: a ref from browser_observe'),
-  action: z.enum(ACTIONS).describe('What to do with it'),
+    .describe('The element, as a ref from browser_observe'),
+  action: z.enum(ACTIONS).describe('The action to perform on the element'),
   value: z
     .string()
     .max(VALUE_MAX)
@@ -33,7 +33,7 @@ const schema = z.strictObject({
     ),
 });
 
-/** What the page's script answers. */
+/** The result of a call into the page script. */
 interface ActionResult extends JsonObject {
   readonly problem?: string;
   readonly by?: string;
@@ -51,13 +51,13 @@ interface Target {
   readonly context: ToolContext;
 }
 
-/** A click may order something: after a kill nobody but a person can tell whether it did. */
+/** The effect is unsafe: a click may place an order, and after a crash only a person can tell whether it did. */
 export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits): Tool {
   return defineTool({
     name: 'browser_act',
     description:
-      'Acts on one element of the open page, named by a ref from browser_observe: click, type (replaces what the field ' +
-      'holds), select an option, check, uncheck, or press a key. Tells the page that is shown afterwards.',
+      'Acts on one element of the open page, identified by a ref from browser_observe: click, type (replaces the ' +
+      'content of the field), select an option, check, uncheck, or press a key. Returns the state of the page afterwards.',
     schema,
     effect: 'unsafe',
     bringsOutside: true,
@@ -89,7 +89,7 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
         const isOther = (await session.documentNumber()) !== before;
         const facts = [
           `Done: ${action} on ${ref}`,
-          ...(isOther ? ['Another page is shown now: its refs are new'] : []),
+          ...(isOther ? ['The action opened another page: call browser_observe for its refs'] : []),
         ];
         return { content: await describePage(session, facts) };
       });
@@ -99,7 +99,7 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
 
 function assertValue(action: Action, value: string | undefined): void {
   if (value !== undefined || !NEEDS_VALUE.has(action)) return;
-  throw new LangoError('invalid-input', `value: the action "${action}" needs one.`);
+  throw new LangoError('invalid-input', `value: the action "${action}" requires a value.`);
 }
 
 async function perform(target: Target, action: Action, value: string): Promise<void> {
@@ -126,7 +126,7 @@ async function click(target: Target): Promise<void> {
 async function setChecked(target: Target, wanted: boolean): Promise<void> {
   const { checked, x = 0, y = 0 } = await callPage(target, `point(${target.number}, false)`);
   if (checked === undefined) {
-    throw new LangoError('invalid-input', `ref: ${target.ref} is no checkbox; use the action "click".`);
+    throw new LangoError('invalid-input', `ref: ${target.ref} is not a checkbox; use the action "click".`);
   }
   if (checked === wanted) return;
   await target.session.withTimeout(target.session.page.mouse.click(x, y));
@@ -134,7 +134,7 @@ async function setChecked(target: Target, wanted: boolean): Promise<void> {
   if (after.checked !== wanted) {
     throw new LangoError(
       'tool',
-      `The page did not let ${target.ref} be ${wanted ? 'checked' : 'unchecked'}.`,
+      `The page kept ${target.ref} ${wanted ? 'unchecked' : 'checked'} after the click.`,
     );
   }
 }
@@ -149,7 +149,7 @@ async function type(target: Target, value: string): Promise<void> {
   );
 }
 
-/** The value of a secret goes only where nobody sees it, neither on the page nor in a picture of it. */
+/** Resolves secrets, and only for password fields: elsewhere the page and its screenshots would show the value. */
 async function textToType(
   { session, ref, context }: Target,
   value: string,
@@ -157,7 +157,10 @@ async function textToType(
 ): Promise<string> {
   if (referencedSecrets(value).length === 0) return value;
   if (!isPassword) {
-    throw new LangoError('forbidden', `${ref} is no password field, so no secret is typed into it.`);
+    throw new LangoError(
+      'forbidden',
+      `${ref} is not a password field; secrets are typed into password fields only.`,
+    );
   }
   return context.resolveSecrets(value, new URL(session.page.url()).hostname);
 }
@@ -170,7 +173,7 @@ async function press(target: Target, key: string): Promise<void> {
     if (!/Unknown key/.test(errorText(error))) throw error;
     throw new LangoError(
       'invalid-input',
-      `value: "${key.slice(0, 50)}" is not a key; "Enter" and "Tab" are.`,
+      `value: "${key.slice(0, 50)}" is not a key name; use a name such as "Enter" or "Tab".`,
     );
   }
 }
@@ -178,19 +181,21 @@ async function press(target: Target, key: string): Promise<void> {
 const PROBLEMS: Readonly<Record<string, (ref: string, by: string) => LangoError>> = {
   gone: staleRef,
   disabled: (ref) => new LangoError('conflict', `${ref} is disabled or read-only.`),
-  hidden: (ref) => new LangoError('conflict', `${ref} cannot be seen on the page.`),
+  hidden: (ref) => new LangoError('conflict', `${ref} is not visible on the page.`),
   covered: (ref, by) =>
-    new LangoError('conflict', `${ref} is covered by something else on the page (${by}).`, {
-      hint: 'Close what lies over it first; browser_observe shows what there is.',
+    new LangoError('conflict', `${ref} is covered by another element (${by}).`, {
+      hint: 'Close the covering element first; browser_observe lists the elements.',
     }),
-  'not-editable': (ref) =>
-    new LangoError('invalid-input', `ref: ${ref} is no field that text can be typed into.`),
+  'not-editable': (ref) => new LangoError('invalid-input', `ref: ${ref} is not a text field.`),
   'not-select': (ref) =>
-    new LangoError('invalid-input', `ref: ${ref} is no selection; use the action "click".`),
+    new LangoError('invalid-input', `ref: ${ref} is not a select element; use the action "click".`),
   'no-option': (ref, by) =>
-    new LangoError('invalid-input', `value: ${ref} has no such option; it has: ${by}.`),
+    new LangoError('invalid-input', `value: ${ref} has no such option. Its options: ${by}.`),
   refused: (ref) =>
-    new LangoError('invalid-input', `value: ${ref} does not take this value; a date is "2026-01-31".`),
+    new LangoError(
+      'invalid-input',
+      `value: ${ref} does not accept this value. Dates are written as "2026-01-31".`,
+    ),
 };
 
 async function callPage(target: Target, call: string): Promise<ActionResult> {

@@ -16,10 +16,13 @@ const schema = z.strictObject({
   mode: z
     .enum(['text', 'markdown', 'links', 'article'])
     .optional()
-    .describe(
-      'text (the default), markdown (with headings and links), links, or article (its main text only)',
-    ),
-  offset: z.int().min(0).max(10_000_000).optional().describe('Where to continue: the last answer says it'),
+    .describe('text (default), markdown (with headings and links), links, or article (the main text only)'),
+  offset: z
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .optional()
+    .describe('Where to continue, as given by the previous result'),
 });
 
 interface Extract {
@@ -51,8 +54,8 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
   return defineTool({
     name: 'browser_extract',
     description:
-      'Reads the open page: its text, its text as Markdown, its links, or the article in it without what stands round ' +
-      'it. A long page comes in parts.',
+      'Reads the open page as text, as Markdown, as a list of links, or as the main article without navigation and ' +
+      'ads. Returns a long page in parts.',
     schema,
     effect: 'pure',
     bringsOutside: true,
@@ -101,12 +104,12 @@ async function readMarkdown({ session, offset, limits }: Reading): Promise<Extra
 }
 
 async function readArticle({ session, offset, limits }: Reading): Promise<Extract> {
-  // It has no imports and needs no more than a document: it runs where the document is.
+  // Readability has no imports and needs only a document, so it runs inside the page.
   const source = await readFile(createRequire(import.meta.url).resolve(READABILITY), 'utf8');
   const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
   const found = await session.evaluate<Article | null>('lango.article(langoReadability) ?? null', load);
   if (!found) {
-    throw new LangoError('not-found', 'There is no article to be made out on this page.', {
+    throw new LangoError('not-found', 'No article was recognized on this page.', {
       hint: 'Use mode "text" or "markdown".',
     });
   }
@@ -135,5 +138,5 @@ function partOf(whole: string, { offset, limits, facts }: Part): Extract {
 }
 
 function cutFacts(isCut: boolean): readonly string[] {
-  return isCut ? ['Cut: the page is larger than what is turned into Markdown'] : [];
+  return isCut ? ['Cut: the page exceeds the size limit for conversion to Markdown'] : [];
 }

@@ -5,21 +5,21 @@ import type { BrowserLimits } from './options.js';
 import { describePage } from './report.js';
 import type { Sessions } from './sessions.js';
 
-/** To start a browser and to say what is there. */
+/** Time to start a browser and to describe the page, on top of the navigation itself. */
 export const OVERHEAD_MS = 60_000;
 const PREVIEW_CHARACTERS = 1_000;
 
 const navigateSchema = z.strictObject({
-  url: z.string().min(1).max(2_000).describe('An http:// or https:// address'),
+  url: z.string().min(1).max(2_000).describe('An http:// or https:// URL'),
 });
 
-/** Opening an address is a GET, which is safe to repeat; and after a restart it is what brings the page back. */
+/** Opening an address is a GET request, so it is safe to repeat. After a restart it brings the page back. */
 export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserLimits): Tool {
   return defineTool({
     name: 'browser_navigate',
     description:
-      'Opens a web address in the browser of this conversation and tells its title, its address after redirects, and ' +
-      'the beginning of its text. Read more with browser_extract, act with browser_observe and browser_act.',
+      'Opens a URL in the browser of this conversation. Returns the title, the URL after redirects, and the beginning ' +
+      'of the text. Read more with browser_extract; act on the page with browser_observe and browser_act.',
     schema: navigateSchema,
     effect: 'pure',
     bringsOutside: true,
@@ -50,23 +50,22 @@ const LIMIT_MAX = 50;
 const LINKS_READ = 500;
 
 const searchSchema = z.strictObject({
-  query: z.string().trim().min(1).max(500).describe('What to look for'),
+  query: z.string().trim().min(1).max(500).describe('The search terms'),
   limit: z
     .int()
     .min(1)
     .max(LIMIT_MAX)
     .optional()
-    .describe(`How many results at most; ${LIMIT_DEFAULT} by default`),
+    .describe(`Maximum number of results; ${LIMIT_DEFAULT} by default`),
 });
 
 type Link = { readonly url: string; readonly text: string };
 
-/** Asks the configured search page, in the browser. */
+/** Searches with the configured search page, in the browser. */
 export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl: string): Tool {
   return defineTool({
     name: 'browser_search',
-    description:
-      'Looks for something with the configured search page and gives the results: titles with addresses.',
+    description: 'Searches the web with the configured search page. Returns titles with their URLs.',
     schema: searchSchema,
     effect: 'pure',
     bringsOutside: true,
@@ -98,7 +97,7 @@ const CLOSE_TIME_MS = 30_000;
 export function closeTool(sessions: Sessions): Tool {
   return defineTool({
     name: 'browser_close',
-    description: 'Closes the browser of this conversation. What it had kept (cookies, log-ins) is gone.',
+    description: 'Closes the browser of this conversation and deletes its cookies and log-ins.',
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',

@@ -10,7 +10,7 @@ import type { Sessions } from './sessions.js';
 const TIME_MS = 30_000;
 
 const schema = z.strictObject({
-  offset: z.int().min(0).max(100_000).optional().describe('How many elements to pass over; 0 by default'),
+  offset: z.int().min(0).max(100_000).optional().describe('Number of elements to skip; 0 by default'),
 });
 
 interface Element extends JsonObject {
@@ -29,13 +29,13 @@ interface Observation extends Range {
   readonly elements: readonly Element[];
 }
 
-/** What can be acted on. A ref holds as long as its document is shown. */
+/** Lists the interactive elements. A ref stays valid as long as its document is shown. */
 export function observeTool(sessions: Sessions, { elements: most }: BrowserLimits): Tool {
   return defineTool({
     name: 'browser_observe',
     description:
-      'Lists what can be acted on in the open page: links, buttons, fields, each with a ref for browser_act. ' +
-      'The refs hold until another page is shown. Frames are listed with their addresses; open one to act in it.',
+      'Lists the interactive elements of the open page (links, buttons, fields), each with a ref for browser_act. ' +
+      'Refs are valid until another page is shown. Frames are listed with their URLs; open a URL to act in that frame.',
     schema,
     effect: 'pure',
     bringsOutside: true,
@@ -54,7 +54,7 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
         const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${most})`);
         const part = describeRange(seen, 'elements');
         const lines = seen.elements.map((element) => describe(element, page));
-        const said = lines.join('\n') || '(nothing to act on)';
+        const said = lines.join('\n') || '(no interactive elements)';
         return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], said) };
       });
     },
@@ -76,12 +76,12 @@ function describe(element: Element, page: number): string {
 
 export const REF_PATTERN = /^p(\d{1,9})e(\d{1,9})$/;
 
-/** The name of an element: the document's number and its own. */
+/** Names an element by the number of its document and its own number. */
 function toRef(page: number, element: number): string {
   return `p${page}e${element}`;
 }
 
-/** The element's number. Rejects with `conflict` when another document is shown by now. */
+/** Returns the number of the element. Rejects with `conflict` when another document is shown by now. */
 export async function resolveRef(session: Session, ref: string): Promise<number> {
   const [, page, element] = REF_PATTERN.exec(ref) ?? [];
   if (Number(page) !== (await session.documentNumber())) throw staleRef(ref);
@@ -89,7 +89,7 @@ export async function resolveRef(session: Session, ref: string): Promise<number>
 }
 
 export function staleRef(ref: string): LangoError {
-  return new LangoError('conflict', `ref: ${ref} is not on the page that is shown now.`, {
-    hint: 'Call browser_observe and use a ref from its answer.',
+  return new LangoError('conflict', `ref: ${ref} does not belong to the page that is shown now.`, {
+    hint: 'Call browser_observe and use a ref from its result.',
   });
 }

@@ -9,7 +9,7 @@ import type { Sessions } from './sessions.js';
 
 const TIME_MS = 90_000;
 const SHOT_MS = 15_000;
-/** Tried one after the other until the file is small enough. */
+/** Formats to try in this order until the file is small enough. */
 const FORMATS = [
   { type: 'png' },
   { type: 'jpeg', quality: 80 },
@@ -18,7 +18,7 @@ const FORMATS = [
 ] as const;
 
 const schema = z.strictObject({
-  fullPage: z.boolean().optional().describe('The whole page instead of what a window shows of it'),
+  fullPage: z.boolean().optional().describe('Capture the whole page instead of the visible part'),
 });
 
 interface Screenshot {
@@ -31,7 +31,7 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
   return defineTool({
     name: 'browser_screenshot',
     description:
-      'Takes a picture of the open page. It becomes a file of the task, and you see it if you can see images.',
+      'Takes a screenshot of the open page. The image becomes a file of the task, and you see it if you accept images.',
     schema,
     effect: 'pure',
     bringsOutside: true,
@@ -51,7 +51,9 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
         const filename = `screenshot.${type === 'png' ? 'png' : 'jpg'}`;
         const facts = [
           `Screenshot: ${filename}, ${bytes.length} bytes`,
-          ...(isPart ? ['Part: only the upper part of the page, which is larger than a picture may be'] : []),
+          ...(isPart
+            ? ['Part: only the upper part of the page, which is higher than tools.browser.screenshotHeight']
+            : []),
         ];
         const content = await describePage(session, facts);
         const mediaType = `image/${type}`;
@@ -76,7 +78,7 @@ async function takeScreenshot(
     return { bytes, type: format.type, isPart: shown !== undefined && shown < height };
   }
   const advice = fullPage ? 'Take one without fullPage' : 'Read the page with browser_extract';
-  throw new LangoError('too-large', `The picture is larger than ${limits.screenshotBytes} bytes.`, {
+  throw new LangoError('too-large', `The screenshot is larger than ${limits.screenshotBytes} bytes.`, {
     hint: `${advice}, or raise tools.browser.screenshotBytes.`,
   });
 }

@@ -2,20 +2,23 @@ import { delimiter, join } from 'node:path';
 import { LangoError } from '../../core/errors.js';
 import { findProgram, isExecutable, isInstalled } from '../programs.js';
 
-/** A Chromium that can be started, and how. */
+/** A Chromium executable and how to start it. */
 export interface Chromium {
   readonly executable: string;
-  /** Whether its own sandbox is used. */
+  /** Whether Chromium uses its own sandbox. */
   readonly sandbox: boolean;
-  /** util-linux's setpriv: gives privileges up, and ends the browser with the server. Root cannot do without. */
+  /**
+   * Path of util-linux's setpriv, which drops privileges and ends the browser together with the server. Required when
+   * the server runs as root.
+   */
   readonly setpriv: string | undefined;
 }
 
 export interface ChromiumSearch {
-  /** As configured; found by itself when absent. */
+  /** As configured. When absent, `findChromium` searches for one. */
   readonly executable?: string;
   readonly sandbox: boolean;
-  /** The server's PATH, looked at after the system's folders. */
+  /** The server's PATH, searched after the system's folders. */
   readonly path: string;
 }
 
@@ -28,19 +31,23 @@ const KNOWN_PATHS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Starts nothing. Rejects with `unavailable` and what to do when a browser cannot run here. */
+/** Finds a Chromium without starting it. Rejects with `unavailable` and advice when a browser cannot run here. */
 export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
   if (!isInstalled('playwright-core')) {
     throw new LangoError('unavailable', 'playwright-core, which drives the browser, is not installed.', {
-      hint: 'npm install playwright-core, next to lango.',
+      hint: 'Install it next to lango: npm install playwright-core',
     });
   }
   const executable = await findExecutable(search);
   const setpriv = await findProgram('setpriv');
   if (setpriv === undefined && process.getuid?.() === 0) {
-    throw new LangoError('unavailable', 'The browser does not run as root, and setpriv is not installed.', {
-      hint: 'apt install util-linux, or run the server as an ordinary user.',
-    });
+    throw new LangoError(
+      'unavailable',
+      'The browser must not run as root, and setpriv, which drops privileges, is not installed.',
+      {
+        hint: 'Run: apt install util-linux. Or run the server as an ordinary user.',
+      },
+    );
   }
   return { executable, sandbox: search.sandbox, setpriv };
 }
@@ -48,8 +55,8 @@ export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
 async function findExecutable({ executable, path }: ChromiumSearch): Promise<string> {
   if (executable !== undefined) {
     if (await isExecutable(executable)) return executable;
-    throw new LangoError('unavailable', `${executable} is not a program that can be started.`, {
-      hint: 'Correct tools.browser.executable, or leave it out to have Chromium found.',
+    throw new LangoError('unavailable', `${executable} is not an executable file.`, {
+      hint: 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.',
     });
   }
   for (const name of NAMES) {

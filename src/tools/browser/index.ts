@@ -10,14 +10,14 @@ import { Sessions } from './sessions.js';
 export { findChromium } from './chromium.js';
 export type { BrowserOptions } from './options.js';
 
-/** The family that works on the web. */
+/** The tools that drive a browser. */
 export interface BrowserFamily {
   readonly tools: readonly Tool[];
-  /** Ends every browser and removes its profile; resolves when none is left. */
+  /** Ends every browser and removes its profile. Resolves when none is left. */
   close(): Promise<void>;
 }
 
-/** Nothing is started until a tool needs it: then one browser for each conversation. */
+/** Creates the tools. A browser starts when a tool needs it, one for each conversation. */
 export function createBrowser(options: BrowserOptions): BrowserFamily {
   const { limits, searchUrl } = options;
   const sessions = new Sessions(options);

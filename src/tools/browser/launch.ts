@@ -7,30 +7,33 @@ import type { Browser } from 'playwright-core';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import type { Chromium } from './chromium.js';
 
-/** Where one browser keeps its files, and whom it runs as. */
+/** The files of one browser and the account that it runs as. */
 export interface Profile {
-  /** The browser's home: its alone, empty at first. */
+  /** The home folder of the browser, used by it alone and empty at first. */
   readonly folder: string;
-  /** For what playwright keeps of a browser: the server's. */
+  /** The folder for Playwright's own files; it belongs to the server. */
   readonly artifacts: string;
-  /** Goes before the browser's command line; empty where nothing is to be done. */
+  /** Prefix of the command line; empty when no privileges have to be dropped. */
   readonly prefix: readonly string[];
-  /** Removes everything. Never rejects. */
+  /** Removes all files. Never rejects. */
   remove(): Promise<void>;
 }
 
 /**
- * The first of the accounts that browsers of a root server run as: one each, with no name and no files. They lie
- * between those that systemd gives out and `nobody`.
+ * The first of the user ids that browsers of a root server run as, one for each browser, without name and files. They
+ * lie between the ids that systemd assigns and `nobody`.
  */
 const FIRST_UID = 65_520;
-/** How many there are. */
+/** Number of these user ids. */
 export const SLOTS = 14;
 
 const NAME = /^lango-browser-(\d+)-/;
 const run = promisify(execFile);
 
-/** A fresh profile for the browser in this slot. A folder of root's round it keeps the browser from swapping it. */
+/**
+ * Creates an empty profile for the browser in this slot. The enclosing folder belongs to root, so the browser cannot
+ * replace its profile.
+ */
 export async function createProfile({ setpriv }: Chromium, slot: number): Promise<Profile> {
   const outer = await mkdtemp(join(tmpdir(), `lango-browser-${process.pid}-`));
   const folder = join(outer, 'profile');
@@ -49,7 +52,7 @@ export async function createProfile({ setpriv }: Chromium, slot: number): Promis
   return { folder, artifacts, prefix: [...program, ...tied], remove: () => removeAs(account, outer) };
 }
 
-/** Not as root: what lies in a profile was made by a browser. */
+/** Removes the profile with the rights of `account` and never as root, because a browser created its content. */
 async function removeAs(account: readonly string[], outer: string): Promise<void> {
   const profile = join(outer, 'profile');
   const [file = 'rm', ...args] = account.length > 0 ? [...account, '--', 'rm'] : ['rm'];
@@ -64,7 +67,7 @@ function dropPrivileges(uid: number): readonly string[] {
   return [...account, '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
 }
 
-/** Removes what servers left that were killed. Never rejects. */
+/** Removes the profiles that killed servers left behind. Never rejects. */
 export async function removeStaleProfiles(chromium: Chromium): Promise<void> {
   const folder = tmpdir();
   const names = await readdir(folder).catch(() => []);
@@ -100,7 +103,7 @@ const START_MS = 20_000;
 /** Script memory of one page. */
 const HEAP_MB = 512;
 
-/** Switched off: what calls home, what leaves by another way than the proxy, what keeps something. */
+/** Flags that disable background traffic, connections that bypass the proxy, and persistent state. */
 const FLAGS = [
   '--headless',
   '--remote-debugging-pipe',
@@ -138,7 +141,7 @@ const FLAGS = [
   `--js-flags=--max-old-space-size=${HEAP_MB}`,
   '--webrtc-ip-handling-policy=disable_non_proxied_udp',
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
-  // Names are resolved by the proxy; the browser itself never asks.
+  // The proxy resolves names; the browser never does.
   '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
   '--disable-features=' +
     [
@@ -157,7 +160,7 @@ const FLAGS = [
     ].join(','),
 ];
 
-/** A browser in its profile, whose only way out is the proxy at this port. Rejects with `unavailable`. */
+/** Starts a browser in its profile with the proxy at `port` as its only connection. Rejects with `unavailable`. */
 export async function launchChromium(chromium: Chromium, profile: Profile, port: number): Promise<Browser> {
   const { chromium: playwright } = await import('playwright-core');
   const command = [
@@ -196,13 +199,13 @@ function launchError(error: unknown): LangoError {
     errorText(error),
   );
   if (isSandbox) {
-    return new LangoError('unavailable', 'Chromium cannot set up its sandbox here.', {
+    return new LangoError('unavailable', 'Chromium cannot set up its sandbox on this machine.', {
       cause: error,
-      hint: 'Allow user namespaces (in a container: seccomp=unconfined, or a profile that lets Chromium make them). As a last resort set tools.browser.sandbox: false.',
+      hint: 'Allow user namespaces (in a container: seccomp=unconfined, or a profile that permits them). As a last resort set tools.browser.sandbox: false.',
     });
   }
   return new LangoError('unavailable', 'Chromium could not be started.', {
     cause: error,
-    hint: 'Try the program by hand, and look at tools.browser.executable.',
+    hint: 'Start the program by hand to see its error, and check tools.browser.executable.',
   });
 }

@@ -3,31 +3,31 @@ import type { Page, Request, Response } from 'playwright-core';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Session } from './session.js';
 
-/** After the page is there, its images and scripts may take so much longer. */
+/** How long to wait for images and scripts after the document is parsed. */
 const SUBRESOURCES_MS = 5_000;
 const TRIES_MAX = 5;
 const PAUSE_MS = 50;
 const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
 
-/** The address as a person writes it: without a scheme it is https. Throws `invalid-input`. */
+/** Parses an address as a person writes it; without a scheme it is https. Throws `invalid-input`. */
 export function parseAddress(given: string): URL {
   const text = given.trim();
   const isOther = OTHER_SCHEME.test(text);
   const whole = /^https?:\/\//i.test(text) ? text : `https://${text}`;
   const url = !isOther && URL.canParse(whole) ? new URL(whole) : undefined;
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
-    throw new LangoError(
-      'invalid-input',
-      `url: "${given.slice(0, 200)}" is not an http:// or https:// address.`,
-    );
+    throw new LangoError('invalid-input', `url: "${given.slice(0, 200)}" is not an http:// or https:// URL.`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new LangoError('invalid-input', 'url: an address must not hold a user name or password.');
+    throw new LangoError('invalid-input', 'url: the URL must not contain a user name or password.');
   }
   return url;
 }
 
-/** Opens the address in the session's page; resolves with facts about it. Rejects in words a model can use. */
+/**
+ * Opens the address in the page of the session and resolves with facts about the load. Rejects with errors written for
+ * a model.
+ */
 export async function goTo(session: Session, url: URL, seconds: number): Promise<readonly string[]> {
   const { page, notes, proxy } = session;
   notes.clear();
@@ -43,7 +43,7 @@ export async function goTo(session: Session, url: URL, seconds: number): Promise
     if (!isWhole) await session.stopLoading();
     return [
       ...status,
-      ...(isWhole ? [] : ['Loading: the page has not come whole; this is what there is of it']),
+      ...(isWhole ? [] : ['Loading: the page did not load completely; this is the part that arrived']),
     ];
   } catch (error) {
     if (session.hasEnded) throw error;
@@ -56,8 +56,8 @@ export async function goTo(session: Session, url: URL, seconds: number): Promise
 }
 
 /**
- * After a failure the browser shows a page of its own, which may come so late that it ends the next navigation; and what
- * is left of that one may end its repetition.
+ * Starts a navigation, with retries. After a failure Chromium shows its own error page, which may arrive so late that
+ * it interrupts the next navigation; and a remainder of the failed navigation may interrupt its repetition.
  */
 async function startNavigation(page: Page, url: URL, timeout: number): Promise<Response | null> {
   for (let tries = 1; ; tries += 1) {
@@ -72,7 +72,7 @@ async function startNavigation(page: Page, url: URL, timeout: number): Promise<R
   }
 }
 
-/** Follows a navigation through its redirects, and knows when its page broke off. */
+/** Follows a navigation through its redirects and notices when the document fails to load. */
 class NavigationTracker {
   target: string;
   readonly documentFailed: Promise<false>;
@@ -103,7 +103,7 @@ class NavigationTracker {
   }
 }
 
-/** Whether the page came whole; its images and scripts may still be on their way. */
+/** Resolves with whether the document loaded completely. Images and scripts may still be loading. */
 async function waitUntilLoaded(
   { documentFailed: brokeOff }: NavigationTracker,
   page: Page,
@@ -123,9 +123,9 @@ function assertPublicTarget({ notes }: Session, target: string): void {
   if (notes.failureOf(host) !== 'private') return;
   throw new LangoError(
     'forbidden',
-    `${host} has a private or loopback address, which the browser does not open.`,
+    `${host} has a private or loopback address, which the browser must not open.`,
     {
-      hint: `If that is meant, add "${host}" to tools.browser.allowHosts.`,
+      hint: `To allow it, add "${host}" to tools.browser.allowHosts.`,
     },
   );
 }
@@ -136,20 +136,20 @@ function hostOf(target: string): string {
 }
 
 const CAUSES: readonly (readonly [RegExp, (host: string) => string])[] = [
-  [/Download is starting/, () => 'The address is a download; the browser takes none.'],
+  [/Download is starting/, () => 'The address is a download, and the browser refuses downloads.'],
   [/ERR_TOO_MANY_REDIRECTS/, (host) => `${host} redirects without end.`],
   [/ERR_CERT|ERR_SSL/, (host) => `The certificate of ${host} is not valid.`],
   [/ERR_TUNNEL|ERR_CONNECTION|ERR_NAME|ERR_ADDRESS|ERR_PROXY/, (host) => `${host} cannot be reached.`],
-  [/ERR_HTTP_RESPONSE_CODE/, (host) => `${host} answered with an error and without a page.`],
-  [/ERR_EMPTY_RESPONSE|ERR_INVALID_HTTP/, (host) => `${host} gave no answer that a browser can show.`],
-  [/ERR_(UNSAFE_PORT|DISALLOWED)/, (host) => `Browsers do not open the port of ${host}.`],
+  [/ERR_HTTP_RESPONSE_CODE/, (host) => `${host} answered with an error status and no page.`],
+  [/ERR_EMPTY_RESPONSE|ERR_INVALID_HTTP/, (host) => `${host} sent no valid HTTP response.`],
+  [/ERR_(UNSAFE_PORT|DISALLOWED)/, (host) => `Browsers refuse to open the port of ${host}.`],
 ];
 
 function navigationError(error: unknown, target: string, seconds: number): LangoError {
   const text = errorText(error);
   const host = hostOf(target);
   if (/Timeout \d+ms exceeded/.test(text)) {
-    return new LangoError('timeout', `${host} did not give its page within ${seconds} s.`, { cause: error });
+    return new LangoError('timeout', `${host} did not send the page within ${seconds} s.`, { cause: error });
   }
   const [, say] = CAUSES.find(([pattern]) => pattern.test(text)) ?? [];
   const [code = 'no reason given'] = /net::\w+/.exec(text) ?? [];

@@ -3,30 +3,30 @@ import type { Chromium } from './chromium.js';
 
 export interface BrowserOptions {
   readonly chromium: Chromium;
-  /** Makes the way out of one browser: all its traffic goes through it, and it checks every address. */
+  /** Opens the proxy of one browser. It carries all traffic of the browser and checks every address. */
   readonly openProxy: OpenBrowserProxy;
   readonly limits: BrowserLimits;
-  /** The address of a search page with `{query}` in it. Absent: there is no search tool. */
+  /** The URL of a search page with `{query}` in it. When absent, there is no search tool. */
   readonly searchUrl?: string;
   readonly logger: Logger;
 }
 
 export interface BrowserLimits {
-  /** How long an address may take until its page is there. */
+  /** Maximum time from a navigation to the loaded page. */
   readonly navigationSeconds: number;
-  /** A browser that is not used for so long is closed. */
+  /** A browser that is idle for this time is closed. */
   readonly idleSeconds: number;
-  /** Browsers at once, one for each conversation that uses one. */
+  /** Maximum number of browsers at once, one for each conversation that uses one. */
   readonly contexts: number;
-  /** What a page may load from the network. */
+  /** Maximum bytes that a page may load from the network. */
   readonly pageBytes: number;
-  /** One page of text that a tool gives back, in characters. */
+  /** Maximum characters of page text in one result. */
   readonly textCharacters: number;
-  /** Elements or links told at once. */
+  /** Maximum elements or links in one result. */
   readonly elements: number;
-  /** Size of a screenshot's file; it is stored in the journal with the task. */
+  /** Maximum size of a screenshot file. The journal stores it with the task. */
   readonly screenshotBytes: number;
-  /** Height of a screenshot of the full page, in pixels. */
+  /** Maximum height of a full-page screenshot, in pixels. */
   readonly screenshotHeight: number;
 }
 
@@ -35,13 +35,13 @@ type OpenBrowserProxy = (onFailure: (failure: ProxyFailure) => void) => Promise<
 /** An HTTP proxy on 127.0.0.1 that belongs to one browser. */
 export interface BrowserProxy {
   readonly port: number;
-  /** Begins a new count of bytes. */
+  /** Resets the byte count of the current page. */
   renew(): void;
   close(): Promise<void>;
 }
 
 export interface ProxyFailure {
-  /** `name:port`, as the browser asked for it. */
+  /** `name:port`, as requested by the browser. */
   readonly host: string;
   readonly why: 'private' | 'weight' | 'unreachable';
 }

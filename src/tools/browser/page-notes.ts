@@ -4,7 +4,7 @@ import type { ProxyFailure } from './options.js';
 const NOTES_MAX = 12;
 const NOTE_CHARACTERS = 300;
 
-/** What happened round a page since it was last told of: dialogs, windows, downloads, what did not get through. */
+/** Collects what happened on a page since the last report: dialogs, windows, downloads, refused connections. */
 export class PageNotes {
   #notes = new Set<string>();
   #left = 0;
@@ -24,14 +24,14 @@ export class PageNotes {
     if (why === 'weight') this.add('the page was cut off: it loads more than tools.browser.pageBytes');
   }
 
-  /** Why a host, as `name:port`, did not get through. */
+  /** The reason why a connection to this host (`name:port`) failed. */
   failureOf(host: string): ProxyFailure['why'] | undefined {
     return this.#failures.get(host);
   }
 
-  /** All notes, which are told once. */
+  /** Returns all notes and clears them. */
   take(): readonly string[] {
-    const notes = [...this.#notes, ...(this.#left > 0 ? [`${this.#left} more things of this kind`] : [])];
+    const notes = [...this.#notes, ...(this.#left > 0 ? [`${this.#left} more notes`] : [])];
     this.clear();
     return notes;
   }

@@ -1,7 +1,7 @@
 /**
- * What our side runs inside a page: in a world of its own, where the page's scripts can neither see nor change it.
- * The page's document is shared, so all that comes back is still the page's word. Plain JavaScript, since it is
- * compiled by the browser. Every answer is bounded here, before it leaves the page.
+ * The script that Lango runs inside a page, in an isolated world where the scripts of the page can neither see nor
+ * change it. Both share the document, so every result is still untrusted page content. It is plain JavaScript because
+ * the browser compiles it. The script bounds every result before it leaves the page.
  */
 export const PAGE_SCRIPT = String.raw`
 globalThis.lango ??= (() => {

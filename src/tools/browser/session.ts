@@ -7,14 +7,14 @@ import type { BrowserOptions, BrowserProxy } from './options.js';
 import { PageNotes } from './page-notes.js';
 import { PAGE_SCRIPT } from './page-script.js';
 
-/** What one step inside a page may take: a page that does not answer for so long is given up. */
+/** Time limit for one step inside a page. A page that does not answer in this time is closed. */
 const STEP_MS = 10_000;
 const SCRIPT_MS = 5_000;
 const CLOSE_MS = 5_000;
 const VIEWPORT = { width: 1280, height: 800 };
 const POPUPS_AT_ONCE = 5;
 const POPUP_MS = 2_000;
-/** A browser shows nothing else at the top; the last is its own page that says what went wrong. */
+/** The addresses that the main frame may show. The last is Chromium's own error page. */
 const ADDRESSES = /^(https?:|about:blank|blob:https?:|chrome-error:)/;
 
 interface SessionParts {
@@ -22,7 +22,7 @@ interface SessionParts {
   readonly profile: Profile;
   readonly proxy: BrowserProxy;
   readonly browser: Browser;
-  /** Of the browser's first process: with it all others end. */
+  /** Process id of the browser's main process. All others end with it. */
   readonly pid: number | undefined;
   readonly page: Page;
   readonly cdp: CDPSession;
@@ -30,8 +30,9 @@ interface SessionParts {
 }
 
 /**
- * One browser with one page, for one conversation. Steps run one after the other. After a step that was canceled or
- * not answered, and when the browser dies, it has ended for good: nobody knows what state the page is in.
+ * One browser with one page, for one conversation. Steps run one after the other. The session ends for good when a step
+ * is canceled, when the page does not answer, and when the browser crashes, because the state of the page is unknown
+ * then.
  */
 export class Session {
   readonly notes: PageNotes;
@@ -58,7 +59,7 @@ export class Session {
     this.#watch();
   }
 
-  /** Rejects with `unavailable`, with nothing left behind. */
+  /** Starts a browser. Rejects with `unavailable` and leaves nothing behind. */
   static async open(options: BrowserOptions, slot: number, onEnd: () => void): Promise<Session> {
     const notes = new PageNotes();
     const undo: (() => Promise<unknown>)[] = [];
@@ -94,12 +95,12 @@ export class Session {
     return this.#waiting > 0;
   }
 
-  /** When it was last used, in milliseconds since the epoch. */
+  /** Time of the last use, in milliseconds since the epoch. */
   get usedAt(): number {
     return this.#usedAt;
   }
 
-  /** Does one step, after those before it. Aborting the signal ends the session. */
+  /** Runs one step after the steps before it. Aborting the signal ends the session. */
   async use<Result>(signal: AbortSignal, work: (session: Session) => Promise<Result>): Promise<Result> {
     this.#waiting += 1;
     const turn = this.#queue.then(async () => {
@@ -122,14 +123,14 @@ export class Session {
     return turn.finally(() => (this.#waiting -= 1));
   }
 
-  /** Waits for something the page has to do. Rejects with `timeout` and ends the session when it does not. */
+  /** Waits for the page. When the time is over, rejects with `timeout` and ends the session. */
   async withTimeout<Result>(promise: Promise<Result>, ms = STEP_MS): Promise<Result> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
         reject(
           new LangoError('timeout', `The page did not answer within ${ms / 1_000} s and was closed.`, {
-            hint: 'Call browser_navigate to begin again.',
+            hint: 'Call browser_navigate to start a new browser.',
           }),
         );
         void this.end();
@@ -139,14 +140,14 @@ export class Session {
     return Promise.race([promise, late]).finally(() => clearTimeout(timer));
   }
 
-  /** The value of an expression in our own world of the page. `before` is run there first. */
+  /** Evaluates an expression in the isolated world of the page, after running `before` there. */
   async evaluate<Result extends Json>(expression: string, before = ''): Promise<Result> {
     const { contextId } = await this.withTimeout(this.#isolatedWorld());
     const answer = await this.withTimeout(this.#evaluateIn(`${before}\n(${expression})`, contextId));
     return answer as Result;
   }
 
-  /** The number of the document that is shown now: another document, another number. */
+  /** The number of the document that is shown now. Every new document gets a new number. */
   async documentNumber(): Promise<number> {
     return (await this.withTimeout(this.#isolatedWorld())).number;
   }
@@ -210,12 +211,12 @@ export class Session {
       (isLeaving ? dialog.accept() : dialog.dismiss()).catch(() => undefined);
     });
     page.on('download', (download) => {
-      notes.add(`the page wanted to download ${download.url()}, which was refused`);
+      notes.add(`the page tried to download ${download.url()}, which was refused`);
       download.cancel().catch(() => undefined);
     });
     page.on('framenavigated', (frame) => {
       if (frame !== page.mainFrame() || ADDRESSES.test(frame.url())) return;
-      notes.add(`the page went to ${frame.url()}, which is no web address and was left`);
+      notes.add(`the page went to ${frame.url()}, which is not a web address; the page was closed`);
       page.goto('about:blank').catch(() => undefined);
     });
     context.on('page', (popup) => {
@@ -237,9 +238,9 @@ async function waitForAddress(popup: Page): Promise<void> {
 
 function browserEnded(cause?: unknown): LangoError {
   const details = cause === undefined ? {} : { cause: new Error(errorText(cause).slice(0, 500)) };
-  return new LangoError('unavailable', 'The browser ended, and its page is gone.', {
+  return new LangoError('unavailable', 'The browser ended, and its page is lost.', {
     ...details,
-    hint: 'Call browser_navigate to begin again with a fresh one.',
+    hint: 'Call browser_navigate to start a new browser.',
   });
 }
 
@@ -254,7 +255,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended meanwhile.
+    // The process has already ended.
   }
 }
 

@@ -9,13 +9,13 @@ type SessionScope = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
 interface Entry {
   readonly slot: number;
   readonly session: Promise<Session>;
-  /** Once it is open. */
+  /** Set once the session is open. */
   opened?: Session;
 }
 
 const IDLE_CHECK_MS = 1_000;
 
-/** The browsers there are: one for each conversation of an owner. */
+/** The open browsers: one for each conversation of an owner. */
 export class Sessions {
   readonly #options: BrowserOptions;
   readonly #entries = new Map<string, Entry>();
@@ -27,7 +27,7 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** The conversation's browser, a fresh one when it has none. Rejects with `too-many` when all are at work. */
+  /** Returns the browser of the conversation, or starts one. Rejects with `too-many` when all browsers are busy. */
   async open(whose: SessionScope): Promise<Session> {
     if (this.#isClosed)
       throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
@@ -49,16 +49,16 @@ export class Sessions {
     }
   }
 
-  /** The conversation's browser. Rejects with `not-found` when it has none. */
+  /** Returns the browser of the conversation. Rejects with `not-found` when there is none. */
   async require(whose: SessionScope): Promise<Session> {
     const entry = this.#entries.get(keyOf(whose));
     if (entry && !entry.opened?.hasEnded) return entry.session;
     throw new LangoError('not-found', 'No page is open in this conversation.', {
-      hint: 'Call browser_navigate first. A page does not outlive a restart of the server, nor a time without use.',
+      hint: 'Call browser_navigate first. A restart of the server and a long idle time close the page.',
     });
   }
 
-  /** Whether there was one to close. */
+  /** Closes the browser of the conversation. Resolves with whether one was open. */
   async close(whose: SessionScope): Promise<boolean> {
     const key = keyOf(whose);
     const entry = this.#entries.get(key);
@@ -94,13 +94,13 @@ export class Sessions {
     this.#timer = undefined;
   }
 
-  /** The one that was not used for longest makes room, unless it is at work. */
+  /** Closes the browser that has been idle for longest, to make room for another. */
   #makeRoom(): void {
     if (this.#entries.size < this.#maxSessions()) return;
     const idle = [...this.#entries].filter(([, { opened }]) => opened && !opened.isBusy);
     const [oldest] = idle.sort(([, a], [, b]) => a.opened!.usedAt - b.opened!.usedAt);
     if (!oldest) {
-      throw new LangoError('too-many', `All ${this.#maxSessions()} browsers are at work.`, {
+      throw new LangoError('too-many', `All ${this.#maxSessions()} browsers are busy.`, {
         hint: 'Try again later, or raise tools.browser.contexts.',
         retryable: true,
       });

@@ -88,7 +88,7 @@ it('is said to be missing, with what to do, where there is no Chromium', async (
       name: 'browser',
       state: 'missing',
       note: '/nowhere/chromium is not a program that can be started.',
-      hint: 'Correct tools.browser.executable, or leave it out to have Chromium found.',
+      hint: 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.',
     });
     expect(JSON.stringify(server.log)).toContain('no browser tools');
   });

@@ -106,7 +106,7 @@ describeBrowsing('a browser', () => {
     process.kill(await mainProcess(), 'SIGKILL');
     await expect(going).rejects.toMatchObject({
       code: 'unavailable',
-      message: 'The browser ended, and its page is gone.',
+      message: 'The browser ended, and its page is lost.',
     });
     await expect(stage.call('extract')).rejects.toMatchObject({ code: 'not-found' });
     expect(await stage.say('navigate', { url: site.origin })).toContain('Page: Here new');
