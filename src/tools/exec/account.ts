@@ -2,7 +2,7 @@ import { chown, readdir, realpath, stat } from 'node:fs/promises';
 import { LangoError } from '../../core/errors.js';
 import { findProgram } from '../programs.js';
 
-/** Who commands run as, by the kernel's count, and the folders that are theirs to write. */
+/** The user and group ids that commands run as, and the folders they may write to. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -14,9 +14,9 @@ const NOBODY = 65534;
 const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/proc', '/dev', '/sys', '/boot'];
 
 /**
- * An ordinary server shares its own account with its commands. Root does not: commands run as the owner of
- * the first root, and a folder that belongs to root is given to `nobody` while it is empty. Rejects with
- * what to do when it is not empty, or when a root holds or is a part of the system.
+ * Determines the account that commands run as. A server that is not root runs them under its own account. A root server
+ * runs them as the owner of the first root; an empty root folder that belongs to root is handed over to `nobody`.
+ * Rejects with advice when such a folder is not empty, or when a root is or contains a system folder.
  */
 export async function prepareAccount(given: readonly string[]): Promise<Account> {
   const roots = await Promise.all(given.map((root) => realpath(root)));
@@ -33,10 +33,7 @@ function assertNotSystem(root: string): void {
   const isSystem =
     root === '/' || SYSTEM_FOLDERS.some((part) => root === part || root.startsWith(`${part}/`));
   if (!isSystem) return;
-  throw new LangoError(
-    'invalid-config',
-    `The workspace ${root} is part of the system: use a folder of its own.`,
-  );
+  throw new LangoError('invalid-config', `The workspace ${root} is a system folder. Use a separate folder.`);
 }
 
 async function ownerOf(root: string): Promise<{ uid: number; gid: number }> {
@@ -49,30 +46,30 @@ async function transferOwnership(root: string, account: { uid: number; gid: numb
   if ((await readdir(root)).length > 0) {
     throw new LangoError(
       'unavailable',
-      `The workspace ${root} belongs to root, and commands do not run as root: chown -R ${account.uid}:${account.gid} it, or run the server as an ordinary user.`,
+      `The workspace ${root} belongs to root, and commands do not run as root. Run chown -R ${account.uid}:${account.gid} ${root}, or run the server as an ordinary user.`,
     );
   }
   await chown(root, account.uid, account.gid);
 }
 
 /**
- * How a server that is root gets into the sandbox. A bubblewrap that root starts would leave root as the
- * kernel's uid, and one that an ordinary account starts cannot reach a workspace below a folder that is
- * closed to others. So the roots are first bound to an open mountPoint, in a mount namespace of this command
- * alone, and then root steps down for good. Each program becomes the next one: a process that dies can
- * only take those with it that it may signal, so nobody without rights may stand between.
+ * How a root server enters the sandbox. If root started bubblewrap, commands would keep root as the kernel's uid; if an
+ * ordinary account started it, a workspace below a folder that is closed to others would be out of reach. So the roots
+ * are first bind-mounted to an open folder, in a mount namespace of this command alone, and then root drops its
+ * privileges for good. Each program replaces the one before (exec): a process without rights in between could not
+ * signal its child when it dies.
  */
 export interface PrivilegeDrop {
-  /** Goes before the command line of the program that runs behind the privilegeDrop, and takes these folders along. */
+  /** The command line prefix that mounts these folders and drops privileges. */
   commandPrefix(folders: readonly string[]): readonly string[];
-  /** Where the folder with this index stands behind the privilegeDrop. */
+  /** The path where the folder with this index is mounted. */
   mountPointOf(index: number): string;
 }
 
-/** Folders that every system has and that the sandbox needs nothing of. */
+/** Folders that exist on every system and that the sandbox does not need: one of them becomes the mount point. */
 const MOUNT_PARENTS = ['/mnt', '/media', '/srv', '/opt'];
 
-/** Its arguments: the mountPoint, the number of folders, the folders, and the program to become. */
+/** Arguments: the mount point, the number of folders, the folders, and the program to execute. */
 const BIND_SCRIPT = `set -e
 mountPoint=$1 count=$2 index=0
 shift 2
@@ -85,7 +82,7 @@ while [ "$index" -lt "$count" ]; do
 done
 exec "$@"`;
 
-/** Rejects with `unavailable` when the programs for it are not installed. */
+/** Rejects with `unavailable` when unshare or setpriv is not installed. */
 export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promise<PrivilegeDrop> {
   const [unshare, setpriv] = await Promise.all(['unshare', 'setpriv'].map(requireProgram));
   const mountPoint = MOUNT_PARENTS.find((folder) =>
@@ -94,7 +91,7 @@ export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promis
   if (mountPoint === undefined) {
     throw new LangoError(
       'invalid-config',
-      `The workspace may not lie in all of ${MOUNT_PARENTS.join(', ')}.`,
+      `The workspace roots lie in all of ${MOUNT_PARENTS.join(', ')}, and one of these must stay free. Move a root.`,
     );
   }
   const account = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
@@ -113,5 +110,5 @@ export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promis
 async function requireProgram(name: string): Promise<string> {
   const path = await findProgram(name);
   if (path !== undefined) return path;
-  throw new LangoError('unavailable', `${name} is not installed: apt install util-linux.`);
+  throw new LangoError('unavailable', `${name} is not installed. Run: apt install util-linux.`);
 }

@@ -17,8 +17,8 @@ export function execStartTool(
   return defineTool({
     name: 'exec_start',
     description:
-      'Starts a shell command that goes on running (a server, a watcher, a long build) and answers at once with ' +
-      'its id, for exec_status, exec_output and exec_stop. It ends when the server ends.',
+      'Starts a shell command that keeps running (a server, a watcher, a long build) and returns at once with its id ' +
+      'for exec_status, exec_output and exec_stop. The command ends when the server ends.',
     schema: startSchema,
     effect: 'unsafe',
     danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
@@ -38,15 +38,15 @@ export function execStartTool(
 const ANSWER_TIME_MS = 5_000;
 
 const statusSchema = z.strictObject({
-  id: z.string().max(64).optional().describe('The id from exec_start; all processes when left out'),
+  id: z.string().max(64).optional().describe('The id from exec_start. Omit it to list all processes'),
 });
 
 export function execStatusTool(background: BackgroundProcesses): Tool {
   return defineTool({
     name: 'exec_status',
     description:
-      'Tells whether a process started with exec_start still runs, its exit code, and how much it wrote. ' +
-      'Without an id it lists all of them.',
+      'Reports whether a process started with exec_start is running, its exit code, and the size of its output. ' +
+      'Without an id it lists all processes.',
     schema: statusSchema,
     effect: 'pure',
     danger: () => 'safe',
@@ -60,7 +60,7 @@ export function execStatusTool(background: BackgroundProcesses): Tool {
   });
 }
 
-/** What a model should know of a process. */
+/** Describes a process for a model. */
 function describeProcess({ id, command, process, startedAt, end }: BackgroundProcess): JsonObject {
   const seconds = Math.round(((end?.at ?? Date.now()) - startedAt) / 1000);
   return {
@@ -74,7 +74,7 @@ function describeProcess({ id, command, process, startedAt, end }: BackgroundPro
   };
 }
 
-/** So that at least one character fits. */
+/** The size of the longest UTF-8 character. */
 const LIMIT_MIN_BYTES = 4;
 
 const outputSchema = z.strictObject({
@@ -85,16 +85,16 @@ const outputSchema = z.strictObject({
     .int()
     .min(0)
     .optional()
-    .describe('Where to go on, in bytes: nextOffset of the last answer'),
-  limit: z.number().int().min(LIMIT_MIN_BYTES).optional().describe('How many bytes to read at most'),
+    .describe('Where to continue, in bytes: nextOffset of the previous result'),
+  limit: z.number().int().min(LIMIT_MIN_BYTES).optional().describe('Maximum number of bytes to read'),
 });
 
 export function execOutputTool(background: BackgroundProcesses, { limits }: ExecOptions): Tool {
   return defineTool({
     name: 'exec_output',
     description:
-      'Reads what a process started with exec_start wrote, from an offset on. Only the beginning and the newest ' +
-      'part of a long output are kept; missingBytes says how much before the text is gone.',
+      'Reads the output of a process started with exec_start, beginning at an offset. Only the beginning and the end ' +
+      'of a long output are kept; missingBytes is the number of bytes dropped before the text.',
     schema: outputSchema,
     effect: 'pure',
     danger: () => 'safe',
@@ -120,7 +120,7 @@ export function execOutputTool(background: BackgroundProcesses, { limits }: Exec
   });
 }
 
-/** Longer than the grace a process has after SIGTERM. */
+/** Longer than the grace period that a process has after SIGTERM. */
 const STOP_TIME_MS = 15_000;
 
 const stopSchema = z.strictObject({ id: z.string().max(64).describe('The id from exec_start') });
@@ -129,7 +129,7 @@ export function execStopTool(background: BackgroundProcesses): Tool {
   return defineTool({
     name: 'exec_stop',
     description:
-      'Stops a process started with exec_start, with everything it started. Its output stays readable.',
+      'Stops a process started with exec_start together with its child processes. Its output stays readable.',
     schema: stopSchema,
     effect: 'keyed',
     danger: () => 'moderate',

@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import { scopeKey, type Scope } from '../../core/task.js';
 import type { ExitStatus, Process } from './process.js';
 
-/** A command that goes on after the call that started it. */
+/** A command that keeps running after the call that started it. */
 export interface BackgroundProcess {
   readonly id: string;
   readonly command: string;
@@ -20,19 +20,19 @@ type Entry = { -readonly [Key in keyof BackgroundProcess]: BackgroundProcess[Key
 
 const RUNNING_PER_OWNER = 8;
 const RUNNING_IN_ALL = 64;
-/** Ended ones whose output can still be read; the oldest goes first. */
+/** Ended processes whose output stays readable; the oldest are dropped first. */
 const ENDED_PER_OWNER = 8;
 const ENDED_IN_ALL = 64;
 
 /**
- * The long-running commands of this process's life, by handle. They are kept in memory only: after a
- * restart the commands are gone and so are the handles.
+ * The background processes of this server. They are kept in memory only: a restart ends the processes and forgets their
+ * ids.
  */
 export class BackgroundProcesses {
   readonly #entries = new Map<string, Entry>();
   readonly #starting = new Set<{ readonly scope: Scope }>();
 
-  /** Rejects with `too-many` when the owner, or all owners together, run as many as they may. */
+  /** Starts a process. Rejects with `too-many` at the limit per owner or per server. */
   async start(scope: Scope, command: string, launch: () => Promise<Process>): Promise<BackgroundProcess> {
     this.#assertCapacity(scope);
     const reservation = { scope };
@@ -45,18 +45,18 @@ export class BackgroundProcesses {
     }
   }
 
-  /** The owner's, oldest first. */
+  /** Lists the owner's processes, oldest first. */
   list(scope: Scope): readonly BackgroundProcess[] {
     return this.#entriesOf(scope);
   }
 
-  /** Throws `not-found`, also for a handle of somebody else. */
+  /** Throws `not-found`, also for a process of another owner. */
   require(scope: Scope, id: string): BackgroundProcess {
     const found = this.#entriesOf(scope).find((entry) => entry.id === id);
     if (found !== undefined) return found;
     throw new LangoError(
       'not-found',
-      `id: there is no process "${id}"; exec_status without an id lists those there are. Processes end when the server restarts.`,
+      `id: there is no process "${id}". Call exec_status without an id to list the processes. A restart of the server ends all of them.`,
     );
   }
 
@@ -67,13 +67,13 @@ export class BackgroundProcesses {
     if (own.length >= RUNNING_PER_OWNER) {
       throw new LangoError(
         'too-many',
-        `There are ${own.length} processes of yours running, as many as there may be; stop one with exec_stop first.`,
+        `The limit of ${own.length} running processes for one user is reached. Stop one with exec_stop first.`,
       );
     }
     if (taken.length < RUNNING_IN_ALL) return;
     throw new LangoError(
       'too-many',
-      'As many processes run on this server as there may be; try again later.',
+      'The limit of running processes on this server is reached. Try again later.',
       {
         retryable: true,
       },

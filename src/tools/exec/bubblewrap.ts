@@ -3,14 +3,14 @@ import { LangoError } from '../../core/errors.js';
 import type { Account, PrivilegeDrop } from './account.js';
 import { limitedShell, type Sandbox, type ShellCommand } from './launch.js';
 
-/** What stands at `path` in the sandbox: the host's `source`, read-only, or a symbolic link to it. */
+/** An entry of the sandbox at `path`: the host's `source`, read-only, or a symbolic link to it. */
 interface Entry {
   readonly kind: 'file' | 'link';
   readonly source: string;
   readonly path: string;
 }
 
-/** A folder for commands: the host's `source`, at `path` in the sandbox. */
+/** A folder of the host (`source`) that commands see at `path`. */
 interface Bind {
   readonly source: string;
   readonly path: string;
@@ -43,8 +43,8 @@ const PASSWD_FD = '4';
 const GROUP_FD = '5';
 
 /**
- * Commands in bubblewrap: namespaces of their own, no capabilities, no way to gain any, a read-only tree
- * with the system's programs and nothing of the host's data, and the workspace at its usual path.
+ * Runs commands in bubblewrap: with their own namespaces, no capabilities and no way to gain any, a read-only file
+ * system with the system's programs and none of the host's data, and the workspace at its usual path.
  */
 export function bubblewrap(
   bwrap: string,
@@ -74,7 +74,7 @@ export function bubblewrap(
       return {
         file: file!,
         args,
-        // What runs with the server's rights is given nothing that the model chose, such as LD_PRELOAD.
+        // bubblewrap runs with the server's rights, so it gets no variable that the model chose, such as LD_PRELOAD.
         env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
         cwd: '/',
         pipedInputs: [
@@ -106,7 +106,7 @@ interface SandboxContent {
   readonly network: boolean;
 }
 
-/** Handed over on a descriptor, so that no list of processes shows the environment. */
+/** bubblewrap reads these arguments from a descriptor, so that no process list shows the environment. */
 function sandboxArguments({ command, binds, tree, network }: SandboxContent): string[] {
   const memory = ['--perms', '1777', '--size', String(command.limits.memoryMb * 1024 * 1024)];
   return [
@@ -125,13 +125,13 @@ function sandboxArguments({ command, binds, tree, network }: SandboxContent): st
   ];
 }
 
-/** A NUL inside an argument would begin another one: another mount, say. */
+/** Joins arguments with NUL. A NUL inside an argument would start another argument, for example another mount. */
 function joinArguments(args: readonly string[]): string {
   if (args.every((arg) => !arg.includes('\0'))) return args.join('\0');
-  throw new LangoError('invalid-input', 'env, cwd: a NUL character cannot stand in a variable or a path.');
+  throw new LangoError('invalid-input', 'env, cwd: a variable or a path must not contain a NUL character.');
 }
 
-/** An outer folder before one inside it. */
+/** Sorts outer folders before the folders inside them. */
 function outerFirst(binds: readonly Bind[]): readonly Bind[] {
   return [...binds].sort((a, b) => a.path.length - b.path.length);
 }

@@ -1,7 +1,7 @@
-/** A piece of what a process wrote, by its position in the whole output. */
+/** A part of the output of a process, with its position in the whole output. */
 export interface Slice {
   readonly text: string;
-  /** Where `text` begins: later than asked for when that part is gone. */
+  /** Where `text` begins: after the requested offset when that part was dropped. */
   readonly offset: number;
   readonly nextOffset: number;
 }
@@ -9,8 +9,8 @@ export interface Slice {
 const HEAD_SHARE = 0.7;
 
 /**
- * Keeps the head and the tail of an output of any length in a fixed amount of memory. Positions are
- * bytes of the whole output.
+ * Keeps the head and the tail of an output of any length in a fixed amount of memory. Positions are byte offsets in the
+ * whole output.
  */
 export class Capture {
   readonly #head: Buffer;
@@ -27,7 +27,7 @@ export class Capture {
     return this.#total;
   }
 
-  /** Whether something had to be dropped. */
+  /** Whether a part of the output was dropped. */
   get isCut(): boolean {
     return this.#total > this.#head.length + this.#ring.length;
   }
@@ -45,7 +45,10 @@ export class Capture {
     this.#total += chunk.length;
   }
 
-  /** All of it, or the head and the tail with a mark between that says how much is missing and `advice`. */
+  /**
+   * The whole output, or its head and tail with a mark between them that holds the number of missing bytes and
+   * `advice`.
+   */
   text(advice: string): string {
     if (!this.isCut) return this.#bytes(0, this.#total).toString('utf8');
     const head = wholeCharacters(this.#bytes(0, this.#head.length));
@@ -54,7 +57,9 @@ export class Capture {
     return `${head.toString('utf8')}\n[… ${missing} bytes left out; ${advice} …]\n${tail.toString('utf8')}`;
   }
 
-  /** At most `maxBytes` (4 at least) from `offset` on; from the tail when that part is gone. */
+  /**
+   * Returns at most `maxBytes` (4 at least) from `offset` on, or from the start of the tail when that part was dropped.
+   */
   slice(offset: number, maxBytes: number): Slice {
     const inGap = this.isCut && offset >= this.#head.length && offset < this.#tailStart();
     const start = Math.min(inGap ? this.#tailStart() : offset, this.#total);
@@ -67,7 +72,7 @@ export class Capture {
     return Math.max(this.#head.length, this.#total - this.#ring.length);
   }
 
-  /** The kept bytes of `[start, end)`, which must not reach into the gap. */
+  /** The kept bytes of `[start, end)`, which must not overlap the dropped part. */
   #bytes(start: number, end: number): Buffer {
     const fromHead = this.#head.subarray(
       Math.min(start, this.#head.length),

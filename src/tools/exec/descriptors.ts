@@ -5,16 +5,16 @@ const O_CLOEXEC = 0o2000000;
 const STDERR = 2;
 
 /**
- * What a child gets as its descriptors: no stdin, pipes for stdout and stderr, `feeds` pipes from 3 on,
- * and nothing in the place of what the server itself was started with (a supervisor's pipe, a lock):
- * Node.js keeps back only the first sixteen.
+ * Calls `start` with the stdio of a child process: no stdin, pipes for stdout and stderr, and `pipes` further pipes
+ * from 3 on. Every descriptor that the server itself inherited (a supervisor's pipe, a lock) is replaced by /dev/null,
+ * because Node.js closes only the first sixteen.
  */
-export function withDescriptors<Child>(feeds: number, start: (stdio: StdioOptions) => Child): Child {
+export function withDescriptors<Child>(pipes: number, start: (stdio: StdioOptions) => Child): Child {
   const stdio: ('ignore' | 'pipe' | number)[] = [
     'ignore',
     'pipe',
     'pipe',
-    ...Array<'pipe'>(feeds).fill('pipe'),
+    ...Array<'pipe'>(pipes).fill('pipe'),
   ];
   const nothing = openSync('/dev/null', 'r');
   try {
@@ -30,7 +30,10 @@ export function withDescriptors<Child>(feeds: number, start: (stdio: StdioOption
 
 let inheritedDescriptors: readonly number[] | undefined;
 
-/** In ascending order; empty where /proc does not tell. Node.js itself opens nothing that is inherited. */
+/**
+ * Inherited descriptors in ascending order; empty where /proc is missing. Node.js itself opens none that children
+ * inherit.
+ */
 function listInherited(): readonly number[] {
   inheritedDescriptors ??= listDescriptors().filter(
     (descriptor) => descriptor > STDERR && isInherited(descriptor),
@@ -54,6 +57,6 @@ function isInherited(descriptor: number): boolean {
     const flags = parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? '', 8);
     return (flags & O_CLOEXEC) === 0;
   } catch {
-    return false; // It was the one that read the folder.
+    return false; // The descriptor that listed the folder is closed already.
   }
 }

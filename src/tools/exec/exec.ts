@@ -4,9 +4,12 @@ import type { ExecOptions } from './launch.js';
 import type { Process } from './process.js';
 import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
 
-/** The loop's own limit is a second line: this tool stops the command itself and reports what it wrote. */
+/**
+ * Added to the time limit, so that this tool stops the command and reports its output before the loop's own limit
+ * aborts the call.
+ */
 const TIMEOUT_MARGIN_MS = 10_000;
-/** 128 and SIGXCPU. */
+/** Exit code of a command that exceeds its CPU limit: 128 + SIGXCPU. */
 const CPU_LIMIT_EXIT_CODE = 152;
 
 const schema = z.strictObject({
@@ -15,7 +18,7 @@ const schema = z.strictObject({
     .number()
     .positive()
     .optional()
-    .describe('Stop the command after this time; capped by the server, whose limit is the default'),
+    .describe('Stop the command after this time. The limit of the server is the default and the maximum'),
 });
 
 export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool {
@@ -24,8 +27,8 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
   return defineTool({
     name: 'exec',
     description:
-      'Runs a shell command in the workspace and waits for it. Answers with its exit code, stdout and stderr. ' +
-      'For a command that should go on running use exec_start. There is no terminal and no input.',
+      'Runs a shell command in the workspace, waits for it, and returns its exit code, stdout and stderr. ' +
+      'For a command that should keep running, use exec_start. The command has no terminal and no input.',
     schema,
     effect: 'unsafe',
     danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
@@ -54,14 +57,17 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
       ];
       return {
         content: { exitCode, ...output(child), ...(notes.length === 0 ? {} : { note: notes.join('; ') }) },
-        // A model takes a failure more surely from the flag than from a number; the content is all there.
+        // Models notice a failure more reliably by this flag than by the exit code.
         isError: exitCode !== 0 || isTimeout,
       };
     },
   });
 }
 
-/** Resolves when nothing of the command runs any more. Rejects with the signal's reason after it aborted. */
+/**
+ * Resolves when the command and its child processes have ended. Rejects with the reason of the signal when it is
+ * aborted.
+ */
 async function waitFor(child: Process, timeoutSeconds: number, { signal }: ToolContext) {
   let isTimeout = false;
   const stop = () => void child.stop();

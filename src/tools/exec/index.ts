@@ -10,16 +10,16 @@ export type { ExecOptions } from './launch.js';
 export type { SandboxFinding } from './sandbox.js';
 export { findSandbox } from './sandbox.js';
 
-/** The family that runs commands. */
+/** The tools that run commands. */
 export interface Exec {
   readonly tools: readonly Tool[];
-  /** Ends every command that still runs and refuses new ones; resolves when none is left. */
+  /** Ends all running commands and refuses new ones. Resolves when none is left. */
   close(): Promise<void>;
 }
 
 /**
- * Commands in the workspace. In the sandbox they also die with a server that is killed; without one only
- * with a server that ends by itself.
+ * Creates the tools. Commands in the sandbox end even when the server is killed; commands outside of it end only when
+ * the server stops normally.
  */
 export function createExec(options: ExecOptions): Exec {
   const runner = new Runner(options);

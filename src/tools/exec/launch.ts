@@ -1,62 +1,66 @@
 import type { Logger } from '../../core/logger.js';
 import type { Scope } from '../../core/task.js';
 
-/** A program about to be started. */
+/** How to start a program. */
 export interface Launch {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Texts the program reads from its descriptors 3, 4 and so on. */
+  /** Texts that the program reads from its descriptors 3, 4 and so on. */
   readonly pipedInputs: readonly string[];
-  /** True when the kernel ends everything below the program together with it. */
+  /** True when the kernel ends all child processes together with the program. */
   readonly contained: boolean;
 }
 
-/** A shell command, before it is known where it will run. */
+/** A shell command, before the choice of where to run it. */
 export interface ShellCommand {
   readonly shell: string;
   readonly command: string;
   /** Absolute, without symbolic links, inside a root. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Folders besides the roots that it may read: absolute, existing, outside the roots. */
+  /** Folders besides the roots that the command may read: absolute, existing, outside the roots. */
   readonly readable: readonly string[];
   readonly limits: ExecLimits;
 }
 
-/** A place for commands to run in, cut off from the rest of the machine. */
+/** An environment for commands, isolated from the rest of the machine. */
 export interface Sandbox {
-  /** One line for people: what it is and as whom commands run. */
+  /** One line for people: the kind of sandbox and the account that commands run as. */
   readonly summary: string;
-  /** How to start `command` inside. Does no I/O. */
+  /** Returns how to start `command` in the sandbox. Does no I/O. */
   launch(command: ShellCommand, network: boolean): Launch;
 }
 
 export interface ExecLimits {
-  /** Wall-clock time of one `exec` call. */
+  /** Maximum wall-clock time of one `exec` call. */
   readonly timeoutSeconds: number;
-  /** CPU time of each process. */
+  /** Maximum CPU time of each process. */
   readonly cpuSeconds: number;
   /**
-   * Writable private memory of each process (RLIMIT_DATA: a limit on address space would stop every
-   * program that reserves more than it uses, Node.js first) and the size of /tmp and of /dev/shm.
-   * Node.js needs 1,024.
+   * Maximum private memory of each process, and the size of /tmp and of /dev/shm. The limit is RLIMIT_DATA, because a
+   * limit on address space would stop every program that reserves more than it uses, such as Node.js. Node.js needs
+   * 1,024.
    */
   readonly memoryMb: number;
-  /** Processes and threads of one sandbox; not set outside, where it would count the whole account's. */
+  /**
+   * Maximum number of processes and threads in one sandbox. Not set outside the sandbox, where it would count all
+   * processes of the account.
+   */
   readonly processes: number;
-  /** How much is kept of stdout, and of stderr. */
+  /** Maximum bytes kept of stdout, and of stderr. */
   readonly outputBytes: number;
 }
 
 const FILE_LIMIT_BYTES = 1024 ** 3;
-/** POSIX counts file sizes in these. */
+/** Unit of `ulimit -f` in POSIX. */
 const FILE_BLOCK_BYTES = 512;
 
 /**
- * Sets the limits and becomes the shell. The kernel is told to take these processes first when memory
- * runs out. The CPU limit warns (SIGXCPU) a second before it kills, so that it can be told from other kills. `-u` is bash's word for processes and `-p` dash's.
+ * Sets the limits and executes the shell. Tells the kernel to kill these processes first when memory runs out. The soft
+ * CPU limit (SIGXCPU) fires one second before the hard one, so that it can be distinguished from other kills. `-u`
+ * limits processes in bash, `-p` in dash.
  */
 const LIMITS_SCRIPT = `ulimit -c 0
 ulimit -t "$(($1 + 1))" && ulimit -S -t "$1" && ulimit -d "$2" && ulimit -f "$3" || exit 125
@@ -65,7 +69,7 @@ ulimit -t "$(($1 + 1))" && ulimit -S -t "$1" && ulimit -d "$2" && ulimit -f "$3"
 shift 4
 exec "$@"`;
 
-/** The arguments of a process that runs the command under its limits. */
+/** Returns the command line that runs the command under its limits. */
 export function limitedShell(command: ShellCommand, processes: number | 'open'): readonly string[] {
   const { cpuSeconds, memoryMb } = command.limits;
   const values = [Math.ceil(cpuSeconds), memoryMb * 1024, FILE_LIMIT_BYTES / FILE_BLOCK_BYTES, processes];
@@ -73,26 +77,26 @@ export function limitedShell(command: ShellCommand, processes: number | 'open'):
   return [...limits, command.shell, '-c', command.command];
 }
 
-/** How to start `command` without a sandbox: as the server's own user, with what that user may do. */
+/** Returns how to start `command` without a sandbox: as the server's own user, with all rights of that user. */
 export function unsandboxedLaunch(command: ShellCommand): Launch {
   const [file, ...args] = limitedShell(command, 'open');
   return { file: file!, args, env: command.env, cwd: command.cwd, pipedInputs: [], contained: false };
 }
 
 export interface ExecOptions {
-  /** Absolute folders that commands may work in; the first is where they start. */
+  /** Absolute folders that commands may work in. Commands start in the first. */
   readonly roots: readonly string[];
-  /** From `findSandbox`. Undefined: commands run as the server's own user, each one `dangerous`. */
+  /** From `findSandbox`. Undefined: commands run as the server's own user, and each is `dangerous`. */
   readonly sandbox: Sandbox | undefined;
   /**
-   * Whether sandboxed commands share the host's network. That includes its loopback services and its
-   * abstract Unix sockets: there is no half of a network namespace.
+   * Whether sandboxed commands share the host's network, including its loopback services and its abstract Unix sockets.
+   * A network namespace cannot be shared in part.
    */
   readonly network: boolean;
-  /** The server's environment; commands see only the variables that `envAllow` names. */
+  /** The server's environment. Commands see only the variables named by `envAllow`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envAllow: readonly string[];
-  /** Folders outside the roots that commands of this owner may read: those of skills. They exist. */
+  /** Existing folders outside the roots that commands of this owner may read: the folders of skills. */
   readonly readable?: (scope: Scope) => readonly string[];
   readonly limits: ExecLimits;
   readonly logger: Logger;

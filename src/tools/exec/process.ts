@@ -10,32 +10,37 @@ import { Capture } from './capture.js';
 import { withDescriptors } from './descriptors.js';
 import type { Launch } from './launch.js';
 
-/** A running program with everything it started. */
+/** A running program with its child processes. */
 export interface Process {
   readonly stdout: Capture;
   readonly stderr: Capture;
-  /** Resolves when it has ended and what it started is killed. Rejects with `unavailable` when it could not be started. */
+  /**
+   * Resolves when the program has ended and its child processes are killed. Rejects with `unavailable` when it could
+   * not be started.
+   */
   readonly ended: Promise<ExitStatus>;
-  /** Ends all of it and resolves like `ended`. A contained one dies at once, else it has 2 s after SIGTERM. */
+  /**
+   * Ends the program with its child processes and resolves like `ended`. A contained program is killed at once, any
+   * other 2 s after SIGTERM.
+   */
   stop(): Promise<ExitStatus>;
-  /** Sends SIGKILL without waiting: for a process that is about to exit. */
+  /** Sends SIGKILL without waiting, for a server that is about to exit. */
   killNow(): void;
 }
 
 export interface ExitStatus {
-  /** 128 plus the signal's number for a program that a signal ended. */
+  /** The exit code, or 128 plus the number of the signal that ended the program. */
   readonly exitCode: number;
 }
 
 const TERM_GRACE_MS = 2_000;
-/** How long a pipe may stay open after its program ended: somebody who escaped may hold it. */
+/** How long a pipe may stay open after its program ended: an escaped child process may hold it. */
 const PIPE_GRACE_MS = 1_000;
-/** Past its limit an output is read at 64 KiB per pause, so that `yes` costs no whole core. */
+/** Pause between reads of 64 KiB once an output exceeds its limit, so that `yes` does not occupy a CPU core. */
 const READ_PAUSE_MS = 5;
 
 /**
- * Starts a program in a session of its own, with stdin closed. Its output is read to the end whatever
- * its size and kept in bounded memory.
+ * Starts a program in its own session, without stdin. Reads its whole output, whatever the size, into bounded memory.
  */
 export function startProcess(launch: Launch, outputBytes: number): Process {
   const stdout = new Capture(outputBytes);
@@ -63,7 +68,7 @@ export function startProcess(launch: Launch, outputBytes: number): Process {
 function writeInputs(child: ChildProcess, feeds: readonly string[]): void {
   feeds.forEach((text, index) => {
     const stream = child.stdio[3 + index] as Writable;
-    stream.on('error', () => undefined); // It ended before it had read: `ended` tells.
+    stream.on('error', () => undefined); // The program ended before it read its input; `ended` reports that.
     stream.end(text);
   });
 }
@@ -119,20 +124,20 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // The group is empty: what was asked for.
+    // The process group is already empty.
   }
 }
 
-/** Set in the environment of every command outside the sandbox, and inherited by what it starts. */
+/** A variable in the environment of every command outside the sandbox. Child processes inherit it. */
 const MARK_VARIABLE = 'LANGO_EXEC';
 
 const ROUNDS = 10;
 const ROUND_MS = 20;
 
 /**
- * Kills the processes that left their group (setsid, double fork) by the mark in their environment, until
- * none is left. Best effort, on Linux only: one that clears its environment is missed. In the sandbox
- * nothing can escape.
+ * Kills the processes that left their process group (setsid, double fork), found by the mark in their environment,
+ * until none is left. Works on Linux only, and misses a process that clears its environment. In the sandbox nothing can
+ * escape.
  */
 async function killMarked(mark: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -156,6 +161,6 @@ function kill(id: number): void {
   try {
     process.kill(id, 'SIGKILL');
   } catch {
-    // It ended meanwhile.
+    // The process has already ended.
   }
 }

@@ -9,36 +9,36 @@ import type { ToolContext } from '../../core/tool.js';
 import { unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
 
-/** A kernel takes 128 KiB as one argument; a character is at most 3 bytes here. */
+/** The kernel accepts 128 KiB per argument, and a character has at most 3 bytes here. */
 const COMMAND_MAX_LENGTH = 40_000;
 const VARIABLES_MAX = 64;
 
-/** The part of the input that `exec` and `exec_start` share. */
+/** The input fields that `exec` and `exec_start` share. */
 export const COMMAND_FIELDS = {
   command: z
     .string()
     .min(1)
     .max(COMMAND_MAX_LENGTH)
-    .regex(/^[^\0]*$/, 'must not hold a NUL character')
+    .regex(/^[^\0]*$/, 'must not contain a NUL character')
     .describe('A shell command line, such as "ls -l | sort"'),
   cwd: z
     .string()
     .max(4096)
-    .regex(/^[^\0]*$/, 'must not hold a NUL character')
+    .regex(/^[^\0]*$/, 'must not contain a NUL character')
     .optional()
-    .describe('The folder to run in, relative to the workspace; the workspace itself by default'),
+    .describe('The working directory, relative to the workspace; the workspace itself by default'),
   env: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name of letters, digits and _'),
       z
         .string()
         .max(COMMAND_MAX_LENGTH)
-        .regex(/^[^\0]*$/, 'must not hold a NUL character'),
+        .regex(/^[^\0]*$/, 'must not contain a NUL character'),
     )
     .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX} variables`)
     .optional()
     .describe(
-      'Further environment variables, by name. For a secret give its reference, such as {"TOKEN": "{{secret:github}}"}',
+      'Additional environment variables by name. Pass a secret by its reference, such as {"TOKEN": "{{secret:github}}"}',
     ),
 };
 
@@ -48,7 +48,7 @@ export interface CommandInput {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Starts commands and knows all that run, so that none outlives the server. */
+/** Starts commands and tracks them, so that none outlives the server. */
 export class Runner {
   readonly #running = new Set<Process>();
   readonly #shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
@@ -62,7 +62,10 @@ export class Runner {
     process.on('exit', this.#killAll);
   }
 
-  /** Rejects with `invalid-input` for a folder outside the roots, with `unavailable` after `close`. */
+  /**
+   * Starts a command. Rejects with `invalid-input` for a folder outside the roots, and with `unavailable` after
+   * `close`.
+   */
   async start(input: CommandInput, scope: Scope): Promise<Process> {
     const cwd = await this.#resolveFolder(input.cwd ?? '.');
     const { limits, network, sandbox } = this.#options;
@@ -86,7 +89,7 @@ export class Runner {
     return child;
   }
 
-  /** Ends everything that runs; resolves when nothing does. */
+  /** Ends all commands. Resolves when none is running. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled([...this.#running].map((child) => child.stop()));
@@ -98,8 +101,8 @@ export class Runner {
     const folder = await realpath(resolve(roots[0] ?? '/', given)).catch(() => undefined);
     const isInside = roots.some((root) => folder === root || folder?.startsWith(root + sep));
     if (folder === undefined || !isInside || !(await stat(folder)).isDirectory()) {
-      const advice = 'give a folder inside it, relative to it, such as "."';
-      throw new LangoError('invalid-input', `cwd: "${given}" is not a folder of the workspace; ${advice}.`);
+      const advice = 'use a path relative to the workspace, such as "."';
+      throw new LangoError('invalid-input', `cwd: "${given}" is not a folder in the workspace; ${advice}.`);
     }
     return folder;
   }
@@ -132,9 +135,9 @@ const REFERENCE_START = '{{secret:';
 const REFERENCE_END = '}}';
 
 /**
- * `input` with the values of the secrets that it refers to, in its environment only: a reference in the command line
- * becomes a variable there, quoted as its place asks for. So no list of processes shows the value, and the shell
- * takes nothing in it for a command.
+ * Resolves the secrets that `input` refers to, and passes their values in the environment only. A reference in the
+ * command line becomes a variable, quoted as its position requires. So no process list shows the value, and the shell
+ * interprets nothing in it.
  */
 export async function withSecrets(input: CommandInput, context: ToolContext): Promise<CommandInput> {
   const env: Record<string, string> = {};
@@ -179,7 +182,10 @@ function quoteAfter(character: string, quote: Quote): Quote {
   return quote === character ? '' : quote;
 }
 
-/** Inside single quotes nothing is expanded: they end before it and begin again after it. */
+/**
+ * Expands the variable. The shell expands nothing inside single quotes, so these end before the variable and start
+ * again after it.
+ */
 function expansion(variable: string, quote: Quote): string {
   if (quote === '"') return `\${${variable}}`;
   return quote === "'" ? `'"\${${variable}}"'` : `"\${${variable}}"`;

@@ -6,7 +6,7 @@ import type { ExecLimits, Sandbox } from './launch.js';
 import { startProcess } from './process.js';
 
 interface SandboxSearch {
-  /** `auto` uses one where there is one; `required` rejects with `unavailable` when there is none. */
+  /** `auto` uses a sandbox when one works; `required` rejects with `unavailable` when none does. */
   readonly mode: 'auto' | 'off' | 'required';
   /** The workspace roots, absolute and existing. */
   readonly roots: readonly string[];
@@ -14,11 +14,11 @@ interface SandboxSearch {
 
 export interface SandboxFinding {
   readonly sandbox?: Sandbox;
-  /** Why there is none and what to do about it: one or two sentences. */
+  /** Why there is no sandbox and what to do about it: one or two sentences. */
   readonly reason?: string;
 }
 
-/** Small, and enough for a shell with a few commands. */
+/** Enough for a shell with a few commands. */
 const PROBE_LIMITS: ExecLimits = {
   timeoutSeconds: 10,
   cpuSeconds: 5,
@@ -27,14 +27,14 @@ const PROBE_LIMITS: ExecLimits = {
   outputBytes: 4096,
 };
 
-/** Fails unless it runs without privileges. */
+/** A command that fails unless it runs without privileges. */
 const PROBE = `test "$(id -u)" != 0 || { echo "the command runs as root"; exit 1; }
 grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status || { echo "the command has capabilities"; exit 1; }
 test -w . || { echo "the account that commands run as (uid $(id -u)) cannot write to the workspace $PWD"; exit 1; }`;
 
 /**
- * Looks for a sandbox by running a command in it. As root it may hand an empty workspace root to the
- * unprivileged account that commands run as.
+ * Finds a sandbox by running a command in it. As root, it may hand over an empty workspace root to the unprivileged
+ * account that commands run as.
  */
 export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding> {
   if (search.mode === 'off') return { reason: 'The sandbox is switched off in the configuration.' };
@@ -43,7 +43,7 @@ export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding
   } catch (error) {
     const reason = errorText(error);
     if (search.mode === 'auto') return { reason };
-    throw new LangoError('unavailable', `Commands must run in a sandbox and there is none. ${reason}`, {
+    throw new LangoError('unavailable', `Commands must run in a sandbox, and none works here. ${reason}`, {
       cause: error,
     });
   }
@@ -53,12 +53,12 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
   if (process.platform !== 'linux') {
     throw new LangoError(
       'unavailable',
-      `There is no sandbox for ${process.platform}: run the server on Linux.`,
+      `There is no sandbox for ${process.platform}. Run the server on Linux.`,
     );
   }
   const bwrap = await findProgram('bwrap');
   if (bwrap === undefined) {
-    const advice = 'apt install bubblewrap (dnf, apk and pacman know it by the same name)';
+    const advice = 'apt install bubblewrap (the package has the same name for dnf, apk and pacman)';
     throw new LangoError('unavailable', `bubblewrap is not installed: ${advice}.`);
   }
   const account = await prepareAccount(roots);
@@ -101,6 +101,6 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 
 function advise(said: string): string {
   const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
-  const problem = said === '' ? 'the probe ended without a word' : said;
-  return advice === undefined ? `${problem}.` : `${problem}. To get it: ${advice}.`;
+  const problem = said === '' ? 'the probe failed without output' : said;
+  return advice === undefined ? `${problem}.` : `${problem}. To fix it: ${advice}.`;
 }

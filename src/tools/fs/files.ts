@@ -4,7 +4,7 @@ import { LangoError } from '../../core/errors.js';
 import { ownerOfNewEntry, type OpenPath } from './paths.js';
 import type { PathTarget } from './workspace.js';
 
-/** "a folder", "a FIFO": what something is, for sentences. */
+/** The type of an object with its article, such as "a folder" or "a FIFO". */
 export function describeType({ stats }: OpenPath): string {
   if (stats.isFile()) return 'a file';
   if (stats.isDirectory()) return 'a folder';
@@ -14,12 +14,12 @@ export function describeType({ stats }: OpenPath): string {
   return 'a device';
 }
 
-/** The same without its article. */
+/** The type without its article. */
 export function typeOf(opened: OpenPath): string {
   return describeType(opened).replace(/^an? /, '');
 }
 
-/** Rejects with `invalid-input` for all but regular files; `shown` is the path for the message. */
+/** Throws `invalid-input` for everything but regular files; `shown` is the path for the message. */
 export function assertFile(opened: OpenPath, shown: string): void {
   if (opened.stats.isFile()) return;
   const advice = opened.stats.isDirectory()
@@ -28,17 +28,17 @@ export function assertFile(opened: OpenPath, shown: string): void {
   throw new LangoError('invalid-input', `path: "${shown}" is ${describeType(opened)}; ${advice}.`);
 }
 
-/** Opens a regular file for reading; the caller closes it. */
+/** Opens a regular file for reading. The caller closes it. */
 export async function openFile(opened: OpenPath, shown: string): Promise<FileHandle> {
   assertFile(opened, shown);
-  // On systems without path handles it may have become something else meanwhile: never wait for it.
+  // On systems without path handles the file may have been replaced by a FIFO meanwhile: O_NONBLOCK never waits for it.
   const handle = await open(opened.at, constants.O_RDONLY | constants.O_NONBLOCK);
   if ((await handle.stat()).isFile()) return handle;
   await handle.close();
   throw new LangoError('invalid-input', `path: "${shown}" is not a regular file.`);
 }
 
-/** The whole of a file. Rejects with `too-large` beyond `maxBytes`. */
+/** Reads a whole file. Rejects with `too-large` beyond `maxBytes`. */
 export async function readWhole(opened: OpenPath, shown: string, maxBytes: number): Promise<Buffer> {
   const handle = await openFile(opened, shown);
   try {
@@ -59,13 +59,13 @@ export const MODE_BITS = 0o777;
 const NEW_FILE_MODE = 0o666;
 
 /**
- * Puts a file in the opened of what stands there, in one step: readers see the old content or the new one,
- * and after a failure the old one. Keeps mode and, as root, the owner. The call's key names the file on
- * the way, so that a repeat clears what a crash left.
+ * Replaces a file in one step: readers see the old content or the new content, and after a failure the old one remains.
+ * Keeps the mode and, as root, the owner. The call's key names the temporary file, so that a repeated call removes the
+ * one that a crash left behind.
  */
 export async function replaceFile(target: PathTarget, content: string | Buffer, key: string): Promise<void> {
-  const { folder, name, existing: opened } = target;
-  if (opened !== undefined) await access(opened.at, constants.W_OK);
+  const { folder, name, existing } = target;
+  if (existing !== undefined) await access(existing.at, constants.W_OK);
   const temporary = `${folder.at}/.${key.slice(0, 16)}.lango-new`;
   await rm(temporary, { force: true });
   try {
@@ -81,14 +81,14 @@ export async function replaceFile(target: PathTarget, content: string | Buffer, 
 async function writeNew(
   path: string,
   content: string | Buffer,
-  { folder, existing: opened }: PathTarget,
+  { folder, existing }: PathTarget,
 ): Promise<void> {
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
   const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, NEW_FILE_MODE);
   try {
-    const owner = ownerOfNewEntry(opened ?? folder);
+    const owner = ownerOfNewEntry(existing ?? folder);
     if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
-    if (opened !== undefined) await handle.chmod(opened.stats.mode & MODE_BITS);
+    if (existing !== undefined) await handle.chmod(existing.stats.mode & MODE_BITS);
     await handle.writeFile(content);
     await handle.sync();
   } finally {
@@ -96,7 +96,7 @@ async function writeNew(
   }
 }
 
-/** Makes names made, moved or removed in it durable. */
+/** Makes created, moved and removed names in the folder durable. */
 export async function syncFolder(folder: OpenPath): Promise<void> {
   const handle = await open(folder.at, constants.O_RDONLY | constants.O_DIRECTORY);
   try {

@@ -11,18 +11,19 @@ const DELETE_TIME_MS = 60_000;
 
 const schema = z.strictObject({
   path: pathField('The file or folder'),
-  recursive: z.boolean().optional().describe('Delete a folder with everything in it'),
+  recursive: z.boolean().optional().describe('Delete a folder with all its content'),
 });
 
 export function deleteTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_delete',
     description:
-      'Deletes a file, a symbolic link (not what it leads to), or an empty folder. A folder that holds ' +
-      'something is deleted only with recursive: true. There is no way back.',
+      'Deletes a file, a symbolic link (not its target), or an empty folder. Deletes a folder with content only with ' +
+      'recursive: true. Deletion cannot be undone.',
     schema,
     effect: 'queryable',
-    // One named file is no more than fs_write could overwrite; a tree is more than anybody has looked at.
+    // Deleting one file does no more harm than overwriting it with fs_write; a whole tree may hold files that nobody
+    // has looked at.
     danger: ({ recursive }) => (recursive === true ? 'dangerous' : 'moderate'),
     timeoutMs: () => DELETE_TIME_MS,
     examples: [
@@ -37,12 +38,15 @@ export function deleteTool(workspace: Workspace): Tool {
         const target = await access.target(pathArgument(path), { follow: false, make: false });
         if (target.existing === undefined) throw missingPath(pathArgument(path));
         if (access.containsRoot(target.path)) {
-          throw new LangoError('forbidden', `path: "${path}" holds the workspace; name something inside it.`);
+          throw new LangoError(
+            'forbidden',
+            `path: "${path}" contains the workspace; choose a path inside the workspace.`,
+          );
         }
         const entries = recursive ? await clearFolder(access, target.existing, signal) : 0;
         await removeTarget(target, access.displayPath(target.path));
         await syncFolder(target.folder);
-        const content = entries === 0 ? '' : ` with ${counted(entries, 'thing')} in it`;
+        const content = entries === 0 ? '' : ` with ${counted(entries, 'item')} in it`;
         return { content: `deleted ${access.displayPath(target.path)}${content}` };
       }),
     settle: ({ path }) =>
@@ -58,7 +62,10 @@ export function deleteTool(workspace: Workspace): Tool {
   });
 }
 
-/** How many things were deleted. Each folder is held while it is emptied: no link can lead out of it. */
+/**
+ * Deletes the content of a folder and resolves with the number of deleted entries. Each folder is held open while it is
+ * emptied, so no symbolic link can lead out of it.
+ */
 async function clearFolder(access: WorkspaceAccess, folder: OpenPath, signal: AbortSignal): Promise<number> {
   if (!folder.stats.isDirectory()) return 0;
   let deleted = 0;
@@ -73,12 +80,12 @@ async function clearFolder(access: WorkspaceAccess, folder: OpenPath, signal: Ab
   return deleted;
 }
 
-async function removeTarget({ folder, name, existing: opened }: PathTarget, shown: string): Promise<void> {
+async function removeTarget({ folder, name, existing }: PathTarget, shown: string): Promise<void> {
   try {
-    await remove(opened!, `${folder.at}/${name}`);
+    await remove(existing!, `${folder.at}/${name}`);
   } catch (error) {
     if (codeOf(error) !== 'ENOTEMPTY') throw error;
-    const advice = 'recursive: true deletes it with everything in it';
+    const advice = 'recursive: true deletes it with all its content';
     throw new LangoError('conflict', `path: "${shown}" is a folder that is not empty; ${advice}.`, {
       cause: error,
     });

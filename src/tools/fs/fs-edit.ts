@@ -10,8 +10,11 @@ const EDIT_TIME_MS = 30_000;
 
 const schema = z.strictObject({
   path: pathField('The file'),
-  oldText: z.string().min(1).describe('The text to replace, exactly as it stands; it must stand there once'),
-  newText: z.string().describe('What to put in its opened'),
+  oldText: z
+    .string()
+    .min(1)
+    .describe('The text to replace, copied exactly; it must occur exactly once in the file'),
+  newText: z.string().describe('The text to put in its place'),
 });
 
 type EditInput = z.infer<typeof schema>;
@@ -20,8 +23,8 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_edit',
     description:
-      'Replaces one piece of text in a file by another. oldText must stand in the file exactly once: give ' +
-      'enough of what is around it.',
+      'Replaces one text in a file with another. oldText must occur in the file exactly once: include enough of the ' +
+      'surrounding text.',
     schema,
     effect: 'queryable',
     danger: () => 'moderate',
@@ -49,7 +52,7 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
         if (text.includes(newText)) return { content: describe(input, access.displayPath(target.path)) };
         throw new LangoError(
           'outcome-unknown',
-          `${access.displayPath(target.path)} holds neither oldText nor newText: somebody else has changed it.`,
+          `${access.displayPath(target.path)} contains neither oldText nor newText: another program has changed it.`,
         );
       }),
   });
@@ -77,22 +80,22 @@ async function load(
 function replaceOnce(text: string, input: EditInput, shown: string): string {
   const [oldText, newText] = inStyleOf(text, input);
   if (oldText === newText) {
-    throw new LangoError('invalid-input', 'newText: it equals oldText, so nothing would change.');
+    throw new LangoError('invalid-input', 'newText: it equals oldText, so the edit would change nothing.');
   }
   const found = text.split(oldText).length - 1;
   if (found === 0) {
-    const advice = 'read the file and copy the text exactly, with its spaces and line breaks';
-    throw new LangoError('conflict', `oldText: it does not stand in ${shown} (found 0 times); ${advice}.`);
+    const advice = 'read the file and copy the text exactly, including spaces and line breaks';
+    throw new LangoError('conflict', `oldText: it does not occur in ${shown} (found 0 times); ${advice}.`);
   }
   if (found > 1) {
-    const advice = 'add enough of the text around it that only one opened is meant';
-    throw new LangoError('conflict', `oldText: it stands ${found} times in ${shown}, not once; ${advice}.`);
+    const advice = 'include more of the surrounding text to make it unique';
+    throw new LangoError('conflict', `oldText: it occurs ${found} times in ${shown}, not once; ${advice}.`);
   }
   const at = text.indexOf(oldText);
   return text.slice(0, at) + newText + text.slice(at + oldText.length);
 }
 
-/** Models write line breaks as LF: in a file whose lines all end in CRLF they mean CRLF. */
+/** Adapts the line breaks. Models write LF; in a file whose lines all end in CRLF they mean CRLF. */
 function inStyleOf(text: string, { oldText, newText }: EditInput): readonly [string, string] {
   const isCrlf = text.includes('\r\n') && !/(?<!\r)\n/.test(text);
   return isCrlf ? [toCrlf(oldText), toCrlf(newText)] : [oldText, newText];

@@ -14,10 +14,7 @@ const LIMIT_MAX = 2_000;
 
 const listSchema = z.strictObject({
   path: pathField('The folder; the workspace itself by default').optional(),
-  recursive: z
-    .boolean()
-    .optional()
-    .describe('Also what is in the folders below; not in .git and node_modules'),
+  recursive: z.boolean().optional().describe('Include subfolders, except .git and node_modules'),
   limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} entries by default`),
 });
 
@@ -25,7 +22,7 @@ export function listTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_list',
     description:
-      'Lists a folder, one entry a line: folders end in "/", files have their size. The last line counts them.',
+      'Lists a folder, one entry per line: folders end in "/", files are followed by their size. The last line counts the entries.',
     schema: listSchema,
     effect: 'pure',
     danger: () => 'safe',
@@ -59,7 +56,7 @@ export function listTool(workspace: Workspace): Tool {
         const types: string[] = [];
         for await (const entry of walkTree(access, folder, { recursive, signal })) {
           if (lines.length === limit) {
-            lines.push(`[the first ${limit}; there are more: list a folder below, or raise limit]`);
+            lines.push(`[the first ${limit} entries; there are more: list a subfolder, or raise limit]`);
             return { content: lines.join('\n') };
           }
           lines.push(await describeEntry(access, entry, recursive));
@@ -94,7 +91,7 @@ const statSchema = z.strictObject({ path: pathField('The file or folder') });
 export function statTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_stat',
-    description: 'Tells what stands at a path: its type, size in bytes, time of the last change, and mode.',
+    description: 'Returns the type, size in bytes, modification time and mode of a file or folder.',
     schema: statSchema,
     effect: 'pure',
     danger: () => 'safe',

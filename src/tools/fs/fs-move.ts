@@ -9,9 +9,9 @@ import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } fr
 const MOVE_TIME_MS = 30_000;
 
 const schema = z.strictObject({
-  from: pathField('What to move'),
-  to: pathField('Its new path, or the folder to move it into'),
-  overwrite: z.boolean().optional().describe('Replace a file that stands there already; never a folder'),
+  from: pathField('The file or folder to move'),
+  to: pathField('The new path, or an existing folder to move it into'),
+  overwrite: z.boolean().optional().describe('Replace an existing file; folders are never replaced'),
 });
 
 type MoveInput = z.infer<typeof schema>;
@@ -20,7 +20,7 @@ export function moveTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_move',
     description:
-      'Moves or renames a file or folder. When "to" is a folder that exists, it goes into that. Refuses to ' +
+      'Moves or renames a file or folder. If "to" is an existing folder, moves it into that folder. Refuses to ' +
       'replace a file unless overwrite is true.',
     schema,
     effect: 'queryable',
@@ -40,7 +40,7 @@ export function moveTool(workspace: Workspace): Tool {
         assertMovable(access, from, input);
         const to = await findTarget(access, input, from.name);
         if (to.path === from.path)
-          throw new LangoError('invalid-input', 'to: it is where it stands already.');
+          throw new LangoError('invalid-input', 'to: it is the current path, so there is nothing to move.');
         assertFree(access, to, input);
         await rename(`${from.folder.at}/${from.name}`, `${to.folder.at}/${to.name}`);
         await syncFolder(from.folder);
@@ -53,7 +53,10 @@ export function moveTool(workspace: Workspace): Tool {
         const target = await findOptional(access, toArgument(input));
         if (target !== undefined)
           return { content: `moved ${input.from} to ${access.displayPath(target.path)}` };
-        throw new LangoError('outcome-unknown', 'Neither from nor to exists: somebody else has moved it on.');
+        throw new LangoError(
+          'outcome-unknown',
+          'Neither from nor to exists: another program has moved or deleted it.',
+        );
       }),
   });
 }
@@ -72,10 +75,13 @@ function toArgument({ to }: MoveInput): PathArgument {
 
 function assertMovable(access: WorkspaceAccess, { path }: PathTarget, { from }: MoveInput): void {
   if (!access.containsRoot(path)) return;
-  throw new LangoError('forbidden', `from: "${from}" holds the workspace; name something inside it.`);
+  throw new LangoError(
+    'forbidden',
+    `from: "${from}" contains the workspace; choose a path inside the workspace.`,
+  );
 }
 
-/** `to` itself, or the name in the folder that it is. */
+/** Returns `to` itself, or the name of the moved entry inside `to` when that is a folder. */
 async function findTarget(access: WorkspaceAccess, input: MoveInput, name: string): Promise<PathTarget> {
   const argument = toArgument(input);
   const found = await findOptional(access, argument);
@@ -84,20 +90,16 @@ async function findTarget(access: WorkspaceAccess, input: MoveInput, name: strin
   return { folder, name, path: `${folder.path}/${name}`, existing: await access.child(folder, name) };
 }
 
-function assertFree(
-  access: WorkspaceAccess,
-  { path, existing: opened }: PathTarget,
-  { overwrite }: MoveInput,
-): void {
-  if (opened === undefined) return;
-  const stands = `to: "${access.displayPath(path)}" is ${describeType(opened)} already`;
-  if (opened.stats.isDirectory()) throw new LangoError('conflict', `${stands}; choose another name.`);
+function assertFree(access: WorkspaceAccess, { path, existing }: PathTarget, { overwrite }: MoveInput): void {
+  if (existing === undefined) return;
+  const stands = `to: "${access.displayPath(path)}" is already ${describeType(existing)}`;
+  if (existing.stats.isDirectory()) throw new LangoError('conflict', `${stands}; choose another name.`);
   if (overwrite !== true) {
     throw new LangoError('conflict', `${stands}; choose another name, or set overwrite to true.`);
   }
 }
 
-/** What stands at a path; undefined when nothing does, or no folder leads there. */
+/** Finds the object at a path; undefined when it does not exist. */
 async function findOptional(access: WorkspaceAccess, argument: PathArgument) {
   try {
     return await access.find(argument);

@@ -15,20 +15,15 @@ const LINES_DEFAULT = 2_000;
 const schema = z.strictObject({
   path: pathField('The file'),
   offset: z.number().int().min(1).optional().describe('The first line to read, counted from 1'),
-  limit: z
-    .number()
-    .int()
-    .min(1)
-    .optional()
-    .describe(`How many lines to read at most; ${LINES_DEFAULT} by default`),
+  limit: z.number().int().min(1).optional().describe(`Maximum number of lines; ${LINES_DEFAULT} by default`),
 });
 
 export function readTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_read',
     description:
-      'Reads a text file. A long one comes in pages: the note at the end says with which offset to continue. ' +
-      'Of a binary file it tells type and size.',
+      'Reads a text file. Returns a long file in pages: the note at the end gives the offset to continue with. ' +
+      'For a binary file, returns its type and size.',
     schema,
     effect: 'pure',
     danger: () => 'safe',
@@ -82,7 +77,7 @@ function describePage(
   const text = bytes.toString('utf8');
   const notes = [
     ...(isCut ? [`line ${offset} is longer than a page and is cut here`] : []),
-    ...(!isUtf8(bytes) ? ['not all of it is UTF-8 text: what is not is shown as \uFFFD'] : []),
+    ...(!isUtf8(bytes) ? ['not all of it is UTF-8 text: invalid bytes are shown as \uFFFD'] : []),
     ...(hasMore ? [`lines ${offset}-${offset + lines - 1}; continue with offset ${offset + lines}`] : []),
   ];
   return notes.length === 0 ? text : `${text.replace(/\n$/, '')}\n[${notes.join('; ')}]`;
@@ -97,21 +92,21 @@ interface LineRange {
 }
 
 interface LinePage {
-  /** Whole lines as they stand, with their line breaks; the only one may be cut at `maxBytes`. */
+  /** Whole lines with their line breaks. A single line longer than `maxBytes` is cut. */
   readonly bytes: Buffer;
-  /** How many lines `bytes` holds or begins. */
+  /** Number of lines in `bytes`, including a cut one. */
   readonly lines: number;
-  /** Lines seen up to the end of the page; all of the file's when `hasMore` is false. */
+  /** Number of lines up to the end of the page; all lines of the file when `hasMore` is false. */
   readonly seen: number;
   readonly hasMore: boolean;
-  /** Whether the page is one line that is longer than `maxBytes`. */
+  /** Whether the page is a single line that was cut at `maxBytes`. */
   readonly isCut: boolean;
 }
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 10;
 
-/** Reads lines from the start of a file on, keeping no more than a page in memory. */
+/** Reads lines from the start of a file and keeps no more than one page in memory. */
 async function readLines(handle: FileHandle, range: LineRange): Promise<LinePage> {
   const page = new PageBuilder(range);
   for await (const chunk of readChunks(handle, range.signal)) {
@@ -125,7 +120,7 @@ async function readLines(handle: FileHandle, range: LineRange): Promise<LinePage
   return page.finish(false);
 }
 
-/** The content in pieces that are valid until the next one is asked for. */
+/** Yields the content in chunks. A chunk is valid until the next one is requested. */
 async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   for (;;) {
@@ -141,7 +136,7 @@ class PageBuilder {
   #open: Buffer[] = [];
   #bytes = 0;
   #lines = 0;
-  /** Lines that are complete, on the page or before it. */
+  /** Complete lines, on the page or before it. */
   #seen = 0;
   #isCut = false;
   #isOpen = false;
@@ -152,7 +147,7 @@ class PageBuilder {
     this.#range = range;
   }
 
-  /** Takes a piece of a line; false when the page has no room for it. */
+  /** Adds a part of a line. Returns false when the page is full. */
   add(piece: Buffer, endsLine: boolean): boolean {
     if (this.#isCut || this.#lines === this.#range.limit) return false;
     if (this.#seen + 1 >= this.#range.offset && !this.#keep(piece)) return false;

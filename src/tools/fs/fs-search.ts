@@ -10,7 +10,7 @@ import { walkTree } from './tree.js';
 import type { WorkspaceAccess, Workspace } from './workspace.js';
 
 const SEARCH_TIME_MS = 30_000;
-/** What has been found until then is the answer. */
+/** The search ends after this time and returns what it has found. */
 const WORK_TIME_MS = 15_000;
 const FILES_MAX = 20_000;
 const FILE_MAX_BYTES = 4 * 1024 * 1024;
@@ -24,10 +24,15 @@ const schema = z.strictObject({
     .string()
     .min(1)
     .max(1000)
-    .describe('The text to find. Without upper-case letters it finds both cases'),
-  regex: z.boolean().optional().describe('Take the pattern as a JavaScript regular expression'),
+    .describe('The text to find. A pattern without upper-case letters ignores case'),
+  regex: z.boolean().optional().describe('Interpret the pattern as a JavaScript regular expression'),
   path: pathField('The folder or file to search; the workspace by default').optional(),
-  glob: z.string().min(1).max(1000).optional().describe('Only these files: "*.ts", "src/**/*.{ts,tsx}"'),
+  glob: z
+    .string()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe('Search only these files, such as "*.ts" or "src/**/*.{ts,tsx}"'),
   limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} matches by default`),
 });
 
@@ -35,8 +40,8 @@ export function searchTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_search',
     description:
-      'Finds a text in the lines and the names of files, below a folder. Answers with "path:line: text" for a ' +
-      'line and "path (name)" for a name. Binary files, .git and node_modules are left out.',
+      'Searches the lines and the names of files below a folder. Returns "path:line: text" for a matching line and ' +
+      '"path (name)" for a matching name. Skips binary files, .git and node_modules.',
     schema,
     effect: 'pure',
     danger: () => 'safe',
@@ -75,7 +80,7 @@ interface SearchOptions {
   readonly limit: number;
 }
 
-/** One search with its limits and what it found so far. */
+/** One search with its limits and its matches so far. */
 class Search {
   readonly #found: string[] = [];
   readonly #last = Date.now() + WORK_TIME_MS;
@@ -111,7 +116,7 @@ class Search {
     return [...found, ...(notes.length === 0 ? [] : [`[${notes.join('; ')}]`])].join('\n');
   }
 
-  /** `path` is for the name: below the folder that is searched. */
+  /** `path` is relative to the searched folder. */
   async #look(opened: OpenPath, path: string): Promise<void> {
     const shown = this.#options.access.displayPath(opened.path);
     const text = opened.stats.isFile() ? await this.#readText(opened, shown) : '';
@@ -130,7 +135,7 @@ class Search {
       this.#stop = `the first ${this.#options.limit} matches; narrow it down with path or glob, or raise limit`;
   }
 
-  /** Empty for what is not searched. */
+  /** Returns an empty text for a file that is not searched. */
   async #readText(opened: OpenPath, shown: string): Promise<string> {
     this.#files += 1;
     const bytes = await this.#readBytes(opened, shown);

@@ -9,7 +9,7 @@ import type { Workspace } from './workspace.js';
 const WRITE_TIME_MS = 30_000;
 
 const writeSchema = z.strictObject({
-  path: pathField('The file; missing folders are made'),
+  path: pathField('The file. Missing folders are created'),
   content: z.string().describe('The whole new content'),
 });
 
@@ -17,9 +17,9 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_write',
     description:
-      'Writes a text file: makes it, or replaces its whole content. To change a part of a file use fs_edit.',
+      'Writes a text file: creates it or replaces its whole content. To change a part of a file, use fs_edit.',
     schema: writeSchema,
-    effect: 'keyed', // The whole content is in the call: once or twice is the same file.
+    effect: 'keyed', // The call contains the whole content, so writing twice gives the same file.
     danger: () => 'moderate',
     timeoutMs: () => WRITE_TIME_MS,
     examples: [
@@ -60,16 +60,16 @@ const APPEND_TIME_MS = 30_000;
 const LINE_FEED = 10;
 
 const appendSchema = z.strictObject({
-  path: pathField('The file; it is made when there is none'),
+  path: pathField('The file. It is created if it does not exist'),
   content: z.string().min(1).describe('The text to add'),
 });
 
 export function appendTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_append',
-    description: 'Adds text at the end of a file, on a line of its own.',
+    description: 'Appends text to the end of a file, on a line of its own.',
     schema: appendSchema,
-    effect: 'unsafe', // The same text may have stood at the end before.
+    effect: 'unsafe', // Whether the append happened cannot be seen in the file: the same text may have ended it before.
     danger: () => 'moderate',
     timeoutMs: () => APPEND_TIME_MS,
     examples: [
@@ -103,13 +103,13 @@ function assertSize(bytes: number, maxBytes: number): void {
 const MKDIR_TIME_MS = 10_000;
 
 const mkdirSchema = z.strictObject({
-  path: pathField('The new folder; missing folders above it are made too'),
+  path: pathField('The new folder. Missing parent folders are created too'),
 });
 
 export function mkdirTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_mkdir',
-    description: 'Makes a folder. One that is there already is fine.',
+    description: 'Creates a folder. Succeeds if the folder already exists.',
     schema: mkdirSchema,
     effect: 'keyed',
     danger: () => 'moderate',
@@ -118,26 +118,21 @@ export function mkdirTool(workspace: Workspace): Tool {
     execute: ({ path }, { signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
-        const {
-          folder,
-          name,
-          existing: opened,
-          ...target
-        } = await access.target(pathArgument(path), {
+        const { folder, name, existing, ...target } = await access.target(pathArgument(path), {
           follow: true,
           make: true,
         });
         const shown = access.displayPath(target.path);
-        if (opened?.stats.isDirectory()) return { content: `${shown} is there already` };
-        if (opened !== undefined) {
+        if (existing?.stats.isDirectory()) return { content: `${shown} already exists` };
+        if (existing !== undefined) {
           throw new LangoError(
             'conflict',
-            `path: "${shown}" is ${describeType(opened)}; choose another name.`,
+            `path: "${shown}" is ${describeType(existing)}; choose another name.`,
           );
         }
         await access.makeFolder(folder, name);
         await syncFolder(folder);
-        return { content: `made the folder ${shown}` };
+        return { content: `created the folder ${shown}` };
       }),
   });
 }

@@ -9,17 +9,17 @@ import { appendTool, mkdirTool, writeTool } from './fs-write.js';
 import { Workspace } from './workspace.js';
 
 export interface FsOptions {
-  /** Absolute folders; relative paths are taken from the first. At least one. */
+  /** Absolute folders, at least one. Relative paths start at the first. */
   readonly roots: readonly string[];
-  /** One page of `fs_read`: no larger than what a model is given of a tool's output. */
+  /** Maximum size of one page of `fs_read`: no larger than the tool output that a model is given. */
   readonly maxReadBytes: number;
-  /** Size of a file that is written or edited; 10 MiB by default. */
+  /** Maximum size of a file that is written or edited; 10 MiB by default. */
   readonly maxWriteBytes?: number;
 }
 
 const MAX_WRITE_BYTES = 10 * 1024 * 1024;
 
-/** The family that works on files. Nothing outside the roots is read, changed, or made known. */
+/** Creates the tools that work on files. They neither read, change nor reveal anything outside the roots. */
 export function createFsTools(options: FsOptions): readonly Tool[] {
   const workspace = new Workspace(options.roots);
   const maxWriteBytes = options.maxWriteBytes ?? MAX_WRITE_BYTES;

@@ -3,22 +3,22 @@ import { LangoError } from '../../core/errors.js';
 
 interface Match {
   readonly name: boolean;
-  /** Line numbers from 1, the first `LINES_MAX`. */
+  /** Line numbers from 1, at most `LINES_MAX`. */
   readonly lines: readonly number[];
 }
 
-/** Finds a pattern in names and texts. */
+/** Finds a pattern in file names and texts. */
 export interface Matcher {
   match(name: string, text: string): Promise<Match>;
   close(): Promise<void>;
 }
 
 const LINES_MAX = 1_000;
-/** For one file; a sensible expression needs milliseconds. */
+/** Time limit for one file; a reasonable expression needs milliseconds. */
 const MATCH_TIME_MS = 2_000;
 const WORKER_MEMORY_MB = 128;
 
-/** Upper and lower case are told apart only when the pattern has upper case. */
+/** A pattern is case-sensitive only when it contains upper-case letters. */
 function ignoresCase(pattern: string): boolean {
   return pattern === pattern.toLowerCase();
 }
@@ -41,7 +41,7 @@ export function literalMatcher(pattern: string): Matcher {
   };
 }
 
-/** Text, because a worker needs a file of its own otherwise, which is not there before the build. */
+/** The worker's code is a string because a worker file would exist only after the build. */
 const WORKER_CODE = `
 const { parentPort, workerData } = require('node:worker_threads');
 const expression = new RegExp(workerData.pattern, workerData.flags);
@@ -55,8 +55,8 @@ parentPort.on('message', ({ name, text, max }) => {
 });`;
 
 /**
- * JavaScript's expressions can take longer than the universe has time, so they run in a thread that is
- * ended when one file takes too long. Throws `invalid-input` for one that is not valid.
+ * Matches in a worker thread, because a regular expression can run practically forever; the thread is ended when one
+ * file takes too long. Throws `invalid-input` for an invalid expression.
  */
 export function regexMatcher(pattern: string, signal: AbortSignal): Matcher {
   const flags = ignoresCase(pattern.replace(/\\./g, '')) ? 'iu' : 'u';
@@ -72,7 +72,7 @@ export function regexMatcher(pattern: string, signal: AbortSignal): Matcher {
     workerData: { pattern, flags },
     resourceLimits: { maxOldGenerationSizeMb: WORKER_MEMORY_MB },
   });
-  worker.on('error', () => undefined); // Seen by the match that is under way.
+  worker.on('error', () => undefined); // The current match reports the error.
   return {
     match: (name, text) => askWorker(worker, { name, text, max: LINES_MAX }, signal),
     close: async () => void (await worker.terminate()),
@@ -87,7 +87,7 @@ interface Question {
 
 function askWorker(worker: Worker, question: Question, signal: AbortSignal): Promise<Match> {
   return new Promise((resolve, reject) => {
-    signal.throwIfAborted(); // It is told of no more then.
+    signal.throwIfAborted(); // An aborted signal fires no further event.
     const settle = (finish: () => void) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
@@ -105,6 +105,6 @@ function askWorker(worker: Worker, question: Question, signal: AbortSignal): Pro
 }
 
 function tooSlow(name: string): LangoError {
-  const advice = 'avoid repetitions inside repetitions, or search for a literal text';
+  const advice = 'avoid nested repetitions, or search for a literal text';
   return new LangoError('timeout', `pattern: the regular expression takes too long on "${name}"; ${advice}.`);
 }

@@ -5,11 +5,11 @@ import type { OpenPath } from './paths.js';
 import type { WorkspaceAccess } from './workspace.js';
 
 export interface TreeEntry {
-  /** Held until the next entry is asked for. */
+  /** Open until the next entry is requested. */
   readonly opened: OpenPath;
   readonly name: string;
   readonly folder: OpenPath;
-  /** For a folder: whether its entries follow. */
+  /** For a folder: whether the walk descends into it. */
   readonly isEntered: boolean;
 }
 
@@ -18,13 +18,13 @@ export interface TreeOptions {
   readonly signal: AbortSignal;
 }
 
-/** Large, and not what anybody means by the files of a project. */
+/** Large folders that are not meant by "the files of a project". */
 const NOT_ENTERED = new Set(['.git', 'node_modules']);
 const DEPTH_MAX = 64;
-/** More in one folder are left out: they have to be sorted in memory. */
+/** Maximum entries per folder, because they are sorted in memory; the rest is skipped. */
 const ENTRIES_MAX = 20_000;
 
-/** What is below a folder, by name, a folder before its entries. Links are told of and not followed. */
+/** Walks a folder in name order, each folder before its entries. Reports symbolic links without following them. */
 export async function* walkTree(
   access: WorkspaceAccess,
   folder: OpenPath,
@@ -46,7 +46,7 @@ export async function* walkTree(
   }
 }
 
-/** Sorted. Empty for a folder that the server may not read. */
+/** Names in sorted order; empty for a folder that the server cannot read. */
 async function listNames(folder: OpenPath): Promise<string[]> {
   let entries: Dir;
   try {

@@ -3,20 +3,20 @@ import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { codeOf, LangoError } from '../../core/errors.js';
 import { explainFailure, openPath, ownerOfNewEntry, type OpenPath, type PathArgument } from './paths.js';
 
-/** A name in a folder, whether something stands there or not. */
+/** A name in a folder, whether it exists or not. */
 export interface PathTarget {
   readonly folder: OpenPath;
   readonly name: string;
-  /** The absolute path, without symbolic links before the name. */
+  /** The absolute path; no part before the name is a symbolic link. */
   readonly path: string;
-  /** What stands there. */
+  /** The object of this name, if it exists. */
   readonly existing: OpenPath | undefined;
 }
 
 export interface TargetOptions {
-  /** Whether a symbolic link at the end is followed; links on the way always are. */
+  /** Whether a symbolic link at the end is followed. Links before the end are always followed. */
   readonly follow: boolean;
-  /** Whether missing folders on the way are made. */
+  /** Whether missing folders on the way are created. */
   readonly make: boolean;
 }
 
@@ -29,7 +29,7 @@ type WalkResult = PathTarget | { readonly link: string } | OpenPath;
 
 const LINKS_MAX = 40;
 
-/** The folders that the tools may touch. */
+/** The folders that the tools may access. */
 export class Workspace {
   #last: Promise<unknown> = Promise.resolve();
 
@@ -40,8 +40,8 @@ export class Workspace {
   }
 
   /**
-   * Runs `work` and lets go of all it held. System errors come out as sentences about `subject`. Rejects
-   * with `unavailable` when a root is missing.
+   * Runs `work` and closes everything it opened. System errors become sentences about `subject`. Rejects with
+   * `unavailable` when a root is missing.
    */
   async read<Result>(
     subject: PathArgument,
@@ -62,7 +62,7 @@ export class Workspace {
     }
   }
 
-  /** Like `access`, one after the other: two edits of a file at once do not lose one. */
+  /** Like `read`, but one call after the other: two simultaneous edits of a file do not lose one. */
   change<Result>(subject: PathArgument, work: (access: WorkspaceAccess) => Promise<Result>): Promise<Result> {
     const result = this.#last.then(() => this.read(subject, work));
     this.#last = result.catch(() => undefined);
@@ -70,7 +70,7 @@ export class Workspace {
   }
 }
 
-/** What one call sees of the workspace. Every folder on the way to a path is opened in the one before it. */
+/** The workspace as one call accesses it. Every folder on the way to a path is opened relative to the one before it. */
 export class WorkspaceAccess {
   readonly #opened = new Set<OpenPath>();
 
@@ -80,7 +80,7 @@ export class WorkspaceAccess {
     this.#roots = roots;
   }
 
-  /** What stands at a path, symbolic links followed. Rejects when it is missing or outside the roots. */
+  /** Finds the object at a path, following symbolic links. Rejects when it is missing or outside the roots. */
   async find(argument: PathArgument): Promise<OpenPath> {
     const end = await this.#walk(argument, { follow: true, make: false });
     if (!isTarget(end)) return end;
@@ -88,17 +88,20 @@ export class WorkspaceAccess {
     throw missingPath(argument);
   }
 
-  /** A name that may be made, replaced, or removed. Rejects for a root, and like `find` for its folder. */
+  /**
+   * Resolves a name that may be created, replaced or removed. Rejects for a root, and like `find` for the folder of the
+   * name.
+   */
   async target(argument: PathArgument, options: TargetOptions): Promise<PathTarget> {
     const end = await this.#walk(argument, options);
     if (isTarget(end)) return end;
     throw new LangoError(
       'invalid-input',
-      `${quote(argument)} is the workspace itself; name something in it.`,
+      `${quote(argument)} is the workspace itself; choose a path inside it.`,
     );
   }
 
-  /** What stands under `name` in the folder, a link not followed; undefined when nothing does. */
+  /** Opens `name` in the folder without following a link; undefined when it does not exist. */
   async child(folder: OpenPath, name: string): Promise<OpenPath | undefined> {
     try {
       return await this.#open(`${folder.at}/${name}`, resolve(folder.path, name));
@@ -108,7 +111,7 @@ export class WorkspaceAccess {
     }
   }
 
-  /** Makes the folder, or finds that it is there. */
+  /** Creates the folder, or opens the existing one. */
   async makeFolder(folder: OpenPath, name: string): Promise<OpenPath> {
     const at = `${folder.at}/${name}`;
     const path = resolve(folder.path, name);
@@ -127,7 +130,7 @@ export class WorkspaceAccess {
     return this.#open(at, path);
   }
 
-  /** Lets go of a opened before the access ends. */
+  /** Closes an object before the access ends. */
   async release(opened: OpenPath): Promise<void> {
     if (this.#opened.delete(opened)) await opened.close();
   }
@@ -136,7 +139,7 @@ export class WorkspaceAccess {
     await Promise.all([...this.#opened].map((opened) => this.release(opened)));
   }
 
-  /** How a path is shown, and may be given back: relative to the first root; absolute in another. */
+  /** The path as shown to the model, which may pass it back: relative to the first root, absolute in any other. */
   displayPath(path: string): string {
     const first = this.#roots[0]!.real;
     return isInside(path, first) ? relative(first, path) || '.' : path;
@@ -155,10 +158,10 @@ export class WorkspaceAccess {
       if (!('link' in end)) return end;
       path = end.link;
     }
-    throw new LangoError('invalid-input', `${quote(argument)}: its links lead in a circle.`);
+    throw new LangoError('invalid-input', `${quote(argument)}: its symbolic links form a loop.`);
   }
 
-  /** The root that a path lies in, and the names from there. Looks at the text only. */
+  /** Returns the root that contains a path, and the names from there. Checks the text only. */
   #rootOf(argument: PathArgument, path: string): { root: Root; names: string[] } {
     const absolute = isAbsolute(path) ? resolve(path) : resolve(this.#roots[0]!.real, path);
     for (const root of this.#roots) {
@@ -168,11 +171,11 @@ export class WorkspaceAccess {
         }
       }
     }
-    const advice = 'give a path relative to it, such as "notes.txt"';
+    const advice = 'use a path relative to the workspace, such as "notes.txt"';
     throw new LangoError('forbidden', `${quote(argument)} leads outside the workspace; ${advice}.`);
   }
 
-  /** Goes down name by name. A link ends it with the path where to go on. */
+  /** Descends name by name. Stops at a link and returns the path to continue with. */
   async #descend(
     argument: PathArgument,
     { root, names, follow, make }: TargetOptions & { readonly root: Root; readonly names: readonly string[] },
@@ -210,7 +213,10 @@ function quote({ name, value }: PathArgument): string {
 }
 
 export function missingPath(argument: PathArgument): LangoError {
-  return new LangoError('not-found', `${quote(argument)} does not exist; fs_list shows what there is.`);
+  return new LangoError(
+    'not-found',
+    `${quote(argument)} does not exist; call fs_list to see the existing files.`,
+  );
 }
 
 function isTarget(end: PathTarget | OpenPath): end is PathTarget {

@@ -95,9 +95,9 @@ describe('fs_edit', () => {
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), 'a b a b a');
       const edit = (oldText: string, newText = 'x') => ask('fs_edit', { path: 'f', oldText, newText });
-      await expect(edit('c')).rejects.toThrow('oldText: it does not stand in f (found 0 times)');
-      await expect(edit('a')).rejects.toThrow('oldText: it stands 3 times in f');
-      await expect(edit('b a b', 'b a b')).rejects.toThrow('nothing would change');
+      await expect(edit('c')).rejects.toThrow('oldText: it does not occur in f (found 0 times)');
+      await expect(edit('a')).rejects.toThrow('oldText: it occurs 3 times in f');
+      await expect(edit('b a b', 'b a b')).rejects.toThrow('the edit would change nothing');
       await expect(edit('b a b', 'x'.repeat(5000))).rejects.toThrow(
         'newText: the file would have 5004 bytes',
       );
@@ -189,7 +189,7 @@ describe('fs_move', () => {
       await writeFile(join(root, 'a'), '1');
       await writeFile(join(root, 'b'), '2');
       await mkdir(join(root, 'd/b'), { recursive: true });
-      await expect(ask('fs_move', { from: 'a', to: 'b' })).rejects.toThrow('to: "b" is a file already');
+      await expect(ask('fs_move', { from: 'a', to: 'b' })).rejects.toThrow('to: "b" is already a file');
       await expect(ask('fs_move', { from: 'b', to: 'd', overwrite: true })).rejects.toThrow(
         '"d/b" is a folder already',
       );
@@ -224,10 +224,10 @@ describe('fs_move', () => {
 describe('fs_mkdir', () => {
   it('makes folders, and is content with one that is there', () =>
     onStage(async ({ root, ask }) => {
-      expect(await ask('fs_mkdir', { path: 'a/b/c' })).toBe('made the folder a/b/c');
-      expect(await ask('fs_mkdir', { path: 'a/b' })).toBe('a/b is there already');
+      expect(await ask('fs_mkdir', { path: 'a/b/c' })).toBe('created the folder a/b/c');
+      expect(await ask('fs_mkdir', { path: 'a/b' })).toBe('a/b already exists');
       await symlink('a', join(root, 'l'));
-      expect(await ask('fs_mkdir', { path: 'l/d' })).toBe('made the folder a/d');
+      expect(await ask('fs_mkdir', { path: 'l/d' })).toBe('created the folder a/d');
       await writeFile(join(root, 'f'), '');
       await expect(ask('fs_mkdir', { path: 'f' })).rejects.toThrow(
         'path: "f" is a file; choose another name',
@@ -261,7 +261,7 @@ describe('fs_delete', () => {
       );
       expect((await readdir(join(root, 'd'))).sort()).toEqual(['e', 'f']);
       expect(await ask('fs_delete', { path: 'd/f' })).toBe('deleted d/f');
-      expect(await ask('fs_delete', { path: 'd', recursive: true })).toBe('deleted d with 2 things in it');
+      expect(await ask('fs_delete', { path: 'd', recursive: true })).toBe('deleted d with 2 items in it');
       await expect(ask('fs_delete', { path: 'd' })).rejects.toThrow('does not exist');
       expect(await readdir(root)).toEqual([]);
     }));

@@ -106,7 +106,7 @@ describe('fs_read', () => {
       await mkdir(join(root, 'd'));
       await writeFile(join(root, 'f'), '');
       await expect(ask('fs_read', { path: 'no/such' })).rejects.toThrow(
-        'path: "no/such" does not exist; fs_list',
+        'path: "no/such" does not exist; call fs_list',
       );
       await expect(ask('fs_read', { path: 'd' })).rejects.toThrow('path: "d" is a folder; use fs_list');
       await expect(ask('fs_read', { path: 'f/x' })).rejects.toThrow('path: "f/x": "f" is not a folder');
@@ -134,7 +134,7 @@ describe('fs_list and fs_stat', () => {
         'a.txt (5 bytes)\nb/\nb/c/\nb/d (1 byte)\nnode_modules/ (not listed)\nz (a symbolic link to a.txt)\n[2 files, 3 folders, 1 symbolic link]',
       );
       expect(await ask('fs_list', { limit: 1 })).toBe(
-        'a.txt (5 bytes)\n[the first 1; there are more: list a folder below, or raise limit]',
+        'a.txt (5 bytes)\n[the first 1 entries; there are more: list a subfolder, or raise limit]',
       );
       expect(await ask('fs_list', { path: 'b/c' })).toBe('b/c is empty.');
     }));
