@@ -85,7 +85,7 @@ async function describeCall(input: string | URL | Request, init: RequestInit = {
     ? { method: request.method, signal: request.signal, headers: request.headers, ...init }
     : init;
   const headers = new Headers(merged.headers);
-  // A web Response knows how to turn every kind of body into bytes, and which type goes with it.
+  // A web Response turns every kind of body into bytes, and knows its content type.
   const source = new Response(init.body ?? request?.body ?? null);
   const type = source.headers.get('content-type');
   if (type !== null && !headers.has('content-type')) headers.set('content-type', type);

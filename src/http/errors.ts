@@ -3,7 +3,7 @@ import type { ErrorCode, LangoError } from '../core/errors.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 
-/** The one shape in which the host answers errors (google.rpc.Status as JSON). */
+/** The shape of all error answers (google.rpc.Status as JSON). */
 export interface ErrorBody {
   readonly error: {
     /** The HTTP status. */
@@ -46,7 +46,7 @@ const STATUS: Readonly<Record<ErrorCode, readonly [number, string]>> = {
   internal: [500, 'INTERNAL'],
 };
 
-/** What an error looks like to a client. A defect (anything but a `LangoError`) shows nothing of itself. */
+/** The answer for an error. A defect (any error but a `LangoError`) shows no detail. */
 function toErrorBody(error: unknown): ErrorBody {
   if (!isLangoError(error)) return body(500, 'INTERNAL', { message: INTERNAL_MESSAGE });
   const [code, status] = STATUS[error.code];
@@ -56,12 +56,12 @@ function toErrorBody(error: unknown): ErrorBody {
   });
 }
 
-/** An error that only HTTP has a word for. */
+/** The answer for an error that only HTTP defines. */
 export function httpErrorBody(code: number, status: string, message: string): ErrorBody {
   return body(code, status, { message });
 }
 
-/** Answers with `error` or, when the head was sent already, cuts the connection: the client must not take a part for the whole. */
+/** Answers with `error` or, when the headers were sent already, cuts the connection, so that a client sees the failure. */
 function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy();
@@ -77,7 +77,7 @@ function sendError(response: ServerResponse, error: unknown): void {
   sendJson(response, answer.error.code, answer);
 }
 
-/** Answers a request that failed, in the hot path and in express alike; a defect stands in the log in full. */
+/** Answers a failed request, in the hot path and in express alike. Logs a defect in full. */
 export function answerError({ request, response }: FailedRequest, error: unknown, logger: Logger): void {
   if (!isLangoError(error)) {
     const stack = error instanceof Error ? error.stack : undefined;

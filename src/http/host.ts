@@ -18,7 +18,7 @@ import type { Mount } from './web-app.js';
 
 interface HostLimits extends BodyLimits {
   readonly headerBytes: number;
-  /** Open at the same time; those beyond are closed at once. */
+  /** Open connections; further ones are closed at once. */
   readonly connections: number;
   /** Time a client has to send its headers. */
   readonly headerSeconds: number;
@@ -28,7 +28,7 @@ interface HostLimits extends BodyLimits {
 
 export interface HostOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly trustProxy: boolean;
   readonly allowedHosts: readonly string[];
@@ -52,7 +52,7 @@ export interface HostOptions {
 export interface HostAddress {
   readonly host: string;
   readonly port: number;
-  /** How a client on this machine reaches it. */
+  /** The URL at which a client on this machine reaches the server. */
   readonly origin: string;
 }
 
@@ -61,8 +61,8 @@ export interface Host {
   /** Rejects with `unavailable` when the address cannot be taken. Call it once. */
   start(): Promise<HostAddress>;
   /**
-   * Answers a request of another server, inside of whose app this one is mounted, and gives paths that are not ours to
-   * the app's next handler. Needs no `start`.
+   * Answers a request of another server in whose app this one is mounted, and hands paths of others to the app's next
+   * handler. Works without `start`.
    */
   answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void;
   /** The address that the first request came to; undefined before it. */
@@ -77,8 +77,8 @@ export interface Host {
 }
 
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
-/** For connections on which an answer is on its way out. */
-const LAST_WORDS_MS = 500;
+/** Time for answers that are being sent when the server stops. */
+const FLUSH_MS = 500;
 
 export function createHost(options: HostOptions): Host {
   return new NodeHost(options);
@@ -158,7 +158,7 @@ class NodeHost implements Host {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     this.#silent.destroy();
-    if (this.#pipeline.isIdle) await within(LAST_WORDS_MS, closed);
+    if (this.#pipeline.isIdle) await within(FLUSH_MS, closed);
     this.#server.closeAllConnections();
     await closed;
   }

@@ -42,8 +42,8 @@ const HSTS = 'max-age=31536000';
 const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 
 /**
- * The way of every HTTP request: Host and Origin checks, the hot path's handlers, then express; one set of limits,
- * identity and error functions for both.
+ * Handles every HTTP request: checks Host and Origin, tries the handlers of the hot path, then express. Both share one set
+ * of limit, identity and error functions.
  */
 export class RequestPipeline {
   readonly #options: PipelineOptions;

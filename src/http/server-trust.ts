@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { checkServerIdentity, createSecureContext, getCACertificates } from 'node:tls';
 import type { ServerTrust } from '../core/http.js';
 
-/** Takes what Node trusts, and whoever proves to be the holder of one certificate, by whatever name it is called. Throws for a text that holds none. */
+/** Trusts what Node trusts, and the holder of one certificate under any host name. Throws when the text holds no certificate. */
 export function trustCertificate(pem: string): ServerTrust {
   const certificate = new X509Certificate(pem);
   return {

@@ -5,13 +5,13 @@ import { LangoError, errorText } from '../core/errors.js';
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** With it clients are asked for a certificate. */
+  /** The authority of client certificates; with it the server asks clients for one. */
   readonly clientCaFile?: string;
   readonly crlFile?: string;
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
-/** What a TLS server is made of, checked. */
+/** The checked TLS material of a server. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -20,7 +20,7 @@ export interface TlsMaterial {
   readonly minVersion: TlsFiles['minVersion'];
 }
 
-/** Reads and checks the files. Rejects with `invalid-config`: one sentence about the first that is wrong. */
+/** Reads and checks the files. Rejects with `invalid-config` that describes the first wrong one. */
 export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
   const [cert, key] = [await read(files.certFile), await read(files.keyFile)];
   const certificate = attempt(

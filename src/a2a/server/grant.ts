@@ -7,16 +7,16 @@ import type { ChainMark } from '../translate/extensions.js';
 
 export interface GrantRules {
   readonly limits: Pick<AgentLimits, 'depth' | 'tokens'>;
-  /** This agent in a chain: `name@node`. */
+  /** The name of this agent in a delegation chain: `name@node`. */
   readonly self: string;
-  /** The only tools that may run for a caller; undefined does not bind it. Default: binds nobody. */
+  /** The only tools that may run for a caller; undefined allows all. Default: all tools for every caller. */
   readonly toolsFor?: (caller: Caller) => readonly string[] | undefined;
 }
 
 /**
- * What an incoming task may do: the limits of this node, narrowed by what its sender says is left. Throws
- * `limit-reached` for a delegation in a cycle, too deep, or without tokens. A deadline that passed is no
- * reason here: the journal holds runs to it, and a repeated message must find the task it once began.
+ * Makes the function that computes the grant of an incoming task: the limits of this node, narrowed by the rest of the
+ * sender's grant. It throws `limit-reached` for a delegation in a cycle, too deep, or without tokens. It accepts a passed
+ * deadline: the journal enforces deadlines, and a repeated message must find the task that it started.
  */
 export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller) => Grant {
   const { limits, self, toolsFor } = rules;

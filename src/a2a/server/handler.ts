@@ -42,11 +42,11 @@ const WHOLE: TaskView = { historyLength: undefined, includeArtifacts: true };
 export interface AgentHandlerOptions {
   readonly agent: AgentProfile;
   readonly journal: Journal;
-  /** The public card, for a base URL; without one, for the configured one. */
+  /** The public card for a base URL. Default: the configured base URL. */
   readonly card: (baseUrl?: string) => AgentCard;
-  /** Whose words they are when an event does not say (requirement A2). */
+  /** The author of events that name none (requirement A2). */
   readonly rootAgentName: string;
-  /** What a new task may do; throws when it must not begin. See `createGrant`. */
+  /** The grant of a new task; throws when the task must not start. See `createGrant`. */
   readonly grant: (mark: ChainMark, caller: Caller) => Grant;
   /** Undefined when this node sends no push notifications. */
   readonly push?: PushConfigs | undefined;
@@ -55,8 +55,8 @@ export interface AgentHandlerOptions {
 }
 
 /**
- * The protocol's operations for one agent over the journal. Parameters are taken to be well formed (the
- * bindings check them); errors are `LangoError`s. Abandoning a call never touches the task.
+ * The protocol's operations for one agent over the journal. The bindings have checked the parameters; errors are
+ * `LangoError`s. Abandoning a call never touches the task.
  */
 export function createAgentHandler(options: AgentHandlerOptions): A2ARequestHandler {
   return new AgentHandler(options);
@@ -106,7 +106,7 @@ class AgentHandler implements A2ARequestHandler {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const call = callOf(context);
     const { task, seq } = await this.#submit(params, context);
-    // As of the message, not of now: a repeated send sees the same stream again, and nothing twice.
+    // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
     yield await this.#snapshot(task, seq, params.configuration?.historyLength);
     yield* this.#events(task, { after: seq, signal: call.signal, isLast: endsRun });
   }
@@ -127,7 +127,7 @@ class AgentHandler implements A2ARequestHandler {
       ...(params.statusTimestampAfter ? { statusFrom: Date.parse(params.statusTimestampAfter) } : {}),
       ...(params.pageToken ? { pageToken: params.pageToken } : {}),
     });
-    // Without being asked a list has no history: then it is made of task records alone, however long their logs.
+    // By default a list has no history, and so needs the task records alone and no logs.
     const view = {
       historyLength: params.historyLength ?? 0,
       includeArtifacts: params.includeArtifacts === true,
@@ -197,7 +197,7 @@ class AgentHandler implements A2ARequestHandler {
     await push.delete(place, params.id);
   }
 
-  /** Throws `push-not-supported`, and `not-found` for a task that is not this caller's and this agent's. */
+  /** Throws `push-not-supported`, and `not-found` for a task of another caller or another agent. */
   async #pushPlace(taskId: string, context: ServerCallContext) {
     const push = this.#requirePush();
     const { scope } = callOf(context);
@@ -236,7 +236,7 @@ class AgentHandler implements A2ARequestHandler {
     return accepted;
   }
 
-  /** The task once the run that answers the accepted message has ended, or as it stands when the call is given up. */
+  /** Resolves once the run for the accepted message has ended, or with the task as it stands when the call is abandoned. */
   async #settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<Task> {
     const reading = new TaskReading(task, this.#authorOf);
     let isSettled = false;

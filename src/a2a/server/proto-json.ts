@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json.js';
 
-/** Violations told at most; whoever sends a thousand wrong parts needs no list of a thousand. */
+/** How many violations an error lists at most. */
 const MAX_VIOLATIONS = 20;
 
 /**
- * An object in ProtoJSON: a null member is absent, a member may also stand under its snake_case name, and
- * members we do not know are ignored.
+ * An object in ProtoJSON: a null member counts as absent, a member may also have its snake_case name, and unknown
+ * members are ignored.
  */
 export function protoObject<Shape extends z.ZodRawShape>(shape: Shape) {
   const aliases = new Map(
@@ -21,7 +21,7 @@ export function protoObject<Shape extends z.ZodRawShape>(shape: Shape) {
   );
 }
 
-/** An int32, which ProtoJSON also takes as a decimal string. */
+/** An int32, which ProtoJSON accepts as a decimal string too. */
 export function whole(min: number, max = 2 ** 31 - 1) {
   const text = `must be a whole number from ${min} to ${max}`;
   return z
@@ -38,7 +38,7 @@ export function whole(min: number, max = 2 ** 31 - 1) {
     .pipe(z.number(text).int(text).min(min, text).max(max, text));
 }
 
-/** A boolean; query strings write it as text. */
+/** A boolean, or its text, as in a query string. */
 export function bool() {
   return z.union(
     [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
@@ -71,7 +71,7 @@ export function text(maxLength: number) {
   return z.string('must be a string').max(maxLength, `must be at most ${maxLength} characters long`);
 }
 
-/** Throws `invalid-input` that names each wrong field. */
+/** Checks a value by a schema. Throws `invalid-input` that names each wrong field. */
 export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const outcome = schema.safeParse(value);
   if (outcome.success) return outcome.data;

@@ -18,9 +18,9 @@ export interface PushConfigsOptions {
   readonly store: PushStore;
   readonly caps: PushCaps;
   readonly sealer: Sealer;
-  /** Throws `invalid-input` for an address that nothing may be sent to. */
+  /** Throws `invalid-input` for an address that this node may not send to. */
   readonly assertTarget: (url: URL) => void;
-  /** Called when a task got a config. */
+  /** Called when a task gets a config. */
   readonly wake: (taskId: string) => void;
 }
 
@@ -29,13 +29,13 @@ const MAX_ID = 128;
 const MAX_SECRET = 4_096;
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
-/** What a header may carry (RFC 9110 section 5.5), and what a scheme may be named (section 5.6.2). */
+/** Valid header values (RFC 9110 section 5.5) and names of schemes (section 5.6.2). */
 const HEADER_TEXT = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 
 /**
- * The push notification configs of tasks, in the protocol's shapes. What only the receiver may see (token and
- * credentials) is sealed before it is stored, and told to nobody.
+ * The push notification configs of tasks, in the protocol's shapes. Token and credentials are for the receiver alone:
+ * they are sealed before they are stored, and no answer contains them.
  */
 export class PushConfigs {
   readonly #options: PushConfigsOptions;
@@ -44,7 +44,7 @@ export class PushConfigs {
     this.#options = options;
   }
 
-  /** Throws `invalid-input` that names each wrong field. Stores nothing. */
+  /** Checks a config without storing it. Throws `invalid-input` that names each wrong field. */
   prepare(wire: WireConfig, version: string): NewPush {
     const { assertTarget, sealer, caps } = this.#options;
     const problems = problemsOf(wire, assertTarget);
@@ -76,19 +76,19 @@ export class PushConfigs {
     };
   }
 
-  /** The config of that id is replaced. */
+  /** Stores a config, in place of the one with the same id. */
   async create(place: PushTask, push: NewPush): Promise<WireConfig> {
     const config = await this.#options.store.save(place, push);
     this.#options.wake(place.taskId);
     return toWireConfig(config);
   }
 
-  /** A task was accepted with a config of its own. */
+  /** Call it when a task was accepted with a config in its message. */
   accepted(taskId: string): void {
     this.#options.wake(taskId);
   }
 
-  /** Throws `not-found`. Clients of 0.3 may leave the id out and mean the only one. */
+  /** Throws `not-found`. An empty id, which clients of 0.3 may send, means the first config. */
   async get(place: PushTask, id: string): Promise<WireConfig> {
     const { store } = this.#options;
     const config = id === '' ? (await store.list(place, '', 1))[0] : await store.get(place, id);
@@ -110,7 +110,7 @@ export class PushConfigs {
     };
   }
 
-  /** One that is not there is as good as deleted. */
+  /** Deleting a config that does not exist succeeds. */
   delete(place: PushTask, id: string): Promise<void> {
     return this.#options.store.delete(place, id);
   }
@@ -155,7 +155,7 @@ function wrongText(field: string, value: string, limit: number): Problem | undef
   return { field, description: `must be printable ASCII of at most ${limit} characters` };
 }
 
-/** Secrets are not part of it: whoever made the config has them. */
+/** The config without its secrets, which its creator knows. */
 function toWireConfig(config: PushConfig): WireConfig {
   return {
     tenant: '',

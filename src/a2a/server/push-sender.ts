@@ -9,13 +9,13 @@ import { toStreamResponse } from '../translate/events.js';
 import { signJwt } from './signing.js';
 
 export interface PushSenderOptions {
-  /** The way out: checks addresses, bounds time and size. */
+  /** The egress client: it checks addresses, and bounds time and size. */
   readonly fetch: typeof fetch;
   readonly sealer: Sealer;
   readonly keys: ReadKeys;
-  /** The address of this node: the receiver finds the keys below it. */
+  /** The address of this node; receivers find its keys below it. */
   readonly issuer: () => string;
-  /** Whose words they are when an event does not say (requirement A2). */
+  /** The author of events that name none (requirement A2). */
   readonly rootAgentName: string;
   readonly userAgent: string;
 }
@@ -23,10 +23,10 @@ export interface PushSenderOptions {
 const PUSH_TYPE = 'application/a2a+json';
 const LEGACY_TYPE = 'application/json';
 const SIGNATURE_SECONDS = 300;
-/** The receiver says that it is not there any more, and will not be. */
+/** The receiver is gone for good (HTTP 410). */
 const GONE = 410;
 
-/** Makes one signed POST of an event. */
+/** Sends each event as one signed POST. */
 export function createPushSender(options: PushSenderOptions): PushSender {
   const respond = (work: PushDelivery, event: TaskEvent): StreamResponse | undefined =>
     toStreamResponse(event, work, event.author ?? options.rootAgentName);
@@ -51,7 +51,7 @@ export function createPushSender(options: PushSenderOptions): PushSender {
   };
 }
 
-/** A receiver that was too slow may be faster the next time. */
+/** Makes a timeout retryable. */
 async function post(
   fetchImpl: typeof fetch,
   url: string,
@@ -71,7 +71,7 @@ function currentBody(response: StreamResponse): string {
   return JSON.stringify(StreamResponse.toJSON(response));
 }
 
-/** Receivers of 0.3 take the bare event. */
+/** Receivers of 0.3 expect the event without a wrapper. */
 async function legacyBody(response: StreamResponse): Promise<string> {
   const { V03PushNotificationSerializer } = await import('@a2a-js/sdk/compat/v0_3/server');
   return new V03PushNotificationSerializer().serialize(response).body;
@@ -93,7 +93,7 @@ interface Delivery {
   readonly body: string;
 }
 
-/** The id is that of the delivery, the same on each attempt; time and signature are those of the attempt. */
+/** The id belongs to the delivery and stays the same on each attempt; time and signature belong to the attempt. */
 async function signature(
   { work, event, body }: Delivery,
   { keys, issuer }: PushSenderOptions,
@@ -125,7 +125,7 @@ function refusal({ status, headers }: Response): LangoError {
   });
 }
 
-/** Seconds or a date (RFC 9110 section 10.2.3). */
+/** Parses Retry-After: seconds or a date (RFC 9110 section 10.2.3). */
 function retryAfter(value: string | null): number | undefined {
   if (value === null) return undefined;
   const ms = /^\d{1,9}$/.test(value.trim()) ? 1_000 * Number(value) : Date.parse(value) - Date.now();

@@ -79,7 +79,7 @@ const pushTarget = {
   authentication: authentication.optional(),
 };
 
-/** Of a task that there may not be yet. */
+/** In a message, whose task may not exist yet. */
 const ownPush = protoObject({ ...pushTarget, taskId: id.optional() });
 const createPush = protoObject({ ...pushTarget, taskId: requiredId });
 const onePush = protoObject({ tenant, taskId: requiredId, id: requiredId });
@@ -138,8 +138,8 @@ const listTasks = protoObject({
 });
 
 /*
- * Untrusted parameters as the SDK's types. The SDK's own parsers forgive nearly everything, so each of
- * these checks first and throws `invalid-input` with the fields that are wrong.
+ * Parsers of untrusted parameters into the SDK's types. The SDK's own parsers accept nearly everything, so each of these
+ * checks first, and throws `invalid-input` that names the wrong fields.
  */
 export const parseSendMessage: Parser<SendMessageRequest> = parser(SendMessageRequest, sendMessage);
 export const parseGetTask: Parser<GetTaskRequest> = parser(GetTaskRequest, getTask);
@@ -159,7 +159,7 @@ export const parseGetPush: Parser<GetTaskPushNotificationConfigRequest> = parser
   GetTaskPushNotificationConfigRequest,
   onePush,
 );
-/** 0.3 lets its clients leave the id out. */
+/** Clients of 0.3 may leave the id out. */
 export const parseOldGetPush: Parser<GetTaskPushNotificationConfigRequest> = parser(
   GetTaskPushNotificationConfigRequest,
   onlyPush,

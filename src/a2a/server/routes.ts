@@ -20,12 +20,12 @@ export interface A2aRoutesOptions {
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent that also answers at the root of the host. */
   readonly root: string;
-  /** The advertised address; without it, the one a client used. */
+  /** The advertised address. Default: the one that a client used. */
   readonly baseUrl?: string;
   readonly limits: StreamLimits;
   /** Shared with the other transports of the node. */
   readonly slots?: StreamSlots;
-  /** Public cards are signed with these; undefined leaves them unsigned. */
+  /** The keys that sign public cards; undefined leaves them unsigned. */
   readonly keys?: ReadKeys | undefined;
 }
 
@@ -74,13 +74,13 @@ export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOption
 
 /** Whether the routes of `createA2aRoutes` may answer this request. */
 export function isA2aPath(method: string, path: string): boolean {
-  // A page that may call us asks with OPTIONS first.
+  // A browser sends OPTIONS before the POST of a page from another origin.
   return targetOf({ method: method === 'OPTIONS' ? 'POST' : method, path }, '') !== undefined;
 }
 
 interface Target {
   readonly name: string;
-  /** The path below the agent's own, empty for that itself. */
+  /** The path below the agent's own; empty for the agent's own path. */
   readonly rest: string;
 }
 

@@ -2,17 +2,16 @@ import { LangoError } from '../../core/errors.js';
 import { EXTENSIONS } from '../translate/extensions.js';
 
 /*
- * What a client says about a call besides its parameters (A2A 1.0 section 3.2.6), whether it comes as HTTP headers
- * or as gRPC metadata.
+ * The service parameters of a call (A2A 1.0 section 3.2.6), which are HTTP headers or gRPC metadata.
  */
 
 export const VERSION_PARAMETER = 'a2a-version';
 export const EXTENSIONS_PARAMETER = 'a2a-extensions';
-/** As 0.3 called it. */
+/** The name in 0.3. */
 export const OLD_EXTENSIONS_PARAMETER = 'x-a2a-extensions';
 export const CURSOR_PARAMETER = 'last-event-id';
 
-/** The protocol versions (Major.Minor) that our interfaces speak. */
+/** The protocol versions (Major.Minor) of our interfaces. */
 export type ProtocolVersion = '1.0' | '0.3';
 
 const VERSION = /^(\d{1,6})(?:\.(\d{1,6}))?(?:\.\d{1,6})*$/;
@@ -20,8 +19,8 @@ const CURSOR = /^\d{1,15}$/;
 const KNOWN_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
 /**
- * The version that a client named, when it is one of `spoken`; undefined when it named none. Major.Minor counts, patch
- * digits do not (section 3.6). Throws `version-not-supported`.
+ * The version that a client named; undefined when it named none. Patch digits are ignored (section 3.6). Throws
+ * `version-not-supported` when the version is none of `spoken`.
  */
 export function versionIn(named: string, spoken: readonly ProtocolVersion[]): ProtocolVersion | undefined {
   const text = named.trim();
@@ -34,14 +33,14 @@ export function versionIn(named: string, spoken: readonly ProtocolVersion[]): Pr
   });
 }
 
-/** The `seq` of the last event a client saw; undefined when it says none. Throws `invalid-input`. */
+/** The `seq` of the last event that a client saw; undefined without one. Throws `invalid-input`. */
 export function cursorIn(text: string): number | undefined {
   if (text === '') return undefined;
   if (CURSOR.test(text)) return Number(text);
   throw new LangoError('invalid-input', 'Last-Event-ID must be the number of an event');
 }
 
-/** Those of the extensions a client named that we speak, as the answer says it; empty for none. */
+/** The extensions in use, as the answer's header names them: those that the client named and we know. Empty for none. */
 export function activatedExtensions(named: string): string {
   const known = named
     .split(',')

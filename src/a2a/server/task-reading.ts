@@ -8,10 +8,10 @@ import { TaskFold } from '../translate/task.js';
 
 const PAGE = 1_000;
 
-/** Who wrote an event (requirements A1 and A2). */
+/** Returns the author of an event (requirements A1 and A2). */
 export type AuthorOf = (event: TaskEvent) => string;
 
-/** A task as it stood after any one of its entries: feed it the journal, ask for the protocol's Task. */
+/** Rebuilds a task as it stood after any of its events: add the events of its log, then ask for the protocol's Task. */
 export class TaskReading {
   readonly #fold = new TaskFold();
   readonly #authorOf: AuthorOf;
@@ -28,7 +28,7 @@ export class TaskReading {
     return this.#head;
   }
 
-  /** Events come in order, from the first one on. */
+  /** Call it with each event of the log, in order from the first. */
   add(event: TaskEvent): void {
     this.#fold.add(event, this.#authorOf(event));
     this.#head = event.seq;
@@ -56,7 +56,7 @@ export async function readUpTo(journal: Journal, reading: TaskReading, place: Lo
 
 type LogPlace = Pick<TaskRecord, 'id' | 'head'>;
 
-/** The task as its record says, with as much of the log as the view asks for. */
+/** Reads a task: its record, and its log as far as the view needs it. */
 export async function readTask(journal: Journal, record: TaskRecord, look: Look): Promise<Task> {
   const { view, authorOf } = look;
   if (view.historyLength === 0 && !view.includeArtifacts) return new TaskFold().toTask(record, view);

@@ -58,7 +58,7 @@ export class EventWriter {
 function tooSlow(): LangoError {
   return new LangoError('too-many', 'the reader of this stream is too slow', {
     retryable: true,
-    hint: 'Subscribe again with last-event-id to get what is missing.',
+    hint: 'Subscribe again with last-event-id to get the missing events.',
   });
 }
 
@@ -96,8 +96,8 @@ export class UnreadAnswers {
 }
 
 function tooMany(): LangoError {
-  return new LangoError('too-many', 'too many answers wait on this connection to be taken', {
+  return new LangoError('too-many', 'too many answers on this connection are unread', {
     retryable: true,
-    hint: 'Read the answers that are there, then ask again.',
+    hint: 'Read the answers that have arrived, then try again.',
   });
 }

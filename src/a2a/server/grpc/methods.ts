@@ -22,20 +22,20 @@ import { isJsonObject } from '../../../core/json.js';
 import type { OperationName } from '../operations.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 
-/** One method of a gRPC service: which operation it is, and how its messages look in the JSON of A2A 1.0. */
+/** One method of a gRPC service: its operation, and the translation of its messages to the JSON of A2A 1.0. */
 export interface GrpcMethod {
   readonly path: string;
   readonly operation: OperationName;
-  /** What the client sent. Throws `invalid-input`. */
+  /** Decodes a request. Throws `invalid-input`. */
   decode(bytes: Buffer): GrpcRequest;
-  /** The bytes of a result. */
+  /** Encodes a result. */
   encode(result: unknown): Buffer;
-  /** The bytes of one event of a stream. */
+  /** Encodes one event of a stream. */
   encodeEvent(event: StreamResponse): Buffer;
 }
 
 interface GrpcRequest {
-  /** The agent it is for; empty when it says none, undefined when it cannot say one. */
+  /** The agent that the request names; empty when it names none, undefined when its protocol version cannot name one. */
   readonly tenant: string | undefined;
   readonly params: unknown;
 }
@@ -45,7 +45,7 @@ export interface GrpcDialect {
   readonly methods: readonly GrpcMethod[];
 }
 
-/** A2A 1.0 section 10: every message is the one that the other bindings write in JSON. */
+/** The service of A2A 1.0 (section 10). Its messages have the same JSON as those of the other bindings. */
 export const DIALECT_1_0: GrpcDialect = {
   version: '1.0',
   methods: [
@@ -84,7 +84,7 @@ function method<Sent>(
   };
 }
 
-/** Throws `invalid-input` for bytes that are no such message. */
+/** Decodes bytes. Throws `invalid-input` when they are not such a message. */
 export function decoded<Sent>(deserialize: (bytes: Buffer) => Sent, bytes: Buffer): Sent {
   try {
     return deserialize(bytes);
@@ -93,7 +93,7 @@ export function decoded<Sent>(deserialize: (bytes: Buffer) => Sent, bytes: Buffe
   }
 }
 
-/** The tenant chooses the agent; it is no parameter of the operation. */
+/** Takes the tenant out of the parameters: it selects the agent. */
 function requestOf(json: unknown): GrpcRequest {
   if (!isJsonObject(json)) return { tenant: '', params: {} };
   const { tenant, ...params } = json;

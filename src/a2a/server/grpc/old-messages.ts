@@ -3,8 +3,8 @@ import { isJsonObject } from '../../../core/json.js';
 import { objectOf, objects, textOf } from '../v03/values.js';
 
 /*
- * The messages of A2A 0.3's proto between their JSON, which the dialect speaks, and the objects that the SDK's generated
- * codec takes: there a choice is `{ $case, value }`, an enum a number, and no list is missing.
+ * Translates the messages of A2A 0.3's proto between their JSON, which the dialect uses, and the objects of the SDK's
+ * generated codec, in which a oneof is `{ $case, value }`, an enum is a number, and no list is absent.
  */
 
 const STATES = [
@@ -19,10 +19,10 @@ const STATES = [
   'TASK_STATE_AUTH_REQUIRED',
 ];
 const ROLES = ['ROLE_UNSPECIFIED', 'ROLE_USER', 'ROLE_AGENT'];
-/** Values of the user's own: nothing in them is ours to read. */
+/** Members with free JSON of the user, which is not translated. */
 const OPAQUE: readonly string[] = ['metadata', 'data'];
 
-/** A decoded message as proto JSON. */
+/** Turns a decoded message into proto JSON. */
 export function fromDecoded(message: object): JsonObject {
   const json: Record<string, Json | undefined> = {};
   for (const [name, value] of Object.entries(message) as [string, unknown][]) {
@@ -36,7 +36,7 @@ function plain(name: string, value: unknown): Json | undefined {
   if (Buffer.isBuffer(value)) return value.toString('base64');
   if (Array.isArray(value)) return value.map((item) => plain(name, item) ?? null);
   if (typeof value !== 'object' || value === null) return value as Json;
-  // The text of a data part stands in a `data` of its own; below that it is the user's.
+  // A data part has an inner `data`; the free JSON of the user begins there.
   if (name === 'data' && 'data' in value) return { data: value.data as Json };
   return OPAQUE.includes(name) ? (value as Json) : fromDecoded(value);
 }
@@ -45,7 +45,7 @@ function isChoice(value: unknown): value is { readonly $case: string; readonly v
   return typeof value === 'object' && value !== null && '$case' in value && 'value' in value;
 }
 
-/** A task, message or event that stands under its name. */
+/** A task, message or event as a oneof: the JSON holds it under the name of its kind. */
 export function toChoice(json: JsonObject): object {
   const { task, message, statusUpdate, artifactUpdate } = json;
   if (isJsonObject(task)) return choice('task', toTask(task));

@@ -10,7 +10,7 @@ import type { GrpcDialect, GrpcMethod } from './methods.js';
 import { decoded } from './methods.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
 
-/** The service of A2A 0.3. It has no word for an agent among several: its calls are for the root agent. */
+/** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */
 export const DIALECT_0_3: GrpcDialect = {
   version: '0.3',
   methods: [
@@ -53,7 +53,7 @@ function method(
   };
 }
 
-/** Tasks and configs go by the names of resources. A history of 0 is an unlimited one. */
+/** Replaces resource names by ids of tasks and configs. A history length of 0 means unlimited. */
 function paramsOf(sent: JsonObject): JsonObject {
   const { request: message, name, parent, historyLength, configuration, ...rest } = sent;
   if (message !== undefined || configuration !== undefined) {

@@ -10,13 +10,13 @@ import { DIALECT_0_3 } from './old-methods.js';
 import type { ServiceOptions } from './service.js';
 import { createService } from './service.js';
 
-/** Under the names of `server.limits`. */
+/** Limits with the names of `server.limits`. */
 interface GrpcLimits {
   readonly bodyBytes: number;
-  /** Time for the handshake of TLS. */
+  /** Time for the TLS handshake. */
   readonly headerSeconds: number;
   readonly connections: number;
-  /** Calls at the same time on one connection. */
+  /** Open calls on one connection. */
   readonly callsPerConnection: number;
   /** The bytes of answers that the client of one connection has not read. */
   readonly answerBytesPerConnection: number;

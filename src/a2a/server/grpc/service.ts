@@ -31,7 +31,7 @@ import { NoSuchAgent, statusOf } from './status.js';
 export interface ServiceOptions {
   /** By name; read at each call. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
-  /** The agent for callers that cannot name one. */
+  /** The agent for clients of 0.3, which cannot name one. */
   readonly root: string;
   readonly gate: Gate;
   readonly limits: StreamLimits & { readonly jsonDepth: number; readonly jsonKeys: number };

@@ -9,7 +9,7 @@ import { isTold, toWireError } from '../../translate/errors.js';
 const DETAILS = 'grpc-status-details-bin';
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
 
-/** A name that belongs to no agent. There is no claim about any task in it, so it has no A2A error. */
+/** The error for a tenant that names no agent. A2A has no error for it, since it concerns no task. */
 export class NoSuchAgent extends Error {
   constructor(tenant: string) {
     super(
@@ -21,8 +21,9 @@ export class NoSuchAgent extends Error {
 }
 
 /**
- * An error as gRPC tells it: a status, google.rpc details with what the other bindings say in JSON (A2A 1.0 section 10.6), and
- * as metadata what stands in the headers of an answer over HTTP. What is only told as "internal error" goes to the log in full.
+ * The gRPC status of an error: a code, google.rpc details with the same content as the JSON of the other bindings (A2A 1.0
+ * section 10.6), and as metadata what HTTP answers carry in headers. Errors that clients get as "internal error" are logged
+ * in full.
  */
 export function statusOf(error: unknown, { path, logger }: CallInLog): StatusObject {
   if (error instanceof NoSuchAgent)
@@ -35,7 +36,7 @@ export function statusOf(error: unknown, { path, logger }: CallInLog): StatusObj
 }
 
 interface CallInLog {
-  /** Service and method. */
+  /** The service and the method. */
   readonly path: string;
   readonly logger: Logger;
 }
@@ -50,7 +51,7 @@ function grpcStatus(facts: StatusFacts): StatusObject {
   return { code, details: facts.message, metadata };
 }
 
-/** google.rpc.Status. */
+/** Encodes a google.rpc.Status. */
 function encodeStatus({ message, details, retryAfterSeconds }: StatusFacts, code: number): Buffer {
   const writer = new BinaryWriter().uint32(field(1, 0)).int32(code).uint32(field(2)).string(message);
   for (const detail of details) writeAny(writer, textOf(detail['@type']), encodeDetail(detail));
@@ -58,14 +59,14 @@ function encodeStatus({ message, details, retryAfterSeconds }: StatusFacts, code
   return Buffer.from(writer.finish());
 }
 
-/** Into the repeated `details`. */
+/** Writes one google.protobuf.Any into the repeated field `details`. */
 function writeAny(writer: BinaryWriter, type: string, value: Uint8Array): void {
   writer.uint32(field(3)).fork();
   writer.uint32(field(1)).string(type).uint32(field(2)).bytes(value);
   writer.join();
 }
 
-/** The two kinds that errors carry: google.rpc.BadRequest, or google.rpc.ErrorInfo. */
+/** Encodes a google.rpc.BadRequest or a google.rpc.ErrorInfo. */
 function encodeDetail(detail: JsonObject): Uint8Array {
   const writer = new BinaryWriter();
   const violations = detail['fieldViolations'];
@@ -81,7 +82,7 @@ function encodeDetail(detail: JsonObject): Uint8Array {
   return writer.finish();
 }
 
-/** A message of two texts: an entry of a map, a violation. */
+/** Writes a message with two string fields: an entry of a map, or a violation. */
 function writePair(writer: BinaryWriter, number: number, [first, second]: readonly [string, string]): void {
   writer.uint32(field(number)).fork();
   writer.uint32(field(1)).string(first).uint32(field(2)).string(second);
@@ -94,7 +95,7 @@ function encodeRetryInfo(seconds: number): Uint8Array {
   return writer.finish();
 }
 
-/** The tag of a field: 2 is the wire type of texts, bytes and messages. */
+/** The tag of a field. Wire type 2 is for strings, bytes and messages. */
 function field(number: number, wireType = 2): number {
   return (number << 3) | wireType;
 }

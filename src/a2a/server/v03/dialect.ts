@@ -16,21 +16,21 @@ import {
 import type { PartDialect } from './values.js';
 
 /**
- * A2A 0.3 as another way to write 1.0: parameters become those of 1.0 before they are checked, results and events are
- * written the old way. So both versions have the same operations, checks and errors.
+ * Translates A2A 0.3: parameters become those of 1.0 before they are checked, results and events of 1.0 become those of
+ * 0.3. So both versions share operations, checks and errors.
  */
 export interface Dialect {
-  /** The parameters of 1.0. What is wrong stays wrong, for the checks to find. */
+  /** Translates parameters to those of 1.0. Invalid values stay as they are, for the checks of 1.0 to refuse. */
   params(operation: OperationName, params: JsonObject): JsonObject;
-  /** What an operation answered. */
+  /** Translates the result of an operation. */
   result(operation: OperationName, json: Json): Json;
-  /** Whether it is the last that a stream says depends on what ends that stream: a question too, or only the end. */
+  /** Translates an event. Its `final` depends on the operation: a question ends the stream of a send, and not a subscription. */
   event(operation: OperationName, json: JsonObject): JsonObject;
 }
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
 
-/** In what the two dialects of 0.3 differ. */
+/** The differences between the two dialects of 0.3. */
 interface Words {
   readonly parts: PartDialect;
   /** The member of a message that holds its parts. */
@@ -38,11 +38,11 @@ interface Words {
   readonly fromRole: (role: Json | undefined) => Json | undefined;
   readonly toRole: (role: Json | undefined) => Json | undefined;
   readonly toState: (state: string) => string;
-  /** A value that says its kind itself. */
+  /** Adds its kind to a value, where the dialect does so. */
   readonly mark: (kind: Kind, value: JsonObject) => JsonObject;
-  /** One of several kinds, as it stands in an answer. */
+  /** Writes a value of one of several kinds. */
   readonly choice: (kind: Kind, value: JsonObject) => JsonObject;
-  /** Whether a send with such a configuration waits for the end. */
+  /** Whether a send with this value of `blocking` waits for the end. */
   readonly waits: (blocking: Json | undefined) => boolean;
   readonly config: (config: JsonObject) => JsonObject;
   readonly configs: (configs: readonly JsonObject[]) => Json;
@@ -60,7 +60,7 @@ const KINDS: Readonly<Record<Kind, string>> = {
 };
 const ROLES: Readonly<Record<string, string>> = { user: 'ROLE_USER', agent: 'ROLE_AGENT' };
 
-/** What JSON-RPC speaks. */
+/** The dialect of JSON-RPC. */
 export const SCHEMA_DIALECT: Dialect = createDialect({
   parts: SCHEMA_PARTS,
   content: 'parts',
@@ -75,7 +75,7 @@ export const SCHEMA_DIALECT: Dialect = createDialect({
   security: 'schema',
 });
 
-/** What HTTP+JSON and gRPC speak. */
+/** The dialect of HTTP+JSON and gRPC. */
 export const PROTO_DIALECT: Dialect = createDialect({
   parts: PROTO_PARTS,
   content: 'content',
@@ -84,7 +84,7 @@ export const PROTO_DIALECT: Dialect = createDialect({
   toState: (state) => (state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : state),
   mark: (_kind, value) => value,
   choice: (kind, value) => ({ [kind]: value }),
-  // A false is not written in proto JSON.
+  // Proto JSON leaves out a false.
   waits: (blocking) => blocking === true,
   config: (config) => ({
     name: `tasks/${textOf(config['taskId'])}/pushNotificationConfigs/${textOf(config['id'])}`,
@@ -94,7 +94,7 @@ export const PROTO_DIALECT: Dialect = createDialect({
   security: 'proto',
 });
 
-/** The methods of A2A 0.3 (section 7) by the operation of 1.0 that each has become. */
+/** The methods of A2A 0.3 (section 7), with the operation of 1.0 for each. */
 export const OLD_METHODS: Readonly<Record<string, OperationName>> = {
   'message/send': 'SendMessage',
   'message/stream': 'SendStreamingMessage',
@@ -111,7 +111,7 @@ export const OLD_METHODS: Readonly<Record<string, OperationName>> = {
 const TASK = String.raw`/v1/tasks/(?<id>[^/:]+)`;
 const CONFIGS = 'pushNotificationConfigs';
 
-/** The HTTP+JSON binding of A2A 0.3: everything below `/v1`, in the JSON of its proto, errors without a wrapper. */
+/** The HTTP+JSON binding of A2A 0.3: all paths begin with `/v1`, and errors have no wrapper. */
 export const REST_0_3: RestDialect = {
   version: '0.3',
   type: 'application/json',
@@ -193,7 +193,7 @@ function fromParams(words: Words, operation: OperationName, params: JsonObject):
 
 function fromMessage(words: Words, message: JsonObject): JsonObject {
   const { [words.content]: given, role, kind: _kind, ...rest } = message;
-  // An empty list is not written in proto JSON.
+  // Proto JSON leaves out an empty list.
   const parts = words.content === 'content' ? (given ?? []) : given;
   return {
     ...rest,

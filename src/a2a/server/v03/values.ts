@@ -16,15 +16,15 @@ export function textOf(value: unknown): string {
 }
 
 /**
- * How 0.3 writes a part. It has two dialects: its JSON schema (JSON-RPC, cards, webhooks) and its proto (HTTP+JSON,
- * gRPC). Here and in 1.0 the values are JSON; wrong values pass as they are and are refused by the checks of 1.0.
+ * Translates the parts of 0.3, which has two dialects: its JSON schema (JSON-RPC, cards, webhooks) and its proto
+ * (HTTP+JSON, gRPC). Invalid values stay as they are, for the checks of 1.0 to refuse.
  */
 export interface PartDialect {
   from(part: Json): Json;
   to(part: JsonObject): JsonObject;
 }
 
-/** 0.3 has objects only; anything else travels inside one. The SDKs use the same mark. */
+/** Data parts of 0.3 are objects; this mark, which the SDKs use too, tells that an object wraps another value. */
 const WRAPPED = 'data_part_compat';
 
 export const SCHEMA_PARTS: PartDialect = {
@@ -78,7 +78,7 @@ export const PROTO_PARTS: PartDialect = {
   },
 };
 
-/** A push config of 0.3, which lists schemes where 1.0 has one. */
+/** Translates a push config of 0.3, which has a list of schemes where 1.0 has one. */
 export function fromPushConfig(config: Json | undefined): JsonObject {
   if (!isJsonObject(config)) return {};
   const { id, url, token, authentication } = config;
