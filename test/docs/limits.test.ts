@@ -10,20 +10,36 @@ interface Row {
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 
-const rows = readFileSync('docs/guides/secure-it.md', 'utf8')
-  .split('\n')
-  .map((line) => line.split('|').map((cell) => cell.trim()))
-  .filter(([, , key = '', standard = '']) => /^`[\w.]+`$/.test(key) && /^\d+$/.test(standard))
-  .map(([, , key, standard, , tests]): Row => {
-    const named = [...tests!.matchAll(/`([^`]+)` "([^"]+)"/g)];
-    return {
-      key: key!.slice(1, -1),
-      standard: Number(standard),
-      tests: named.map(([, file, title]) => [file!, title!] as const),
-    };
-  });
+const LIMITS = 'docs/reference/limits.md';
+const EVIDENCE = 'docs/internals/limits.md';
 
-describe('the limits that docs/guides/secure-it.md names', () => {
+const cellsOf = (page: string) =>
+  readFileSync(page, 'utf8')
+    .split('\n')
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+
+const evidence = new Map(
+  cellsOf(EVIDENCE).flatMap(([, key = '', tests = '']) =>
+    /^`[\w.]+`$/.test(key)
+      ? [
+          [
+            key,
+            [...tests.matchAll(/`([^`]+)` "([^"]+)"/g)].map(([, file, title]) => [file!, title!] as const),
+          ],
+        ]
+      : [],
+  ),
+);
+
+const rows = cellsOf(LIMITS)
+  .filter(([, , key = '', standard = '']) => /^`[\w.]+`$/.test(key) && /^\d+$/.test(standard))
+  .map(([, , key, standard]): Row => ({
+    key: key!.slice(1, -1),
+    standard: Number(standard),
+    tests: evidence.get(key!) ?? [],
+  }));
+
+describe('the limits that docs/reference/limits.md names', () => {
   const { config } = resolveConfig({ settings: {}, env: readEnv({}), overrides: { home: '/nowhere' } });
 
   it('are many', () => expect(rows.length).toBeGreaterThan(20));

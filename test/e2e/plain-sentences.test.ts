@@ -20,9 +20,9 @@ interface Row {
 }
 
 const ROW = /^\| `(\w+)` \| `([^`]+)` \| (.+) \| (keeps|reads|asks|removes) \|$/gm;
-/** The table of docs/guides/give-it-memory.md. */
+/** The table of docs/internals/sentences.md. */
 const ROWS: readonly Row[] = Array.from(
-  readFileSync('docs/guides/give-it-memory.md', 'utf8').matchAll(ROW),
+  readFileSync('docs/internals/sentences.md', 'utf8').matchAll(ROW),
   ([, tool, sentence, answer, does]) => ({
     tool: tool!,
     sentence: sentence!,
@@ -95,7 +95,7 @@ describe('Every tool of knowledge, graph, skills and memory, from a plain senten
     expect(called(row, outcome)).toBe(true);
   });
 
-  it('stands in the table of docs/guides/give-it-memory.md', async () => {
+  it('stands in the table of docs/internals/sentences.md', async () => {
     const headers = { authorization: `Bearer ${await issuer.token({ sub: 'alice' })}` };
     const names = await Promise.all(
       ['librarian', 'chronicler', 'operator'].map(async (agent) => {
