@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { createProgram } from '../../src/cli/program.js';
 
-const PAGES = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...globSync('docs/**/*.md')];
+const PAGES = [...globSync('*.md'), ...globSync('docs/**/*.md')];
 const LINK = /\]\(([^)\s]+)\)/g;
 const TEST_PATH = /npm test -- ((?:test\/|[a-z0-9]+\/)[\w./-]+)/g;
 const SCRIPT = /npm run ([\w-]+)/g;

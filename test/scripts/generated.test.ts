@@ -1,0 +1,18 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, it } from '@jest/globals';
+
+async function check(script: string): Promise<string> {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, '--check']).catch(
+    (error: { stdout: string; stderr: string }) => error,
+  );
+  return stdout + stderr;
+}
+
+it('api/lango.api.md is what the declarations say now (else: npm run api and review the change)', async () => {
+  expect(await check('dist/scripts/api.js')).toBe('');
+}, 60_000);
+
+it('docs/reference/tools.md is what models are offered now (else: npm run tools)', async () => {
+  expect(await check('dist/scripts/tools.js')).toBe('');
+}, 60_000);
