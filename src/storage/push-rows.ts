@@ -24,7 +24,7 @@ export interface PushRow {
   readonly reason: string | null;
 }
 
-/** With what the task's row says. */
+/** A push config with columns of its task. */
 export interface PushWorkRow extends PushRow {
   readonly agent: string;
   readonly context: string;
@@ -32,7 +32,7 @@ export interface PushWorkRow extends PushRow {
   readonly trace: string | null;
 }
 
-/** Rows of configs that were given up are kept so long, in milliseconds. */
+/** How long the row of a given-up config is kept, in milliseconds. */
 export const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 export function toPushConfig(row: PushRow): PushConfig {

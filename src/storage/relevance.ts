@@ -1,36 +1,36 @@
 import type { Hit } from '../core/library.js';
 import { textTerms } from './search-terms.js';
 
-/** What a passage is found by: its own words and those it stands under. */
+/** The terms of a passage: those of its text, and those of its name, headings, category and tags. */
 export interface PassageTerms {
-  /** How often it has each term. */
+  /** How often each term occurs. */
   readonly counts: ReadonlyMap<string, number>;
-  /** See `SearchTerms`; each once. */
+  /** See `SearchTerms.names`. */
   readonly names: ReadonlySet<string>;
   /** In terms. */
   readonly length: number;
 }
 
-/** A passage, and what it stands under. */
-export type Described = Pick<Hit, 'name' | 'heading' | 'facts' | 'text'>;
+/** A passage with its name, headings, category and tags. */
+export type DescribedPassage = Pick<Hit, 'name' | 'heading' | 'facts' | 'text'>;
 
-/** One thing that a question asks for. */
-export interface Wanted {
-  /** How much it tells, as `rarity` says. */
+/** A term of a query. */
+export interface QueryTerm {
+  /** How much the term says, as `rarity` computes it. */
   readonly weight: number;
-  /** How often a passage has it. */
+  /** How often the term occurs in a passage. */
   readonly countIn: (terms: PassageTerms) => number;
 }
 
-/** A word in the name, a heading, the category or a tag says more than one in the text. */
+/** A word in the name, a heading, the category or a tag counts as so many words of the text. */
 const TITLE_COUNT = 4;
-/** Of BM25: how soon more of the same word says nothing more, and how much longer passages count less. */
+/** Parameters of BM25: how fast repeated words saturate (k1), and how much long passages are penalized (b). */
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.75;
-/** Passages are cut to be about so long: none has to be counted to know it. */
+/** The usual length of a passage, in words. Documents are cut into passages of about this length. */
 const USUAL_LENGTH = 120;
 
-export function passageTerms({ name, heading, facts, text }: Described): PassageTerms {
+export function passageTerms({ name, heading, facts, text }: DescribedPassage): PassageTerms {
   const title = textTerms([name, ...heading, facts.category ?? '', ...(facts.tags ?? [])].join('\n'));
   const body = textTerms(text);
   const counts = new Map<string, number>();
@@ -40,17 +40,17 @@ export function passageTerms({ name, heading, facts, text }: Described): Passage
   return { counts, names: new Set([...title.names, ...body.names]), length: body.words.length };
 }
 
-/** How much it tells that a passage has what `count` of `total` have; above 0. */
+/** Inverse document frequency: how much it says that a passage has a term that `count` of `total` passages have. Above 0. */
 export function rarity(count: number, total: number): number {
   const others = Math.max(total - count, 0);
   return Math.log1p((others + 0.5) / (count + 0.5));
 }
 
-/** BM25 over the words of a passage and what it stands under. 0 when it has nothing of what is wanted. */
-export function relevance(wanted: readonly Wanted[], terms: PassageTerms): number {
-  const long = SATURATION * (1 - LENGTH_SHARE + (LENGTH_SHARE * terms.length) / USUAL_LENGTH);
-  return wanted.reduce((score, { weight, countIn }) => {
-    const count = countIn(terms);
+/** The BM25 score of a passage. 0 if it has none of the terms. */
+export function relevance(query: readonly QueryTerm[], passage: PassageTerms): number {
+  const long = SATURATION * (1 - LENGTH_SHARE + (LENGTH_SHARE * passage.length) / USUAL_LENGTH);
+  return query.reduce((score, { weight, countIn }) => {
+    const count = countIn(passage);
     return score + (weight * count * (SATURATION + 1)) / (count + long);
   }, 0);
 }

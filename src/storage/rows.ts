@@ -12,15 +12,15 @@ import type {
 } from '../core/task.js';
 import { isTerminal, stateAfter } from '../core/task.js';
 
-/** The largest event body a store takes unless it is told otherwise, in bytes of its JSON text. */
+/** The default for the largest event body, in bytes of its JSON text. */
 export const MAX_EVENT_BYTES = 256 * 1024;
 
-/** The author of what the caller did: messages and requests to cancel. */
+/** The author of the caller's events: messages and cancel requests. */
 export const CALLER_AUTHOR = 'user';
 
 /** A row of `tasks`; the column names are the same in every database. */
 export interface TaskRow {
-  /** Stands for the id where rows are many; rises with each new task. */
+  /** A short number that replaces the id in large tables. It rises with each new task. */
   readonly key: number;
   readonly id: string;
   readonly tenant: string;
@@ -30,7 +30,7 @@ export interface TaskRow {
   readonly parent: string | null;
   /** A `Grant` as JSON. */
   readonly authority: string;
-  /** How many delegations stand above it. */
+  /** The number of delegations above the task. */
   readonly level: number;
   readonly state: TaskState;
   /** A `Message` as JSON. */
@@ -42,13 +42,13 @@ export interface TaskRow {
   readonly lease_by: string | null;
   readonly lease_until: number;
   readonly attempts: number;
-  /** When the first question it waits with runs out. */
+  /** When the first of the task's open questions expires. */
   readonly expires_at: number | null;
-  /** 1 while the run under way has a `cancel-request`. */
+  /** 1 if the active run was sent a `cancel-request`. */
   readonly cancel_requested: 0 | 1;
 }
 
-/** What a read of one task's `events` selects. */
+/** A row of `events`, as selected for one task. */
 export interface EventRow {
   readonly seq: number;
   readonly at: number;
@@ -57,22 +57,22 @@ export interface EventRow {
   readonly body: string;
 }
 
-/** An event as it is written: its body made into text once. */
+/** An event ready to be inserted. */
 export interface EncodedEvent {
   readonly author: string | null;
   readonly type: EventType;
   readonly body: string;
 }
 
-/** What a batch of events does to the row of its task. */
+/** The change that a batch of events makes to the row of its task. */
 export interface TaskChange {
-  /** Undefined when the batch leaves the state, its message and its time alone. */
+  /** Undefined if the batch does not change the state, the status message and the status time. */
   readonly state: TaskState | undefined;
   readonly statusMessage: string | null;
   readonly runStarts: number;
-  /** The run is over, so nobody works on the task: its lease is given back. */
+  /** True if the batch ends the run. The lease is then released. */
   readonly endsRun: boolean;
-  /** When a question that it waits with now runs out. */
+  /** When the first of the questions that the run ends with expires. */
   readonly expiresAt: number | undefined;
 }
 
@@ -105,7 +105,7 @@ export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
   };
 }
 
-/** Throws `LangoError`: `too-large` for a body over `maxBytes`, `invalid-input` for one that JSON cannot hold. */
+/** Throws `LangoError`: `too-large` for a body over `maxBytes`, `invalid-input` for a body that JSON cannot hold. */
 export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): EncodedEvent {
   const body = jsonOf(event);
   if (exceeds(body, maxBytes)) {
@@ -125,13 +125,13 @@ function jsonOf({ body }: NewEvent): string {
   try {
     return JSON.stringify(body);
   } catch (cause) {
-    throw new LangoError('invalid-input', `A ${body.type} event holds something that JSON cannot hold.`, {
+    throw new LangoError('invalid-input', `A ${body.type} event holds a value that JSON cannot hold.`, {
       cause,
     });
   }
 }
 
-/** Throws `LangoError` `invalid-input` when anything follows an event that ends the task. */
+/** Throws `LangoError` `invalid-input` if an event follows one that ends the task: a task has one terminal event. */
 export function changeOf(events: readonly NewEvent[]): TaskChange {
   let state: TaskState | undefined;
   let message: Message | undefined;
@@ -155,8 +155,8 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
 }
 
 /**
- * Names that rows are found by must survive any database unchanged: U+0000 and lone surrogates do
- * not. Throws `LangoError` `invalid-input` that names the field.
+ * Keys must survive any database unchanged, and U+0000 and lone surrogates do not. Throws `LangoError` `invalid-input`
+ * that names the field.
  */
 export function assertKeys(keys: Readonly<Record<string, string>>): void {
   for (const [field, value] of Object.entries(keys)) {
@@ -178,4 +178,30 @@ function exceeds(text: string, bytes: number): boolean {
 function earliestExpiry(questions: readonly Question[]): number | undefined {
   const times = questions.flatMap(({ expiresAt }) => expiresAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times);
+}
+
+const POSITION = /^(\d+)\.(.+)$/s;
+
+/** The last task on a page. Lists are sorted by status time and task id, newest first. */
+interface PagePosition {
+  readonly statusAt: number;
+  readonly taskId: string;
+}
+
+/** A token for the next page. It stays valid if the task at the position is removed. */
+export function toPageToken(position: PagePosition): string {
+  return Buffer.from(`${position.statusAt}.${position.taskId}`).toString('base64url');
+}
+
+/** Throws `LangoError` `invalid-input` for any other string than one from `toPageToken`. */
+export function parsePageToken(token: string): PagePosition {
+  const [, time, taskId] = POSITION.exec(Buffer.from(token, 'base64url').toString()) ?? [];
+  const position = { statusAt: Number(time), taskId: taskId ?? '' };
+  if (!Number.isSafeInteger(position.statusAt) || toPageToken(position) !== token) {
+    throw new LangoError('invalid-input', 'The page token is not from this server.', {
+      hint: 'Request the first page again, without a page token.',
+      violations: [{ field: 'pageToken', description: 'It must be the nextPageToken of an earlier answer.' }],
+    });
+  }
+  return position;
 }

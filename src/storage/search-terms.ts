@@ -1,33 +1,33 @@
-/** What a text is found by. The same for what is kept and for what is asked, in every database. */
+/** The terms of a text. Stored texts and queries are split in the same way, in every database. */
 export interface SearchTerms {
   /** In the order of the text, repeats included. */
   readonly words: readonly string[];
-  /** Names such as `parseConfigFile` as one word each: they are found by any stretch of them too. */
+  /** Names such as `parseConfigFile`, each as one word. They are also found by any substring. */
   readonly names: readonly string[];
 }
 
-/** One word of a question, and the terms that it may be found by. */
+/** A word of a query, with the terms that match it. */
 export interface QueryWord {
-  /** Any of them. */
+  /** Alternatives: any of them matches. */
   readonly terms: readonly string[];
-  /** When none of them is known: it may be the beginning of a term, or a stretch of a name. */
+  /** Used if no term is known: it may be the prefix of a term, or a substring of a name. */
   readonly part: string | undefined;
 }
 
-/** Scripts that write words without spaces between them, and Korean, which glues its particles to them. */
+/** Scripts without spaces between words, and Korean, which attaches particles to words. */
 const UNSPACED =
   '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}';
 const UNSPACED_RUN = new RegExp(`[${UNSPACED}]+|[^${UNSPACED}]+`, 'gu');
 const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u');
 /** Words, and names with dots, dashes and underscores inside. */
 const RUN = /[\p{L}\p{N}\p{M}_$]+(?:[.-][\p{L}\p{N}\p{M}_$]+)*/gu;
-/** Where a name such as `parseHTTPHeader2` or `snake_case` falls into parts. */
+/** The parts of a name such as `parseHTTPHeader2` or `snake_case`. */
 const PART = /\p{Lu}+(?!\p{Ll})\p{M}*|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{Lt}\p{M}]+|\p{Lu}|\p{N}+/gu;
 const MARKS = /(?<=[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]\p{M}*)\p{M}/gu;
-/** Most words of most texts: they need none of the rest. */
+/** Most words of most texts. They need no further splitting. */
 const PLAIN_WORD = /^[A-Za-z][a-z]*$/;
 const NOT_ASCII = /[^\p{ASCII}]/u;
-/** Letters that Unicode does not take apart. */
+/** Letters that Unicode normalization does not decompose. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -41,13 +41,14 @@ const LETTERS: Readonly<Record<string, string>> = {
 };
 const SPECIAL_LETTERS = /[ßæœøđðłþı]/g;
 
-/** A longer run is data (base64, a hash, a URL's tail): its beginning is enough. */
-const LONGEST_RUN = 200;
-const LONGEST_TERM = 64;
-const MOST_PARTS = 8;
-/** Of one question. */
-const MOST_TERMS = 48;
-const STRETCH = 3;
+/** A longer run is data (base64, a hash, the tail of a URL). Only its beginning is indexed. */
+const MAX_RUN_LENGTH = 200;
+const MAX_TERM_LENGTH = 64;
+const MAX_PARTS = 8;
+/** The most terms of one query. */
+const MAX_QUERY_TERMS = 48;
+/** The length of the substrings (trigrams) that names are indexed by. */
+const TRIGRAM = 3;
 
 const STOP_WORDS = new Set(
   (
@@ -59,7 +60,7 @@ const STOP_WORDS = new Set(
     .map(stem),
 );
 
-/** A name without what only typography tells apart: `Café` is `cafe`, full-width letters are plain ones. */
+/** Removes differences of case, accents and width: `Café` becomes `cafe`, full-width letters become plain ones. */
 function fold(text: string): string {
   if (!NOT_ASCII.test(text)) return text.toLowerCase();
   return text
@@ -71,19 +72,19 @@ function fold(text: string): string {
     .replace(SPECIAL_LETTERS, (letter) => LETTERS[letter]!);
 }
 
-/** The terms of a text that is kept. */
+/** The terms of a stored text. */
 export function textTerms(text: string): SearchTerms {
   const words: string[] = [];
   const names: string[] = [];
   for (const run of runsOf(text)) {
     if (PLAIN_WORD.test(run)) {
-      words.push(stem(fold(run).slice(0, LONGEST_TERM)));
+      words.push(stem(fold(run).slice(0, MAX_TERM_LENGTH)));
       continue;
     }
-    for (const piece of run.match(UNSPACED_RUN) ?? []) {
-      if (IS_UNSPACED.test(piece)) words.push(...bigrams(fold(piece)));
+    for (const segment of run.match(UNSPACED_RUN) ?? []) {
+      if (IS_UNSPACED.test(segment)) words.push(...bigrams(fold(segment)));
       else {
-        const { terms, whole, isCompound } = toName(piece);
+        const { terms, whole, isCompound } = toName(segment);
         words.push(...terms);
         if (isCompound) names.push(whole);
       }
@@ -92,52 +93,52 @@ export function textTerms(text: string): SearchTerms {
   return { words, names };
 }
 
-/** The words of a question without those that tell nothing, unless there are no others; each once. */
+/** The distinct words of a query, without stop words unless it has no others. */
 export function queryWords(text: string): readonly QueryWord[] {
   const all = runsOf(text).flatMap((run) =>
-    (run.match(UNSPACED_RUN) ?? []).flatMap((piece) =>
-      IS_UNSPACED.test(piece) ? unspacedWord(piece) : spacedWord(piece),
+    (run.match(UNSPACED_RUN) ?? []).flatMap((segment) =>
+      IS_UNSPACED.test(segment) ? unspacedWord(segment) : spacedWord(segment),
     ),
   );
-  const telling = all.filter(({ terms }) => !STOP_WORDS.has(terms[0]!));
-  const chosen = telling.length > 0 ? telling : all;
+  const meaningful = all.filter(({ terms }) => !STOP_WORDS.has(terms[0]!));
+  const chosen = meaningful.length > 0 ? meaningful : all;
   const words = [...new Map(chosen.map((word) => [word.terms.join(' '), word])).values()];
   let terms = 0;
-  return words.filter((word) => (terms += word.terms.length) <= MOST_TERMS);
+  return words.filter((word) => (terms += word.terms.length) <= MAX_QUERY_TERMS);
 }
 
-function unspacedWord(piece: string): readonly QueryWord[] {
-  return bigrams(fold(piece)).map((term) => ({
+function unspacedWord(segment: string): readonly QueryWord[] {
+  return bigrams(fold(segment)).map((term) => ({
     terms: [term],
     part: [...term].length === 1 ? term : undefined,
   }));
 }
 
-function spacedWord(piece: string): readonly QueryWord[] {
-  const { whole, terms } = toName(piece);
+function spacedWord(segment: string): readonly QueryWord[] {
+  const { whole, terms } = toName(segment);
   if (terms.length === 0) return [];
-  return [{ terms, part: whole.length >= STRETCH ? whole : undefined }];
+  return [{ terms, part: whole.length >= TRIGRAM ? whole : undefined }];
 }
 
 function runsOf(text: string): readonly string[] {
-  return (text.match(RUN) ?? []).map((run) => run.slice(0, LONGEST_RUN));
+  return (text.match(RUN) ?? []).map((run) => run.slice(0, MAX_RUN_LENGTH));
 }
 
 /**
- * `parseConfigFile`, `parse_config_file` and `parse.config-file` alike: each part, the whole, and the whole without its
- * first parts, so that `configFile` begins one of them.
+ * Splits `parseConfigFile`, `parse_config_file` and `parse.config-file` alike: into each part, the whole, and the whole
+ * without its first parts, so that `configFile` is a prefix of one of them.
  */
 function toName(run: string): {
   readonly whole: string;
   readonly terms: readonly string[];
   readonly isCompound: boolean;
 } {
-  const parts = (run.match(PART) ?? []).map((part) => fold(part).slice(0, LONGEST_TERM));
-  const whole = parts.join('').slice(0, LONGEST_TERM);
+  const parts = (run.match(PART) ?? []).map((part) => fold(part).slice(0, MAX_TERM_LENGTH));
+  const whole = parts.join('').slice(0, MAX_TERM_LENGTH);
   if (parts.length <= 1) return { whole, terms: parts.map(stem), isCompound: false };
   const tails = parts
-    .slice(0, MOST_PARTS)
-    .map((_, index) => parts.slice(index).join('').slice(0, LONGEST_TERM));
+    .slice(0, MAX_PARTS)
+    .map((_, index) => parts.slice(index).join('').slice(0, MAX_TERM_LENGTH));
   return { whole, terms: [...new Set([...tails.slice(0, -1), ...parts.map(stem)])], isCompound: true };
 }
 
@@ -147,24 +148,24 @@ function bigrams(text: string): readonly string[] {
   return characters.slice(1).map((character, index) => characters[index]! + character);
 }
 
-/** Of a name or a part of one: each three characters that follow each other. */
-export function stretchesOf(name: string): readonly string[] {
+/** The trigrams of a name or a part of one. */
+export function trigramsOf(name: string): readonly string[] {
   const characters = [...name];
-  return characters.slice(STRETCH - 1).map((_, index) => characters.slice(index, index + STRETCH).join(''));
+  return characters.slice(TRIGRAM - 1).map((_, index) => characters.slice(index, index + TRIGRAM).join(''));
 }
 
-/** Without the commonest English endings. Crude on purpose: both sides of a comparison go through it. */
+/** Removes the commonest English endings. Crude on purpose: stored texts and queries are stemmed alike. */
 function stem(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
   let rest = word;
   if (rest.endsWith('ies')) rest = `${rest.slice(0, -3)}y`;
   else if (/(?:ss|x|z|ch|sh)es$/.test(rest)) rest = rest.slice(0, -2);
   else if (/[^us]s$/.test(rest)) rest = rest.slice(0, -1);
-  if (rest.length > 5 && rest.endsWith('ing')) rest = undoubled(rest.slice(0, -3));
-  else if (rest.length > 4 && rest.endsWith('ed')) rest = undoubled(rest.slice(0, -2));
+  if (rest.length > 5 && rest.endsWith('ing')) rest = withoutDouble(rest.slice(0, -3));
+  else if (rest.length > 4 && rest.endsWith('ed')) rest = withoutDouble(rest.slice(0, -2));
   return rest.length > 3 && rest.endsWith('e') ? rest.slice(0, -1) : rest;
 }
 
-function undoubled(word: string): string {
+function withoutDouble(word: string): string {
   return /([bdgmnprt])\1$/.test(word) ? word.slice(0, -1) : word;
 }

@@ -1,7 +1,7 @@
 import type { CodeProducts } from './code-products.js';
 import { createCodeProducts, LANES } from './code-products.js';
 
-/** The id and the score of what was found. */
+/** A search result: an id with its score. */
 export interface Near {
   readonly id: number;
   readonly score: number;
@@ -9,24 +9,24 @@ export interface Near {
 
 const FIRST_CAPACITY = 64;
 
-/** Made when it is first needed, and shared: what it works in is bounded. */
+/** Created at first use, and shared, as its memory is bounded. */
 let products: CodeProducts | undefined;
 
-/** From one row up to another. */
+/** Rows from `from` up to but not including `to`. */
 export interface Rows {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Vectors of one dimension side by side in memory, a byte for each of their numbers: small and fast enough to compare
- * one with all, and a hair imprecise. So it names candidates, which are then compared exactly.
+ * Vectors of one dimension, quantized to one byte per number. That is small and fast enough to compare a vector with all
+ * of them, and slightly imprecise: the results are candidates, to be compared exactly afterwards.
  */
 export class VectorTable {
   readonly #rows = new Map<number, number>();
   readonly #ids: number[] = [];
   readonly #scales: number[] = [];
-  /** Of a row: the codes, and zeros up to what can be multiplied at once. */
+  /** The length of a row: the dimension, rounded up to a multiple of `LANES`. The padding is zero. */
   readonly #length: number;
   #codes: Int8Array;
 
@@ -43,7 +43,7 @@ export class VectorTable {
     return this.#codes.byteLength;
   }
 
-  /** Takes the place of an earlier one with this id. */
+  /** Replaces an earlier vector with this id. */
   set(id: number, vector: Float32Array): void {
     const row = this.#rows.get(id) ?? this.#addRow(id);
     const start = row * this.#length;
@@ -94,10 +94,10 @@ export class VectorTable {
   }
 }
 
-/** The best few of many, in any order they come. */
+/** Keeps the `limit` best of many scores, offered in any order. */
 export class Nearest {
   readonly #limit: number;
-  /** The best first. */
+  /** Best first. */
   readonly #found: Near[] = [];
 
   constructor(limit: number) {
@@ -107,8 +107,8 @@ export class Nearest {
   offer(id: number, score: number): void {
     const last = this.#found.at(-1);
     if (this.#found.length >= this.#limit && last !== undefined && score <= last.score) return;
-    const place = this.#found.findIndex((near) => near.score < score);
-    this.#found.splice(place === -1 ? this.#found.length : place, 0, { id, score });
+    const position = this.#found.findIndex((near) => near.score < score);
+    this.#found.splice(position === -1 ? this.#found.length : position, 0, { id, score });
     if (this.#found.length > this.#limit) this.#found.pop();
   }
 
@@ -118,10 +118,10 @@ export class Nearest {
 }
 
 const LARGEST_CODE = 127;
-/** Added while a code is rounded: of what is not negative the machine rounds faster. */
+/** Added while a code is rounded, because non-negative numbers round faster. */
 const SHIFT = 128;
 
-/** Writes a byte for each number of the vector. Gives what all of them are to be multiplied by. */
+/** Writes one byte per number of the vector. Returns the scale: a number is about its byte times the scale. */
 function encode(vector: Float32Array, codes: Int8Array): number {
   const { length } = vector;
   let largest = 0;

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 
-/* Runs in a thread of its own (checkpoints.ts): nobody waits for the disk here. */
+/* Runs on a separate thread (see checkpoints.ts), so that its disk flushes block nothing else. */
 
 const database = new Database(workerData as string, { fileMustExist: true });
 parentPort?.on('message', () => {

@@ -6,23 +6,26 @@ import type Database from 'better-sqlite3';
 import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 
-/** The log is folded into the database when so many of its pages (32 MB) are not there yet. */
-const FOLD_AT_PAGES = 8_000;
-/** SQLite begins the log anew when all of it is folded; while writes never rest, somebody has to wait once at this size. */
+/** A checkpoint starts when so many pages of the log (32 MB) are not in the database file yet. */
+const CHECKPOINT_AT_PAGES = 8_000;
+/**
+ * SQLite restarts the log only when a checkpoint has caught up with it. Under constant writes that never happens, so at
+ * this size one checkpoint blocks the writes.
+ */
 const LOG_LIMIT_PAGES = 32_000;
-/** Commits from one look at the log to the next: a look takes as long as a small commit. */
-const LOOK_EVERY = 8;
-/** A thread that has nothing to do for so long is ended, for its memory. */
+/** The log is checked once per so many commits, as a check takes as long as a small commit. */
+const CHECK_EVERY = 8;
+/** An idle thread is ended after this time, to free its memory. */
 const IDLE_MS = 30_000;
-/** After a failure, such as a full disk. */
+/** The pause after a failure, such as a full disk. */
 const RETRY_MS = 30_000;
 
-/** With this file's own suffix: the tests run the sources. */
+/** Has the same suffix as this file, as tests run the sources. */
 const WORKER = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Folds the write-ahead log into the database on a thread of its own. SQLite would do it inside the commit that fills
- * the log (https://sqlite.org/wal.html#ckpt), and every task would wait for two flushes of the disk.
+ * Checkpoints the write-ahead log into the database file on a separate thread. SQLite would do it inside the commit that
+ * fills the log (https://sqlite.org/wal.html#ckpt), and every task would wait for two disk flushes.
  */
 export class Checkpoints {
   readonly #database: Database.Database;
@@ -30,10 +33,10 @@ export class Checkpoints {
   readonly #logger: Logger;
   #thread: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
-  #isFolding = false;
+  #isRunning = false;
   #commits = 0;
 
-  /** Of a database whose automatic checkpoints are off. */
+  /** The automatic checkpoints of `database` must be off. */
   constructor(database: Database.Database, logger: Logger) {
     this.#database = database;
     this.#state = database.prepare('PRAGMA wal_checkpoint(NOOP)');
@@ -41,45 +44,45 @@ export class Checkpoints {
   }
 
   /** To be called after each commit. */
-  look(): void {
+  onCommit(): void {
     this.#commits += 1;
-    if (this.#isFolding || this.#commits % LOOK_EVERY !== 0) return;
+    if (this.#isRunning || this.#commits % CHECK_EVERY !== 0) return;
     const { log, checkpointed } = this.#state.get()!;
-    if (log - checkpointed < FOLD_AT_PAGES) return;
-    this.#isFolding = true;
-    void this.#fold(log);
+    if (log - checkpointed < CHECKPOINT_AT_PAGES) return;
+    this.#isRunning = true;
+    void this.#checkpoint(log);
   }
 
-  /** Before the database is closed. */
+  /** To be called before the database is closed. */
   close(): void {
     clearTimeout(this.#idle);
     void this.#thread?.terminate();
     this.#thread = undefined;
   }
 
-  async #fold(log: number): Promise<void> {
+  async #checkpoint(log: number): Promise<void> {
     try {
-      await this.#beside();
-      if (log > LOG_LIMIT_PAGES) this.#foldHere();
+      await this.#checkpointOnThread();
+      if (log > LOG_LIMIT_PAGES) this.#checkpointHere();
     } catch (error) {
       this.#warn(error);
       this.close();
       await delay(RETRY_MS, undefined, { ref: false });
-      this.#foldHere();
+      this.#checkpointHere();
     }
-    this.#isFolding = false;
+    this.#isRunning = false;
   }
 
-  async #beside(): Promise<void> {
+  async #checkpointOnThread(): Promise<void> {
     this.#thread ??= new Worker(WORKER, { workerData: this.#database.name });
-    this.#thread.postMessage('fold');
+    this.#thread.postMessage('checkpoint');
     this.#thread.unref();
     await once(this.#thread, 'message');
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => this.close(), IDLE_MS).unref();
   }
 
-  #foldHere(): void {
+  #checkpointHere(): void {
     try {
       if (this.#database.open) this.#database.pragma('wal_checkpoint(PASSIVE)');
     } catch (error) {
@@ -88,11 +91,13 @@ export class Checkpoints {
   }
 
   #warn(error: unknown): void {
-    this.#logger.warn('the log of the database could not be folded in', { error: errorText(error) });
+    this.#logger.warn('the write-ahead log of the database could not be checkpointed', {
+      error: errorText(error),
+    });
   }
 }
 
-/** In pages. */
+/** Sizes in pages. */
 interface WalState {
   readonly log: number;
   readonly checkpointed: number;

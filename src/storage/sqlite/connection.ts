@@ -12,8 +12,8 @@ export interface ConnectionOptions {
   /** A path in an existing folder, or ":memory:". */
   readonly file: string;
   /**
-   * `normal`: a commit outlives a killed process, and the last ones may be lost with the power.
-   * `full`: a commit outlives both, at the price of one disk flush per group of commits.
+   * `normal`: commits survive a killed process, but a loss of power may lose the last ones. `full`: commits survive both,
+   * at the price of one disk flush per group of commits.
    */
   readonly synchronous: 'normal' | 'full';
   readonly logger: Logger;
@@ -22,22 +22,22 @@ export interface ConnectionOptions {
 export interface Connection {
   readonly database: Database.Database;
   readonly nodeId: string;
-  /** Folds the log into the database file and lets other processes have it. */
+  /** Checkpoints the write-ahead log into the database file, and releases the lock of this process. */
   close(): void;
 }
 
-/** Before this version a WAL could be reset under a reader's feet (https://sqlite.org/wal.html#walresetbug). */
+/** Older versions could reset the WAL while it was being read (https://sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = '3.51.3';
 
-/** How long a statement waits for a lock that another program holds, in milliseconds; the event loop waits with it. */
+/** How long a statement waits for a lock of another program, in milliseconds. The event loop is blocked meanwhile. */
 const BUSY_TIMEOUT_MS = 2_000;
 const CACHE_KIB = 8_192;
-/** What a write-ahead log that grew in a burst is cut back to, in bytes. */
+/** The size that the write-ahead log is truncated to after a burst, in bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Opens the database for this process alone and brings its schema up to date. Throws `LangoError`
- * `storage` with advice, and leaves nothing open then.
+ * Opens the database for this process alone and brings its schema up to date. Throws `LangoError` `storage` with advice,
+ * and then leaves nothing open.
  */
 export function openConnection(options: ConnectionOptions): Connection {
   const opened: Database.Database[] = [];
@@ -45,7 +45,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   try {
     if (options.file !== ':memory:') {
       opened.push(lockFile(options.file));
-      makeOwnFile(options.file);
+      createPrivateFile(options.file);
     }
     const database = new Database(options.file, { timeout: BUSY_TIMEOUT_MS });
     opened.push(database);
@@ -59,7 +59,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** Throws `LangoError` `storage` when the bundled SQLite is older than what the log can be trusted to. */
+/** Throws `LangoError` `storage` if the bundled SQLite has the WAL reset bug. */
 export function assertSqliteVersion(version: string): void {
   if (isAtLeast(version, OLDEST_SQLITE)) return;
   throw new LangoError('storage', `SQLite ${version} is too old: ${OLDEST_SQLITE} is needed.`, {
@@ -68,8 +68,8 @@ export function assertSqliteVersion(version: string): void {
 }
 
 /**
- * Holds an exclusive lock on FILE.lock, which the operating system drops when the process dies, however
- * it dies. On a file of its own, so that backups and people may read the database meanwhile.
+ * Holds an exclusive lock on FILE.lock. The operating system releases it when the process ends for any reason. It is a
+ * separate file, so that backups and people can read the database meanwhile.
  */
 function lockFile(file: string): Database.Database {
   if (!existsSync(dirname(file))) {
@@ -91,12 +91,15 @@ function lockFile(file: string): Database.Database {
   }
 }
 
-/** SQLite would let every user of the machine read a new file, and what stands in it are conversations. Its log gets the same rights. */
-function makeOwnFile(file: string): void {
+/**
+ * Creates the file for this user only. SQLite would let every user of the machine read it, and it holds conversations. The
+ * write-ahead log gets the same permissions.
+ */
+function createPrivateFile(file: string): void {
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
 }
 
-/** One name for one file, whichever links lead to it. */
+/** The real path of a file, so that links to the same database share one lock. */
 function realFile(file: string): string {
   return existsSync(file) ? realpathSync(file) : join(realpathSync(dirname(file)), basename(file));
 }
@@ -105,9 +108,10 @@ function configure(database: Database.Database, synchronous: ConnectionOptions['
   database.pragma('journal_mode = WAL');
   database.pragma(`synchronous = ${synchronous.toUpperCase()}`);
   database.pragma(`cache_size = -${CACHE_KIB}`);
-  // What is deleted is overwritten, not only marked as free.
+  // Deleted rows are overwritten, not only marked as free.
   database.pragma('secure_delete = ON');
-  database.pragma('wal_autocheckpoint = 0'); // checkpoints.ts does it
+  // Automatic checkpoints are off, as checkpoints.ts makes them.
+  database.pragma('wal_autocheckpoint = 0');
   database.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
 }
 
@@ -123,12 +127,12 @@ function migrate(database: Database.Database, logger: Logger): void {
   if (version > 0) logger.info('database schema upgraded', { from: version, to: MIGRATIONS.length });
 }
 
-/** The schema version of the file, 0 for an empty one. */
+/** The schema version of the file. 0 for an empty file. */
 function requireOwnVersion(database: Database.Database): number {
   const version = numberPragma(database, 'user_version');
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
   if (!isEmpty && numberPragma(database, 'application_id') !== APPLICATION_ID) {
-    throw new LangoError('storage', 'The file is a database of another program.', {
+    throw new LangoError('storage', 'The file is the database of another program.', {
       hint: 'Choose another data folder.',
     });
   }

@@ -5,19 +5,28 @@ import { openConnection } from './connection.js';
 import { storageError } from './failure.js';
 import type { Touch, Work } from './group-commit.js';
 import { GroupCommit } from './group-commit.js';
+import { Prepared } from './prepared.js';
 
 export interface DatabaseOptions extends ConnectionOptions {
   /** The store's clock, in milliseconds since the epoch. Default: the machine's. */
   readonly now?: () => number;
 }
 
+/** What one of many small transactions did. */
+export interface Step {
+  /** Added to the sum that `writeInSteps` returns. */
+  readonly count: number;
+  readonly isLast: boolean;
+}
+
 /**
- * One open database and the one queue of its writes, shared by every store in it. Opening throws
- * `LangoError` `storage` with advice, and leaves nothing open then.
+ * One open database with the one queue of its writes. All stores share it. Opening throws `LangoError` `storage` with
+ * advice, and then leaves nothing open.
  */
 export class SqliteDatabase {
   readonly handle: Database.Database;
-  /** A name for this database that stays the same over restarts. */
+  readonly prepared: Prepared;
+  /** The name of this database. It stays the same over restarts. */
   readonly nodeId: string;
   readonly now: () => number;
   readonly #commits: GroupCommit;
@@ -27,16 +36,29 @@ export class SqliteDatabase {
   constructor(options: DatabaseOptions) {
     const connection = openConnection(options);
     this.handle = connection.database;
+    this.prepared = new Prepared(connection.database);
     this.nodeId = connection.nodeId;
     this.now = options.now ?? Date.now;
     this.#commits = new GroupCommit(connection.database, options.logger);
     this.#disconnect = () => connection.close();
   }
 
-  /** Runs in the transaction of this turn of the event loop; resolves after its commit. See `Work`. */
+  /** Runs `work` in the transaction of this turn of the event loop. Resolves after its commit. See `Work`. */
   async write<Result>(work: Work<Result>): Promise<Result> {
     this.#assertOpen();
     return this.#commits.run(work);
+  }
+
+  /**
+   * Splits a write that would block others for long into many small transactions. Resolves with the sum of their counts.
+   * The steps that were committed stay when it is interrupted, and a repeated call continues there.
+   */
+  async writeInSteps(step: () => Step): Promise<number> {
+    for (let sum = 0; ;) {
+      const { count, isLast } = await this.write(step);
+      sum += count;
+      if (isLast) return sum;
+    }
   }
 
   read<Result>(query: () => Result): Result {
@@ -48,12 +70,12 @@ export class SqliteDatabase {
     }
   }
 
-  /** Called after commit, once per task that writes touched, with the events it got. Returns the way to stop. */
+  /** Calls `listener` after each commit, once per task, with the events that the task got. Returns the unsubscribe function. */
   onTouch(listener: Touch): () => void {
     return this.#commits.onCommit(listener);
   }
 
-  /** Commits what was asked for before, then refuses everything. Doing it again does nothing. */
+  /** Commits the pending writes. Every later call of the database throws. Closing twice has no effect. */
   close(): void {
     if (!this.#isOpen) return;
     this.#commits.close();

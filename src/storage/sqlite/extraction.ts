@@ -3,7 +3,7 @@ import type { DocumentFacts, CollectionFilter } from '../../core/library.js';
 import { sourceOf } from './library-rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
-import { Prepared } from './prepared.js';
+import type { Prepared } from './prepared.js';
 
 const NEXT = `SELECT d.id, d.name, s.tenant, s.owner
   FROM shelves s CROSS JOIN documents d INDEXED BY documents_unread ON d.shelf = s.id
@@ -27,7 +27,7 @@ interface DocumentRow {
   readonly facts: string;
 }
 
-/** What is still to be read is marked at the documents themselves. */
+/** The queue of documents to extract triples from: a column of the documents counts the attempts left. */
 export class SqliteExtractionStore implements ExtractionStore {
   readonly #database: SqliteDatabase;
   readonly #graph: SqliteGraphStore;
@@ -36,7 +36,7 @@ export class SqliteExtractionStore implements ExtractionStore {
   constructor(database: SqliteDatabase, graph: SqliteGraphStore) {
     this.#database = database;
     this.#graph = graph;
-    this.#prepared = new Prepared(database.handle);
+    this.#prepared = database.prepared;
   }
 
   async next({ only, except }: CollectionFilter, characters: number): Promise<UnreadDocument | undefined> {

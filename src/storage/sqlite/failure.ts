@@ -6,7 +6,7 @@ interface Advice {
   readonly retryable?: boolean;
 }
 
-/** By the primary result code (https://sqlite.org/rescode.html); extended codes begin with it. */
+/** Advice by primary result code (https://sqlite.org/rescode.html). Extended codes begin with the primary code. */
 const ADVICE: Readonly<Record<string, Advice>> = {
   SQLITE_BUSY: {
     message: 'The database is locked by another program.',
@@ -36,17 +36,17 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   },
   SQLITE_IOERR: {
     message: 'The disk failed while the database was read or written.',
-    hint: 'Look at the system log for disk errors.',
+    hint: 'Check the system log for disk errors.',
     retryable: true,
   },
 };
 
 const OTHER: Advice = {
   message: 'The database refused the operation.',
-  hint: 'The log holds the details.',
+  hint: 'See the server log for details.',
 };
 
-/** Whatever the driver threw, as a `LangoError` `storage` with advice; a `LangoError` stays as it is. */
+/** Wraps an error of the driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. */
 export function storageError(cause: unknown): LangoError {
   if (cause instanceof LangoError) return cause;
   const { message, hint, retryable } = ADVICE[primaryCode(cause)] ?? OTHER;
@@ -54,8 +54,8 @@ export function storageError(cause: unknown): LangoError {
 }
 
 /**
- * "SQLITE_BUSY" of an error with code "SQLITE_BUSY_SNAPSHOT"; empty for what is not the driver's. By its
- * shape, because the driver's error class is that of the first realm that loaded it.
+ * The primary result code: "SQLITE_BUSY" for an error with code "SQLITE_BUSY_SNAPSHOT". Empty for other errors. It is read
+ * from the code and not from the class, as the class belongs to the first realm that loaded the driver.
  */
 export function primaryCode(error: unknown): string {
   return (codeOf(error) ?? '').split('_', 2).join('_');

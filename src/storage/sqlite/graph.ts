@@ -3,10 +3,8 @@ import { nameKey } from '../../core/text.js';
 import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
-import type { SqliteDatabase } from './database.js';
-import { Prepared } from './prepared.js';
-import type { Step } from './steps.js';
-import { inSteps } from './steps.js';
+import type { SqliteDatabase, Step } from './database.js';
+import type { Prepared } from './prepared.js';
 
 const COLUMNS = ['subject', 'predicate', 'object'] as const;
 
@@ -14,11 +12,11 @@ const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND k
 const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?)';
 const INSERT_TRIPLE = `INSERT OR IGNORE INTO graph_triples (subject, predicate, object, source, context, at, outside)
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
-/** Stands for no context. */
+/** The id for "no context". */
 const NONE = 0;
-/** No name has it. */
-const NOBODY = -1;
-/** Rows that one transaction takes away, and names whose triples are looked for at once. */
+/** An id that no name has. */
+const UNKNOWN = -1;
+/** The number of rows that one transaction removes, and of names whose triples it searches for. */
 const ROWS_AT_ONCE = 200;
 const DELETE_ROW =
   'DELETE FROM graph_triples WHERE subject = ? AND predicate = ? AND object = ? AND source = ?';
@@ -27,9 +25,9 @@ const NAMES_AFTER =
   'SELECT key FROM graph_names WHERE tenant = ? AND owner = ? AND key > ? ORDER BY key LIMIT ?';
 const NAMED_BETWEEN =
   'subject IN (SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key > ? AND key <= ?)';
-/** Asked of each row, so that a limited look stops early. */
+/** Checked for each row, so that a query with a limit stops early. */
 const OWNED = 'EXISTS (SELECT 1 FROM graph_names WHERE id = subject AND tenant = ? AND owner = ?)';
-/** A name that nothing mentions any more goes too: forgotten means forgotten. */
+/** Removes a name that no triple uses any more, so that nothing of forgotten triples remains. */
 const DELETE_UNUSED_NAME = `
   DELETE FROM graph_names WHERE id = @id
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE subject = @id)
@@ -38,7 +36,7 @@ const DELETE_UNUSED_NAME = `
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE source = @id)
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE context = @id AND context > 0)`;
 
-/** The names of an owner in their order, and the triples of each with one of their sources, from a place on. */
+/** The triples of an owner, one row per source, sorted by subject, from a position on. */
 const LIST = `
   SELECT n.key, n.name AS subject, t.predicate AS predicate_id, t.object AS object_id, t.source AS source_id, t.at, t.outside,
     (SELECT name FROM graph_names WHERE id = t.predicate) AS predicate,
@@ -50,7 +48,7 @@ const LIST = `
   ORDER BY n.key, t.predicate, t.object, t.source LIMIT ?`;
 
 interface Condition {
-  /** On the columns of `graph_triples`. */
+  /** A condition on the columns of `graph_triples`. */
   readonly sql: string;
   readonly values: readonly (number | string)[];
 }
@@ -65,7 +63,7 @@ interface TripleRow {
   readonly outside: 0 | 1;
 }
 
-/** What one source states. */
+/** A triple with one of its sources. */
 interface ListRow extends Omit<TripleRow, 'sources'> {
   readonly key: string;
   readonly predicate_id: number;
@@ -74,17 +72,17 @@ interface ListRow extends Omit<TripleRow, 'sources'> {
   readonly source: string;
 }
 
-/** A triple by the numbers of its names. */
+/** The ids of the names of a triple. */
 type Ids = Readonly<Record<'subject' | 'predicate' | 'object' | 'source' | 'context', number>>;
 
-/** Triples as four numbers each; whose they are is in the names. See `GRAPH_SCHEMA`. */
+/** Stores each triple as the ids of four names. A name belongs to one owner, and so does the triple. See schema.ts. */
 export class SqliteGraphStore implements GraphStore {
   readonly #database: SqliteDatabase;
   readonly #prepared: Prepared;
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
-    this.#prepared = new Prepared(database.handle);
+    this.#prepared = database.prepared;
   }
 
   async add(scope: Scope, triples: readonly NewTriple[]): Promise<number> {
@@ -120,7 +118,7 @@ export class SqliteGraphStore implements GraphStore {
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     return this.#deleteAll(() => ({
       sql: 'context = ? AND context > 0',
-      values: [this.#idOf(scope, contextName(contextId)) ?? NOBODY],
+      values: [this.#idOf(scope, contextName(contextId)) ?? UNKNOWN],
     }));
   }
 
@@ -129,14 +127,17 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   async list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>> {
-    const place = placeOf(after);
+    const position = parsePosition(after);
     return this.#database.read(() => {
-      const rows = this.#prepared.all<ListRow>(LIST, scope.tenant, scope.owner, ...place, limit);
+      const rows = this.#prepared.all<ListRow>(LIST, scope.tenant, scope.owner, ...position, limit);
       const triples = [...Map.groupBy(rows, tripleOf).values()];
       const isLast = rows.length < limit;
-      // The last one may have more sources than came: it waits for the next page, unless it fills this one alone.
-      const whole = isLast || triples.length === 1 ? triples : triples.slice(0, -1);
-      return { items: whole.map(joined), next: isLast ? undefined : placeAfter(whole.at(-1)!.at(-1)!) };
+      // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
+      const complete = isLast || triples.length === 1 ? triples : triples.slice(0, -1);
+      return {
+        items: complete.map(mergeSources),
+        next: isLast ? undefined : positionAfter(complete.at(-1)!.at(-1)!),
+      };
     });
   }
 
@@ -160,13 +161,13 @@ export class SqliteGraphStore implements GraphStore {
     return { sql: ` AND predicate IN (${ids.map(() => '?').join(', ')})`, values: ids };
   }
 
-  /** What no name of this owner can match is asked for by a number that no name has. */
+  /** A name that this owner does not have is queried as `UNKNOWN`, which matches nothing. */
   #matching(scope: Scope, pattern: TriplePattern): Condition {
     const named = COLUMNS.filter((column) => pattern[column] !== undefined);
     if (named.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
     return {
       sql: named.map((column) => `${column} = ?`).join(' AND '),
-      values: named.map((column) => this.#idOf(scope, pattern[column]!) ?? NOBODY),
+      values: named.map((column) => this.#idOf(scope, pattern[column]!) ?? UNKNOWN),
     };
   }
 
@@ -190,10 +191,10 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   #statedBy(scope: Scope, source: string): Condition {
-    return { sql: 'source = ?', values: [this.#idOf(scope, source) ?? NOBODY] };
+    return { sql: 'source = ?', values: [this.#idOf(scope, source) ?? UNKNOWN] };
   }
 
-  /** Name after name, so that no step walks the triples of others. */
+  /** Removes triples by ranges of names, so that no step reads the triples of other owners. */
   async #removeAll({ tenant, owner }: Scope): Promise<number> {
     let removed = 0;
     for (let after = ''; ;) {
@@ -208,12 +209,12 @@ export class SqliteGraphStore implements GraphStore {
     }
   }
 
-  /** The condition is made anew in each step: the number of a name that is gone may become another's. */
+  /** The condition is built again in each step, as the id of a removed name may be reused. */
   #deleteAll(condition: () => Condition): Promise<number> {
-    return inSteps(this.#database, () => this.#deleteSome(condition()));
+    return this.#database.writeInSteps(() => this.#deleteSome(condition()));
   }
 
-  /** Counts the triples that are gone for good: those that no other source states. */
+  /** Counts the triples that no other source states: those are removed for good. */
   #deleteSome({ sql, values }: Condition): Step {
     const rows = this.#prepared.all<Ids>(
       `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,
@@ -257,8 +258,8 @@ function tripleOf({ key, predicate_id, object_id }: ListRow): string {
   return `${predicate_id} ${object_id} ${key}`;
 }
 
-/** The rows of one triple, which has at least one. */
-function joined(rows: readonly ListRow[]): KnownTriple {
+/** Merges the rows of one triple, of which there is at least one. */
+function mergeSources(rows: readonly ListRow[]): KnownTriple {
   const { subject, predicate, object } = rows[0]!;
   const oldestFirst = rows.toSorted((a, b) => a.at - b.at);
   return {
@@ -269,20 +270,21 @@ function joined(rows: readonly ListRow[]): KnownTriple {
   };
 }
 
-function placeAfter({ predicate_id, object_id, source_id, key }: ListRow): string {
+function positionAfter({ predicate_id, object_id, source_id, key }: ListRow): string {
   return `${predicate_id} ${object_id} ${source_id} ${key}`;
 }
 
-type Place = readonly [key: string, key: string, predicate: number, object: number, source: number];
+type Position = readonly [key: string, key: string, predicate: number, object: number, source: number];
 
-function placeOf(after: string): Place {
+function parsePosition(after: string): Position {
   if (after === '') return ['', '', NONE, NONE, NONE];
   const [, predicate, object, source, key] = /^(\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)$/s.exec(after) ?? [];
-  if (key === undefined) throw new LangoError('invalid-input', 'That is no place in the list of triples.');
+  if (key === undefined)
+    throw new LangoError('invalid-input', '"after" is not a position in the list of triples.');
   return [key, key, Number(predicate), Number(object), Number(source)];
 }
 
-/** A context's name among the names, which no source has. */
+/** The name that stands for a context. No source has such a name. */
 function contextName(contextId: string): string {
   return `context ${contextId}`;
 }

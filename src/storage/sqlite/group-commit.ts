@@ -7,15 +7,15 @@ import { Checkpoints } from './checkpoints.js';
 import { storageError } from './failure.js';
 
 /**
- * What one caller wants to write. It may run twice (the first run is rolled back then), so it keeps its
- * hands off everything but the database. When it throws a `LangoError` it has written nothing.
+ * One write. It may run twice, with the first run rolled back, so it must have no effects outside of the database. If it
+ * throws a `LangoError` it must have written nothing.
  */
 export type Work<Result> = (touch: Touch) => Result;
 
-/** Names a task that got these events. */
+/** Reports that a task got these events. */
 export type Touch = (taskId: string, events: readonly EventRow[]) => void;
 
-/** What was committed, by task, in the order of the writes. */
+/** The committed events by task, in the order of the writes. */
 type Touched = Map<string, readonly EventRow[]>;
 
 interface Pending {
@@ -25,8 +25,8 @@ interface Pending {
 }
 
 /**
- * Runs all writes of one turn of the event loop in one transaction and settles each of their promises
- * after the commit. Writes run in the order they were asked for.
+ * Runs all writes of one turn of the event loop in one transaction, in the order of the calls, and settles each of their
+ * promises after the commit.
  */
 export class GroupCommit {
   readonly #transact: (group: readonly Pending[], touched: Touched) => readonly (() => void)[];
@@ -52,7 +52,7 @@ export class GroupCommit {
     });
   }
 
-  /** Commits what waits, now. Never throws. */
+  /** Commits the pending writes now. Never throws. */
   flush(): void {
     const group = this.#pending;
     if (group.length === 0) return;
@@ -60,22 +60,22 @@ export class GroupCommit {
     const touched: Touched = new Map();
     for (const settle of this.#commit(group, touched)) settle();
     for (const [taskId, events] of touched) this.#announce(taskId, events);
-    this.#checkpoints.look();
+    this.#checkpoints.onCommit();
   }
 
-  /** Commits what waits, and is not used again. */
+  /** Commits the pending writes. Nothing may be written afterwards. */
   close(): void {
     this.flush();
     this.#checkpoints.close();
   }
 
-  /** Called after commit, once per task that got events. Returns the way to stop. */
+  /** Calls `listener` after each commit, once per task that got events. Returns the unsubscribe function. */
   onCommit(listener: Touch): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** One bad write must not fail its neighbors: after a failure each gets a transaction of its own. */
+  /** If the transaction fails, each write gets its own transaction, so that one bad write does not fail the others. */
   #commit(group: readonly Pending[], touched: Touched): readonly (() => void)[] {
     const touchedHere: Touched = new Map();
     try {
@@ -102,7 +102,7 @@ export class GroupCommit {
   }
 }
 
-/** Runs one write inside a transaction; what the caller is told waits for the commit. */
+/** Runs one write inside a transaction. The returned function settles its promise, after the commit. */
 function attempt(pending: Pending, touch: Touch): () => void {
   try {
     const result = pending.work(touch);

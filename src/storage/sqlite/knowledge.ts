@@ -15,7 +15,7 @@ import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteLibraryStore } from './library.js';
-import { Prepared } from './prepared.js';
+import type { Prepared } from './prepared.js';
 
 const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
   knowledge: KNOWLEDGE_COLLECTION,
@@ -35,7 +35,7 @@ const HISTORY = `SELECT * FROM entries WHERE ${OWNED} AND (key, version) > (?, ?
 const FORGET = `DELETE FROM entries WHERE ${OWNED} AND key = ?`;
 const IN_CONTEXT = "tenant = ? AND owner = ? AND provenance ->> '$.contextId' = ?";
 const SAVED_IN_CONTEXT = `SELECT DISTINCT kind, key FROM entries WHERE ${IN_CONTEXT} LIMIT ?`;
-/** Entries that one transaction takes away. */
+/** The number of entries that one transaction removes. */
 const FORGOTTEN_AT_ONCE = 20;
 const FORGET_VERSIONS = `DELETE FROM entries WHERE ${IN_CONTEXT} AND kind = ? AND key = ?`;
 
@@ -52,7 +52,7 @@ interface EntryRow {
   readonly saved_at: number;
 }
 
-/** Every version in a table of its own; the newest is a document of the library besides. */
+/** Stores every version of an entry in a table. The newest version is also a document of the library, to be found. */
 export class SqliteKnowledgeStore implements KnowledgeStore {
   readonly #database: SqliteDatabase;
   readonly #library: SqliteLibraryStore;
@@ -61,7 +61,7 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
   constructor(database: SqliteDatabase, library: SqliteLibraryStore) {
     this.#database = database;
     this.#library = library;
-    this.#prepared = new Prepared(database.handle);
+    this.#prepared = database.prepared;
   }
 
   async save(scope: Scope, entry: NewEntry): Promise<Entry> {
@@ -69,11 +69,11 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
     const { saved, placed } = await this.#database.write(() => {
       const before = this.#prepared.first<EntryRow>(BY_CALL, scope.tenant, scope.owner, entry.callKey);
       if (before) return { saved: toEntry(before), placed: undefined };
-      const shelf = this.#library.shelfNow(scope, COLLECTIONS[entry.kind]);
+      const row = this.#library.requireNow(scope, COLLECTIONS[entry.kind]);
       const saved = this.#add(scope, entry);
-      return { saved, placed: this.#library.putNow(scope, shelf, documentOf(entry, saved)) };
+      return { saved, placed: this.#library.putNow(scope, row, documentOf(entry, saved)) };
     });
-    if (placed) this.#library.forgotten(placed.shelf.id, placed.passages);
+    if (placed) this.#library.forgetVectors(placed.row.id, placed.passages);
     return saved;
   }
 
@@ -106,7 +106,7 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
 
   async forget(scope: Scope, id: EntryId): Promise<number> {
     const { count, gone } = await this.#database.write(() => this.#forgetNow(scope, id));
-    if (gone) this.#library.forgotten(gone.shelf.id, gone.passages);
+    if (gone) this.#library.forgetVectors(gone.row.id, gone.passages);
     return count;
   }
 
@@ -116,13 +116,13 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
       const forgotten = await this.#database.write(() =>
         this.#prepared.all<EntryId>(SAVED_IN_CONTEXT, ...context, FORGOTTEN_AT_ONCE).map((id) => {
           const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, id), 1);
-          const isLastWord = newest && toEntry(newest).provenance.contextId === contextId;
-          if (isLastWord) return this.#forgetNow(scope, id);
+          const isNewest = newest && toEntry(newest).provenance.contextId === contextId;
+          if (isNewest) return this.#forgetNow(scope, id);
           const { changes } = this.#prepared.run(FORGET_VERSIONS, ...context, id.kind, id.key);
           return { count: changes, gone: undefined };
         }),
       );
-      for (const { gone } of forgotten) if (gone) this.#library.forgotten(gone.shelf.id, gone.passages);
+      for (const { gone } of forgotten) if (gone) this.#library.forgetVectors(gone.row.id, gone.passages);
       versions += forgotten.reduce((sum, { count }) => sum + count, 0);
       if (forgotten.length < FORGOTTEN_AT_ONCE) return versions;
     }
@@ -164,7 +164,7 @@ function documentOf({ passages }: NewEntry, saved: Entry): NewDocument {
     collection: COLLECTIONS[kind],
     origin: originOf(saved),
     name: key,
-    // The facts belong to it: a new version is a new document even with the same text.
+    // The hash covers the facts, so that a new version with the same text is a changed document.
     hash: hashJson([version, category, content, diagnosis, tags]),
     modifiedAt: 0,
     bytes: Buffer.byteLength(content),

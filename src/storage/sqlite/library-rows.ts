@@ -1,7 +1,16 @@
-import type { DocumentFacts, DocumentRecord, Hit, NewDocument } from '../../core/library.js';
+import { LangoError } from '../../core/errors.js';
+import type {
+  CollectionFilter,
+  DocumentFacts,
+  DocumentRecord,
+  Hit,
+  NewDocument,
+} from '../../core/library.js';
+import type { Scope } from '../../core/task.js';
+import { assertKeys } from '../rows.js';
 import type { Prepared } from './prepared.js';
 
-/** A document with its collection, as `DOCUMENT_COLUMNS` reads it. */
+/** A document with the name of its collection. */
 export interface DocumentRow {
   readonly id: number;
   readonly collection: string;
@@ -50,7 +59,7 @@ export function toDocumentRecord(row: DocumentRow): DocumentRecord {
   };
 }
 
-/** The passages with their scores, in the order given; one that is gone is left out. */
+/** The passages with their scores, in the given order. Passages that were removed meanwhile are left out. */
 export function readHits(prepared: Prepared, found: ReadonlyMap<number, number>): readonly Hit[] {
   const rows = prepared.all<HitRow>(HITS, JSON.stringify([...found.keys()]));
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -83,3 +92,54 @@ export function sourceOf(
 }
 
 const HASH_SHOWN = 12;
+
+/** One collection of one owner: a row of the table `shelves`. */
+export interface CollectionRow {
+  readonly id: number;
+  readonly collection: string;
+  /** The embedding model. Empty if the collection has no vectors. */
+  readonly model: string;
+  readonly dimension: number;
+  readonly documents: number;
+  readonly passages: number;
+  /** The number of passages with a vector. */
+  readonly embedded: number;
+}
+
+/** The most collections of one owner. A search that names no collection reads all of them. */
+const MAX_COLLECTIONS = 100;
+
+const COLLECTIONS = `SELECT id, collection, model, dimension, documents, passages, embedded FROM shelves
+  WHERE tenant = ? AND owner = ? ORDER BY id`;
+const ADD_COLLECTION = 'INSERT INTO shelves (tenant, owner, collection) VALUES (?, ?, ?)';
+
+/** The collections of an owner that pass the filter. */
+export function findCollections(
+  prepared: Prepared,
+  scope: Scope,
+  { only, except }: CollectionFilter,
+): readonly CollectionRow[] {
+  return prepared
+    .all<CollectionRow>(COLLECTIONS, scope.tenant, scope.owner)
+    .filter(({ collection }) => (only?.includes(collection) ?? true) && !except?.includes(collection));
+}
+
+/** Returns a collection, and creates it if it does not exist. Throws `too-many` if the owner has too many already. */
+export function requireCollection(prepared: Prepared, scope: Scope, collection: string): CollectionRow {
+  const all = findCollections(prepared, scope, {});
+  const known = all.find((row) => row.collection === collection);
+  if (known) return known;
+  if (all.length >= MAX_COLLECTIONS) {
+    throw new LangoError(
+      'too-many',
+      `There are ${MAX_COLLECTIONS} collections already, which is the limit.`,
+      {
+        hint: 'Use one of them, or remove one.',
+      },
+    );
+  }
+  assertKeys({ tenant: scope.tenant, owner: scope.owner, collection });
+  const { lastInsertRowid } = prepared.run(ADD_COLLECTION, scope.tenant, scope.owner, collection);
+  const empty = { model: '', dimension: 0, documents: 0, passages: 0, embedded: 0 };
+  return { id: Number(lastInsertRowid), collection, ...empty };
+}

@@ -1,15 +1,15 @@
 import type { DocumentFacts, NewDocument, NewPassage } from '../../core/library.js';
 import { passageTerms } from '../relevance.js';
-import { writtenTerms } from './index-terms.js';
+import type { CollectionRow } from './library-rows.js';
 import type { Prepared } from './prepared.js';
-import type { Shelf } from './shelves.js';
+import { indexTextOf } from './text-search.js';
 
-/** A document that was taken from its shelf, as much as others have to know of it. */
-type Dropped = Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>;
+/** A removed document, with what the knowledge graph must know of it. */
+type RemovedDocument = Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>;
 
-/** What a write took away: vectors may be in memory, and triples in the graph. */
+/** What a write removed. The caller removes the vectors from memory and the triples from the graph. */
 export interface Removed {
-  readonly documents: readonly Dropped[];
+  readonly documents: readonly RemovedDocument[];
   readonly passages: readonly number[];
 }
 
@@ -33,36 +33,40 @@ interface Found {
   readonly facts: string;
 }
 
-/** Inside a write: puts the document on the shelf, in the place of the one with its origin. */
+/** Inside a write: adds a document to a collection, and replaces the one with the same origin. */
 export function putDocument(
   prepared: Prepared,
-  shelf: Shelf,
+  collection: CollectionRow,
   document: NewDocument & { readonly savedAt: number },
 ): { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly removed: Removed } {
-  const found = prepared.first<Found>(FIND, shelf.id, document.origin);
+  const found = prepared.first<Found>(FIND, collection.id, document.origin);
   const facts = JSON.stringify(document.facts);
   if (found?.hash === document.hash) {
     prepared.run(REFRESH, document.name, document.modifiedAt, facts, found.id);
-    return { outcome: 'unchanged', removed: dropDocuments(prepared, shelf, []) };
+    return { outcome: 'unchanged', removed: dropDocuments(prepared, collection, []) };
   }
-  const removed = dropDocuments(prepared, shelf, found ? [found] : []);
+  const removed = dropDocuments(prepared, collection, found ? [found] : []);
   const { origin, name, hash, modifiedAt, bytes, savedAt, passages } = document;
   const { lastInsertRowid } = prepared.run(
     ADD_DOCUMENT,
-    ...[shelf.id, origin, name, hash, modifiedAt, bytes, facts, savedAt, passages.length],
+    ...[collection.id, origin, name, hash, modifiedAt, bytes, facts, savedAt, passages.length],
   );
   for (const passage of passages)
-    addPassage(prepared, { shelf, document, passage, id: Number(lastInsertRowid) });
+    addPassage(prepared, { collection, document, passage, id: Number(lastInsertRowid) });
   return { outcome: found ? 'changed' : 'added', removed };
 }
 
-/** Inside a write: takes these documents from the shelf. */
-export function removeDocuments(prepared: Prepared, shelf: Shelf, origins: readonly string[]): Removed {
-  const found = origins.flatMap((origin) => prepared.first<Found>(FIND, shelf.id, origin) ?? []);
-  return dropDocuments(prepared, shelf, found);
+/** Inside a write: removes the documents with these origins from a collection. */
+export function removeDocuments(
+  prepared: Prepared,
+  collection: CollectionRow,
+  origins: readonly string[],
+): Removed {
+  const found = origins.flatMap((origin) => prepared.first<Found>(FIND, collection.id, origin) ?? []);
+  return dropDocuments(prepared, collection, found);
 }
 
-function dropDocuments(prepared: Prepared, { collection }: Shelf, found: readonly Found[]): Removed {
+function dropDocuments(prepared: Prepared, { collection }: CollectionRow, found: readonly Found[]): Removed {
   return {
     passages: found.flatMap(({ id }) => dropDocument(prepared, id)),
     documents: found.map(({ origin, name, hash, facts }) => ({
@@ -82,20 +86,20 @@ function dropDocument(prepared: Prepared, id: number): readonly number[] {
   return passages;
 }
 
-interface Placed {
-  readonly shelf: Shelf;
+interface PlacedPassage {
+  readonly collection: CollectionRow;
   readonly document: NewDocument;
   readonly id: number;
   readonly passage: NewPassage;
 }
 
-function addPassage(prepared: Prepared, { shelf, document, passage, id }: Placed): void {
+function addPassage(prepared: Prepared, { collection, document, passage, id }: PlacedPassage): void {
   const { start, end, lines, heading, text } = passage;
   const [first, last] = lines ?? [null, null];
   const { lastInsertRowid } = prepared.run(
     ADD_PASSAGE,
-    ...[id, shelf.id, start, end, first, last, JSON.stringify(heading), text],
+    ...[id, collection.id, start, end, first, last, JSON.stringify(heading), text],
   );
   const terms = passageTerms({ ...document, ...passage });
-  prepared.run(ADD_TERMS, lastInsertRowid, writtenTerms(shelf.id, terms));
+  prepared.run(ADD_TERMS, lastInsertRowid, indexTextOf(collection.id, terms));
 }

@@ -10,25 +10,22 @@ import type {
   Unembedded,
   VectorQuery,
 } from '../../core/library.js';
-import { sourceOf, readHits, toDocumentRecord } from './library-rows.js';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
-import type { DocumentRow } from './library-rows.js';
+import type { CollectionRow, DocumentRow } from './library-rows.js';
+import { findCollections, readHits, requireCollection, sourceOf, toDocumentRecord } from './library-rows.js';
 import { putDocument, removeDocuments } from './library-writes.js';
-import { Prepared } from './prepared.js';
-import type { Shelf } from './shelves.js';
-import { findShelves, requireShelf } from './shelves.js';
-import { TermCounts } from './term-counts.js';
-import { searchText } from './text-search.js';
+import type { Prepared } from './prepared.js';
+import { searchText, TermCounts } from './text-search.js';
 import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
 
 const LIST = `SELECT d.*, s.collection FROM documents d JOIN shelves s ON s.id = d.shelf
   WHERE d.shelf IN (SELECT value FROM json_each(?)) AND d.id > ? ORDER BY d.id LIMIT ?`;
 const ORIGINS = 'SELECT origin FROM documents WHERE shelf = ?';
-/** Documents that one transaction takes away. */
+/** The number of documents that one transaction removes. */
 const REMOVED_AT_ONCE = 20;
 const UNEMBEDDED = `SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
   WHERE p.shelf IN (SELECT value FROM json_each(?)) AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
@@ -37,13 +34,13 @@ const ADD_VECTOR = `INSERT INTO vectors (passage, shelf, vector) VALUES (?, ?, ?
   ON CONFLICT DO UPDATE SET vector = excluded.vector`;
 const MARK_EMBEDDED = 'UPDATE passages SET embedded = 1 WHERE id = ?';
 const SET_EMBEDDING = 'UPDATE shelves SET model = ?, dimension = ? WHERE id = ?';
-/** Vectors that one transaction takes away. */
+/** The number of vectors that one transaction removes. */
 const DROPPED_AT_ONCE = 200;
 const DROP_VECTORS = `DELETE FROM vectors
   WHERE passage IN (SELECT passage FROM vectors WHERE shelf = ? ORDER BY passage LIMIT ?) RETURNING passage`;
 const MARK_UNEMBEDDED = 'UPDATE passages SET embedded = 0 WHERE id = ?';
 
-/** Documents, passages, their words in FTS5 and their vectors as blobs. */
+/** Stores documents and their passages, with an FTS5 index of their words, and their vectors as blobs. */
 export class SqliteLibraryStore implements LibraryStore {
   readonly #database: SqliteDatabase;
   readonly #graph: SqliteGraphStore;
@@ -54,48 +51,48 @@ export class SqliteLibraryStore implements LibraryStore {
   constructor(database: SqliteDatabase, graph: SqliteGraphStore) {
     this.#database = database;
     this.#graph = graph;
-    this.#prepared = new Prepared(database.handle);
+    this.#prepared = database.prepared;
     this.#counts = new TermCounts(this.#prepared);
     this.#vectors = new VectorSearch(database, this.#prepared);
   }
 
   async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
     assertKeys({ origin: document.origin, name: document.name });
-    const { shelf, outcome, passages } = await this.#database.write(() =>
-      this.putNow(scope, this.shelfNow(scope, document.collection), document),
+    const { row, outcome, passages } = await this.#database.write(() =>
+      this.putNow(scope, this.requireNow(scope, document.collection), document),
     );
-    this.#vectors.removed(shelf.id, passages);
+    this.#vectors.removed(row.id, passages);
     return outcome;
   }
 
   /** Inside a write. Throws before it writes anything. */
-  shelfNow(scope: Scope, collection: string): Shelf {
-    return requireShelf(this.#prepared, scope, collection);
+  requireNow(scope: Scope, collection: string): CollectionRow {
+    return requireCollection(this.#prepared, scope, collection);
   }
 
-  /** Inside a write of another store, which calls `forgotten` with what was removed after the commit. */
-  putNow(scope: Scope, shelf: Shelf, document: NewDocument) {
+  /** Inside a write of another store. That store passes the removed passages to `forgetVectors` after the commit. */
+  putNow(scope: Scope, row: CollectionRow, document: NewDocument) {
     const placed = { ...document, savedAt: this.#database.now() };
-    const { outcome, removed } = putDocument(this.#prepared, shelf, placed);
+    const { outcome, removed } = putDocument(this.#prepared, row, placed);
     for (const old of removed.documents) this.#graph.removeSourceNow(scope, sourceOf(old));
-    return { shelf, outcome, passages: removed.passages };
+    return { row, outcome, passages: removed.passages };
   }
 
   /** Like `putNow`. */
   removeNow(scope: Scope, collection: string, origins: readonly string[]) {
-    const [shelf] = findShelves(this.#prepared, scope, { only: [collection] });
-    if (!shelf) return undefined;
-    const { documents, passages } = removeDocuments(this.#prepared, shelf, origins);
+    const [row] = findCollections(this.#prepared, scope, { only: [collection] });
+    if (!row) return undefined;
+    const { documents, passages } = removeDocuments(this.#prepared, row, origins);
     for (const gone of documents) {
       this.#graph.removeSourceNow(scope, sourceOf(gone));
-      // What somebody added by hand and said to be from it.
+      // Triples that a user added by hand, with this document as their source.
       this.#graph.removeSourceNow(scope, `${collection} ${gone.name}`);
     }
-    return { shelf, passages, count: documents.length };
+    return { row, passages, count: documents.length };
   }
 
-  forgotten(shelfId: number, passages: readonly number[]): void {
-    this.#vectors.removed(shelfId, passages);
+  forgetVectors(collectionId: number, passages: readonly number[]): void {
+    this.#vectors.removed(collectionId, passages);
   }
 
   async remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number> {
@@ -104,15 +101,15 @@ export class SqliteLibraryStore implements LibraryStore {
     for (let from = 0; from < meant.length; from += REMOVED_AT_ONCE) {
       const some = meant.slice(from, from + REMOVED_AT_ONCE);
       const gone = await this.#database.write(() => this.removeNow(scope, collection, some));
-      if (gone) this.#vectors.removed(gone.shelf.id, gone.passages);
+      if (gone) this.#vectors.removed(gone.row.id, gone.passages);
       removed += gone?.count ?? 0;
     }
     return removed;
   }
 
-  async list(scope: Scope, { limit, after, ...shelves }: DocumentQuery): Promise<DocumentPage> {
+  async list(scope: Scope, { limit, after, ...collections }: DocumentQuery): Promise<DocumentPage> {
     return this.#database.read(() => {
-      const ids = JSON.stringify(findShelves(this.#prepared, scope, shelves).map(({ id }) => id));
+      const ids = JSON.stringify(findCollections(this.#prepared, scope, collections).map(({ id }) => id));
       const rows = this.#prepared.all<DocumentRow>(LIST, ids, Number(after ?? 0), limit);
       const last = rows.at(-1);
       return {
@@ -124,33 +121,38 @@ export class SqliteLibraryStore implements LibraryStore {
 
   async collections(scope: Scope): Promise<readonly CollectionRecord[]> {
     return this.#database.read(() =>
-      findShelves(this.#prepared, scope, {}).map(({ id: _id, collection, model, dimension, ...counts }) => ({
-        ...counts,
-        name: collection,
-        embedding: counts.embedded > 0 ? { model, dimension } : undefined,
-      })),
+      findCollections(this.#prepared, scope, {}).map(
+        ({ id: _id, collection, model, dimension, ...counts }) => ({
+          ...counts,
+          name: collection,
+          embedding: counts.embedded > 0 ? { model, dimension } : undefined,
+        }),
+      ),
     );
   }
 
   async findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]> {
     return this.#database.read(() => {
-      const shelves = findShelves(this.#prepared, scope, query);
-      return searchText({ prepared: this.#prepared, counts: this.#counts }, shelves, query);
+      const collections = findCollections(this.#prepared, scope, query);
+      return searchText({ prepared: this.#prepared, counts: this.#counts }, collections, query);
     });
   }
 
-  async findNear(scope: Scope, { vector, model, limit, ...shelves }: VectorQuery): Promise<readonly Hit[]> {
+  async findNear(
+    scope: Scope,
+    { vector, model, limit, ...collections }: VectorQuery,
+  ): Promise<readonly Hit[]> {
     const meant = this.#database
-      .read(() => findShelves(this.#prepared, scope, shelves))
-      .filter((shelf) => shelf.model === model);
+      .read(() => findCollections(this.#prepared, scope, collections))
+      .filter((row) => row.model === model);
     const found = await this.#vectors.find(meant, vector, limit);
     return this.#database.read(() => readHits(this.#prepared, found));
   }
 
   async unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]> {
     return this.#database.read(() => {
-      const shelves = findShelves(this.#prepared, scope, {}).filter((shelf) => isFor(shelf, model));
-      const ids = JSON.stringify(shelves.map(({ id }) => id));
+      const collections = findCollections(this.#prepared, scope, {}).filter((row) => isFor(row, model));
+      const ids = JSON.stringify(collections.map(({ id }) => id));
       const rows = this.#prepared.all<Unembedded & { readonly heading: string }>(UNEMBEDDED, ids, limit);
       return rows.map((row) => ({
         ...row,
@@ -161,21 +163,21 @@ export class SqliteLibraryStore implements LibraryStore {
 
   async addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void> {
     const added = await this.#database.write(() => {
-      const shelves = new Map(findShelves(this.#prepared, scope, {}).map((shelf) => [shelf.id, shelf]));
-      const groups = Map.groupBy([...vectors], ([id]) => this.#shelfOf(id));
-      const placed = [...groups].flatMap(([shelfId, members]) => {
-        const shelf = shelves.get(shelfId ?? NONE);
-        return shelf ? [{ shelf, vectors: new Map(members) }] : [];
+      const collections = new Map(findCollections(this.#prepared, scope, {}).map((row) => [row.id, row]));
+      const groups = Map.groupBy([...vectors], ([id]) => this.#collectionOf(id));
+      const placed = [...groups].flatMap(([collectionId, members]) => {
+        const row = collections.get(collectionId ?? NONE);
+        return row ? [{ row, vectors: new Map(members) }] : [];
       });
-      for (const each of placed) assertFits(each.shelf, model, each.vectors);
-      for (const each of placed) this.#addVectors(each.shelf, model, each.vectors);
+      for (const each of placed) assertFits(each.row, model, each.vectors);
+      for (const each of placed) this.#addVectors(each.row, model, each.vectors);
       return placed;
     });
-    for (const { shelf, vectors: kept } of added) this.#vectors.added(shelf.id, kept);
+    for (const { row, vectors: kept } of added) this.#vectors.added(row.id, kept);
   }
 
-  async dropVectors(scope: Scope, shelves: CollectionFilter): Promise<number> {
-    const meant = this.#database.read(() => findShelves(this.#prepared, scope, shelves));
+  async dropVectors(scope: Scope, collections: CollectionFilter): Promise<number> {
+    const meant = this.#database.read(() => findCollections(this.#prepared, scope, collections));
     let dropped = 0;
     for (const { id } of meant) {
       for (let isLast = false; !isLast;) {
@@ -189,48 +191,48 @@ export class SqliteLibraryStore implements LibraryStore {
     return dropped;
   }
 
-  /** Inside a write. With the last vector goes what model they were of. */
-  #dropSome(shelf: number): readonly number[] {
-    const passages = this.#prepared.column<number>(DROP_VECTORS, shelf, DROPPED_AT_ONCE);
+  /** Inside a write. Clears the model of the collection along with its last vector. */
+  #dropSome(row: number): readonly number[] {
+    const passages = this.#prepared.column<number>(DROP_VECTORS, row, DROPPED_AT_ONCE);
     for (const passage of passages) this.#prepared.run(MARK_UNEMBEDDED, passage);
-    if (passages.length < DROPPED_AT_ONCE) this.#prepared.run(SET_EMBEDDING, '', 0, shelf);
+    if (passages.length < DROPPED_AT_ONCE) this.#prepared.run(SET_EMBEDDING, '', 0, row);
     return passages;
   }
 
   #originsIn(scope: Scope, collection: string): readonly string[] {
     return this.#database.read(() => {
-      const [shelf] = findShelves(this.#prepared, scope, { only: [collection] });
-      return shelf ? this.#prepared.column<string>(ORIGINS, shelf.id) : [];
+      const [row] = findCollections(this.#prepared, scope, { only: [collection] });
+      return row ? this.#prepared.column<string>(ORIGINS, row.id) : [];
     });
   }
 
-  #shelfOf(passage: number): number | undefined {
-    return this.#prepared.first<{ readonly shelf: number }>(SHELF_OF, passage)?.shelf;
+  #collectionOf(passage: number): number | undefined {
+    return this.#prepared.first<{ readonly row: number }>(SHELF_OF, passage)?.row;
   }
 
-  #addVectors({ id: shelf }: Shelf, model: string, vectors: ReadonlyMap<number, Float32Array>): void {
+  #addVectors({ id: row }: CollectionRow, model: string, vectors: ReadonlyMap<number, Float32Array>): void {
     for (const [id, vector] of vectors) {
-      this.#prepared.run(ADD_VECTOR, id, shelf, toBlob(vector));
+      this.#prepared.run(ADD_VECTOR, id, row, toBlob(vector));
       this.#prepared.run(MARK_EMBEDDED, id);
-      this.#prepared.run(SET_EMBEDDING, model, vector.length, shelf);
+      this.#prepared.run(SET_EMBEDDING, model, vector.length, row);
     }
   }
 }
 
-/** No shelf has this number. */
+/** No collection has this id. */
 const NONE = 0;
 
-function assertFits(shelf: Shelf, model: string, vectors: ReadonlyMap<number, Float32Array>): void {
-  if (!isFor(shelf, model)) {
-    throw new LangoError('conflict', `The collection ${shelf.collection} has vectors of ${shelf.model}.`, {
-      hint: 'Make them anew: lango ingest --reembed',
+function assertFits(row: CollectionRow, model: string, vectors: ReadonlyMap<number, Float32Array>): void {
+  if (!isFor(row, model)) {
+    throw new LangoError('conflict', `The collection ${row.collection} has vectors of ${row.model}.`, {
+      hint: 'Compute them again with: lango ingest --reembed',
     });
   }
   const lengths = new Set(Array.from(vectors.values(), ({ length }) => length));
   if (lengths.size > 1) throw new LangoError('conflict', 'Vectors of one model differ in their dimension.');
-  for (const length of lengths) assertDimension(shelf, length);
+  for (const length of lengths) assertDimension(row, length);
 }
 
-function isFor({ model }: Shelf, asked: string): boolean {
+function isFor({ model }: CollectionRow, asked: string): boolean {
   return model === '' || model === asked;
 }

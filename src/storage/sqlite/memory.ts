@@ -9,8 +9,7 @@ import type {
 } from '../../core/memory.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
-import { Prepared } from './prepared.js';
-import { inSteps } from './steps.js';
+import type { Prepared } from './prepared.js';
 
 interface ObservationRow {
   readonly id: string;
@@ -45,25 +44,25 @@ const ADD_REFLECTION = `INSERT INTO reflections (id, tenant, owner, text, first_
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by, outside FROM reflections
   WHERE tenant = ? AND owner = ? AND (last_at, id) < (?, ?) ORDER BY last_at DESC, id DESC LIMIT ?`;
-/** Comes after every other. */
+/** A position after every row. */
 const END: MemoryCursor = { at: Number.MAX_SAFE_INTEGER, id: '' };
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
   WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL LIMIT ?`;
-/** What names a row of each table. */
+/** The key columns of each table. */
 const KEYS = { observations: 'id', reflections: 'id', observed: 'tenant, owner, agent, context' };
-/** What one transaction takes away. */
+/** The number of rows that one transaction removes. */
 const ROWS_AT_ONCE = 200;
 
 type Table = keyof typeof KEYS;
 
-/** See `MEMORY_SCHEMA`. */
+/** Observations of conversations, and the reflections that condense them. See schema.ts. */
 export class SqliteMemoryStore implements MemoryStore {
   readonly #database: SqliteDatabase;
   readonly #prepared: Prepared;
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
-    this.#prepared = new Prepared(database.handle);
+    this.#prepared = database.prepared;
   }
 
   async observedUpTo(scope: Scope, agent: string, contextId: string): Promise<string | undefined> {
@@ -97,8 +96,8 @@ export class SqliteMemoryStore implements MemoryStore {
     const sql = `SELECT id, agent, context, text, at, first_task, last_task, made_by, outside
       FROM observations
       WHERE ${conditions.join(' AND ')} ORDER BY at DESC, id DESC LIMIT ?`;
-    const place = [scope.tenant, scope.owner, before.at, before.id];
-    const values = [...place, ...(contextId === undefined ? [] : [contextId]), limit];
+    const position = [scope.tenant, scope.owner, before.at, before.id];
+    const values = [...position, ...(contextId === undefined ? [] : [contextId]), limit];
     return this.#database.read(() => this.#prepared.all<ObservationRow>(sql, ...values).map(toObservation));
   }
 
@@ -128,31 +127,31 @@ export class SqliteMemoryStore implements MemoryStore {
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     const { tenant, owner } = scope;
     const own = [tenant, owner, contextId];
-    const reflections = await inSteps(this.#database, () => {
-      const told = this.#prepared.all<{ readonly id: string }>(REFLECTIONS_OF_CONTEXT, ...own, ROWS_AT_ONCE);
-      for (const { id } of told) {
+    const reflections = await this.#database.writeInSteps(() => {
+      const rows = this.#prepared.all<{ readonly id: string }>(REFLECTIONS_OF_CONTEXT, ...own, ROWS_AT_ONCE);
+      for (const { id } of rows) {
         this.#prepared.run('DELETE FROM reflections WHERE id = ?', id);
         this.#prepared.run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
       }
-      return { count: told.length, isLast: told.length < ROWS_AT_ONCE };
+      return { count: rows.length, isLast: rows.length < ROWS_AT_ONCE };
     });
-    const observations = await this.#drop('observations', 'tenant = ? AND owner = ? AND context = ?', own);
-    await this.#drop('observed', 'tenant = ? AND owner = ? AND context = ?', own);
+    const observations = await this.#remove('observations', 'tenant = ? AND owner = ? AND context = ?', own);
+    await this.#remove('observed', 'tenant = ? AND owner = ? AND context = ?', own);
     return reflections + observations;
   }
 
   async forgetAll({ tenant, owner }: Scope): Promise<number> {
-    const drop = (table: Table): Promise<number> =>
-      this.#drop(table, 'tenant = ? AND owner = ?', [tenant, owner]);
-    const [reflections, observations] = [await drop('reflections'), await drop('observations')];
-    await drop('observed');
+    const remove = (table: Table): Promise<number> =>
+      this.#remove(table, 'tenant = ? AND owner = ?', [tenant, owner]);
+    const [reflections, observations] = [await remove('reflections'), await remove('observations')];
+    await remove('observed');
     return reflections + observations;
   }
 
-  #drop(table: Table, condition: string, values: readonly string[]): Promise<number> {
+  #remove(table: Table, condition: string, values: readonly string[]): Promise<number> {
     const key = KEYS[table];
     const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ?)`;
-    return inSteps(this.#database, () => {
+    return this.#database.writeInSteps(() => {
       const count = this.#prepared.run(sql, ...values, ROWS_AT_ONCE).changes;
       return { count, isLast: count < ROWS_AT_ONCE };
     });

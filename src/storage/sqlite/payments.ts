@@ -1,4 +1,3 @@
-import type Database from 'better-sqlite3';
 import type {
   NewPayment,
   OpenTransfers,
@@ -15,8 +14,9 @@ import type {
 import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../core/payment.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
+import { Prepared } from './prepared.js';
 
-/** As it is read, with every whole number as a bigint: an amount may be more than a number holds exactly. */
+/** A row of `payments`. Whole numbers are bigints, as an amount may exceed the exact range of a number. */
 interface PaymentRow extends Scope {
   readonly key: string;
   readonly kind: PaymentKind;
@@ -35,7 +35,14 @@ interface PaymentRow extends Scope {
   readonly updated_at: bigint;
 }
 
-/** What counts against a limit: `failed` does not, nor does a reservation that is over. */
+type TransfersRow = Readonly<Record<'amount' | 'count' | 'next', bigint>>;
+
+interface SpendingRow {
+  readonly spent: bigint;
+  readonly oldest: bigint | null;
+}
+
+/** The payments that count against a limit: all but failed payments and expired reservations. */
 const COUNTS = `state <> 'failed' AND (state <> 'reserved' OR updated_at > @reservedSince)`;
 
 const SQL = {
@@ -51,7 +58,7 @@ const SQL = {
         AND (@nonce IS NULL OR NOT EXISTS (
           SELECT 1 FROM payments AS other WHERE other.chain = payments.chain AND other.sender = payments.sender
             AND other.nonce = @nonce AND other.state IN ('signed', 'sent', 'confirmed')))`,
-  /** Two orders that are alike make the same transaction when the second takes the place of the first. */
+  /** Two equal orders give the same transaction if the second one reuses the nonce of the first. The first one then fails. */
   disown: `UPDATE payments SET state = 'failed', note = 'its place went to the next payment of the wallet', updated_at = @now
       WHERE hash = @hash AND state = 'refused'`,
   advance: `UPDATE payments SET state = @state, hash = COALESCE(@hash, hash), note = COALESCE(@note, note), updated_at = @now
@@ -65,18 +72,14 @@ const SQL = {
       FROM payments WHERE chain = ? AND sender = ?`,
 } as const;
 
-/** The payments of this database. The clock that counts is the database's. */
+/** Stores payments. All times are of the database's clock. */
 export class SqlitePaymentStore implements PaymentStore {
   readonly #database: SqliteDatabase;
-  readonly #statements: Readonly<Record<keyof typeof SQL, Database.Statement>>;
+  readonly #prepared: Prepared;
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
-    const prepared = Object.entries(SQL).map(([name, sql]) => [
-      name,
-      database.handle.prepare(sql).safeIntegers(),
-    ]);
-    this.#statements = Object.fromEntries(prepared) as Record<keyof typeof SQL, Database.Statement>;
+    this.#prepared = new Prepared(database.handle, { asBigInts: true });
   }
 
   reserve(payment: NewPayment, dailyLimit: bigint): Promise<Reservation> {
@@ -87,7 +90,7 @@ export class SqlitePaymentStore implements PaymentStore {
       if (earlier && !isOver) return { kind: 'repeated', payment: earlier };
       const { spent } = this.#spending(payment, payment.chainId, now);
       if (spent + payment.amount > dailyLimit) return { kind: 'over-limit', spent };
-      const row = this.#statements[earlier ? 'renew' : 'insert'].get({ ...payment, now }) as PaymentRow;
+      const row = this.#prepared.first<PaymentRow>(earlier ? SQL.renew : SQL.insert, { ...payment, now })!;
       return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row) };
     });
   }
@@ -95,11 +98,11 @@ export class SqlitePaymentStore implements PaymentStore {
   sign({ tenant, owner }: Scope, key: string, { signed, nonce, hash }: SignedForm): Promise<boolean> {
     return this.#database.write(() => {
       const now = this.#database.now();
-      const { changes } = this.#statements.sign.run({
+      const { changes } = this.#prepared.run(SQL.sign, {
         ...{ tenant, owner, key, signed, now },
         ...{ nonce: nonce ?? null, hash: hash ?? null, reservedSince: now - RESERVATION_MS },
       });
-      if (changes === 1) this.#statements.disown.run({ hash: hash ?? null, now });
+      if (changes === 1) this.#prepared.run(SQL.disown, { hash: hash ?? null, now });
       return changes === 1;
     });
   }
@@ -110,10 +113,10 @@ export class SqlitePaymentStore implements PaymentStore {
     { state, hash, note }: PaymentChange,
   ): Promise<Payment | undefined> {
     return this.#database.write(() => {
-      const row = this.#statements.advance.get({
+      const row = this.#prepared.first<PaymentRow>(SQL.advance, {
         ...{ tenant, owner, key, state, now: this.#database.now() },
         ...{ hash: hash ?? null, note: note ?? null, from: JSON.stringify(from) },
-      }) as PaymentRow | undefined;
+      });
       return row && toPayment(row);
     });
   }
@@ -123,7 +126,9 @@ export class SqlitePaymentStore implements PaymentStore {
   }
 
   async list({ tenant, owner }: Scope, limit: number): Promise<readonly Payment[]> {
-    return this.#database.read(() => toPayments(this.#statements.list.all(tenant, owner, limit)));
+    return this.#database.read(() =>
+      this.#prepared.all<PaymentRow>(SQL.list, tenant, owner, limit).map(toPayment),
+    );
   }
 
   async spending(scope: Scope, chainId: number): Promise<Spending> {
@@ -132,34 +137,29 @@ export class SqlitePaymentStore implements PaymentStore {
 
   async openTransfers({ chainId, from }: WalletOnChain): Promise<OpenTransfers> {
     return this.#database.read(() => {
-      const row = this.#statements.transfers.get(chainId, from) as Record<
-        'amount' | 'count' | 'next',
-        bigint
-      >;
+      const row = this.#prepared.first<TransfersRow>(SQL.transfers, chainId, from)!;
       return { amount: row.amount, count: Number(row.count), nextNonce: Number(row.next) };
     });
   }
 
   async listOpen(chainId: number, limit: number): Promise<readonly Payment[]> {
-    return this.#database.read(() => toPayments(this.#statements.listOpen.all(chainId, limit)));
+    return this.#database.read(() =>
+      this.#prepared.all<PaymentRow>(SQL.listOpen, chainId, limit).map(toPayment),
+    );
   }
 
   #find({ tenant, owner }: Scope, key: string): Payment | undefined {
-    const row = this.#statements.get.get(tenant, owner, key) as PaymentRow | undefined;
+    const row = this.#prepared.first<PaymentRow>(SQL.get, tenant, owner, key);
     return row && toPayment(row);
   }
 
   #spending({ tenant, owner }: Scope, chainId: number, now: number): Spending {
-    const { spent, oldest } = this.#statements.spending.get({
+    const { spent, oldest } = this.#prepared.first<SpendingRow>(SQL.spending, {
       ...{ tenant, owner, chainId },
       ...{ since: now - LIMIT_WINDOW_MS, reservedSince: now - RESERVATION_MS },
-    }) as { readonly spent: bigint; readonly oldest: bigint | null };
+    })!;
     return { spent, freesAt: oldest === null ? undefined : Number(oldest) + LIMIT_WINDOW_MS };
   }
-}
-
-function toPayments(rows: readonly unknown[]): readonly Payment[] {
-  return rows.map((row) => toPayment(row as PaymentRow));
 }
 
 function toPayment(row: PaymentRow): Payment {

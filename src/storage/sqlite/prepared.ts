@@ -1,12 +1,15 @@
 import type Database from 'better-sqlite3';
 
-/** Prepares each text once; meant for texts that there are few of. */
+/** Prepares each SQL text at its first use and keeps it. The texts must be few: constants, or built from few parts. */
 export class Prepared {
   readonly #handle: Database.Database;
+  readonly #asBigInts: boolean;
   readonly #statements = new Map<string, Database.Statement<unknown[]>>();
 
-  constructor(handle: Database.Database) {
+  /** `asBigInts`: whole numbers of the results are bigints. */
+  constructor(handle: Database.Database, { asBigInts = false } = {}) {
     this.#handle = handle;
+    this.#asBigInts = asBigInts;
   }
 
   all<Row>(sql: string, ...values: readonly unknown[]): readonly Row[] {
@@ -17,16 +20,11 @@ export class Prepared {
     return this.#get(sql).get(...values) as Row | undefined;
   }
 
-  /** The only column of each row. A text that is asked for so is always asked for so. */
+  /** The values of the only column. A text that is read with `column` must always be read with it. */
   column<Value>(sql: string, ...values: readonly unknown[]): readonly Value[] {
     return this.#get(sql)
       .pluck()
       .all(...values) as Value[];
-  }
-
-  /** Row by row: nothing may be written before the last. */
-  each<Row>(sql: string, ...values: readonly unknown[]): IterableIterator<Row> {
-    return this.#get(sql).iterate(...values) as IterableIterator<Row>;
   }
 
   run(sql: string, ...values: readonly unknown[]): Database.RunResult {
@@ -34,38 +32,28 @@ export class Prepared {
   }
 
   #get(sql: string): Database.Statement<unknown[]> {
-    const statement = this.#statements.get(sql) ?? this.#handle.prepare(sql);
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    const statement: Database.Statement<unknown[]> = this.#handle.prepare(sql);
+    if (this.#asBigInts) statement.safeIntegers();
     this.#statements.set(sql, statement);
     return statement;
   }
 }
 
-/** Every one of these texts, prepared at once. Those of `plucked` give one column, and that column alone. */
-export function prepareAll<Statements>(
-  handle: Database.Database,
-  texts: Readonly<Record<keyof Statements, string>>,
-  plucked: readonly (keyof Statements)[] = [],
-): Statements {
-  const prepared = Object.entries<string>(texts).map(([name, sql]) => {
-    const statement = handle.prepare(sql);
-    return [name, plucked.includes(name as keyof Statements) ? statement.pluck() : statement] as const;
-  });
-  return Object.fromEntries(prepared) as Statements;
-}
-
-/** What a column of ours holds. */
+/** A value of a column. */
 export type Value = string | number | null;
 
-/** The most rows of one statement. */
+/** The most rows that one statement inserts. */
 const ROWS_AT_ONCE = 16;
 
-/** Adds rows to a table, several with one statement: of a short row, the statement costs more than the row. */
+/** Inserts several rows with one statement, as a statement costs more than a short row. */
 export class RowInsert {
   readonly #handle: Database.Database;
   readonly #into: string;
   readonly #columns: number;
   readonly #row: string;
-  /** By the number of their rows, made when first needed. */
+  /** By number of rows. Prepared at first use. */
   readonly #statements: Database.Statement<unknown[]>[] = [];
 
   constructor(handle: Database.Database, table: string, columns: readonly string[]) {
@@ -75,7 +63,7 @@ export class RowInsert {
     this.#row = `(${columns.map(() => '?').join(', ')})`;
   }
 
-  /** `values` holds one row after the other. */
+  /** `values` holds the rows one after the other. */
   run(values: readonly Value[]): void {
     const most = this.#columns * ROWS_AT_ONCE;
     if (values.length <= most) this.#insert(values);

@@ -5,25 +5,25 @@ const MAX_EVENTS = 1_000;
 const MAX_CHARACTERS = 1024 * 1024;
 
 /**
- * The newest events of the tasks that were written last, as the database has them: whoever follows a task needs no
- * query for what was committed a moment ago. Holds nothing that is not committed.
+ * A cache of the newest events of recently written tasks, so that a follower needs no query for what was committed a moment
+ * ago. It holds committed events only.
  */
 export class RecentEvents {
-  /** The one written last stands at the end. The events of one have no gaps and end at its newest. */
+  /** Sorted by last write, newest last. The events of a task have no gaps and end at its newest event. */
   readonly #tasks = new ReleasingMap<string, EventRow[]>();
   #events = 0;
   #characters = 0;
 
-  /** To be told of every commit, in order. */
+  /** To be called after every commit, in order. */
   add(taskId: string, events: readonly EventRow[]): void {
     const kept = this.#tasks.get(taskId) ?? [];
     kept.push(...events);
     this.#tasks.set(taskId, kept);
     this.#count(events, 1);
-    for (const [oldest, forgotten] of this.#tasks) {
+    for (const [oldest, evicted] of this.#tasks) {
       if (this.#events <= MAX_EVENTS && this.#characters <= MAX_CHARACTERS) return;
       this.#tasks.delete(oldest);
-      this.#count(forgotten, -1);
+      this.#count(evicted, -1);
     }
   }
 
@@ -34,7 +34,7 @@ export class RecentEvents {
     }
   }
 
-  /** Those with `seq > after` in order, at most `limit`; undefined when some of them may not be here. */
+  /** The events with `seq > after` in order, at most `limit`. Undefined if the cache may lack some of them. */
   read(taskId: string, after: number, limit: number): readonly EventRow[] | undefined {
     const events = this.#tasks.get(taskId);
     const first = events?.[0]?.seq;

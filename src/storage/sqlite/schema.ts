@@ -1,17 +1,13 @@
-import { PAYMENTS_SCHEMA } from './payments-schema.js';
-import { EXTRACTION_SCHEMA, GRAPH_SCHEMA } from './graph-schema.js';
-import { VAULT_SCHEMA } from './vault-schema.js';
-import { MEMORY_OUTSIDE_SCHEMA, MEMORY_SCHEMA } from './memory-schema.js';
-import { PUSH_SCHEMA } from './push-schema.js';
-import { FORGETTING_SCHEMA, LIBRARY_SCHEMA } from './library-schema.js';
-import { RETENTION_SCHEMA } from './retention-schema.js';
-
 /**
- * Each entry takes the database from the version of its index to the next one. Entries are never
- * edited once released: a change of the schema is a new entry.
+ * The schema of the database, as migrations. Each entry of `MIGRATIONS` takes the database from the version of its index to
+ * the next one. An entry is never edited once released: a change of the schema is a new entry.
  */
-export const MIGRATIONS: readonly string[] = [
-  `
+
+/** SQLite's application id of Lango's files: "LNGO". A file with tables and another id belongs to another program. */
+export const APPLICATION_ID = 0x4c4e474f;
+
+/** Tasks, their events, and the inbox, which maps message ids to tasks. */
+const TASKS = `
   CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -67,23 +63,319 @@ export const MIGRATIONS: readonly string[] = [
     seq INTEGER NOT NULL,
     PRIMARY KEY (tenant, owner, agent, message_id)
   ) STRICT, WITHOUT ROWID;
-  `,
-  PAYMENTS_SCHEMA,
-  GRAPH_SCHEMA,
-  VAULT_SCHEMA,
-  MEMORY_SCHEMA,
-  PUSH_SCHEMA,
-  LIBRARY_SCHEMA,
-  `
+  `;
+
+/** One row per payment intent. Amounts are whole numbers of the token's smallest unit. */
+const PAYMENTS = `
+  CREATE TABLE payments (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    chain INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    receiver TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    purpose TEXT NOT NULL,
+    state TEXT NOT NULL,
+    nonce INTEGER,
+    signed TEXT,
+    hash TEXT,
+    note TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (tenant, owner, key)
+  ) STRICT;
+
+  -- One transfer for each nonce of a wallet; one that was refused or failed holds it no longer.
+  CREATE UNIQUE INDEX payments_by_nonce ON payments (chain, sender, nonce)
+    WHERE nonce IS NOT NULL AND state IN ('signed', 'sent', 'confirmed');
+  CREATE INDEX payments_by_wallet ON payments (chain, sender);
+  CREATE INDEX payments_by_owner ON payments (tenant, owner, chain, created_at);
+  CREATE INDEX payments_refused ON payments (hash) WHERE state = 'refused';
+  CREATE INDEX payments_open ON payments (chain, sender, nonce) WHERE state IN ('signed', 'sent', 'refused');
+`;
+
+/**
+ * The knowledge graph. A name is stored once per owner, and a triple is four numbers: small enough that a million of them,
+ * with an index for each kind of query, stay in memory. A source is a name like the others.
+ */
+const GRAPH = `
+  CREATE TABLE graph_names (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    UNIQUE (tenant, owner, key)
+  ) STRICT;
+
+  CREATE TABLE graph_triples (
+    subject INTEGER NOT NULL,
+    predicate INTEGER NOT NULL,
+    object INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    outside INTEGER NOT NULL,
+    PRIMARY KEY (subject, predicate, object, source)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX graph_by_object ON graph_triples (object, predicate, subject);
+  CREATE INDEX graph_by_predicate ON graph_triples (predicate, object, subject);
+  CREATE INDEX graph_by_source ON graph_triples (source);
+`;
+
+/** The vault. Values and keys are stored encrypted only; see docs/vault.md. */
+const VAULT = `
+  CREATE TABLE vault_master (
+    slot INTEGER PRIMARY KEY CHECK (slot = 1),
+    id TEXT NOT NULL,
+    source TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE vault_keys (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    wrapped BLOB NOT NULL,
+    PRIMARY KEY (tenant, owner)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE vault_entries (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    metadata TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, kind, name)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+/** Observational memory. `reflection` is the reflection that replaced an observation; an open one has none. */
+const MEMORY = `
+  CREATE TABLE observed (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    context TEXT NOT NULL,
+    up_to TEXT NOT NULL,
+    PRIMARY KEY (tenant, owner, agent, context)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE observations (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    context TEXT NOT NULL,
+    text TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    first_task TEXT NOT NULL,
+    last_task TEXT NOT NULL,
+    made_by TEXT NOT NULL,
+    reflection TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX observations_by_owner ON observations (tenant, owner, at, id);
+  CREATE INDEX observations_by_context ON observations (tenant, owner, context, at, id);
+  CREATE INDEX observations_by_reflection ON observations (reflection) WHERE reflection IS NOT NULL;
+
+  CREATE TABLE reflections (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    text TEXT NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    made_by TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX reflections_by_owner ON reflections (tenant, owner, last_at, id);
+`;
+
+/** The outbox: push configs, and how far each was delivered. */
+const PUSH = `
+  CREATE TABLE push_configs (
+    key TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    task TEXT NOT NULL,
+    id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    scheme TEXT,
+    sealed TEXT,
+    version TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    cursor INTEGER NOT NULL,
+    up_to INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    next_at INTEGER NOT NULL,
+    lease_by TEXT,
+    lease_until INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    UNIQUE (task, id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX push_by_owner ON push_configs (tenant, owner) WHERE state = 'active';
+  CREATE INDEX push_given_up ON push_configs (next_at) WHERE state = 'given-up';
+`;
+
+/**
+ * Documents and what was saved. A row of `shelves` is one collection of one owner. `passage_words` holds no text: only the
+ * terms of text-index.ts, each behind the id of its collection ("7~proxy"), and which passages have it. So a search never
+ * reads other collections, and a thousand passages take a tenth of a millisecond. `entries` holds every version of an
+ * entry. Its newest version is also a document, so that it can be found.
+ */
+const LIBRARY = `
+  CREATE TABLE shelves (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    -- The embedding of its vectors; empty and 0 while there are none.
+    model TEXT NOT NULL DEFAULT '',
+    dimension INTEGER NOT NULL DEFAULT 0,
+    -- How many lie on it, kept by triggers.
+    documents INTEGER NOT NULL DEFAULT 0,
+    passages INTEGER NOT NULL DEFAULT 0,
+    embedded INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (tenant, owner, collection)
+  ) STRICT;
+
+  CREATE TABLE documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    shelf INTEGER NOT NULL,
+    origin TEXT NOT NULL,
+    name TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    modified_at INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    facts TEXT NOT NULL,
+    saved_at INTEGER NOT NULL,
+    passages INTEGER NOT NULL,
+    UNIQUE (shelf, origin)
+  ) STRICT;
+
+  -- Ids are never used again: what was found a moment ago is that passage or none.
+  CREATE TABLE passages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    document INTEGER NOT NULL,
+    shelf INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    first_line INTEGER,
+    last_line INTEGER,
+    heading TEXT NOT NULL,
+    text TEXT NOT NULL,
+    embedded INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+
+  CREATE INDEX passages_by_document ON passages (document);
+  CREATE INDEX passages_unembedded ON passages (shelf) WHERE embedded = 0;
+
+  CREATE VIRTUAL TABLE passage_words USING fts5(
+    terms, content = '', contentless_delete = 1, detail = none,
+    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '~'"
+  );
+  CREATE VIRTUAL TABLE passage_terms USING fts5vocab(passage_words, row);
+
+  CREATE TABLE vectors (
+    passage INTEGER PRIMARY KEY,
+    shelf INTEGER NOT NULL,
+    -- 32-bit floats, little-endian, of length 1.
+    vector BLOB NOT NULL
+  ) STRICT;
+
+  CREATE INDEX vectors_by_shelf ON vectors (shelf);
+
+  CREATE TRIGGER document_added AFTER INSERT ON documents BEGIN
+    UPDATE shelves SET documents = documents + 1, passages = passages + new.passages WHERE id = new.shelf;
+  END;
+  CREATE TRIGGER document_removed AFTER DELETE ON documents BEGIN
+    UPDATE shelves SET documents = documents - 1, passages = passages - old.passages WHERE id = old.shelf;
+  END;
+  CREATE TRIGGER vector_added AFTER INSERT ON vectors BEGIN
+    UPDATE shelves SET embedded = embedded + 1 WHERE id = new.shelf;
+  END;
+  CREATE TRIGGER vector_removed AFTER DELETE ON vectors BEGIN
+    UPDATE shelves SET embedded = embedded - 1 WHERE id = old.shelf;
+  END;
+
+  CREATE TABLE entries (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    category TEXT NOT NULL,
+    content TEXT NOT NULL,
+    diagnosis TEXT,
+    tags TEXT NOT NULL,
+    provenance TEXT NOT NULL,
+    call TEXT NOT NULL,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, kind, key, version)
+  ) STRICT;
+
+  CREATE UNIQUE INDEX entries_by_call ON entries (tenant, owner, call);
+`;
+
+/** Questions that expire. */
+const QUESTION_EXPIRY = `
   ALTER TABLE tasks ADD COLUMN expires_at INTEGER;
   -- Tasks that wait for a person with a question that runs out.
   CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
-  `,
-  MEMORY_OUTSIDE_SCHEMA,
-  RETENTION_SCHEMA,
-  EXTRACTION_SCHEMA,
-  FORGETTING_SCHEMA,
-];
+  `;
 
-/** SQLite's application id of our files: "LNGO". A file with tables and another id is not ours. */
-export const APPLICATION_ID = 0x4c4e474f;
+/** Marks memory that came from outside. */
+const MEMORY_OUTSIDE = `
+  ALTER TABLE observations ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE reflections ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
+`;
+
+/** Tasks that are removed, until all of their events and inbox rows are removed as well. */
+const REMOVED_TASKS = `
+  CREATE TABLE removed_tasks (
+    key INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL
+  ) STRICT;
+`;
+
+/** Triples extracted from documents. `context` is a name, so that triples are removed with their context; 0 for none. */
+const EXTRACTION = `
+  ALTER TABLE graph_triples ADD COLUMN context INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX graph_by_context ON graph_triples (context) WHERE context > 0;
+
+  -- How often a document may still be read for the graph; 0 once it was.
+  ALTER TABLE documents ADD COLUMN reads_left INTEGER NOT NULL DEFAULT 3;
+  CREATE INDEX documents_unread ON documents (shelf, id) WHERE reads_left > 0;
+`;
+
+/** Entries are removed with the context that they were saved in. */
+const ENTRIES_BY_CONTEXT = `
+  CREATE INDEX entries_by_context ON entries (tenant, owner, provenance ->> '$.contextId');
+`;
+
+export const MIGRATIONS: readonly string[] = [
+  TASKS,
+  PAYMENTS,
+  GRAPH,
+  VAULT,
+  MEMORY,
+  PUSH,
+  LIBRARY,
+  QUESTION_EXPIRY,
+  MEMORY_OUTSIDE,
+  REMOVED_TASKS,
+  EXTRACTION,
+  ENTRIES_BY_CONTEXT,
+];

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import type { EventBody, TaskState } from '../../core/task.js';
 import type { EventRow, TaskRow } from '../rows.js';
 import type { Value } from './prepared.js';
-import { RowInsert, prepareAll } from './prepared.js';
+import { RowInsert } from './prepared.js';
 
 /** The event types that make up a conversation: what later tasks of the same session read. */
 const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
@@ -12,7 +12,7 @@ const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
   'delegation-end',
 ]);
 
-/** Each with its parameters, in the order of the question marks, and the row it gives. */
+/** The statements of the hot path, with their parameters in the order of the question marks, and the rows they return. */
 export interface Statements {
   readonly task: Database.Statement<[id: string, tenant: string, owner: string], TaskRow>;
   /** See `taskValues`. */
@@ -83,7 +83,7 @@ const LIVE = "state IN ('submitted', 'working')";
 const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
 const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
-/** The columns of a new task; the database adds the key. */
+/** The columns of a new task. The database adds the key. */
 const TASK_COLUMNS = [
   'id',
   'tenant',
@@ -106,7 +106,7 @@ const TASK_COLUMNS = [
   'cancel_requested',
 ] as const satisfies readonly (keyof TaskRow)[];
 
-/** Those that another message, the end of a question's time or a cancellation changes. */
+/** The columns that a further message, an expired question or a cancellation changes. */
 const CHANGED_COLUMNS = [
   'state',
   'status_message',
@@ -147,14 +147,14 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
         attempts = attempts + ?, lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
       WHERE key = ?`,
   /**
-   * In no promised order, though SQLite walks the key. ORDER BY and LIMIT would say it, but with either of them SQLite
-   * plans the statement anew each time a parameter is bound, which costs several times the reading.
+   * Without ORDER BY and LIMIT: with either of them SQLite plans the statement again whenever a parameter is bound, which
+   * costs several times the read itself. So the order of the rows is not guaranteed.
    */
   events: `SELECT seq, at, author, body FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
   /**
-   * Newest first: the tasks of the context are walked from the task backwards, and the events of each. The one to begin
-   * after may be gone; ids rise with time.
+   * Newest first: walks the tasks of the context backwards, starting at the task, and the events of each. The task to stop
+   * at may have been removed; ids rise with time.
    */
   sessionEvents: `SELECT tasks.id AS task, seq, at, author, body
       FROM tasks INDEXED BY tasks_by_context CROSS JOIN events ON events.task = tasks.key
@@ -162,10 +162,10 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
         AND tasks.key < (SELECT key FROM tasks WHERE id = ?)
         AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= ? ORDER BY id DESC LIMIT 1), 0) AND type IN (${SESSION_TYPES})
       ORDER BY tasks.key DESC, seq DESC LIMIT ?`,
-  /** Tasks that wait with a question whose time is over. */
+  /** Tasks that wait with an expired question. */
   expired: `SELECT * FROM tasks INDEXED BY tasks_by_expiry
       WHERE expires_at <= ? AND agent IN (SELECT value FROM json_each(?)) ORDER BY expires_at`,
-  /** The next level of delegation that has unfinished tasks. */
+  /** The next level of delegation with unfinished tasks. */
   level: `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
   claim: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
       WHERE id IN (
@@ -175,15 +175,28 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
       )
       RETURNING *`,
   renew: 'UPDATE tasks SET lease_until = ? WHERE id = ? AND lease_by = ?',
-  /** Raises the epoch, so that a run that did not hear of it writes nothing more. */
+  /** Raises the epoch, so that a run that still holds the old lease can write nothing more. */
   release: `UPDATE tasks INDEXED BY tasks_live SET epoch = epoch + 1, lease_by = NULL, lease_until = 0
       WHERE ${LIVE} AND lease_by = ?`,
   releaseAll: `UPDATE tasks INDEXED BY tasks_live SET epoch = epoch + 1, lease_by = NULL, lease_until = 0
       WHERE ${LIVE} AND lease_by IS NOT NULL`,
 };
 
-/** Every statement of the hot paths, prepared once. */
+/** Prepares every statement of the hot path once. */
 export function prepareStatements(database: Database.Database): Statements {
   const insertEvents = new RowInsert(database, 'events', EVENT_COLUMNS);
   return { ...prepareAll<Omit<Statements, 'insertEvents'>>(database, SQL, ['level']), insertEvents };
+}
+
+/** Prepares all texts. The statements named in `plucked` return the value of their only column. */
+function prepareAll<Statements>(
+  handle: Database.Database,
+  texts: Readonly<Record<keyof Statements, string>>,
+  plucked: readonly (keyof Statements)[],
+): Statements {
+  const prepared = Object.entries<string>(texts).map(([name, sql]) => {
+    const statement = handle.prepare(sql);
+    return [name, plucked.includes(name as keyof Statements) ? statement.pluck() : statement] as const;
+  });
+  return Object.fromEntries(prepared) as Statements;
 }

@@ -6,7 +6,6 @@ import { SqlitePaymentStore } from './payments.js';
 import { SqliteExtractionStore } from './extraction.js';
 import { SqliteGraphStore } from './graph.js';
 import { SqliteMemoryStore } from './memory.js';
-import { purge } from './purge.js';
 import { SqlitePushStore } from './push-store.js';
 import { SqliteKnowledgeStore } from './knowledge.js';
 import { SqliteLibraryStore } from './library.js';
@@ -16,14 +15,14 @@ import { SqliteTaskStore } from './task-store.js';
 import { SqliteVaultStore } from './vault-store.js';
 
 interface StorageOptions extends DatabaseOptions {
-  /** The largest entry of a task's journal. Default: 256 KiB. */
+  /** The largest event of a task, in bytes. Default: 256 KiB. */
   readonly eventBytes?: number;
 }
 
 /**
- * Opens the database for this process alone; it stays the only one until `close`, or until it dies.
- * Throws `LangoError` `storage` with advice when the folder is missing or cannot be written, the file is
- * damaged or not ours, comes from a newer version, or is in use.
+ * Opens the database for this process alone, until `close` or the end of the process. Throws `LangoError` `storage` with
+ * advice if the folder is missing or not writable, or if the file is damaged, belongs to another program, was made by a
+ * newer version, or is in use.
  */
 export function openSqliteStorage({ eventBytes, ...options }: StorageOptions): Storage {
   const database = new SqliteDatabase(options);
@@ -51,4 +50,32 @@ export function openSqliteStorage({ eventBytes, ...options }: StorageOptions): S
     database.close();
     throw storageError(error);
   }
+}
+
+/** The number of index pages that one step merges. */
+const MERGE_PAGES = 200;
+const MERGE = "INSERT INTO passage_words (passage_words, rank) VALUES ('merge', ?)";
+const CHANGES = 'SELECT total_changes()';
+/** A merge that changes fewer rows than this had nothing left to do (https://sqlite.org/fts5.html#the_merge_command). */
+const MIN_MERGE_CHANGES = 2;
+
+/**
+ * Removes what remains of deleted rows. The rows themselves were overwritten at once (`secure_delete`). Their terms remain
+ * in parts of the word index that were not merged since, and their pages in the write-ahead log.
+ */
+async function purge(database: SqliteDatabase): Promise<void> {
+  // The first step, with a negative number, starts a merge of all parts of the index. The others continue it.
+  for (let pages = -MERGE_PAGES; await mergeSome(database, pages); pages = MERGE_PAGES);
+  database.read(() => database.handle.pragma('wal_checkpoint(TRUNCATE)'));
+}
+
+/** False if there was nothing left to merge. */
+async function mergeSome(database: SqliteDatabase, pages: number): Promise<boolean> {
+  const { handle } = database;
+  return database.write(() => {
+    const before = handle.prepare<[], number>(CHANGES).pluck().get() ?? 0;
+    handle.prepare(MERGE).run(pages);
+    const after = handle.prepare<[], number>(CHANGES).pluck().get() ?? 0;
+    return after - before >= MIN_MERGE_CHANGES;
+  });
 }

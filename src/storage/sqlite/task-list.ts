@@ -1,9 +1,8 @@
-import type Database from 'better-sqlite3';
 import type { TaskPage, TaskQuery } from '../../core/journal.js';
 import type { Scope } from '../../core/task.js';
-import { parsePageToken, toPageToken } from '../page-token.js';
 import type { TaskRow } from '../rows.js';
-import { toTaskRecord } from '../rows.js';
+import { parsePageToken, toPageToken, toTaskRecord } from '../rows.js';
+import type { Prepared } from './prepared.js';
 
 interface Condition {
   readonly sql: string;
@@ -11,31 +10,28 @@ interface Condition {
 }
 
 /**
- * Reads one page of a caller's tasks. Each combination of filters is one SQL text, prepared at its first
- * use; it walks an index in the order of the page, or sorts the tasks of one context.
+ * Reads one page of a caller's tasks. Each combination of filters is one SQL text. It walks an index in the order of the
+ * page, or sorts the tasks of one context.
  */
-export function taskLister(database: Database.Database): (scope: Scope, query: TaskQuery) => TaskPage {
-  const prepared = new Map<string, Database.Statement<unknown[]>>();
-  const prepare = (sql: string) => {
-    const statement = prepared.get(sql) ?? database.prepare(sql);
-    prepared.set(sql, statement);
-    return statement;
-  };
-  return (scope, query) => {
-    const filters = filtersOf(scope, query);
-    const total = prepare(`SELECT count(*) AS total ${from(query)} ${where(filters)}`);
-    const onPage = [...filters, ...startOf(query)];
-    const page = prepare(`SELECT * ${from(query)} ${where(onPage)} ORDER BY status_at DESC, id DESC LIMIT ?`);
-    const { total: totalSize } = total.get(...valuesOf(filters)) as { total: number };
-    const rows = page.all(...valuesOf(onPage), query.pageSize + 1) as TaskRow[];
-    const tasks = rows.slice(0, query.pageSize);
-    const last = rows.length > tasks.length ? tasks.at(-1) : undefined;
-    const nextPageToken = last ? toPageToken({ statusAt: last.status_at, taskId: last.id }) : '';
-    return { tasks: tasks.map(toTaskRecord), nextPageToken, totalSize };
-  };
+export function listTasks(prepared: Prepared, scope: Scope, query: TaskQuery): TaskPage {
+  const filters = filtersOf(scope, query);
+  const onPage = [...filters, ...startOf(query)];
+  const [totalSize = 0] = prepared.column<number>(
+    `SELECT count(*) ${from(query)} ${where(filters)}`,
+    ...valuesOf(filters),
+  );
+  const rows = prepared.all<TaskRow>(
+    `SELECT * ${from(query)} ${where(onPage)} ORDER BY status_at DESC, id DESC LIMIT ?`,
+    ...valuesOf(onPage),
+    query.pageSize + 1,
+  );
+  const tasks = rows.slice(0, query.pageSize);
+  const last = rows.length > tasks.length ? tasks.at(-1) : undefined;
+  const nextPageToken = last ? toPageToken({ statusAt: last.status_at, taskId: last.id }) : '';
+  return { tasks: tasks.map(toTaskRecord), nextPageToken, totalSize };
 }
 
-/** Left to itself, SQLite walks all tasks of the agent rather than sort the few of a context. */
+/** Names the index: SQLite alone would walk all tasks of the agent, instead of sorting the few of a context. */
 function from({ contextId }: TaskQuery): string {
   return `FROM tasks INDEXED BY ${contextId === undefined ? 'tasks_by_status' : 'tasks_by_context'}`;
 }

@@ -17,26 +17,25 @@ import type { PushWrites } from './push-store.js';
 import type { RecentEvents } from './recent-events.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
-import { taskLister } from './task-list.js';
+import { listTasks } from './task-list.js';
 import type { EncodedBatch, WriteContext } from './task-writes.js';
 import { acceptTask, addInput, appendEvents, cancelTask, claimTasks, earlierOutcome } from './task-writes.js';
 
-/** What other stores of the same database have to do with. */
+/** Parts that are shared with other stores of the same database. */
 interface SharedParts {
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
-  /** The largest event body. */
+  /** The largest event body, in bytes. Undefined: the default. */
   readonly eventBytes: number | undefined;
 }
 
-/** The tasks of a database, for the journal. Leases of an earlier process are void. */
+/** The tasks of a database, for the journal. Opening it voids the leases of an earlier process. */
 export class SqliteTaskStore implements TaskStore {
   readonly #database: SqliteDatabase;
   readonly #pushes: PushWrites;
   readonly #statements: Statements;
   readonly #recent: RecentEvents;
   readonly #eventBytes: number | undefined;
-  readonly #list: (scope: Scope, query: TaskQuery) => TaskPage;
 
   constructor(database: SqliteDatabase, { pushes, recent, eventBytes }: SharedParts) {
     this.#database = database;
@@ -44,7 +43,6 @@ export class SqliteTaskStore implements TaskStore {
     this.#recent = recent;
     this.#eventBytes = eventBytes;
     this.#statements = prepareStatements(database.handle);
-    this.#list = taskLister(database.handle);
     this.#statements.releaseAll.run();
     database.onTouch((taskId, events) => this.#recent.add(taskId, events));
   }
@@ -103,7 +101,7 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async list(scope: Scope, query: TaskQuery): Promise<TaskPage> {
-    return this.#read(() => this.#list(scope, query));
+    return this.#read(() => listTasks(this.#database.prepared, scope, query));
   }
 
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
@@ -126,11 +124,11 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
-    // The numbers of a task have no gaps, so the next `limit` events are those up to `after + limit`.
+    // The event numbers of a task have no gaps, so the next `limit` events are those up to `after + limit`.
     return this.#statements.events.all(taskId, after, after + limit).sort((a, b) => a.seq - b.seq);
   }
 
-  /** The event of a message, after its names were checked. */
+  /** Checks the keys of a message and encodes its event. */
   #encodeMessage({ scope, agent, message }: NewTask | NewInput): EncodedEvent {
     assertKeys({ tenant: scope.tenant, owner: scope.owner, agent, 'message.id': message.id });
     return this.#encode({ author: CALLER_AUTHOR, body: { type: 'message', message } });

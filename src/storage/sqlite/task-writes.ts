@@ -12,28 +12,30 @@ import type { Value } from './prepared.js';
 import type { Statements } from './statements.js';
 import { changedValues, taskValues } from './statements.js';
 
-/** What every write needs. All of these run inside a transaction, and write nothing when they throw. */
+/** The context of the writes in this file. They all run inside a transaction, and have written nothing if they throw. */
 export interface WriteContext {
   readonly statements: Statements;
   readonly pushes: PushWrites;
-  /** The store's clock at this write, in milliseconds since the epoch. */
+  /** The time of the store's clock, in milliseconds since the epoch. */
   readonly now: number;
   readonly touch: Touch;
 }
 
-/** Events that are written together, and what they do to the row of their task. */
+/** Events to be written together, with the change they make to the row of their task. */
 export interface EncodedBatch {
   readonly change: TaskChange;
   readonly events: readonly EncodedEvent[];
 }
 
-/** A new task's first event, and what its run wrote already, with the name of who gets the lease. */
+/** The first events of a new task: its message, and the events its run has written already. */
 interface EncodedStart {
   readonly message: EncodedEvent;
   readonly opening: EncodedBatch;
+  /** The worker that gets the lease. */
   readonly worker: string | undefined;
 }
 
+/** Writes inbox row, task row and first events. A repeated message returns the outcome of the first one. */
 export function acceptTask(
   context: WriteContext,
   entry: NewTask,
@@ -41,7 +43,7 @@ export function acceptTask(
 ): AcceptOutcome {
   const place = { scope: entry.scope, taskId: entry.id };
   if (entry.push) {
-    // Nothing may be written before it is refused, and a repeated message needs no room.
+    // The limit is checked before the first write, and a repeated message does not count against it.
     const earlier = earlierOutcome(context, entry);
     if (earlier) return earlier;
     context.pushes.assertRoom(place, entry.push);
@@ -78,7 +80,7 @@ export function acceptTask(
   return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: isLeased };
 }
 
-/** A worker that is at it reads the message too, so the state changes only on an idle task. */
+/** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */
 export function addInput(
   context: WriteContext,
   entry: NewInput,
@@ -94,7 +96,7 @@ export function addInput(
   const leased = entry.lease !== undefined && idle;
   const row: TaskRow = {
     ...task,
-    ...(idle ? backToWork(context) : {}),
+    ...(idle ? claimable(context) : {}),
     head: task.head + 1,
     ...(leased ? { epoch: task.epoch + 1, lease_by: entry.lease, lease_until: context.now + LEASE_MS } : {}),
   };
@@ -105,11 +107,14 @@ export function addInput(
   return { kind: 'accepted', task: toTaskRecord(row), seq: row.head, leased };
 }
 
-/** Gives the new head; throws `LangoError` `fenced` when the task is another's or has ended. */
+/**
+ * The one conditional append: it succeeds only if task id and epoch still match and the task has not ended. Returns the new
+ * head. Otherwise throws `LangoError` `fenced`: somebody else owns the task, so the caller must stop and drop its result.
+ */
 export function appendEvents(context: WriteContext, fence: Fence, { change, events }: EncodedBatch): number {
   const { statements, now } = context;
   const task = statements.fenced.get(fence.taskId, fence.epoch);
-  if (!task) throw new LangoError('fenced', 'The task has ended, or somebody else works on it now.');
+  if (!task) throw new LangoError('fenced', 'The task has ended, or another worker owns it now.');
   const head = task.head + events.length;
   const leaseUntil = now + LEASE_MS;
   if (change.state === undefined) {
@@ -126,7 +131,7 @@ export function appendEvents(context: WriteContext, fence: Fence, { change, even
   return head;
 }
 
-/** Ends an idle task at once, and asks the worker of a leased one. Undefined when it is not in this scope. */
+/** Ends an idle task at once, or asks the worker of a leased task. Undefined if the task is not in this scope. */
 export function cancelTask(context: WriteContext, scope: Scope, taskId: string): TaskRecord | undefined {
   const task = context.statements.task.get(taskId, scope.tenant, scope.owner);
   if (!task) return undefined;
@@ -143,13 +148,13 @@ interface Claim {
   readonly free: (level: number) => number;
 }
 
-/** Oldest first, level by level; a task that waits with a question whose time is over has work again. */
+/** Claims tasks level by level, oldest first. Before that, tasks with an expired question become claimable again. */
 export function claimTasks(context: WriteContext, claim: Claim): readonly TaskRecord[] {
   const { statements, now } = context;
   const { worker, agents, free } = claim;
   const names = JSON.stringify(agents);
   for (const task of statements.expired.all(now, names)) {
-    const row = { ...task, ...backToWork(context), head: task.head + 1 };
+    const row = { ...task, ...claimable(context), head: task.head + 1 };
     saveWithEvent(context, row, { author: task.agent, body: { type: 'question-expiry' } });
   }
   const claimed: TaskRecord[] = [];
@@ -160,12 +165,12 @@ export function claimTasks(context: WriteContext, claim: Claim): readonly TaskRe
   return claimed;
 }
 
-/** What a task that nobody worked on gets with an entry that makes work of it. */
-function backToWork({ now }: WriteContext) {
+/** The changes to the row of an idle task that becomes claimable. */
+function claimable({ now }: WriteContext) {
   return { state: 'submitted', status_message: null, status_at: now, expires_at: null } as const;
 }
 
-/** The epoch rises, so that a worker whose lease ran out learns of it. */
+/** Ends the task. Raises its epoch, so that a worker with an expired lease is fenced. */
 function endCanceled(context: WriteContext, task: TaskRow): TaskRecord {
   const row: TaskRow = {
     ...task,
@@ -188,7 +193,7 @@ function saveWithEvent(context: WriteContext, row: TaskRow, event: NewEvent): Ta
   return toTaskRecord(row);
 }
 
-/** False, and nothing is written, for a message that was sent before. */
+/** Returns false and writes nothing if the message was sent before. */
 function addToInbox(
   { statements }: WriteContext,
   { scope: { tenant, owner }, agent, message, requestHash }: NewTask | NewInput,
@@ -198,7 +203,7 @@ function addToInbox(
   return insertInbox.run(tenant, owner, agent, message.id, requestHash, task.id, task.head).changes === 1;
 }
 
-/** Undefined for a message that was not sent before. */
+/** The outcome of an earlier send of this message; undefined if there was none. */
 export function earlierOutcome(
   { statements }: Pick<WriteContext, 'statements'>,
   entry: NewTask | NewInput,
@@ -211,7 +216,7 @@ export function earlierOutcome(
   return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
 }
 
-/** Writes events whose numbers end at the head that the task's row has already got. */
+/** Inserts events. Their numbers end at `task.head`, which the task's row already has. */
 function insertEvents(
   { statements, now, touch }: WriteContext,
   task: { readonly id: string; readonly key: number; readonly head: number },
@@ -230,7 +235,7 @@ function insertEvents(
   touch(task.id, rows);
 }
 
-/** Nobody works on it: it was never leased, was given back, or its worker went silent. */
+/** True if no worker owns the task: it was never leased, or the lease was released or has expired. */
 function isIdle(task: TaskRow, now: number): boolean {
   return task.lease_by === null || task.lease_until <= now;
 }

@@ -13,6 +13,7 @@ import type {
 } from '../../core/vault.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
+import type { Prepared } from './prepared.js';
 
 interface EntryRow {
   readonly kind: VaultKind;
@@ -24,18 +25,41 @@ interface EntryRow {
   readonly updated_at: number;
 }
 
+interface MasterRow {
+  readonly id: string;
+  /** A `MasterSource` as JSON. */
+  readonly source: string;
+}
+
 type EntryKey = readonly [tenant: string, owner: string, kind: VaultKind, name: string];
 
+const OWNED = 'WHERE tenant = ? AND owner = ?';
 const COLUMNS = 'kind, name, version, metadata, sealed, created_at, updated_at';
 
-/** Keeps what the vault has encrypted. */
+const SQL = {
+  master: 'SELECT id, source FROM vault_master',
+  insertMaster: 'INSERT INTO vault_master VALUES (1, ?, ?)',
+  updateMaster: 'UPDATE vault_master SET id = ?, source = ?',
+  dataKey: `SELECT wrapped FROM vault_keys ${OWNED}`,
+  dataKeys: 'SELECT tenant, owner, wrapped FROM vault_keys',
+  insertDataKey: 'INSERT OR IGNORE INTO vault_keys VALUES (?, ?, ?)',
+  updateDataKey: `UPDATE vault_keys SET wrapped = ? ${OWNED}`,
+  entry: `SELECT ${COLUMNS} FROM vault_entries ${OWNED} AND kind = ? AND name = ?`,
+  entries: `SELECT ${COLUMNS} FROM vault_entries ${OWNED} AND kind = ? ORDER BY name`,
+  scopes: 'SELECT DISTINCT tenant, owner FROM vault_entries WHERE kind = ?',
+  count: `SELECT count(*) FROM vault_entries ${OWNED} AND kind = ?`,
+  put: 'INSERT OR REPLACE INTO vault_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  remove: `DELETE FROM vault_entries ${OWNED} AND kind = ? AND name = ?`,
+} as const;
+
+/** Stores the vault's keys and entries, all of them encrypted. */
 export class SqliteVaultStore implements VaultStore {
   readonly #database: SqliteDatabase;
-  readonly #statements: ReturnType<typeof prepare>;
+  readonly #prepared: Prepared;
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
-    this.#statements = prepare(database);
+    this.#prepared = database.prepared;
   }
 
   async master(): Promise<MasterRecord | undefined> {
@@ -45,54 +69,58 @@ export class SqliteVaultStore implements VaultStore {
   async createMaster({ id, source }: MasterRecord): Promise<void> {
     await this.#database.write(() => {
       if (this.#master()) throw new LangoError('conflict', 'The vault has a master key already.');
-      this.#statements.insertMaster.run(id, JSON.stringify(source));
+      this.#prepared.run(SQL.insertMaster, id, JSON.stringify(source));
     });
   }
 
   async dataKey({ tenant, owner }: Scope): Promise<Uint8Array | undefined> {
-    return this.#database.read(() => this.#statements.dataKey.get(tenant, owner));
+    return this.#database.read(() => this.#prepared.column<Buffer>(SQL.dataKey, tenant, owner)[0]);
   }
 
   async dataKeys(): Promise<readonly ScopedKey[]> {
-    return this.#database.read(() => this.#statements.dataKeys.all());
+    return this.#database.read(() => this.#prepared.all<ScopedKey>(SQL.dataKeys));
   }
 
   async addDataKey({ tenant, owner, wrapped }: ScopedKey): Promise<Uint8Array> {
     assertKeys({ tenant, owner });
     return this.#database.write(() => {
-      this.#statements.insertDataKey.run(tenant, owner, wrapped);
-      return this.#statements.dataKey.get(tenant, owner)!;
+      this.#prepared.run(SQL.insertDataKey, tenant, owner, wrapped);
+      return this.#prepared.column<Buffer>(SQL.dataKey, tenant, owner)[0]!;
     });
   }
 
   async rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void> {
     await this.#database.write(() => {
-      const known = this.#statements.dataKeys.all();
+      const known = this.#prepared.all<ScopedKey>(SQL.dataKeys);
       const given = new Set(keys.map(scopeKey));
-      const isWhole = known.every((scope) => given.has(scopeKey(scope)));
-      if (this.#master()?.id !== from || !isWhole || given.size !== known.length) {
-        throw new LangoError('conflict', 'The vault was changed at the same time; nothing was rotated.', {
+      const isComplete = known.every((scope) => given.has(scopeKey(scope)));
+      if (this.#master()?.id !== from || !isComplete || given.size !== known.length) {
+        throw new LangoError('conflict', 'The vault changed during the rotation, so no key was rotated.', {
           hint: 'Try again.',
         });
       }
       for (const { tenant, owner, wrapped } of keys) {
-        this.#statements.updateDataKey.run(wrapped, tenant, owner);
+        this.#prepared.run(SQL.updateDataKey, wrapped, tenant, owner);
       }
-      this.#statements.updateMaster.run(to.id, JSON.stringify(to.source));
+      this.#prepared.run(SQL.updateMaster, to.id, JSON.stringify(to.source));
     });
   }
 
   async entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined> {
-    const row = this.#database.read(() => this.#statements.entry.get(...keyOf(scope, kind, name)));
+    const row = this.#database.read(() =>
+      this.#prepared.first<EntryRow>(SQL.entry, ...keyOf(scope, kind, name)),
+    );
     return row && toEntry(row);
   }
 
   async entries({ tenant, owner }: Scope, kind: VaultKind): Promise<readonly SealedEntry[]> {
-    return this.#database.read(() => this.#statements.entries.all(tenant, owner, kind)).map(toEntry);
+    return this.#database
+      .read(() => this.#prepared.all<EntryRow>(SQL.entries, tenant, owner, kind))
+      .map(toEntry);
   }
 
   async scopes(kind: VaultKind): Promise<readonly Scope[]> {
-    return this.#database.read(() => this.#statements.scopes.all(kind));
+    return this.#database.read(() => this.#prepared.all<Scope>(SQL.scopes, kind));
   }
 
   async putEntry(scope: Scope, entry: NewSealedEntry, most: number): Promise<SealedEntry> {
@@ -100,63 +128,34 @@ export class SqliteVaultStore implements VaultStore {
     assertKeys({ tenant: scope.tenant, owner: scope.owner, name });
     const key = keyOf(scope, kind, name);
     return this.#database.write(() => {
-      const before = this.#statements.entry.get(...key);
+      const before = this.#prepared.first<EntryRow>(SQL.entry, ...key);
       if ((before?.version ?? 0) !== version - 1) throw changedMeanwhile(name, before !== undefined);
-      if (!before && this.#statements.count.get(scope.tenant, scope.owner, kind)! >= most) {
+      if (!before && this.#count(scope, kind) >= most) {
         throw new LangoError('too-many', `There are ${most} entries of this kind already.`, {
           hint: 'Delete one that is not needed any more.',
         });
       }
       const now = this.#database.now();
       const createdAt = before?.created_at ?? now;
-      this.#statements.put.run(...key, version, JSON.stringify(metadata), sealed, createdAt, now);
+      this.#prepared.run(SQL.put, ...key, version, JSON.stringify(metadata), sealed, createdAt, now);
       return { ...entry, createdAt, updatedAt: now };
     });
   }
 
   async deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean> {
-    return this.#database.write(() => this.#statements.remove.run(...keyOf(scope, kind, name)).changes > 0);
+    return this.#database.write(
+      () => this.#prepared.run(SQL.remove, ...keyOf(scope, kind, name)).changes > 0,
+    );
+  }
+
+  #count({ tenant, owner }: Scope, kind: VaultKind): number {
+    return this.#prepared.column<number>(SQL.count, tenant, owner, kind)[0] ?? 0;
   }
 
   #master(): MasterRecord | undefined {
-    const row = this.#statements.master.get();
+    const row = this.#prepared.first<MasterRow>(SQL.master);
     return row && { id: row.id, source: JSON.parse(row.source) as MasterSource };
   }
-}
-
-function prepare({ handle }: SqliteDatabase) {
-  const where = 'WHERE tenant = ? AND owner = ?';
-  return {
-    master: handle.prepare<[], { readonly id: string; readonly source: string }>(
-      'SELECT id, source FROM vault_master',
-    ),
-    insertMaster: handle.prepare<[string, string]>('INSERT INTO vault_master VALUES (1, ?, ?)'),
-    updateMaster: handle.prepare<[string, string]>('UPDATE vault_master SET id = ?, source = ?'),
-    dataKey: handle.prepare<[string, string], Buffer>(`SELECT wrapped FROM vault_keys ${where}`).pluck(),
-    dataKeys: handle.prepare<[], ScopedKey>('SELECT tenant, owner, wrapped FROM vault_keys'),
-    insertDataKey: handle.prepare<[string, string, Uint8Array]>(
-      'INSERT OR IGNORE INTO vault_keys VALUES (?, ?, ?)',
-    ),
-    updateDataKey: handle.prepare<[Uint8Array, string, string]>(`UPDATE vault_keys SET wrapped = ? ${where}`),
-    entry: handle.prepare<[...EntryKey], EntryRow>(
-      `SELECT ${COLUMNS} FROM vault_entries ${where} AND kind = ? AND name = ?`,
-    ),
-    entries: handle.prepare<[string, string, VaultKind], EntryRow>(
-      `SELECT ${COLUMNS} FROM vault_entries ${where} AND kind = ? ORDER BY name`,
-    ),
-    scopes: handle.prepare<[VaultKind], Scope>(
-      'SELECT DISTINCT tenant, owner FROM vault_entries WHERE kind = ?',
-    ),
-    count: handle
-      .prepare<[string, string, VaultKind], number>(
-        `SELECT count(*) FROM vault_entries ${where} AND kind = ?`,
-      )
-      .pluck(),
-    put: handle.prepare<[...EntryKey, number, string, Uint8Array, number, number]>(
-      'INSERT OR REPLACE INTO vault_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    ),
-    remove: handle.prepare<[...EntryKey]>(`DELETE FROM vault_entries ${where} AND kind = ? AND name = ?`),
-  };
 }
 
 function keyOf({ tenant, owner }: Scope, kind: VaultKind, name: string): EntryKey {
@@ -173,5 +172,5 @@ function toEntry(row: EntryRow): SealedEntry {
 
 function changedMeanwhile(name: string, exists: boolean): LangoError {
   const message = exists ? `There is a "${name}" already.` : `There is no "${name}" any more.`;
-  return new LangoError('conflict', message, { hint: 'Look at it again, or choose another name.' });
+  return new LangoError('conflict', message, { hint: 'Read it again, or choose another name.' });
 }

@@ -4,24 +4,25 @@ import type { Near } from '../vector-table.js';
 import { cosine, Nearest, VectorTable } from '../vector-table.js';
 import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';
-import type { Shelf } from './shelves.js';
+import type { CollectionRow } from './library-rows.js';
 
-/** What stays in memory between searches, of all shelves together; the one searched last always does. */
+/** The memory for vectors between searches, in all. The collection searched last is always cached. */
 const MEMORY_BYTES = 256 * 1024 * 1024;
-/** Rows compared, and rows read, before others get their turn. */
+/** Rows compared before the event loop may continue with other work. */
 const ROWS_PER_TURN = 10_000;
+/** Rows read before that. */
 const ROWS_AT_ONCE = 500;
-/** The table in memory is a hair imprecise: so many more of its best are compared exactly. */
+/** As the table in memory is slightly imprecise, this many times `limit` of its best rows are compared exactly. */
 const CANDIDATES = 4;
 
 const COUNT = 'SELECT count(*) AS count FROM vectors WHERE shelf = ?';
 const PAGE = 'SELECT passage, vector FROM vectors WHERE shelf = ? AND passage > ? ORDER BY passage LIMIT ?';
 const ONE = 'SELECT vector FROM vectors WHERE passage = ?';
 
-/** The vectors of a shelf, while they are read and from then on. */
-interface Kept {
+/** The vectors of a collection, in memory or still being read. */
+interface CachedTable {
   readonly reading: Promise<VectorTable>;
-  /** How much memory they take; unknown while they are read. */
+  /** The memory they take. 0 while they are being read. */
   bytes: number;
 }
 
@@ -30,28 +31,28 @@ interface VectorRow {
   readonly vector: Buffer;
 }
 
-/** Searches the vectors of shelves; keeps a small copy of each in memory, of the ones last searched. */
+/** Searches the vectors of collections. Keeps compact copies of the collections last searched in memory. */
 export class VectorSearch {
   readonly #database: SqliteDatabase;
   readonly #prepared: Prepared;
-  /** By shelf, the one used last at the end. */
-  readonly #tables = new Map<number, Kept>();
+  /** By collection id, the last used at the end. */
+  readonly #tables = new Map<number, CachedTable>();
 
   constructor(database: SqliteDatabase, prepared: Prepared) {
     this.#database = database;
     this.#prepared = prepared;
   }
 
-  /** Ids with their cosines, the nearest first. Rejects with `conflict` when the dimension is another. */
+  /** Ids of passages with their cosines, nearest first. Rejects with `conflict` if the dimension differs. */
   async find(
-    shelves: readonly Shelf[],
+    collections: readonly CollectionRow[],
     vector: Float32Array,
     limit: number,
   ): Promise<ReadonlyMap<number, number>> {
     const best = new Nearest(limit * CANDIDATES);
-    for (const shelf of shelves) {
-      assertDimension(shelf, vector.length);
-      const table = await this.#table(shelf);
+    for (const collection of collections) {
+      assertDimension(collection, vector.length);
+      const table = await this.#table(collection);
       for (let row = 0; row < table.size; row += ROWS_PER_TURN) {
         table.scan(vector, best, { from: row, to: row + ROWS_PER_TURN });
         if (row + ROWS_PER_TURN < table.size) await nextTurn();
@@ -62,24 +63,24 @@ export class VectorSearch {
     return new Map(exact.slice(0, limit).map(({ id, score }) => [id, score]));
   }
 
-  /** After the commit: these are on the shelf now. */
-  added(shelfId: number, vectors: ReadonlyMap<number, Float32Array>): void {
-    this.#change(shelfId, (table) => vectors.forEach((vector, id) => table.set(id, vector)));
+  /** To be called after a commit that added these vectors. */
+  added(collectionId: number, vectors: ReadonlyMap<number, Float32Array>): void {
+    this.#change(collectionId, (table) => vectors.forEach((vector, id) => table.set(id, vector)));
   }
 
-  /** After the commit: these are gone. */
-  removed(shelfId: number, ids: readonly number[]): void {
-    this.#change(shelfId, (table) => ids.forEach((id) => table.delete(id)));
+  /** To be called after a commit that removed these vectors. */
+  removed(collectionId: number, ids: readonly number[]): void {
+    this.#change(collectionId, (table) => ids.forEach((id) => table.delete(id)));
   }
 
-  /** After the commit: all of the shelf's are gone. */
-  dropped(shelfId: number): void {
-    this.#tables.delete(shelfId);
+  /** To be called after a commit that removed all vectors of the collection. */
+  dropped(collectionId: number): void {
+    this.#tables.delete(collectionId);
   }
 
-  /** A table that is being read gets the change afterwards: it may have been read before the commit. */
-  #change(shelfId: number, change: (table: VectorTable) => void): void {
-    this.#tables.get(shelfId)?.reading.then(change, () => undefined);
+  /** A table that is being read is changed afterwards, as its rows may have been read before the commit. */
+  #change(collectionId: number, change: (table: VectorTable) => void): void {
+    this.#tables.get(collectionId)?.reading.then(change, () => undefined);
   }
 
   #compare(id: number, vector: Float32Array): Near | undefined {
@@ -87,22 +88,22 @@ export class VectorSearch {
     return row && { id, score: cosine(toVector(row.vector), vector) };
   }
 
-  async #table(shelf: Shelf): Promise<VectorTable> {
-    const kept = this.#tables.get(shelf.id) ?? { reading: this.#load(shelf), bytes: 0 };
-    this.#tables.delete(shelf.id);
-    this.#tables.set(shelf.id, kept);
+  async #table(collection: CollectionRow): Promise<VectorTable> {
+    const cached = this.#tables.get(collection.id) ?? { reading: this.#load(collection), bytes: 0 };
+    this.#tables.delete(collection.id);
+    this.#tables.set(collection.id, cached);
     try {
-      const table = await kept.reading;
-      kept.bytes = table.bytes;
-      this.#makeRoom(shelf.id);
+      const table = await cached.reading;
+      cached.bytes = table.bytes;
+      this.#makeRoom(collection.id);
       return table;
     } catch (error) {
-      if (this.#tables.get(shelf.id) === kept) this.#tables.delete(shelf.id);
+      if (this.#tables.get(collection.id) === cached) this.#tables.delete(collection.id);
       throw error;
     }
   }
 
-  async #load({ id, dimension }: Shelf): Promise<VectorTable> {
+  async #load({ id, dimension }: CollectionRow): Promise<VectorTable> {
     const read = <Row>(sql: string, ...values: readonly unknown[]) =>
       this.#database.read(() => this.#prepared.all<Row>(sql, ...values));
     const table = new VectorTable(dimension, read<{ readonly count: number }>(COUNT, id)[0]?.count);
@@ -116,7 +117,7 @@ export class VectorSearch {
     }
   }
 
-  /** Waits for nobody: one that is still being read counts once it is there. */
+  /** Evicts the least recently used tables, but never `used`. A table that is still being read counts as empty. */
   #makeRoom(used: number): void {
     let all = 0;
     for (const [id, { bytes }] of [...this.#tables].reverse()) {
@@ -126,16 +127,16 @@ export class VectorSearch {
   }
 }
 
-export function assertDimension({ collection, dimension }: Shelf, given: number): void {
+export function assertDimension({ collection, dimension }: CollectionRow, given: number): void {
   if (dimension === 0 || dimension === given) return;
   throw new LangoError(
     'conflict',
     `The vectors of the collection ${collection} have ${dimension} numbers, and these have ${given}.`,
-    { hint: 'Make them anew: lango ingest --reembed' },
+    { hint: 'Compute them again with: lango ingest --reembed' },
   );
 }
 
-/** Copied out of the driver's memory, which may not be aligned for floats. */
+/** Copies the bytes, as the driver's memory may not be aligned for floats. */
 function toVector(blob: Buffer): Float32Array {
   return new Float32Array(new Uint8Array(blob).buffer);
 }
