@@ -29,7 +29,7 @@ const ORIGINS = 'SELECT origin FROM documents WHERE shelf = ?';
 const REMOVED_AT_ONCE = 20;
 const UNEMBEDDED = `SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
   WHERE p.shelf IN (SELECT value FROM json_each(?)) AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
-const SHELF_OF = 'SELECT shelf FROM passages WHERE id = ?';
+const COLLECTION_OF = 'SELECT shelf FROM passages WHERE id = ?';
 const ADD_VECTOR = `INSERT INTO vectors (passage, shelf, vector) VALUES (?, ?, ?)
   ON CONFLICT DO UPDATE SET vector = excluded.vector`;
 const MARK_EMBEDDED = 'UPDATE passages SET embedded = 1 WHERE id = ?';
@@ -144,14 +144,16 @@ export class SqliteLibraryStore implements LibraryStore {
   ): Promise<readonly Hit[]> {
     const meant = this.#database
       .read(() => findCollections(this.#prepared, scope, collections))
-      .filter((row) => row.model === model);
+      .filter((collection) => collection.model === model);
     const found = await this.#vectors.find(meant, vector, limit);
     return this.#database.read(() => readHits(this.#prepared, found));
   }
 
   async unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]> {
     return this.#database.read(() => {
-      const collections = findCollections(this.#prepared, scope, {}).filter((row) => isFor(row, model));
+      const collections = findCollections(this.#prepared, scope, {}).filter((collection) =>
+        isFor(collection, model),
+      );
       const ids = JSON.stringify(collections.map(({ id }) => id));
       const rows = this.#prepared.all<Unembedded & { readonly heading: string }>(UNEMBEDDED, ids, limit);
       return rows.map((row) => ({
@@ -163,17 +165,19 @@ export class SqliteLibraryStore implements LibraryStore {
 
   async addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void> {
     const added = await this.#database.write(() => {
-      const collections = new Map(findCollections(this.#prepared, scope, {}).map((row) => [row.id, row]));
+      const collections = new Map(
+        findCollections(this.#prepared, scope, {}).map((collection) => [collection.id, collection]),
+      );
       const groups = Map.groupBy([...vectors], ([id]) => this.#collectionOf(id));
       const placed = [...groups].flatMap(([collectionId, members]) => {
-        const row = collections.get(collectionId ?? NONE);
-        return row ? [{ row, vectors: new Map(members) }] : [];
+        const collection = collections.get(collectionId ?? NONE);
+        return collection ? [{ collection, vectors: new Map(members) }] : [];
       });
-      for (const each of placed) assertFits(each.row, model, each.vectors);
-      for (const each of placed) this.#addVectors(each.row, model, each.vectors);
+      for (const each of placed) assertFits(each.collection, model, each.vectors);
+      for (const each of placed) this.#addVectors(each.collection, model, each.vectors);
       return placed;
     });
-    for (const { row, vectors: kept } of added) this.#vectors.added(row.id, kept);
+    for (const { collection, vectors: stored } of added) this.#vectors.added(collection.id, stored);
   }
 
   async dropVectors(scope: Scope, collections: CollectionFilter): Promise<number> {
@@ -192,10 +196,10 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   /** Inside a write. Clears the model of the collection along with its last vector. */
-  #dropSome(row: number): readonly number[] {
-    const passages = this.#prepared.column<number>(DROP_VECTORS, row, DROPPED_AT_ONCE);
+  #dropSome(collectionId: number): readonly number[] {
+    const passages = this.#prepared.column<number>(DROP_VECTORS, collectionId, DROPPED_AT_ONCE);
     for (const passage of passages) this.#prepared.run(MARK_UNEMBEDDED, passage);
-    if (passages.length < DROPPED_AT_ONCE) this.#prepared.run(SET_EMBEDDING, '', 0, row);
+    if (passages.length < DROPPED_AT_ONCE) this.#prepared.run(SET_EMBEDDING, '', 0, collectionId);
     return passages;
   }
 
@@ -207,14 +211,18 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   #collectionOf(passage: number): number | undefined {
-    return this.#prepared.first<{ readonly row: number }>(SHELF_OF, passage)?.row;
+    return this.#prepared.first<{ readonly shelf: number }>(COLLECTION_OF, passage)?.shelf;
   }
 
-  #addVectors({ id: row }: CollectionRow, model: string, vectors: ReadonlyMap<number, Float32Array>): void {
+  #addVectors(
+    { id: collectionId }: CollectionRow,
+    model: string,
+    vectors: ReadonlyMap<number, Float32Array>,
+  ): void {
     for (const [id, vector] of vectors) {
-      this.#prepared.run(ADD_VECTOR, id, row, toBlob(vector));
+      this.#prepared.run(ADD_VECTOR, id, collectionId, toBlob(vector));
       this.#prepared.run(MARK_EMBEDDED, id);
-      this.#prepared.run(SET_EMBEDDING, model, vector.length, row);
+      this.#prepared.run(SET_EMBEDDING, model, vector.length, collectionId);
     }
   }
 }
@@ -222,15 +230,23 @@ export class SqliteLibraryStore implements LibraryStore {
 /** No collection has this id. */
 const NONE = 0;
 
-function assertFits(row: CollectionRow, model: string, vectors: ReadonlyMap<number, Float32Array>): void {
-  if (!isFor(row, model)) {
-    throw new LangoError('conflict', `The collection ${row.collection} has vectors of ${row.model}.`, {
-      hint: 'Compute them again with: lango ingest --reembed',
-    });
+function assertFits(
+  collection: CollectionRow,
+  model: string,
+  vectors: ReadonlyMap<number, Float32Array>,
+): void {
+  if (!isFor(collection, model)) {
+    throw new LangoError(
+      'conflict',
+      `The collection ${collection.collection} has vectors of ${collection.model}.`,
+      {
+        hint: 'Compute them again with: lango ingest --reembed',
+      },
+    );
   }
   const lengths = new Set(Array.from(vectors.values(), ({ length }) => length));
   if (lengths.size > 1) throw new LangoError('conflict', 'Vectors of one model differ in their dimension.');
-  for (const length of lengths) assertDimension(row, length);
+  for (const length of lengths) assertDimension(collection, length);
 }
 
 function isFor({ model }: CollectionRow, asked: string): boolean {

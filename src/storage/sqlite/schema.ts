@@ -127,7 +127,7 @@ const GRAPH = `
   CREATE INDEX graph_by_source ON graph_triples (source);
 `;
 
-/** The vault. Values and keys are stored encrypted only; see docs/vault.md. */
+/** The vault. Values and keys are stored encrypted only; see docs/guides/use-secrets.md. */
 const VAULT = `
   CREATE TABLE vault_master (
     slot INTEGER PRIMARY KEY CHECK (slot = 1),

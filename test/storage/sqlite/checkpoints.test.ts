@@ -48,7 +48,7 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 describe('the log of a database that is written to', () => {
-  it('is folded into the file while the server runs', async () => {
+  it('is checkpointed into the file while the server runs', async () => {
     const id = await write(200);
     await until(() => size() > 25 * MB);
     expect(await storage.tasks.read(id, 0, 300)).toHaveLength(201);
@@ -60,11 +60,11 @@ describe('the log of a database that is written to', () => {
     expect(size(`${file}-wal`)).toBeLessThan(165 * MB);
   });
 
-  it('is kept when it cannot be folded: a warning, and the work goes on', async () => {
+  it('is kept when a checkpoint fails: a warning, and the work goes on', async () => {
     rmSync(file);
     const id = await write(200);
     await until(() => warnings.length === 1);
-    expect(warnings).toEqual(['the log of the database could not be folded in']);
+    expect(warnings).toEqual(['the write-ahead log of the database could not be checkpointed']);
     expect(await storage.tasks.read(id, 0, 300)).toHaveLength(201);
   });
 });
