@@ -1,12 +1,12 @@
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
-import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
-import { ask, readStatus } from './explain.js';
 import { EXIT } from './exit.js';
+import { ask, readStatus } from './explain.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
+import type { CommandContext } from './terminal.js';
 
 export interface AgentsFlags extends ConnectionFlags {
   readonly json?: boolean;

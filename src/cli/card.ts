@@ -10,7 +10,7 @@ import { silentLogger } from '../core/logger.js';
 import { AGENT_NAME } from '../core/agent.js';
 import { counted } from '../core/text.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
-import type { CommandContext } from './command.js';
+import type { CommandContext } from './terminal.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
 import { ask, explain } from './explain.js';

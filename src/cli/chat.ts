@@ -1,21 +1,17 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
-import { nobody, terminalAsker, waysToAnswer } from './asking.js';
-import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
+import { nobody, terminalAsker, waysToAnswer, converse } from './conversation.js';
+import { EXIT, onInterrupt } from './exit.js';
 import { agentsHint, ask, missingAgent } from './explain.js';
-import { converse } from './conversation.js';
-import { EXIT } from './exit.js';
-import { onInterrupt } from './interrupt.js';
-import type { LineReader } from './line-reader.js';
-import { pipedLines, terminalLines } from './line-reader.js';
+import type { LineReader } from './input.js';
+import { pipedLines, terminalLines } from './input.js';
 import { createPaint } from './render.js';
 import { safeLine, safeText } from './safe-text.js';
-import { agentNames, refTo } from './task-places.js';
-import { newestTasks, rowOf } from './tasks.js';
-import type { Terminal } from './terminal.js';
+import { agentNames, refTo, newestTasks, rowOf } from './tasks.js';
+import type { CommandContext, Terminal } from './terminal.js';
 import { storyView } from './view.js';
 
 export interface ChatFlags extends ConnectionFlags {

@@ -4,7 +4,7 @@ import { link, open, rm } from 'node:fs/promises';
 
 import { LangoError, codeOf, errorText } from '../core/errors.js';
 import type { OwnerClient } from '../owners/client.js';
-import type { CommandContext } from './command.js';
+import type { CommandContext } from './terminal.js';
 import type { ConnectionFlags } from './connection.js';
 import { EXIT, usageError } from './exit.js';
 import { withOwner } from './owner-client.js';

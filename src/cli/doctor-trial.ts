@@ -10,13 +10,10 @@ import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { open } from './connection.js';
+import { nobody, converse } from './conversation.js';
+import type { DatabaseMarks, Finding } from './doctor-checks.js';
+import { readMarks, fail, failedBy, ok, warn } from './doctor-checks.js';
 import { readStatus } from './explain.js';
-import { converse } from './conversation.js';
-import type { DatabaseMarks } from './doctor-places.js';
-import { readMarks } from './doctor-places.js';
-import type { Finding } from './finding.js';
-import { fail, failedBy, ok, warn } from './finding.js';
-import { nobody } from './asking.js';
 import { silentView } from './view.js';
 
 export interface Trial {

@@ -2,20 +2,28 @@ import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
 import type { NodeStatus } from '../owners/operations.js';
-import type { CommandContext } from './command.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect, open, overridesOf } from './connection.js';
-import { isNobodyThere, readStatus } from './explain.js';
-import { checkDatabase, checkFolder, checkGrpc, checkPort, checkVaultKey } from './doctor-places.js';
+import type { Finding } from './doctor-checks.js';
+import {
+  checkDatabase,
+  checkFolder,
+  checkGrpc,
+  checkPort,
+  checkVaultKey,
+  fail,
+  failedBy,
+  ok,
+  warn,
+} from './doctor-checks.js';
 import type { Trial } from './doctor-trial.js';
 import { describeFamily, tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
-import type { Finding } from './finding.js';
-import { fail, failedBy, ok, warn } from './finding.js';
-import { OLDEST_NODE } from './node-version.js';
+import { isNobodyThere, readStatus } from './explain.js';
+import { OLDEST_NODE } from './node-runtime.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
-import type { Terminal } from './terminal.js';
+import type { CommandContext, Terminal } from './terminal.js';
 
 export interface DoctorFlags extends ConnectionFlags {
   readonly model?: boolean;

@@ -1,21 +1,20 @@
+import path from 'node:path';
 import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
-import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LangoError, errorText } from '../core/errors.js';
-import { DEFAULT_COLLECTION } from '../core/library.js';
 import type { Submission } from '../core/library.js';
+import { DEFAULT_COLLECTION } from '../core/library.js';
 import { counted } from '../core/text.js';
 import type { OwnerClient } from '../owners/client.js';
 import type { ResultOf } from '../owners/operations.js';
-import type { CommandContext } from './command.js';
 import type { ConnectionFlags } from './connection.js';
 import { EXIT, usageError } from './exit.js';
 import type { Found, FoundFile, Skipped } from './ingest-files.js';
 import { findFiles } from './ingest-files.js';
 import { withOwner } from './owner-client.js';
 import { jsonLine, safeLine } from './safe-text.js';
-import type { Terminal } from './terminal.js';
+import type { CommandContext, Terminal } from './terminal.js';
 
 export interface DocumentFlags extends ConnectionFlags {
   readonly collection?: string;

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { keepCompiledCode } from './compile-cache.js';
-import { OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-version.js';
+import { keepCompiledCode, OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-runtime.js';
 
 // Nothing more may be loaded before the version is known: native parts crash on a Node that is too old.
 if (isSupportedNode(process.versions.node)) {

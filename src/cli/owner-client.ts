@@ -1,11 +1,11 @@
 import { loadConfig } from '../config/load.js';
 import { silentLogger } from '../core/logger.js';
 import type { OwnerClient } from '../owners/client.js';
-import type { CommandContext } from './command.js';
 import type { ConnectionFlags } from './connection.js';
 import { connect, overridesOf } from './connection.js';
 import { usageError } from './exit.js';
 import { ask } from './explain.js';
+import type { CommandContext } from './terminal.js';
 
 export interface OwnerFlags extends ConnectionFlags {
   /** Whose data, in a data folder; default: the owner of the server's own token. */

@@ -1,21 +1,23 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
 import { TASK_STATES } from '../core/task.js';
 import type { AgentsFlags } from './agents.js';
 import type { CardFlags } from './card.js';
 import type { ChatFlags } from './chat.js';
-import type { Act } from './command.js';
-import type { ConfigFlags } from './config.js';
+import type { ConfigFlags, KeysFlags } from './config.js';
 import type { DoctorFlags } from './doctor.js';
-import type { DataFlags, DeleteFlags, ExportFlags, ForgetKind } from './data.js';
 import { usageError } from './exit.js';
 import { collect, ownFirst, withAgents, withFolders, withServer } from './flags.js';
-import type { IngestFlags, RemoveFlags } from './ingest.js';
-import type { KeysFlags } from './keys.js';
 import type { SendFlags } from './send.js';
 import type { ServeFlags } from './serve.js';
 import type { ListFlags, TaskFlags } from './tasks.js';
-import { addSecretCommands, addWalletCommands } from './vault-commands.js';
+import type { Act } from './terminal.js';
+import {
+  addDataCommands,
+  addIngestCommands,
+  addSecretCommands,
+  addWalletCommands,
+} from './owner-commands.js';
 import type { WatchFlags } from './watch.js';
 
 const MAX_PORT = 65_535;
@@ -151,69 +153,16 @@ function addTaskCommands(tasks: Command, act: Act): void {
   );
 }
 
-function addDataCommands(data: Command, act: Act): void {
-  withServer(data.command('export').description('write all of it as JSON'))
-    .option('--out <file>', 'into this new file in the place of standard output')
-    .option('--json', 'say what was written as JSON')
-    .action((flags: ExportFlags) => act(async (at) => (await import('./data.js')).exportData(flags, at)));
-
-  const kinds = ['context', 'knowledge', 'learning', 'fact', 'skill'];
-  withServer(data.command('forget').addArgument(new Argument('<kind>', 'what it is').choices(kinds)))
-    .argument('<name>', 'of a context its id, else the key or the words')
-    .description('forget one thing for good; documents: lango ingest remove')
-    .option('--json', 'say what was deleted as JSON')
-    .action((kind: ForgetKind, name: string, flags: DataFlags) =>
-      act(async (at) => (await import('./data.js')).forgetData({ kind, name }, flags, at)),
-    );
-
-  withServer(data.command('delete').description('delete all of it for good'))
-    .option('--yes', 'do it without asking')
-    .option('--json', 'say what was deleted as JSON')
-    .action((flags: DeleteFlags) => act(async (at) => (await import('./data.js')).deleteData(flags, at)));
-}
-
-function addIngestCommands(ingest: Command, act: Act): void {
-  const withCollection = (command: Command): Command =>
-    withServer(command)
-      .option('--collection <name>', 'the collection of documents; default: documents')
-      .option('--json', 'one JSON object');
-
-  withCollection(ingest.argument('[path...]', 'files, folders, and patterns such as "docs/**/*.md"'))
-    .description('take in documents, so that agents find them; only what changed is done again')
-    .option('--reembed', 'make all vectors anew, after a change of the embedding model')
-    .action((paths: string[], flags: IngestFlags) =>
-      act(async (at) => (await import('./ingest.js')).ingest(paths, flags, at)),
-    );
-
-  // `ingest` has the same options and takes them wherever they stand: what counts are all of them together.
-  withCollection(
-    ingest.command('list').description('the documents there are; default: of all collections'),
-  ).action((_flags: IngestFlags, command: Command) =>
-    act(async (at) =>
-      (await import('./ingest.js')).listDocuments(command.optsWithGlobals<IngestFlags>(), at),
-    ),
-  );
-
-  withCollection(ingest.command('remove').argument('[path...]', 'files or folders that were taken in'))
-    .description('forget documents')
-    .option('--all', 'every document of the collection')
-    .action((paths: string[], _flags: RemoveFlags, command: Command) =>
-      act(async (at) =>
-        (await import('./ingest.js')).removeDocuments(paths, command.optsWithGlobals<RemoveFlags>(), at),
-      ),
-    );
-}
-
 function addKeyCommands(keys: Command, act: Act): void {
   withFolders(keys.command('list').description('the keys, newest first'))
     .option('--json', 'one JSON object')
-    .action((flags: KeysFlags) => act(async (at) => (await import('./keys.js')).showKeys(flags, at)));
+    .action((flags: KeysFlags) => act(async (at) => (await import('./config.js')).showKeys(flags, at)));
 
   withFolders(
     keys.command('rotate').description('sign with a new key from now on; a running server takes it up'),
   )
     .option('--json', 'one JSON object')
-    .action((flags: KeysFlags) => act(async (at) => (await import('./keys.js')).rotate(flags, at)));
+    .action((flags: KeysFlags) => act(async (at) => (await import('./config.js')).rotate(flags, at)));
 }
 
 function addConfigCommands(config: Command, act: Act): void {

@@ -1,12 +1,11 @@
 import { CommanderError } from 'commander';
 import { readEnv } from '../config/env.js';
 import { errorText, isLangoError } from '../core/errors.js';
-import type { CommandContext } from './command.js';
 import { EXIT, exitCodeOfError } from './exit.js';
 import { createProgram } from './program.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeText } from './safe-text.js';
-import type { Terminal } from './terminal.js';
+import type { CommandContext, Terminal } from './terminal.js';
 import { createTerminal, outlastReaders } from './terminal.js';
 
 /** The command line program. Resolves with its exit code once all output is written; never rejects. */

@@ -1,9 +1,9 @@
-import type { CommandContext } from './command.js';
 import { EXIT } from './exit.js';
-import { askHidden, readPiped } from './hidden-input.js';
+import { askHidden, readPiped } from './input.js';
 import type { OwnerFlags } from './owner-client.js';
 import { withOwner } from './owner-client.js';
 import { jsonLine } from './safe-text.js';
+import type { CommandContext } from './terminal.js';
 
 export interface WalletFlags extends OwnerFlags {
   readonly json?: boolean;

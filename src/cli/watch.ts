@@ -1,18 +1,14 @@
 import type { EndEvent } from '../a2a/client/reader.js';
 import type { TaskView } from '../a2a/client/task-view.js';
 import { isInterrupted } from '../core/task.js';
-import { waysToAnswer } from './asking.js';
-import type { CommandContext } from './command.js';
 import { connect } from './connection.js';
-import { ask, refusal } from './explain.js';
 import type { ConverseOptions, Outcome } from './conversation.js';
-import { follow } from './conversation.js';
-import { exitCodeOfState } from './exit.js';
-import { onInterrupt } from './interrupt.js';
-import type { TaskPlace } from './task-places.js';
-import { locateTask, refTo } from './task-places.js';
-import type { TaskFlags } from './tasks.js';
-import type { Terminal } from './terminal.js';
+import { waysToAnswer, follow } from './conversation.js';
+import { exitCodeOfState, onInterrupt } from './exit.js';
+import { ask, refusal } from './explain.js';
+import type { TaskPlace, TaskFlags } from './tasks.js';
+import { locateTask, refTo } from './tasks.js';
+import type { CommandContext, Terminal } from './terminal.js';
 import type { View } from './view.js';
 import { answerView, jsonLinesView, storyView } from './view.js';
 

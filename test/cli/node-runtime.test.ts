@@ -3,7 +3,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { OLDEST_NODE, isSupportedNode } from '../../src/cli/node-version.js';
+import { OLDEST_NODE, isSupportedNode } from '../../src/cli/node-runtime.js';
 import { MAIN, cleanEnv, ended } from './lango-process.js';
 
 const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find((file) => {

@@ -1,9 +1,13 @@
 import type { Command } from 'commander';
+import { Argument } from 'commander';
+import type { DataFlags, DeleteFlags, ExportFlags, ForgetKind } from './data.js';
 import { collect, withFolders, withServer } from './flags.js';
-import type { Act } from './command.js';
+import type { IngestFlags, RemoveFlags } from './ingest.js';
 import type { PermissionFlags, RotateFlags, SecretFlags, SetFlags } from './secrets.js';
+import type { Act } from './terminal.js';
 import type { ImportFlags, WalletFlags } from './wallet.js';
 
+/** `lango secrets` */
 export function addSecretCommands(secrets: Command, act: Act): void {
   const withPermission = (command: Command): Command =>
     withVault(command)
@@ -43,6 +47,7 @@ export function addSecretCommands(secrets: Command, act: Act): void {
     .action((flags: RotateFlags) => act(async (at) => (await import('./secrets.js')).rotateKey(flags, at)));
 }
 
+/** `lango wallet` */
 export function addWalletCommands(wallet: Command, act: Act): void {
   withVault(wallet.command('address').description('the address of your wallet'))
     .option('--json', 'one JSON object')
@@ -52,6 +57,61 @@ export function addWalletCommands(wallet: Command, act: Act): void {
     .option('--replace', 'forget the key of the wallet that is here')
     .option('--json', 'one JSON object')
     .action((flags: ImportFlags) => act(async (at) => (await import('./wallet.js')).importKey(flags, at)));
+}
+
+/** `lango data` */
+export function addDataCommands(data: Command, act: Act): void {
+  withServer(data.command('export').description('write all of it as JSON'))
+    .option('--out <file>', 'into this new file in the place of standard output')
+    .option('--json', 'say what was written as JSON')
+    .action((flags: ExportFlags) => act(async (at) => (await import('./data.js')).exportData(flags, at)));
+
+  const kinds = ['context', 'knowledge', 'learning', 'fact', 'skill'];
+  withServer(data.command('forget').addArgument(new Argument('<kind>', 'what it is').choices(kinds)))
+    .argument('<name>', 'of a context its id, else the key or the words')
+    .description('forget one thing for good; documents: lango ingest remove')
+    .option('--json', 'say what was deleted as JSON')
+    .action((kind: ForgetKind, name: string, flags: DataFlags) =>
+      act(async (at) => (await import('./data.js')).forgetData({ kind, name }, flags, at)),
+    );
+
+  withServer(data.command('delete').description('delete all of it for good'))
+    .option('--yes', 'do it without asking')
+    .option('--json', 'say what was deleted as JSON')
+    .action((flags: DeleteFlags) => act(async (at) => (await import('./data.js')).deleteData(flags, at)));
+}
+
+/** `lango ingest` */
+export function addIngestCommands(ingest: Command, act: Act): void {
+  const withCollection = (command: Command): Command =>
+    withServer(command)
+      .option('--collection <name>', 'the collection of documents; default: documents')
+      .option('--json', 'one JSON object');
+
+  withCollection(ingest.argument('[path...]', 'files, folders, and patterns such as "docs/**/*.md"'))
+    .description('take in documents, so that agents find them; only what changed is done again')
+    .option('--reembed', 'make all vectors anew, after a change of the embedding model')
+    .action((paths: string[], flags: IngestFlags) =>
+      act(async (at) => (await import('./ingest.js')).ingest(paths, flags, at)),
+    );
+
+  // `ingest` has the same options and takes them wherever they stand: what counts are all of them together.
+  withCollection(
+    ingest.command('list').description('the documents there are; default: of all collections'),
+  ).action((_flags: IngestFlags, command: Command) =>
+    act(async (at) =>
+      (await import('./ingest.js')).listDocuments(command.optsWithGlobals<IngestFlags>(), at),
+    ),
+  );
+
+  withCollection(ingest.command('remove').argument('[path...]', 'files or folders that were taken in'))
+    .description('forget documents')
+    .option('--all', 'every document of the collection')
+    .action((paths: string[], _flags: RemoveFlags, command: Command) =>
+      act(async (at) =>
+        (await import('./ingest.js')).removeDocuments(paths, command.optsWithGlobals<RemoveFlags>(), at),
+      ),
+    );
 }
 
 function withVault(command: Command): Command {

@@ -5,10 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { ANYONE_ELSE } from '../config/private-file.js';
-import { codeOf } from '../core/errors.js';
-import { errorText } from '../core/errors.js';
-import type { Finding } from './finding.js';
-import { fail, ok } from './finding.js';
+import { codeOf, errorText, isLangoError } from '../core/errors.js';
 
 /** The first bytes of every SQLite file, and where two of our marks stand in them (https://sqlite.org/fileformat2.html). */
 const SQLITE_MAGIC = 'SQLite format 3\0';
@@ -163,4 +160,29 @@ async function tryPort(host: string, port: number): Promise<string | undefined> 
   } finally {
     probe.close();
   }
+}
+
+/** One line of `lango doctor`. */
+export interface Finding {
+  readonly check: string;
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly text: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+export function ok(check: string, text: string): Finding {
+  return { check, status: 'ok', text };
+}
+
+export function warn(check: string, text: string, advice?: string): Finding {
+  return { check, status: 'warn', text, ...(advice === undefined ? {} : { advice }) };
+}
+
+export function fail(check: string, text: string, advice?: string): Finding {
+  return { check, status: 'fail', text, ...(advice === undefined ? {} : { advice }) };
+}
+
+export function failedBy(check: string, error: unknown): Finding {
+  return fail(check, errorText(error), isLangoError(error) ? error.hint : undefined);
 }
