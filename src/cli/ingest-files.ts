@@ -137,13 +137,13 @@ function isIgnored(
 }
 
 /** Says of a name in the folder of a `.gitignore` whether its lines leave it out; undefined when none is about it. */
-export type IgnoreRule = (relative: string, isFolder: boolean) => boolean | undefined;
+type IgnoreRule = (relative: string, isFolder: boolean) => boolean | undefined;
 
 const MOST_LINES = 1_000;
 const LONGEST_LINE = 500;
 
 /** The last line that fits decides, as in git. Lines that are too long are passed over. */
-export function readIgnoreRules(text: string): IgnoreRule {
+function readIgnoreRules(text: string): IgnoreRule {
   const rules = text
     .split(/\r?\n/)
     .slice(0, MOST_LINES)
