@@ -1,3 +1,5 @@
+import { extendRoster } from '../agents/agent-specs.js';
+import { roleOf } from '../agents/partition.js';
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import type { Logger } from '../core/logger.js';
@@ -8,11 +10,14 @@ import { allowedHosts } from './allowed-hosts.js';
 
 /** The configured model provider. A new one is a folder in models/ and a line here; only the one in use is loaded. */
 export async function createModel(
-  { model, egress }: Config,
+  { agent, model, egress }: Config,
   { modelApiKey }: Secrets,
   logger: Logger,
 ): Promise<ModelProvider> {
-  if (model.provider === 'offline') return createOfflineProvider();
+  if (model.provider === 'offline') {
+    const roster = extendRoster(agent.roster, agent.ownAgents);
+    return createOfflineProvider((tool) => roleOf(tool, roster));
+  }
   const timeoutMs = 1_000 * model.timeoutSeconds;
   const options = {
     model: model.name ?? '',

@@ -1,11 +1,66 @@
+import { isJsonObject, type JsonObject } from '../core/json.js';
+import type { Part } from '../core/message.js';
 import {
   functionCalls,
   type AnswerBlock,
   type FunctionCall,
   type FunctionResult,
+  type FunctionSpec,
   type ModelMessage,
+  type ModelRequest,
 } from '../core/model.js';
-import { toContent, type Content } from './content.js';
+import { estimateTokens } from '../core/text.js';
+
+/** A request in the form that vendors insist on, before it takes the shape of one vendor's API. */
+export interface VendorRequest {
+  /** The texts of the instruction; none is blank. */
+  readonly system: ModelRequest['system'];
+  readonly functions: readonly Pick<FunctionSpec, 'name' | 'description' | 'parameters'>[];
+  readonly turns: readonly Turn[];
+}
+
+/** Prepares a request for `provider`: what is blank, or not for this vendor, is left out. */
+export function toVendorRequest(request: ModelRequest, provider: string): VendorRequest {
+  return {
+    system: request.system.filter(({ text }) => text.trim() !== ''),
+    functions: request.functions.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      parameters,
+    })),
+    turns: toTurns(request.messages, provider),
+  };
+}
+
+/** About what vendors count for an image of usual size. */
+const IMAGE_TOKENS = 1_500;
+
+/** Estimates the tokens that a vendor would count for this request, from the same form that vendors are sent. */
+export function requestTokens(request: ModelRequest, provider: string): number {
+  let images = 0;
+  const text = JSON.stringify(toVendorRequest(request, provider), (name, value: unknown) => {
+    if (name !== 'bytes') return value;
+    images += 1;
+    return undefined;
+  });
+  return estimateTokens(text) + images * IMAGE_TOKENS;
+}
+
+/** Estimates the tokens of an answer, from the same form in which it is sent back to a vendor. */
+export function answerTokens(content: readonly AnswerBlock[]): number {
+  return content.reduce((sum, block) => sum + blockTokens(block), 0);
+}
+
+function blockTokens(block: AnswerBlock): number {
+  switch (block.type) {
+    case 'text':
+      return estimateTokens(block.text);
+    case 'function-call':
+      return estimateTokens(JSON.stringify({ name: block.name, input: argumentsToSend(block) }));
+    case 'opaque':
+      return estimateTokens(JSON.stringify(block.block));
+  }
+}
 
 /** A conversation in the form that vendors insist on. */
 export type Turn = UserTurn | AssistantTurn;
@@ -27,7 +82,7 @@ interface AssistantTurn {
  * and each call has exactly one result, right after it. Vendors refuse a conversation that breaks one of these, and
  * a shortened or interrupted history does: a missing result is filled in, one without its call is left out.
  */
-export function toTurns(messages: readonly ModelMessage[], provider: string): readonly Turn[] {
+function toTurns(messages: readonly ModelMessage[], provider: string): readonly Turn[] {
   return withPairedResults(mergeTurns(messages, provider));
 }
 
@@ -100,4 +155,72 @@ function resultsFor(
 
 function noResult({ id, name }: FunctionCall): FunctionResult {
   return { id, name, content: 'This call was interrupted; its result is not known.', isError: true };
+}
+
+/** What a model can be shown. */
+export type Content =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly mediaType: ImageType; readonly bytes: string };
+
+const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
+type ImageType = (typeof IMAGE_TYPES)[number];
+
+/** Images as they are, text and data as text, other files described in words. Nothing blank. */
+export function toContent(parts: readonly Part[]): readonly Content[] {
+  return parts.map(contentOf).filter((content) => content.type === 'image' || content.text.trim() !== '');
+}
+
+function contentOf(part: Part): Content {
+  if (part.kind === 'text') return { type: 'text', text: part.text };
+  if (part.kind === 'data') return { type: 'text', text: JSON.stringify(part.data) };
+  const name = part.filename ? ` "${part.filename}"` : '';
+  const type = part.mediaType ?? 'unknown type';
+  if ('url' in part) return { type: 'text', text: `[file${name} (${type}) at ${part.url}]` };
+  const mediaType = IMAGE_TYPES.find((known) => known === type.replace('image/jpg', 'image/jpeg'));
+  if (mediaType) return { type: 'image', mediaType, bytes: part.bytes };
+  const size = Buffer.byteLength(part.bytes, 'base64');
+  return { type: 'text', text: `[file${name} (${type}, ${size} bytes), contents not shown]` };
+}
+
+const LONGEST_INVALID_CHARACTERS = 2_000;
+
+/** The call a model wrote. Arguments it left out altogether are an empty object; never throws. */
+export function toFunctionCall(written: { id: string; name: string; argumentsText: string }): FunctionCall {
+  const { id, name, argumentsText } = written;
+  const args = argumentsText.trim() === '' ? {} : parseObject(argumentsText);
+  return {
+    type: 'function-call',
+    id,
+    name,
+    arguments: args,
+    ...(args === undefined ? { invalid: argumentsText.slice(0, LONGEST_INVALID_CHARACTERS) } : {}),
+  };
+}
+
+/** The JSON object in `text`; undefined when it is none, only the beginning of one, or one that cannot be kept. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) && isKeepable(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What stands for a call's arguments when it is sent back: vendors take objects only. */
+export function argumentsToSend(call: FunctionCall): JsonObject {
+  return call.arguments ?? { INVALID_JSON: call.invalid ?? '' };
+}
+
+/** Arrays and objects inside each other. Far more than any tool takes, far less than what no code can walk. */
+const DEEPEST = 64;
+
+/**
+ * Whether what `JSON.parse` gave can be kept, hashed and written again: it accepts depths that other code cannot
+ * walk, and makes an infinite number of "1e400".
+ */
+function isKeepable(value: unknown, depth = DEEPEST): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((member) => isKeepable(member, depth - 1));
 }

@@ -1,10 +1,8 @@
 import type { ModelEvent } from '../core/model.js';
-import type { Endpoint } from './endpoint.js';
 import { readEvents, type ServerEvent } from './event-stream.js';
-import { connectionFailure, ModelFailure, vendorFailure } from './failure.js';
+import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
 import { retryAfterMs, type HeaderLookup } from '../core/retry.js';
-import { parseObject } from './function-call.js';
-import { SilenceWatch } from './silence.js';
+import { parseObject } from './conversation.js';
 
 /** Puts a vendor's events together to an answer. */
 export interface AnswerReader {
@@ -124,4 +122,63 @@ export function parseEvent(text: string): Record<string, unknown> {
 function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
   const message = `${endpoint.place} sent nothing for ${silenceMs / 1000} s. Raise model.timeoutSeconds if it needs longer.`;
   return new ModelFailure('unreachable', message, { retryable: true });
+}
+
+/**
+ * Watches how long a server stays silent. `signal` aborts when the silence lasts too long or `outer` aborts,
+ * and at the latest on disposal, so that nothing begun under it outlives it.
+ */
+export class SilenceWatch implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  #limitMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #isBroken = false;
+
+  /** Begins to wait at once. */
+  constructor(outer: AbortSignal, limitMs: number) {
+    this.#outer = outer;
+    this.#limitMs = limitMs;
+    outer.addEventListener('abort', this.#abort);
+    if (outer.aborted) this.#abort();
+    else this.wait();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Whether the server was silent for too long. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  /** From now on, silence may last `limitMs` only. */
+  shorten(limitMs: number): void {
+    this.#limitMs = Math.min(this.#limitMs, limitMs);
+  }
+
+  /** Something is expected from the server from now on. */
+  wait(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#isBroken = true;
+      this.#abort();
+    }, this.#limitMs);
+  }
+
+  /** Something came, or nothing is expected: silence is fine until the next `wait`. */
+  rest(): void {
+    clearTimeout(this.#timer);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#outer.removeEventListener('abort', this.#abort);
+    this.#abort();
+  }
+
+  readonly #abort = (): void => {
+    this.#controller.abort();
+  };
 }

@@ -2,7 +2,17 @@ import { causesOf, codeOf, isLangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
 import type { ModelErrorCode } from '../core/model.js';
 import { oneLine } from '../core/text.js';
-import type { Endpoint } from './endpoint.js';
+
+/** Where requests go, and the words in which a failure speaks of it. */
+export interface Endpoint {
+  /** "Anthropic at api.anthropic.com:443": how a sentence about it begins. */
+  readonly place: string;
+  readonly model: string;
+  readonly baseUrl: string;
+  readonly apiKey: string | undefined;
+  /** The environment variable that holds the key. */
+  readonly keyVariable: string;
+}
 
 export interface FailureDetails {
   readonly retryable?: boolean;

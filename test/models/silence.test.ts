@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { SilenceWatch } from '../../src/models/silence.js';
+import { SilenceWatch } from '../../src/models/exchange.js';
 
 describe('A watch over silence', () => {
   beforeEach(() => {

@@ -5,11 +5,10 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
-import type { Endpoint } from '../endpoint.js';
 import type { ServerEvent } from '../event-stream.js';
 import { parseEvent, type AnswerReader } from '../exchange.js';
-import { inStreamFailure } from '../failure.js';
-import { parseObject, toFunctionCall } from '../function-call.js';
+import { inStreamFailure, type Endpoint } from '../failure.js';
+import { parseObject, toFunctionCall } from '../conversation.js';
 
 const EVENTS: ReadonlySet<string> = new Set<RawMessageStreamEvent['type'] | 'error' | ''>([
   'message_start',

@@ -11,11 +11,10 @@ import {
   type StopReason,
   type Usage,
 } from '../../core/model.js';
-import type { Endpoint, VendorOptions } from '../endpoint.js';
 import { exchangeText } from '../exchange.js';
-import { ModelFailure } from '../failure.js';
+import { ModelFailure, type Endpoint } from '../failure.js';
 import type { AnswerEvent } from '../retry.js';
-import { createVendorProvider, type VendorContext } from '../vendor.js';
+import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
 import { AnthropicAnswerReader } from './answer-reader.js';
 import { toAnthropicRequest } from './request.js';
 

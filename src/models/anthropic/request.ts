@@ -7,17 +7,16 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages';
-import type {
-  AnswerBlock,
-  FunctionResult,
-  FunctionSpec,
-  ModelRequest,
-  SystemBlock,
-} from '../../core/model.js';
+import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
-import { toContent, type Content } from '../content.js';
-import { toTurns, type Turn } from '../conversation.js';
-import { argumentsToSend } from '../function-call.js';
+import {
+  argumentsToSend,
+  toContent,
+  toVendorRequest,
+  type Content,
+  type Turn,
+  type VendorRequest,
+} from '../conversation.js';
 
 const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 
@@ -30,43 +29,40 @@ export function toAnthropicRequest(
   model: string,
   providerId: string,
 ): MessageCreateParamsStreaming {
-  const system = systemBlocks(request.system);
+  const { turns, ...prepared } = toVendorRequest(request, providerId);
+  const system = systemBlocks(prepared.system);
   return {
     model,
     max_tokens: request.maxTokens,
     stream: true,
     ...(system.length > 0 ? { system } : {}),
-    ...toolFields(request),
-    messages: toTurns(request.messages, providerId)
-      .map(toMessage)
-      .filter((message) => message.content.length > 0),
+    ...toolFields(prepared.functions, turns),
+    messages: turns.map(toMessage).filter((message) => message.content.length > 0),
   };
 }
 
 function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {
-  const blocks = system.filter((block) => block.text.trim() !== '');
-  const lastStable = blocks.findLastIndex((block) => block.stable);
-  return blocks.map(({ text }, index) => ({ type: 'text', text, ...(index === lastStable ? CACHED : {}) }));
+  const lastStable = system.findLastIndex((block) => block.stable);
+  return system.map(({ text }, index) => ({ type: 'text', text, ...(index === lastStable ? CACHED : {}) }));
 }
 
 /**
  * The functions on offer. The API refuses a conversation that holds calls when no tool is declared: when
  * nothing is on offer any more, what was called before is declared, and none of it may be called.
  */
-function toolFields({
-  functions,
-  messages,
-}: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+function toolFields(
+  functions: VendorRequest['functions'],
+  turns: readonly Turn[],
+): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
   if (functions.length > 0) return { tools: tools(functions) };
-  const contents = messages.flatMap((message) => (message.role === 'assistant' ? message.content : []));
+  const contents = turns.flatMap((turn) => (turn.role === 'assistant' ? turn.content : []));
   const called = [...new Set(functionCalls(contents).map(({ name }) => name))];
   if (called.length === 0) return {};
-  const description = 'Cannot be called any more.';
-  const gone = called.map((name) => ({ name, description, parameters: {}, examples: [] }));
+  const gone = called.map((name) => ({ name, description: 'Cannot be called any more.', parameters: {} }));
   return { tools: tools(gone), tool_choice: { type: 'none' } };
 }
 
-function tools(functions: readonly FunctionSpec[]): Tool[] {
+function tools(functions: VendorRequest['functions']): Tool[] {
   return functions.map(({ name, description, parameters }, index) => ({
     name,
     description,

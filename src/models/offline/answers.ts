@@ -1,102 +1,75 @@
-import type { Ability } from './abilities.js';
-import { short } from './report.js';
-import { isQuestion, type TalkKind } from './talk.js';
-import { humanText } from './template.js';
+import { isJsonObject, type Json } from '../../core/json.js';
+import { shorten } from '../../core/text.js';
+import { TABLE } from './table.js';
 
 const IDENTITY =
-  "I am Lango's offline model: a small set of fixed rules that compares what you write with English examples. I need no key and " +
-  'no network, and I know nothing about the world. For a real model set ANTHROPIC_API_KEY, or model.provider in the ' +
-  'configuration.';
-const SHORT_IDENTITY =
-  "I am Lango's offline model: I compare requests with English examples, without a key and without knowledge of the world. Set " +
-  'ANTHROPIC_API_KEY or model.provider for a real model.';
+  "I am Lango's offline model: I compare requests with a table of sentences. I do not reason, and I know nothing about the world. " +
+  'For a real model set ANTHROPIC_API_KEY or OPENAI_API_KEY, or model.provider in the configuration.';
 
-const FEWEST_EXAMPLES = 3;
+const GREETINGS = ['hello', 'hi', 'hey', 'hello there', 'hi there', 'good morning'];
+const LONGEST_TALK = 40;
+const LONGEST_QUOTE = 100;
 const MOST_EXAMPLES = 5;
-const MOST_PER_AGENT = 6;
-const MOST_AGENTS = 30;
 
-/** What is answered to small talk. */
-export function replyTo(kind: TalkKind, abilities: readonly Ability[]): string {
-  switch (kind) {
-    case 'greeting':
-      return 'Hello! What can I do for you? (Ask "what can you do" for examples.)';
-    case 'well-being':
-      return 'I am a program, so always the same, but thank you for asking. What can I do for you?';
-    case 'thanks':
-      return 'You are welcome.';
-    case 'farewell':
-      return 'Goodbye!';
-    case 'assent':
-      return 'All right.';
-    case 'identity':
-      return IDENTITY;
-    case 'abilities':
-      return `${IDENTITY}\n\n${listAbilities(abilities)}`;
-    case 'opinion':
-      return `That is for people to say: as an offline model of fixed rules I have no opinions, tastes or stories. ${invite(abilities)}`;
+/** Whether a tool can be called, or delegated to the agent that owns it. */
+export type Offers = (tool: string) => boolean;
+
+/** The answer to small talk; undefined for anything else. */
+export function smallTalk(text: string, offers: Offers): string | undefined {
+  if (text.length > LONGEST_TALK) return undefined;
+  const plain = text.toLowerCase().replace(/[\s.,!?]+$/, '');
+  if (GREETINGS.includes(plain)) return 'Hello! Ask "what can you do" to see what I understand.';
+  if (plain === 'thanks' || plain === 'thank you') return 'You are welcome.';
+  if (plain === 'who are you') return IDENTITY;
+  if (plain !== 'what can you do' && plain !== 'help') return undefined;
+  const lines = sentencesFor(offers).map((line) => `- ${line}`);
+  return `${IDENTITY}\n\nI understand, also joined by "and then" or "and at the same time":\n${lines.join('\n')}`;
+}
+
+/** Why nothing is done about a request, and what could be asked instead. */
+export function refusal(reason: string, offers: Offers): string {
+  const lines = sentencesFor(offers).map((line) => `- ${line}`);
+  const examples = lines.slice(0, MOST_EXAMPLES).join('\n');
+  const more = 'Ask "what can you do" for all that I understand.';
+  return `${reason} Nothing was done.\n\nI understand, for example:\n${examples}\n${more}\n\n${IDENTITY}`;
+}
+
+/** One sentence for each tool that is here. */
+function sentencesFor(offers: Offers): readonly string[] {
+  const rows = TABLE.filter(([, tool], index) => offers(tool) && TABLE[index - 1]?.[1] !== tool);
+  return rows.map(([sentence]) => sentence.replace(/\{(\w+)(\.\.\.)?\}/g, '[$1]'));
+}
+
+/** A sentence in quotes, short and on one line. */
+export function quoted(sentence: string): string {
+  return `"${shorten(sentence.slice(0, 2 * LONGEST_QUOTE).replace(/\s+/g, ' '), LONGEST_QUOTE)}"`;
+}
+
+/** A plan by rule: the offline model knows nothing that it could put into one. */
+export function outline(goal: string): string {
+  return `Plan: ${shorten(goal, 2 * LONGEST_QUOTE)}
+
+1. Say what the result is, and how one can tell that it is reached.
+2. Gather what is needed: what exists, what is missing, who has to agree.
+3. Do it in small parts; the part that the others depend on comes first.
+4. Check the result against step 1 and correct it.
+
+This is an outline by rule, because Lango's offline model does not reason. Please review it before anything is done.`;
+}
+
+/** A result for a person: text as it is, a JSON object as lines of names and values. */
+export function readable(content: string): string {
+  if (!content.startsWith('{')) return content.trimEnd();
+  try {
+    const value: unknown = JSON.parse(content);
+    const members = isJsonObject(value) ? Object.entries(value) : [];
+    const shown = members.filter(([, member]) => member !== null && member !== '');
+    return shown.map(([name, member]) => `${name}: ${plain(member)}`).join('\n');
+  } catch {
+    return content;
   }
 }
 
-/** Whether small talk is a mere courtesy, which needs no answer next to real work. */
-export function isCourtesy(kind: TalkKind): boolean {
-  return kind !== 'identity' && kind !== 'abilities' && kind !== 'opinion';
-}
-
-/** The plain answer to something that no example fits. `nearest` are abilities, the nearest first. */
-export function notUnderstood(sentence: string, nearest: readonly Ability[]): string {
-  const opening = isQuestion(sentence)
-    ? `I cannot answer that: "${short(sentence)}".`
-    : `I did not understand "${short(sentence)}".`;
-  const examples = exampleTexts(nearest);
-  if (examples.length === 0) return `${opening} ${SHORT_IDENTITY}`;
-  return `${opening} ${SHORT_IDENTITY}\n\nWhat I do understand, for instance:\n${bulleted(examples)}`;
-}
-
-/** Why a request is turned down, for whoever sent it here. */
-export function declineReason(sentence: string, nearest: readonly Ability[]): string {
-  const examples = exampleTexts(nearest);
-  const instead =
-    examples.length === 0 ? '' : ` What can be asked of me, for instance: ${examples.join('; ')}.`;
-  return `"${short(sentence)}" is nothing that I can do.${instead}`;
-}
-
-function listAbilities(abilities: readonly Ability[]): string {
-  const published = abilities.filter((ability) => ability.isPublished);
-  if (published.length === 0) return 'At present there is nothing that I could do for you besides talk.';
-  const groups = Map.groupBy(published, (ability) => ability.agent ?? '');
-  const lines = [...groups].slice(0, MOST_AGENTS).flatMap(([agent, own]) => {
-    const texts = [...new Set(own.map(({ example }) => humanText(example.text)))];
-    if (agent === '') return texts.map((text) => `- ${text}`);
-    const more = texts.length > MOST_PER_AGENT ? `; and ${texts.length - MOST_PER_AGENT} more` : '';
-    return [`- ${agent}: ${texts.slice(0, MOST_PER_AGENT).join('; ')}${more}`];
-  });
-  const hint = 'Several at once work too: "… and then …", "… and at the same time …".';
-  return `What you can ask for (brackets are for you to fill):\n${lines.join('\n')}\n\n${hint}`;
-}
-
-function invite(abilities: readonly Ability[]): string {
-  const [first] = exampleTexts(abilities.filter((ability) => ability.isPublished));
-  return first === undefined
-    ? 'Ask me "who are you" to learn more.'
-    : `What I can do is, for instance: ${first}.`;
-}
-
-/** The nearest few; of those that are equally far, different ones first comes by their order. */
-function exampleTexts(nearest: readonly Ability[]): readonly string[] {
-  const seen = new Set<string>();
-  const [first, rest] = [new Array<string>(), new Array<string>()];
-  for (const ability of nearest) {
-    const text = humanText(ability.example.text);
-    const owner = `${ability.agent ?? ''}/${ability.spec.name}`;
-    if (first.includes(text) || rest.includes(text)) continue;
-    (seen.has(owner) ? rest : first).push(text);
-    seen.add(owner);
-  }
-  const chosen = first.slice(0, MOST_EXAMPLES);
-  return chosen.length >= FEWEST_EXAMPLES ? chosen : [...chosen, ...rest].slice(0, MOST_EXAMPLES);
-}
-
-function bulleted(lines: readonly string[]): string {
-  return lines.map((line) => `- ${line}`).join('\n');
+function plain(value: Json | undefined): string {
+  return typeof value === 'string' ? value.trimEnd() : JSON.stringify(value);
 }

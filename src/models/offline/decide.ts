@@ -1,62 +1,213 @@
-import type { FunctionSpec, ModelRequest } from '../../core/model.js';
-import { BYTES_PER_TOKEN } from '../../core/text.js';
-import { attachmentNote } from './report.js';
-import { declineReason, notUnderstood, replyTo } from './answers.js';
-import { ASK, DECLINE, TRANSFER } from './control.js';
-import { offers, type Decision, type Desk } from './decision.js';
-import { delegate } from './delegate.js';
-import { createInterpreter } from './interpreter.js';
-import { writePlan } from './plan.js';
-import { draftScript, parseDraft, readScript } from './script.js';
-import { readTurn } from './turn.js';
-import { work } from './work.js';
+import { isJsonObject, isTexts } from '../../core/json.js';
+import { textOf } from '../../core/message.js';
+import type {
+  FunctionCall,
+  FunctionResult,
+  FunctionSpec,
+  ModelMessage,
+  ModelRequest,
+} from '../../core/model.js';
+import { functionCalls } from '../../core/model.js';
+import { outline, quoted, readable, refusal, smallTalk, type Offers } from './answers.js';
+import { MOST_STEPS, readRequest, type Step, type ToolCall } from './request.js';
+import { PLAN, TRANSFER } from './table.js';
 
-/** What the model says to a request. Pure: the same request gives the same decision, ids included. */
-export function decide(request: ModelRequest): Decision {
-  const interpreter = createInterpreter(request.functions);
-  const turn = readTurn(request.messages, (text) => interpreter.matches(text)[0]?.grade === 'full');
-  const known = turn.draft && parseDraft(turn.draft);
-  const draft = known ?? draftScript(turn.text, interpreter, offers(request, TRANSFER));
-  const script = readScript(draft, turn.text, interpreter);
-  const desk: Desk = { request, turn, interpreter, script, limitBytes: request.maxTokens * BYTES_PER_TOKEN };
-  if (script.rounds.length === 0) return talk(desk);
-  const decision = script.stages ? delegate(desk, script.stages) : work(desk);
-  return 'calls' in decision && !known ? { ...decision, draft } : decision;
+/** Gives the agent that owns a tool; undefined when no agent does. */
+export type AgentOf = (tool: string) => string | undefined;
+
+/** The model's answer: text, a refusal with its reason, or calls. */
+export type Decision =
+  | { readonly type: 'text' | 'refusal'; readonly text: string }
+  | { readonly type: 'calls'; readonly calls: readonly FunctionCall[] };
+
+/** The agent of every shipped roster that plans. */
+const PLANNER = 'planner';
+const ID_PREFIX = 'offline_';
+
+/** Decides from the request alone: the same request gets the same answer, ids of calls included. */
+export function decide({ functions, messages }: ModelRequest, agentOf: AgentOf): Decision {
+  const current = currentRequest(messages);
+  const agents = agentsIn(functions);
+  const isTeam = agents !== undefined || current.calls.some(({ name }) => name === TRANSFER);
+  const ownerOf: AgentOf = (tool) => (tool === PLAN ? PLANNER : agentOf(tool));
+  const offers = isTeam ? teamOffers(agents ?? [], ownerOf) : toolOffers(functions);
+  const steps = readRequest(current.text);
+  const jobs = isTeam ? delegations(current.text, steps, ownerOf) : steps;
+  if (current.calls.length === 0) {
+    const reply = smallTalk(current.text, offers);
+    if (reply !== undefined) return { type: 'text', text: reply };
+    const obstacle = obstacleTo(jobs, agents, offers);
+    if (obstacle !== undefined) return { type: 'refusal', text: refusal(obstacle, offers) };
+  }
+  return work(jobs, current, { isTeam, offers });
 }
 
-/** What is said when nothing is to be done. */
-function talk(desk: Desk): Decision {
-  const { turn, interpreter, script, request } = desk;
-  const notes = attachmentNote(turn.attachments);
-  if (turn.text === '') {
-    const nothing = notes.length > 0 ? [] : ['Your message is empty. What can I do for you?'];
-    return { text: [...nothing, ...notes].join('\n\n') };
-  }
-  const kinds = [...new Set(script.talk)];
-  const said = kinds.map((kind) => replyTo(kind, interpreter.abilities));
-  const { unknown } = script;
-  if (unknown.length === 0 && said.length > 0) return { text: [...said, ...notes].join('\n\n') };
-  if (isPlanner(request)) {
-    const goal = said.length === 0 ? turn.text : unknown.join(', then ');
-    return { text: [writePlan(goal), ...notes].join('\n\n') };
-  }
-  const sentence = unknown.join(' ') || turn.text;
-  const nearest = interpreter.nearest(sentence);
-  const isDeclined = turn.calls.some(({ name }) => name === DECLINE);
-  if (said.length === 0 && !isDeclined && offers(request, DECLINE)) {
-    const reason = declineReason(sentence, nearest);
-    const call = { id: turn.newCallId(0, 0), name: DECLINE, arguments: { reason } };
-    return { calls: [{ type: 'function-call', ...call }] };
-  }
-  return { text: [...said, notUnderstood(sentence, nearest), ...notes].join('\n\n') };
+interface CurrentRequest {
+  readonly text: string;
+  readonly hasAttachments: boolean;
+  /** The calls that this model made for it so far, in order. */
+  readonly calls: readonly FunctionCall[];
+  readonly results: ReadonlyMap<string, FunctionResult>;
+  /** The ids of all calls of the conversation. */
+  readonly usedIds: ReadonlySet<string>;
 }
 
-/** An agent that is told to plan and has nothing else to do it with than words. */
-function isPlanner({ functions, system }: ModelRequest): boolean {
-  const isControl = ({ name }: FunctionSpec) => name === ASK || name === DECLINE;
-  return (
-    functions.length > 0 &&
-    functions.every(isControl) &&
-    system.some(({ text }) => /\bplan(s|ning)?\b/i.test(text))
-  );
+/** The newest message of the user, and what was done since. */
+function currentRequest(messages: readonly ModelMessage[]): CurrentRequest {
+  const start = messages.findLastIndex(({ role }) => role === 'user');
+  const since = messages.slice(start + 1);
+  const parts = messages.slice(start, start + 1).flatMap((each) => (each.role === 'user' ? each.parts : []));
+  const results = since.flatMap((each) => (each.role === 'results' ? each.results : []));
+  return {
+    text: textOf(parts).trim(),
+    hasAttachments: parts.some(({ kind }) => kind !== 'text'),
+    calls: callsIn(since).filter(({ id }) => id.startsWith(ID_PREFIX)),
+    results: new Map(results.map((result) => [result.id, result])),
+    usedIds: new Set(callsIn(messages).map(({ id }) => id)),
+  };
+}
+
+function callsIn(messages: readonly ModelMessage[]): readonly FunctionCall[] {
+  return messages.flatMap((each) => (each.role === 'assistant' ? functionCalls(each.content) : []));
+}
+
+/** The names that the delegation function takes; undefined for an agent that cannot delegate. */
+function agentsIn(functions: readonly FunctionSpec[]): readonly string[] | undefined {
+  const properties = functions.find(({ name }) => name === TRANSFER)?.parameters['properties'];
+  const agent = isJsonObject(properties) ? properties['agent_name'] : undefined;
+  return isJsonObject(agent) && isTexts(agent['enum']) ? agent['enum'] : undefined;
+}
+
+/** `skill_{name}` in the table stands for every tool whose name begins with `skill_`, `{tool}` for every tool. */
+function toolOffers(functions: readonly FunctionSpec[]): Offers {
+  return (tool) => {
+    const [prefix = '', ...rest] = tool.split('{');
+    if (rest.length > 0) return functions.some(({ name }) => name.startsWith(prefix));
+    return tool === PLAN || functions.some(({ name }) => name === tool);
+  };
+}
+
+function teamOffers(agents: readonly string[], ownerOf: AgentOf): Offers {
+  return (tool) =>
+    tool === TRANSFER || tool === '{tool}' ? agents.length > 0 : agents.includes(ownerOf(tool) ?? '');
+}
+
+/** One final delegation when a single agent owns the tools of all steps, else one for each step. */
+function delegations(text: string, steps: readonly Step[], ownerOf: AgentOf): readonly Step[] {
+  const owners = steps.map(({ call }) => call && call.name !== TRANSFER && ownerOf(call.name));
+  const [owner] = owners;
+  if (owner && owners.every((other) => other === owner))
+    return [delegation(owner, { text, isParallel: false })];
+  return steps.map((step, index) => {
+    if (!step.call) return step;
+    if (step.call.name !== TRANSFER) return delegation(owners[index] || '', step, steps.length === 1);
+    return {
+      ...step,
+      call: { ...step.call, arguments: { ...step.call.arguments, final: steps.length === 1 } },
+    };
+  });
+}
+
+function delegation(owner: string, step: Omit<Step, 'call'>, final = true): Step {
+  return { ...step, call: { name: TRANSFER, arguments: { agent_name: owner, request: step.text, final } } };
+}
+
+function textArgument(call: ToolCall, name: string): string {
+  const value = call.arguments[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/** Why a request is not begun: nothing of it is done unless all of it can be. */
+function obstacleTo(
+  jobs: readonly Step[],
+  agents: readonly string[] | undefined,
+  offers: Offers,
+): string | undefined {
+  if (jobs.length === 0) return 'The message holds no text.';
+  if (jobs.length > MOST_STEPS) return `The message asks for more than ${MOST_STEPS} steps.`;
+  for (const { text, call } of jobs) {
+    if (!call) return `I do not understand ${quoted(text)}.`;
+    const agent = call.name === TRANSFER ? textArgument(call, 'agent_name') : undefined;
+    if (agent === '') return `No agent of this server has the tool for ${quoted(text)}.`;
+    if (agents && agent !== undefined && !agents.includes(agent)) {
+      return `${quoted(text)} is for the agent ${agent}, which is not here. Agents that are: ${agents.join(', ')}.`;
+    }
+    if (!offers(call.name)) return `${quoted(text)} needs the tool ${call.name}, which is not here.`;
+  }
+  return undefined;
+}
+
+interface Entry {
+  readonly job: Step;
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+/** The calls of the first round that is not done yet, or the report. A failure ends the sequence. */
+function work(
+  jobs: readonly Step[],
+  current: CurrentRequest,
+  { isTeam, offers }: { readonly isTeam: boolean; readonly offers: Offers },
+): Decision {
+  const made = [...current.calls];
+  const done: Entry[] = [];
+  for (const round of roundsOf(jobs)) {
+    const open: Step[] = [];
+    for (const job of round) {
+      const goal = job.call?.name === PLAN ? textArgument(job.call, 'goal') : undefined;
+      const call = goal === undefined ? made.shift() : undefined;
+      if (goal !== undefined) done.push({ job, text: outline(goal), isError: false });
+      else if (call) done.push(toEntry(job, current.results.get(call.id)));
+      else open.push(job);
+    }
+    if (open.length > 0 && open.every(({ call }) => call && offers(call.name))) {
+      return { type: 'calls', calls: toCalls(open, current.usedIds) };
+    }
+    if (open.length > 0 || done.some(({ isError }) => isError)) break;
+  }
+  // An orchestrator that could have nothing done has not completed the request.
+  const type = isTeam && done.every(({ isError }) => isError) ? 'refusal' : 'text';
+  return { type, text: report(jobs, done, current.hasAttachments) };
+}
+
+function roundsOf(jobs: readonly Step[]): readonly (readonly Step[])[] {
+  const rounds: Step[][] = [];
+  for (const job of jobs) {
+    if (job.isParallel && rounds.length > 0) rounds.at(-1)!.push(job);
+    else rounds.push([job]);
+  }
+  return rounds;
+}
+
+function toEntry(job: Step, result: FunctionResult | undefined): Entry {
+  if (!result) return { job, text: 'No result came back.', isError: true };
+  return { job, text: readable(result.content), isError: result.isError };
+}
+
+/** Ids are unique in the conversation: a vendor refuses a history in which one occurs twice. */
+function toCalls(jobs: readonly Step[], usedIds: ReadonlySet<string>): readonly FunctionCall[] {
+  let number = usedIds.size;
+  return jobs.flatMap(({ call }) => {
+    if (!call) return [];
+    do number += 1;
+    while (usedIds.has(`${ID_PREFIX}${number}`));
+    return [{ type: 'function-call', id: `${ID_PREFIX}${number}`, ...call }];
+  });
+}
+
+/** The results in the order of the steps, then the steps that were not done. */
+function report(jobs: readonly Step[], done: readonly Entry[], hasAttachments: boolean): string {
+  const entries = done.map(({ job, text, isError }, index) => {
+    if (isError) return `I could not do this: ${quoted(job.text)}\n${text}`;
+    if (jobs.length === 1) return text || 'Done.';
+    return `${index + 1}. ${job.text}:${text.includes('\n') ? '\n' : ' '}${text || 'done'}`;
+  });
+  const left = jobs.filter((job) => !done.some((entry) => entry.job === job)).map(({ text }) => quoted(text));
+  return [
+    ...entries,
+    ...(left.length === 0 ? [] : [`Not done: ${left.join(', ')}.`]),
+    ...(hasAttachments
+      ? ['The offline model reads text only. It did not read what came with the text.']
+      : []),
+  ].join('\n\n');
 }

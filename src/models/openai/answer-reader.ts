@@ -1,16 +1,17 @@
+import { newId } from '../../core/ids.js';
 import { isJsonObject } from '../../core/json.js';
 import {
   NO_USAGE,
   type AnswerBlock,
+  type FunctionCall,
   type ModelAnswer,
   type StopReason,
   type Usage,
 } from '../../core/model.js';
-import type { Endpoint } from '../endpoint.js';
 import type { ServerEvent } from '../event-stream.js';
+import { parseObject, toFunctionCall } from '../conversation.js';
 import { parseEvent, type AnswerReader } from '../exchange.js';
-import { inStreamFailure } from '../failure.js';
-import { CallCollector, type CallFragment } from './call-collector.js';
+import { inStreamFailure, type Endpoint } from '../failure.js';
 
 const DONE = '[DONE]';
 
@@ -118,4 +119,60 @@ function toUsage(usage: ChunkUsage): Usage {
     output: usage.completion_tokens ?? 0,
     cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
   };
+}
+
+/** A piece of a call, as servers really send it: everything may be missing. */
+interface CallFragment {
+  readonly index?: number | null;
+  readonly id?: string | null;
+  readonly function?: { readonly name?: string | null; readonly arguments?: unknown } | null;
+}
+
+interface Draft {
+  readonly index: number | undefined;
+  id: string;
+  name: string;
+  argumentsText: string;
+}
+
+/**
+ * Puts function calls together from their fragments. A fragment belongs to the newest call of its index. Some
+ * servers leave the index out, or number every call 0, so one that brings a name may begin another call.
+ */
+class CallCollector {
+  readonly #drafts: Draft[] = [];
+
+  add(fragment: CallFragment): void {
+    const draft = this.#draftFor(fragment);
+    const { name, arguments: args } = fragment.function ?? {};
+    if (fragment.id && fragment.id !== draft.id) draft.id += fragment.id;
+    if (name && name !== draft.name) draft.name += name;
+    if (typeof args === 'string') draft.argumentsText += args;
+    else if (args !== undefined && args !== null) draft.argumentsText = JSON.stringify(args);
+  }
+
+  /** In the order in which they began; ids are made up where the server gave none or the same twice. */
+  calls(): readonly FunctionCall[] {
+    const ids = new Set<string>();
+    return this.#drafts.map((draft) => {
+      const id = draft.id === '' || ids.has(draft.id) ? `call_${newId()}` : draft.id;
+      ids.add(id);
+      return toFunctionCall({ ...draft, id });
+    });
+  }
+
+  #draftFor(fragment: CallFragment): Draft {
+    const index = fragment.index ?? undefined;
+    const open = this.#drafts.findLast((draft) => index === undefined || draft.index === index);
+    if (open && !beginsAnother(fragment, open)) return open;
+    const draft: Draft = { index, id: '', name: '', argumentsText: '' };
+    this.#drafts.push(draft);
+    return draft;
+  }
+}
+
+function beginsAnother(fragment: CallFragment, open: Draft): boolean {
+  if (!fragment.function?.name) return false;
+  if (fragment.id && open.id) return fragment.id !== open.id;
+  return typeof fragment.index !== 'number' || parseObject(open.argumentsText) !== undefined;
 }

@@ -1,10 +1,10 @@
 import type { OpenAI } from 'openai';
 import { LONGEST_TIMER_MS } from '../../core/agent.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
-import type { Endpoint, VendorOptions } from '../endpoint.js';
 import { exchangeText } from '../exchange.js';
+import type { Endpoint } from '../failure.js';
 import type { AnswerEvent } from '../retry.js';
-import { createVendorProvider, type VendorContext } from '../vendor.js';
+import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
 import { OpenaiAnswerReader } from './answer-reader.js';
 import { toOpenaiRequest } from './request.js';
 

@@ -11,10 +11,8 @@ import {
   type ModelRequest,
   type SystemBlock,
 } from '../../core/model.js';
-import { toContent, type Content } from '../content.js';
-import { toTurns, type UserTurn } from '../conversation.js';
-import type { Endpoint } from '../endpoint.js';
-import { argumentsToSend } from '../function-call.js';
+import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
+import type { Endpoint } from '../failure.js';
 
 /** The body of a Chat Completions request, kept to what compatible servers understand. */
 export function toOpenaiRequest(
@@ -22,11 +20,11 @@ export function toOpenaiRequest(
   endpoint: Endpoint,
   providerId: string,
 ): ChatCompletionCreateParamsStreaming {
-  const tools = request.functions.map(({ name, description, parameters }) => ({
+  const { system, functions, turns } = toVendorRequest(request, providerId);
+  const tools = functions.map(({ parameters, ...names }) => ({
     type: 'function' as const,
-    function: { name, description, parameters: { ...parameters } },
+    function: { ...names, parameters: { ...parameters } },
   }));
-  const turns = toTurns(request.messages, providerId);
   return {
     model: endpoint.model,
     ...answerLimit(request.maxTokens, endpoint),
@@ -34,7 +32,7 @@ export function toOpenaiRequest(
     stream_options: { include_usage: true },
     ...(tools.length > 0 ? { tools } : {}),
     messages: [
-      ...systemMessage(request.system),
+      ...systemMessage(system),
       ...turns.flatMap((turn) =>
         turn.role === 'user' ? userMessages(turn) : [assistantMessage(turn.content)],
       ),
@@ -56,7 +54,7 @@ function answerLimit(
 
 /** One message, since many chat templates take a single one at the start. */
 function systemMessage(system: readonly SystemBlock[]): readonly ChatCompletionMessageParam[] {
-  const texts = system.map((block) => block.text).filter((text) => text.trim() !== '');
+  const texts = system.map((block) => block.text);
   return texts.length > 0 ? [{ role: 'system', content: texts.join('\n\n') }] : [];
 }
 

@@ -1,0 +1,112 @@
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { parseObject } from '../conversation.js';
+import { matchSentence, parseSentence, type Clause, type Values } from './sentence.js';
+import { TABLE, type TableRow } from './table.js';
+import { toTokens, type Token } from './words.js';
+
+/** One thing that a request asks for. */
+export interface Step {
+  /** The part of the request that asks for it, to the letter. */
+  readonly text: string;
+  /** It begins together with the step before it, not after it. */
+  readonly isParallel: boolean;
+  /** Undefined when the sentence is not in the table. */
+  readonly call: ToolCall | undefined;
+}
+
+export interface ToolCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+}
+
+/** More steps than a person writes in one message. */
+export const MOST_STEPS = 30;
+
+/** The words between two steps. Those without "and" count only after a comma or semicolon. */
+const JOINTS = [
+  { words: ['and', 'then'], isParallel: false },
+  { words: ['then'], isParallel: false },
+  { words: ['and', 'at', 'the', 'same', 'time'], isParallel: true },
+];
+
+/** The sentences with the most words of their own come first. */
+const SENTENCES = TABLE.map((row) => ({ row, sentence: parseSentence(row[0]) })).sort(
+  (a, b) => b.sentence.weight - a.sentence.weight,
+);
+
+/**
+ * The steps of a request, in order; at most `MOST_STEPS` and one, which holds the rest. Splits between words, never
+ * inside a quotation. Takes time in proportion to the length of the text.
+ */
+export function readRequest(text: string): readonly Step[] {
+  const tokens = toTokens(text);
+  const steps: Step[] = [];
+  let start = tokens[0]?.word === 'please' ? 1 : 0;
+  let isParallel = false;
+  const close = (end: number): void => {
+    const own = withoutComma(text, tokens.slice(start, end), end === tokens.length);
+    if (own.length > 0) steps.push(toStep({ text, tokens: own, from: 0, to: own.length }, isParallel));
+  };
+  for (let index = start + 1; index < tokens.length && steps.length < MOST_STEPS; index += 1) {
+    const joint = jointAt(text, tokens, index);
+    if (!joint) continue;
+    close(index);
+    start = index + joint.words.length;
+    isParallel = joint.isParallel;
+    index = start;
+  }
+  close(tokens.length);
+  return steps;
+}
+
+function jointAt(text: string, tokens: readonly Token[], index: number) {
+  const isAfterComma = /[,;]/.test(text.charAt(tokens[index - 1]!.end - 1));
+  return JOINTS.find(
+    ({ words }) =>
+      (words[0] === 'and' || isAfterComma) &&
+      words.every((word, offset) => tokens[index + offset]?.word === word),
+  );
+}
+
+/** The comma before "then" belongs to neither step. */
+function withoutComma(text: string, tokens: readonly Token[], isEnd: boolean): readonly Token[] {
+  const last = tokens.at(-1);
+  if (!last || isEnd || !/[,;]/.test(text.charAt(last.end - 1))) return tokens;
+  return tokens.with(-1, { ...last, end: last.end - 1 });
+}
+
+function toStep(clause: Clause, isParallel: boolean): Step {
+  const text = clause.text.slice(clause.tokens[0]!.start, clause.tokens.at(-1)!.end);
+  for (const { row, sentence } of SENTENCES) {
+    const values = matchSentence(sentence, clause);
+    const call = values && toCall(row, values);
+    if (call) return { text, isParallel, call };
+  }
+  return { text, isParallel, call: undefined };
+}
+
+/** The sentence "call TOOL with JSON" brings all arguments at once; it is not understood when they are no JSON object. */
+function toCall([, tool, others = {}]: TableRow, values: Values): ToolCall | undefined {
+  const used = JSON.stringify([tool, others]);
+  const { arguments: json, ...own } = Object.fromEntries(
+    [...values].filter(([name]) => !used.includes(`{${name}}`)),
+  );
+  const given = json === undefined ? own : parseObject(json);
+  if (!given) return undefined;
+  const name = tool === '{tool}' ? fill(tool, values) : fill(tool, values).replaceAll('-', '_');
+  return { name, arguments: { ...given, ...fillAll(others, values) } };
+}
+
+function fillAll(value: JsonObject, values: Values): JsonObject {
+  const filled = (member: Json | undefined) => (typeof member === 'string' ? fill(member, values) : member);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      fill(name, values),
+      isJsonObject(member) ? fillAll(member, values) : filled(member),
+    ]),
+  );
+}
+
+function fill(template: string, values: Values): string {
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => values.get(name) ?? whole);
+}
