@@ -40,8 +40,11 @@ const server = createServer({ home, settings: { server: { port: 0 } }, agents: [
 const { origin, token } = await server.start();
 try {
   const client = connect({ url: origin, ...(token ? { token } : {}) });
-  // The orchestrator knows the new agent by its card, and delegates to it.
-  for await (const event of client.send({ parts: [textPart('roll 3 dice')] }, new AbortController().signal)) {
+  // The orchestrator knows the new agent by its card. The offline model asks it because the request names it.
+  for await (const event of client.send(
+    { parts: [textPart('ask dice to roll 3 dice')] },
+    new AbortController().signal,
+  )) {
     if (event.type === 'activity' && event.activity.type === 'delegation-start') {
       console.log(`${event.author} asks ${event.activity.agent}`);
     }

@@ -126,6 +126,7 @@ async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks):
   opening.catch(() => undefined);
 
   const model = options.model ?? (await createModel(config, secrets, logger));
+  if (!options.model) logger.info('model chosen', { model: model.id, reason: config.model.reason });
   const { retrieval } = await library;
   const memory = await openMemory({ config, secrets, storage, retrieval, model: options.model, logger });
   const families = [...(await opening), ...memory.families];

@@ -35,7 +35,7 @@ export async function browse(demo: Demo, { host }: DemoPage): Promise<void> {
     );
     return;
   }
-  const outcome = await ask(demo, `open http://${host}/ and take a screenshot`);
+  const outcome = await ask(demo, `open http://${host}/ and then take a screenshot`);
   const files = outcome.events.flatMap((event) => (event.type === 'artifact' ? event.artifact.parts : []));
   const [shot] = files.flatMap((part) => (part.kind === 'file' && 'bytes' in part ? [part] : []));
   const bytes = Buffer.from(shot?.bytes ?? '', 'base64');

@@ -24,7 +24,8 @@ export interface Trial {
 
 /** What the tiny request to the model may cost. */
 const MODEL_LIMITS = { turns: 1, answerTokens: 64, seconds: 60 };
-const MODEL_REQUEST = 'Answer with the one word OK.';
+/** The offline model understands it too. */
+const MODEL_REQUEST = 'Hello';
 /** Has no tools and delegates to nobody. */
 const MODEL_AGENT = 'planner';
 /** The server warns of it when commands run without one. */
@@ -128,12 +129,12 @@ export function describeFamily({ name, state, note, hint }: NodeStatus['families
 
 function describeModel({ model }: AppAddress, { config }: LoadedConfig): Finding {
   if (config.model.provider !== 'offline') {
-    return ok('model', `${model}; not asked (--model sends it a tiny request)`);
+    return ok('model', `${model} (${config.model.reason}); not asked (--model sends it a tiny request)`);
   }
   return warn(
     'model',
-    'offline: a small built-in model of fixed rules',
-    'For a real one set ANTHROPIC_API_KEY, or model in the configuration.',
+    `offline (${config.model.reason}): a small built-in model of fixed rules`,
+    'For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.',
   );
 }
 

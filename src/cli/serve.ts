@@ -36,8 +36,8 @@ const ACCESS_WORDS = {
   mtls: 'none; a client certificate is asked for (auth.mode: mtls)',
   none: 'none is asked for (auth.mode: none)',
 } as const;
-const OFFLINE_WORDS =
-  'offline: a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, or model in the configuration, for a real one';
+const OFFLINE_ADVICE =
+  'a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider for a real one';
 
 /** `lango serve`: runs until a signal comes. */
 export async function serve(flags: ServeFlags, { env, terminal }: CommandContext): Promise<number> {
@@ -120,7 +120,7 @@ function greeting(address: AppAddress, { config, keptToken }: Place, color: bool
     row('token', token ?? ACCESS_WORDS[config.auth.mode]),
     row('data', config.home),
     row('pid', String(process.pid)),
-    row('model', model === 'offline' ? OFFLINE_WORDS : model),
+    row('model', `${model} (${config.model.reason})${model === 'offline' ? `: ${OFFLINE_ADVICE}` : ''}`),
     row('agents', [root, ...agents.filter((name) => name !== root)].join(', ')),
     'Try it from another terminal:',
     `  ${access}npx lango send --url ${origin}${home} ${shellWord(EXAMPLE)}`,

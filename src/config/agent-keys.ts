@@ -28,6 +28,7 @@ export const DEFAULT_LIMITS: AgentLimits = {
 };
 
 export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
+export const DEFAULT_OPENAI_MODEL = 'gpt-5';
 
 const agentSpec = z.strictObject({
   name: subAgentName().describe('Its name, as delegations and addresses use it.'),
@@ -125,12 +126,12 @@ export const model = z
       .enum(['auto', 'offline', 'anthropic', 'openai'])
       .default('auto')
       .describe(
-        'Who answers. `auto`: `anthropic` when its key is there, else `offline`, a small built-in model that needs no key.',
+        'The vendor that answers. `auto`: `anthropic` when its key is set, else `openai` when its key is set, else `offline`, a small built-in model that needs no key. An explicit `openai` needs `model.name`.',
       ),
     name: text()
       .optional()
       .describe(
-        `Which model of the provider. Default: \`${DEFAULT_ANTHROPIC_MODEL}\` for \`anthropic\`; \`openai\` needs one.`,
+        `The provider's model. Default: \`${DEFAULT_ANTHROPIC_MODEL}\` for \`anthropic\`, \`${DEFAULT_OPENAI_MODEL}\` when \`auto\` takes \`openai\`.`,
       ),
     baseUrl: httpUrl()
       .optional()

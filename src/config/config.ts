@@ -1,9 +1,8 @@
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { AgentLimits } from '../core/agent.js';
-import { DEFAULT_LIMITS } from './agent-keys.js';
-import type { Roster } from '../core/agent.js';
-import { DEFAULT_ANTHROPIC_MODEL } from './agent-keys.js';
+import type { AgentLimits, Roster } from '../core/agent.js';
+import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_LIMITS, DEFAULT_OPENAI_MODEL } from './agent-keys.js';
+import { ENV_VARIABLES } from './env.js';
 import { HOME_MARK } from './fields.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
 import type { Settings } from './schema.js';
@@ -44,6 +43,8 @@ interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAg
 interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
   /** `auto` is resolved to one of these. */
   readonly provider: 'offline' | 'anthropic' | 'openai';
+  /** Why this provider, as a sentence without its full stop. */
+  readonly reason: string;
 }
 
 type EmbeddingConfig = Readonly<Omit<Settings['embedding'], 'apiKey'>>;
@@ -67,8 +68,11 @@ export function agentLimits({ agent, approval }: Pick<Config, 'agent' | 'approva
   return { ...limits, delegationRounds, approvalSeconds: approval.expirySeconds };
 }
 
-/** Resolves checked settings: makes the automatic choices and leaves the secrets out. */
-export function configOf(settings: Settings, places: Places): Config {
+/**
+ * Resolves checked settings: makes the automatic choices and leaves the secrets out. `keyVariable` is the environment
+ * variable that filled `model.apiKey`.
+ */
+export function configOf(settings: Settings, places: Places, keyVariable?: string): Config {
   const { auth, a2a, server, storage, workspace, vault, tools, approval, egress, logging } = settings;
   return {
     home: places.home,
@@ -77,7 +81,7 @@ export function configOf(settings: Settings, places: Places): Config {
       ...settings.agent,
       maxDelegationRounds: settings.agent.maxDelegationRounds || DEFAULT_LIMITS.delegationRounds,
     },
-    model: modelOf(settings.model),
+    model: modelOf(settings.model, keyVariable),
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
     auth: { mode: auth.mode, jwt: auth.jwt, mtls: auth.mtls },
     a2a: {
@@ -102,10 +106,34 @@ export function configOf(settings: Settings, places: Places): Config {
   };
 }
 
-function modelOf({ apiKey, provider, name, ...others }: Settings['model']): ModelConfig {
-  const chosen = provider !== 'auto' ? provider : apiKey === undefined ? 'offline' : 'anthropic';
-  const model = name ?? (chosen === 'anthropic' ? DEFAULT_ANTHROPIC_MODEL : undefined);
-  return { ...others, provider: chosen, ...(model === undefined ? {} : { name: model }) };
+function modelOf(
+  { apiKey, provider, name, ...others }: Settings['model'],
+  keyVariable: string | undefined,
+): ModelConfig {
+  const choice = provider === 'auto' ? automatic(apiKey, keyVariable) : explicit(provider);
+  const defaults = {
+    anthropic: DEFAULT_ANTHROPIC_MODEL,
+    openai: DEFAULT_OPENAI_MODEL,
+    offline: undefined,
+  };
+  const model = name ?? defaults[choice.provider];
+  return { ...others, ...choice, ...(model === undefined ? {} : { name: model }) };
+}
+
+type ModelChoice = Pick<ModelConfig, 'provider' | 'reason'>;
+
+function explicit(provider: ModelChoice['provider']): ModelChoice {
+  return { provider, reason: `model.provider is ${provider}` };
+}
+
+/** The choice of `auto`: the environment fills `apiKey` with the key of Anthropic, else with that of OpenAI. */
+function automatic(apiKey: string | undefined, keyVariable: string | undefined): ModelChoice {
+  const { anthropicApiKey, openaiApiKey } = ENV_VARIABLES;
+  if (apiKey === undefined) {
+    return { provider: 'offline', reason: `neither ${anthropicApiKey.name} nor ${openaiApiKey.name} is set` };
+  }
+  const provider = keyVariable === openaiApiKey.name ? 'openai' : 'anthropic';
+  return { provider, reason: `${keyVariable ?? 'model.apiKey'} is set` };
 }
 
 function embeddingOf({ apiKey: _secret, ...embedding }: Settings['embedding']): EmbeddingConfig {

@@ -53,7 +53,8 @@ export function layer(fileValues: Group, env: Env, overrides: Overrides): Layere
 
 function secretsFrom(env: Env, values: Group): readonly Override[] {
   const provider = isGroup(values['model']) ? values['model']['provider'] : undefined;
-  const key = provider === 'openai' ? 'openaiApiKey' : 'anthropicApiKey';
+  const takesOpenai = provider === 'openai' || (isAutomatic(provider) && env.anthropicApiKey === undefined);
+  const key = takesOpenai ? 'openaiApiKey' : 'anthropicApiKey';
   const apiKey = provider === 'offline' ? undefined : env[key];
   return [
     { path: ['auth', 'token'], value: env.token, origin: 'env', at: ENV_VARIABLES.token.name },
@@ -66,6 +67,10 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
     },
     ...embeddingKey(env, values),
   ];
+}
+
+function isAutomatic(provider: unknown): boolean {
+  return provider === undefined || provider === 'auto';
 }
 
 function embeddingKey(env: Env, values: Group): readonly Override[] {

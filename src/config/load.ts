@@ -126,7 +126,13 @@ function attempt(source: Source, file: string | undefined, options: LoadOptions)
   const all = [...source.problems, ...problems.filter(({ key }) => !reported.has(key))];
   if (checked.settings === undefined || all.length > 0) return { problems: all.sort(byPlace) };
   const { settings } = checked;
-  return { loaded: { config: configOf(settings, places), secrets: secretsOf(settings), origins } };
+  return {
+    loaded: {
+      config: configOf(settings, places, outside.get('model.apiKey')),
+      secrets: secretsOf(settings),
+      origins,
+    },
+  };
 }
 
 function toProblem(finding: Finding, source: Source, outside: ReadonlyMap<string, string>): Problem {

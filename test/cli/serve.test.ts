@@ -21,7 +21,7 @@ describe('lango serve', () => {
       expect(text).toContain(token);
       expect(text).toContain(home.folder);
       expect(text).toMatch(new RegExp(`^ +pid +${server.child.pid}$`, 'm'));
-      expect(text).toMatch(/model +offline: .*ANTHROPIC_API_KEY/);
+      expect(text).toMatch(/model +offline \(neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set\): /);
       expect(server.lines.at(-1)).toBe(`ready ${server.origin}`);
       const card = await fetch(`${server.origin}/.well-known/agent-card.json`);
       expect(card.status).toBe(200);

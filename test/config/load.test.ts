@@ -351,16 +351,38 @@ describe('the model', () => {
     return [config.model.provider, config.model.name, secrets.modelApiKey];
   };
 
-  it('is the offline one until there is a key', () => {
+  it('is the one of the key that is set, Anthropic before OpenAI, and the offline one without a key', () => {
     expect(modelOf({})).toEqual(['offline', undefined, undefined]);
-    expect(modelOf({ OPENAI_API_KEY: 'o' })).toEqual(['offline', undefined, undefined]);
+    expect(modelOf({ OPENAI_API_KEY: 'o' })).toEqual(['openai', 'gpt-5', 'o']);
+    expect(modelOf({ OPENAI_API_KEY: 'o' }, { provider: 'auto', name: 'm' })).toEqual(['openai', 'm', 'o']);
     expect(modelOf({ ANTHROPIC_API_KEY: 'a' })).toEqual(['anthropic', 'claude-sonnet-5-5', 'a']);
+    expect(modelOf({ ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' })).toEqual([
+      'anthropic',
+      'claude-sonnet-5-5',
+      'a',
+    ]);
+    expect(modelOf({ OPENAI_API_KEY: 'o' }, { apiKey: 'f' })).toEqual([
+      'anthropic',
+      'claude-sonnet-5-5',
+      'f',
+    ]);
     expect(modelOf({}, { apiKey: 'f' })).toEqual(['anthropic', 'claude-sonnet-5-5', 'f']);
     expect(modelOf({ ANTHROPIC_API_KEY: 'a' }, { provider: 'offline' })).toEqual([
       'offline',
       undefined,
       undefined,
     ]);
+  });
+
+  it.each([
+    [{}, {}, 'neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set'],
+    [{ OPENAI_API_KEY: 'o' }, {}, 'OPENAI_API_KEY is set'],
+    [{ ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' }, {}, 'ANTHROPIC_API_KEY is set'],
+    [{}, { apiKey: 'f' }, 'model.apiKey is set'],
+    [{ ANTHROPIC_API_KEY: 'a' }, { provider: 'offline' }, 'model.provider is offline'],
+  ] as const)('says why it was chosen: %j %j', (variables, model, reason) => {
+    const { config } = resolveConfig({ env: readEnv(variables), settings: { model } });
+    expect(config.model.reason).toBe(reason);
   });
 
   it('gets the key of its own vendor, the one of the file first', () => {

@@ -123,7 +123,7 @@ describe('O. The orchestrator instruction', () => {
       const delegations = async (request: string) =>
         doings(await sendText(server, request)).filter((line) => line.includes('delegation-start'));
       expect(await delegations('Hello!')).toEqual([]);
-      expect(await delegations('fs read a.txt')).toEqual(['lango-orchestrator: delegation-start operator']);
+      expect(await delegations('read a.txt')).toEqual(['lango-orchestrator: delegation-start operator']);
     });
   });
 

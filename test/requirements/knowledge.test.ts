@@ -24,7 +24,7 @@ describe('B. Knowledge from plain sentences', () => {
         expect(doings(saved)).toContain('librarian: tool-call save_knowledge');
         expect(saved.end).toMatchObject({ state: 'completed', text: 'Saved knowledge "deploy-key".' });
         await sendText(server, 'save knowledge proxy: all traffic leaves through the proxy at gate.example');
-        await sendText(server, 'save learning ECONNRESET in CI: raise the keep-alive timeout');
+        await sendText(server, 'save learning "ECONNRESET in CI": raise the keep-alive timeout');
       });
       await withServer({ home, settings: ON }, async (server) => {
         const asked = await sendText(server, 'what do you know about the deploy key?');

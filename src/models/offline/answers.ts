@@ -57,19 +57,24 @@ export function outline(goal: string): string {
 This is an outline by rule, because Lango's offline model does not reason. Please review it before anything is done.`;
 }
 
-/** A result for a person: text as it is, a JSON object as lines of names and values. */
+/** A result for a person: text as it is, JSON as lines of names and values. */
 export function readable(content: string): string {
-  if (!content.startsWith('{')) return content.trimEnd();
   try {
-    const value: unknown = JSON.parse(content);
-    const members = isJsonObject(value) ? Object.entries(value) : [];
-    const shown = members.filter(([, member]) => member !== null && member !== '');
-    return shown.map(([name, member]) => `${name}: ${plain(member)}`).join('\n');
+    return /^[{[]/.test(content) ? described(JSON.parse(content) as Json) : content.trimEnd();
   } catch {
     return content;
   }
 }
 
-function plain(value: Json | undefined): string {
-  return typeof value === 'string' ? value.trimEnd() : JSON.stringify(value);
+function described(value: Json | undefined): string {
+  if (typeof value === 'string') return value.trimEnd();
+  if (Array.isArray(value)) return value.map((item: Json) => `- ${described(item)}`).join('\n');
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const members = Object.entries(value).filter(([, member]) => member !== null && member !== '');
+  return members.map(([name, member]) => labeled(name, described(member))).join('\n');
+}
+
+/** A text after its label, on lines of its own when it has several. */
+export function labeled(label: string, text: string): string {
+  return `${label}:${text.includes('\n') ? '\n' : ' '}${text}`;
 }

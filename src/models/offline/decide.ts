@@ -8,7 +8,7 @@ import type {
   ModelRequest,
 } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
-import { outline, quoted, readable, refusal, smallTalk, type Offers } from './answers.js';
+import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './answers.js';
 import { MOST_STEPS, readRequest, type Step, type ToolCall } from './request.js';
 import { PLAN, TRANSFER } from './table.js';
 
@@ -200,7 +200,7 @@ function report(jobs: readonly Step[], done: readonly Entry[], hasAttachments: b
   const entries = done.map(({ job, text, isError }, index) => {
     if (isError) return `I could not do this: ${quoted(job.text)}\n${text}`;
     if (jobs.length === 1) return text || 'Done.';
-    return `${index + 1}. ${job.text}:${text.includes('\n') ? '\n' : ' '}${text || 'done'}`;
+    return labeled(`${index + 1}. ${job.text}`, text || 'done');
   });
   const left = jobs.filter((job) => !done.some((entry) => entry.job === job)).map(({ text }) => quoted(text));
   return [
