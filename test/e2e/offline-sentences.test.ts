@@ -211,5 +211,5 @@ function argumentsOf(template: string, users: unknown, others: object): object {
     .filter(([, name]) => !used.includes(`{${name!}}`))
     .map(([, name, dots]) => [name, dots ? `some ${name!} words` : `the-${name!}`]);
   const filled: unknown = JSON.parse(JSON.stringify(others).replace(/\{(\w+)\}/g, 'the-$1'));
-  return { ...Object.fromEntries(own), ...(filled as object) };
+  return { ...(Object.fromEntries(own) as object), ...(filled as object) };
 }
