@@ -84,7 +84,7 @@ function take(element: Element, clause: Clause, values: Map<string, string>): nu
 }
 
 /** The text of a clause to the letter; of a single quotation, what is between the quotes. */
-export function textOf({ text, tokens, from, to }: Clause): string {
+function textOf({ text, tokens, from, to }: Clause): string {
   const first = tokens[from];
   const last = tokens[to - 1];
   if (!first || !last) return '';
