@@ -16,7 +16,7 @@ const TOOLS: readonly FunctionSpec[] = [
   ...['crypto_hash', 'graph_query', 'my_own_tool'],
 ].map((name) => ({ name, description: '', parameters: { type: 'object' }, examples: [] }));
 const TEAM = ['operator', 'librarian', 'planner', 'worker'];
-const ORCHESTRATOR: readonly FunctionSpec[] = [transferSpec(TEAM.map((name) => ({ name, skills: [] })))!];
+const ORCHESTRATOR: readonly FunctionSpec[] = [transferSpec(TEAM.map((name) => ({ name, skills: [] })), new Map())!];
 
 describeModelProvider('offline', async () => ({
   provider,
