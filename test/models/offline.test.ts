@@ -16,7 +16,12 @@ const TOOLS: readonly FunctionSpec[] = [
   ...['crypto_hash', 'graph_query', 'my_own_tool'],
 ].map((name) => ({ name, description: '', parameters: { type: 'object' }, examples: [] }));
 const TEAM = ['operator', 'librarian', 'planner', 'worker'];
-const ORCHESTRATOR: readonly FunctionSpec[] = [transferSpec(TEAM.map((name) => ({ name, skills: [] })), new Map())!];
+const ORCHESTRATOR: readonly FunctionSpec[] = [
+  transferSpec(
+    TEAM.map((name) => ({ name, skills: [] })),
+    new Map(),
+  )!,
+];
 
 describeModelProvider('offline', async () => ({
   provider,
