@@ -1,4 +1,4 @@
-import type { CardAuth } from '../a2a/server/card-security.js';
+import type { CardAuth } from '../a2a/server/card.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
 import type { Agent } from '../core/agent.js';

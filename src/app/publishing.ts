@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { CardParts } from '../a2a/server/card.js';
-import { signCard } from '../a2a/server/card-signature.js';
+import { signCard } from '../a2a/server/signing.js';
 import { buildCard, buildExtendedCard, grpcAddress } from '../a2a/server/card.js';
 import { cardSkills } from '../agents/capabilities.js';
 import { createGrant } from '../a2a/server/grant.js';

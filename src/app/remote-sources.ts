@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { CardTrust } from '../a2a/client/card-trust.js';
+import type { CardTrust } from '../a2a/client/card.js';
 import type { OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';

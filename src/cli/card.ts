@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { CardFinding } from '../a2a/client/card-lint.js';
 import { lintCard } from '../a2a/client/card-lint.js';
-import { cardHash, verifyCard } from '../a2a/client/card-trust.js';
+import { cardHash, verifyCard } from '../a2a/client/card.js';
 import { KEYS_PATH } from '../core/card.js';
 import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { AgentClient } from '../a2a/client/client.js';
 import { createClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
-import { createOriginFetch } from '../a2a/client/origin-fetch.js';
+import { createOriginFetch } from '../a2a/client/load.js';
 import type { Config } from '../config/config.js';
 import type { Env } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';

@@ -1,5 +1,5 @@
 import type { EndEvent } from '../a2a/client/reader.js';
-import type { TaskView } from '../a2a/client/task-view.js';
+import type { TaskView } from '../a2a/client/client.js';
 import { isInterrupted } from '../core/task.js';
 import { connect } from './connection.js';
 import type { ConverseOptions, Outcome } from './conversation.js';

@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { generateAgentCardSignature } from '@a2a-js/sdk';
 import { createLocalJWKSet, exportJWK } from 'jose';
-import { cardHash, verifyCard } from '../../src/a2a/client/card-trust.js';
+import { cardHash, verifyCard } from '../../src/a2a/client/card.js';
 import { signDetached } from '../../src/a2a/server/signing.js';
 import { canonicalCard } from '../../src/a2a/translate/card-canonical.js';
 import { parseCard } from '../../src/a2a/client/card.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createOriginFetch } from '../../src/a2a/client/origin-fetch.js';
+import { createOriginFetch } from '../../src/a2a/client/load.js';
 import { openHome } from '../../src/app.js';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TaskView } from '../../src/a2a/client/task-view.js';
+import type { TaskView } from '../../src/a2a/client/client.js';
 import { isTerminal } from '../../src/core/task.js';
 import type {
   AgentClient,

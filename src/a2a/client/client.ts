@@ -1,22 +1,29 @@
+import type { Task } from '@a2a-js/sdk';
 import { TaskState as WireState } from '@a2a-js/sdk';
 import { CARD_TYPE, CATALOG_PATH } from '../../core/card.js';
+import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
-import type { Part } from '../../core/message.js';
-import type { TaskState } from '../../core/task.js';
-import { toWireMessage, toWireState } from '../translate/content.js';
+import type { Part, Artifact, Message } from '../../core/message.js';
+import { textOf } from '../../core/message.js';
+import { questionsIn } from '../../core/questions.js';
+import type { TaskState, Question } from '../../core/task.js';
+import {
+  toWireMessage,
+  toWireState,
+  fromWireArtifact,
+  fromWireMessage,
+  fromWireState,
+} from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { fetchCardJson } from './card.js';
 import type { GrpcRules } from './grpc-transport.js';
 import type { Binding, Link } from './link.js';
 import { requestOptions } from './link.js';
-import { openRemote } from './load.js';
-import { createOriginFetch } from './origin-fetch.js';
+import { openRemote, createOriginFetch } from './load.js';
 import type { ClientEvent } from './reader.js';
 import { TaskReader } from './reader.js';
-import type { TaskView } from './task-view.js';
-import { toTaskView } from './task-view.js';
 import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY, watchTask } from './watch.js';
 
@@ -256,4 +263,38 @@ function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
       url: typeof url === 'string' ? url : undefined,
     },
   ];
+}
+
+/** A task as a client sees it. */
+export interface TaskView {
+  readonly id: string;
+  readonly contextId: string;
+  readonly state: TaskState;
+  /** When the state was set (ISO 8601), if the server says. */
+  readonly stateAt: string | undefined;
+  /** The reason, or the question; empty when there is none. */
+  readonly text: string;
+  /** What waits for a person's word. */
+  readonly questions: readonly Question[];
+  readonly artifacts: readonly Artifact[];
+  readonly history: readonly Message[];
+}
+
+/** Throws `invalid-agent-response` for a task without id or state. */
+export function toTaskView(task: Task): TaskView {
+  const state = task.status && fromWireState(task.status.state);
+  if (!state || task.id === '') {
+    throw new LangoError('invalid-agent-response', 'The server sent a task without id or state.');
+  }
+  const message = task.status?.message && fromWireMessage(task.status.message);
+  return {
+    id: task.id,
+    contextId: task.contextId,
+    state,
+    stateAt: task.status?.timestamp,
+    text: message ? textOf(message.parts) : '',
+    questions: message ? questionsIn(message.parts) : [],
+    artifacts: task.artifacts.map(fromWireArtifact),
+    history: task.history.map(fromWireMessage),
+  };
 }

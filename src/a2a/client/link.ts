@@ -1,4 +1,6 @@
-import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
+import type { AgentCard, AgentInterface, SendMessageRequest, StreamResponse, TaskStatus } from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
+import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import {
   ClientCallContext,
   JsonRpcTransportFactory,
@@ -8,7 +10,6 @@ import {
   withA2AExtensions,
   withA2AVersion,
 } from '@a2a-js/sdk/client';
-import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
@@ -16,7 +17,6 @@ import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
 import { CALL_FACTS } from './in-process.js';
-import { withWholeArtifacts } from './whole-artifacts.js';
 
 /** The way to one agent: its transport, and what the agent can do over it. */
 export interface Link {
@@ -155,4 +155,39 @@ export async function* send(
   const result = await link.transport.sendMessage(request, options);
   if ('messageId' in result) yield { payload: { $case: 'message', value: result } };
   else yield { payload: { $case: 'task', value: result } };
+}
+
+type Events = AsyncGenerator<StreamResponse, void, undefined>;
+
+const GOES_ON: ReadonlySet<TaskState | undefined> = new Set([
+  TaskState.TASK_STATE_SUBMITTED,
+  TaskState.TASK_STATE_WORKING,
+]);
+
+/**
+ * For streams that forget whether a chunk continues the one before, as the SDK's proto codec of 0.3 does: chunks are
+ * left out, and where the task ends or asks it is read as a whole.
+ */
+export function withWholeArtifacts(transport: Transport): Transport {
+  async function* whole(events: Events, options: RequestOptions | undefined): Events {
+    for await (const event of events) {
+      const { payload } = event;
+      if (payload?.$case === 'artifactUpdate') continue;
+      if (payload?.$case !== 'statusUpdate' || goesOn(payload.value.status)) yield event;
+      else {
+        const task = await transport.getTask({ tenant: '', id: payload.value.taskId }, options);
+        yield { payload: { $case: 'task', value: task } };
+      }
+    }
+  }
+  return Object.assign(Object.create(transport) as Transport, {
+    sendMessageStream: (...[params, options]: Parameters<Transport['sendMessageStream']>) =>
+      whole(transport.sendMessageStream(params, options), options),
+    resubscribeTask: (...[params, options]: Parameters<Transport['resubscribeTask']>) =>
+      whole(transport.resubscribeTask(params, options), options),
+  });
+}
+
+function goesOn(status: TaskStatus | undefined): boolean {
+  return GOES_ON.has(status?.state);
 }

@@ -2,12 +2,10 @@ import type { SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
 import { toWireMessage } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
-import { findAskedTask } from './asked-task.js';
-import { cancelAsked } from './cancel.js';
 import type { Link } from './link.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
-import { watchTask } from './watch.js';
+import { findAskedTask, cancelAsked, watchTask } from './watch.js';
 
 export interface PeerFacts {
   readonly profile: AgentProfile;

@@ -1,12 +1,15 @@
+import type {
+  AgentExtension,
+  AgentSkill,
+  SecurityRequirement,
+  SecurityScheme,
+  AgentInterface,
+} from '@a2a-js/sdk';
 import { AgentCard } from '@a2a-js/sdk';
-import type { AgentExtension, AgentSkill } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
-import type { CardAuth, CardSecurity } from './card-security.js';
-import { cardSecurity } from './card-security.js';
 import { EXTENSIONS } from '../translate/extensions.js';
-import { interfacesOf } from './interfaces.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];
 /** What a server binds to when it takes every address; nobody can call it. */
@@ -127,4 +130,105 @@ function toAgentSkill({ id, name, description, tags, examples }: Skill, security
     outputModes: [],
     securityRequirements: security.ofSkill(id),
   };
+}
+
+/** How callers are told apart, as far as clients have to know. */
+export type CardAuth =
+  | 'token'
+  | 'mtls'
+  | 'none'
+  | {
+      /** Where clients learn how to get a token; undefined when only its issuer can tell. */
+      readonly openIdConnectUrl: string | undefined;
+      /** What the whole agent asks for. */
+      readonly scopes: readonly string[];
+      /** What single skills ask for on top, by their id. */
+      readonly skillScopes: ReadonlyMap<string, string>;
+    };
+
+/** The security of a card: exactly what is enforced. */
+export interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> {
+  /** What a skill asks for; empty when that is no more than its agent does. */
+  readonly ofSkill: (skillId: string) => SecurityRequirement[];
+}
+
+const NO_SKILL = (): SecurityRequirement[] => [];
+
+export function cardSecurity(auth: CardAuth): CardSecurity {
+  if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: NO_SKILL };
+  if (auth === 'token') return oneScheme('bearer', bearerScheme('', 'The token of this node.'));
+  if (auth === 'mtls') {
+    return oneScheme('mtls', {
+      scheme: {
+        $case: 'mtlsSecurityScheme',
+        value: { description: 'A client certificate that this node trusts.' },
+      },
+    });
+  }
+  const { openIdConnectUrl, scopes, skillScopes } = auth;
+  const name = openIdConnectUrl === undefined ? 'jwt' : 'openIdConnect';
+  const scheme =
+    openIdConnectUrl === undefined
+      ? bearerScheme('JWT', 'A signed token of the issuer that this node trusts.')
+      : openIdScheme(openIdConnectUrl);
+  return {
+    ...oneScheme(name, scheme, scopes),
+    ofSkill: (skillId) => {
+      const scope = skillScopes.get(skillId);
+      return scope === undefined ? [] : [requirement(name, [...new Set([...scopes, scope])])];
+    },
+  };
+}
+
+function oneScheme(name: string, scheme: SecurityScheme, scopes: readonly string[] = []): CardSecurity {
+  return {
+    securitySchemes: { [name]: scheme },
+    securityRequirements: [requirement(name, scopes)],
+    ofSkill: NO_SKILL,
+  };
+}
+
+function requirement(name: string, scopes: readonly string[]): SecurityRequirement {
+  return { schemes: { [name]: { list: [...scopes] } } };
+}
+
+function bearerScheme(bearerFormat: string, description: string): SecurityScheme {
+  return {
+    scheme: { $case: 'httpAuthSecurityScheme', value: { scheme: 'Bearer', bearerFormat, description } },
+  };
+}
+
+function openIdScheme(openIdConnectUrl: string): SecurityScheme {
+  const description = 'A token of this issuer, sent as a bearer token.';
+  return { scheme: { $case: 'openIdConnectSecurityScheme', value: { openIdConnectUrl, description } } };
+}
+
+export interface InterfaceFacts {
+  /** Of the agent. */
+  readonly name: string;
+  /** Of its HTTP bindings. */
+  readonly url: string;
+  /** Host and port of the gRPC binding; undefined without one. */
+  readonly grpc: string | undefined;
+  /** Whether it is the root agent. */
+  readonly isRoot: boolean;
+}
+
+/**
+ * The ways to an agent, best first. All agents share the gRPC port, so that interface names its agent as the tenant;
+ * 0.3 has no word for that, so over gRPC it reaches the root agent only.
+ */
+export function interfacesOf({ name, url, grpc, isRoot }: InterfaceFacts): AgentInterface[] {
+  return [
+    at(url, 'JSONRPC', '1.0'),
+    at(url, 'HTTP+JSON', '1.0'),
+    ...(grpc === undefined ? [] : [{ ...at(grpc, 'GRPC', '1.0'), tenant: name }]),
+    at(url, 'JSONRPC', '0.3'),
+    at(url, 'HTTP+JSON', '0.3'),
+    ...(grpc === undefined || !isRoot ? [] : [at(grpc, 'GRPC', '0.3')]),
+  ];
+}
+
+function at(url: string, protocolBinding: string, protocolVersion: string): AgentInterface {
+  return { url, protocolBinding, protocolVersion, tenant: '' };
 }

@@ -1,17 +1,17 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { AgentCard } from '@a2a-js/sdk';
-import { CARD_PATH, CARD_TYPE, CATALOG_PATH, OLD_CARD_PATH } from '../../core/card.js';
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ReadKeys, SigningKey } from '../../core/card.js';
+import { CARD_PATH, CARD_TYPE, CATALOG_PATH, OLD_CARD_PATH, KEYS_PATH } from '../../core/card.js';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
-import type { ReadKeys, SigningKey } from '../../core/card.js';
-import { signedJson } from './card-signature.js';
 import { agentUrl, cardJson } from './card.js';
 import { namedVersion, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
 import { sendWrongMethod } from './rest.js';
 import type { ProtocolVersion } from './service-parameters.js';
+import { signedJson } from './signing.js';
 import { toCardOfBoth, toOldCard } from './v03/card.js';
-import type { Shelf, Shelved } from './shelf.js';
 
 const CATALOG_TYPE = 'application/ai-catalog+json';
 const CATALOG_VERSION = '1.0';
@@ -19,7 +19,7 @@ const MAX_AGE_SECONDS = 60;
 const MAX_TAGS = 32;
 
 export interface Discovery {
-  readonly shelf: Shelf;
+  readonly cache: EtagCache;
   /** Undefined when cards are not signed. */
   readonly keys: ReadKeys | undefined;
 }
@@ -31,13 +31,13 @@ export interface Discovery {
 export async function answerCard(
   exchange: HttpExchange,
   card: AgentCard,
-  { shelf, keys, path }: Discovery & { readonly path: string },
+  { cache, keys, path }: Discovery & { readonly path: string },
 ): Promise<void> {
   const key = keys && (await keys()).current;
   const json = cardJson(card);
   const version = path === OLD_CARD_PATH ? '0.3' : askedVersion(exchange);
   const place = `${exchange.baseUrl} ${exchange.path} ${version}`;
-  const document = shelf.get(place, `${key?.kid} ${JSON.stringify(json)}`, () =>
+  const document = cache.get(place, `${key?.kid} ${JSON.stringify(json)}`, () =>
     JSON.stringify(servedCard(json, version, key)),
   );
   answerDocument(exchange, {
@@ -76,12 +76,12 @@ function askedVersion(exchange: HttpExchange): ProtocolVersion | undefined {
 export function answerCatalog(
   exchange: HttpExchange,
   catalog: { readonly baseUrl: string; readonly cards: readonly AgentCard[] },
-  shelf: Shelf,
+  cache: EtagCache,
 ): void {
   const { baseUrl, cards } = catalog;
   const entries = cards.map((card) => {
     const url = agentUrl(baseUrl, card.name) + CARD_PATH;
-    const { modifiedAt } = shelf.get(`entry ${url}`, JSON.stringify(card), () => '');
+    const { modifiedAt } = cache.get(`entry ${url}`, JSON.stringify(card), () => '');
     return {
       identifier: url,
       displayName: card.name,
@@ -94,13 +94,13 @@ export function answerCatalog(
     };
   });
   const body = JSON.stringify({ specVersion: CATALOG_VERSION, entries });
-  const document = shelf.get(`${exchange.baseUrl} ${exchange.path}`, body, () => body);
+  const document = cache.get(`${exchange.baseUrl} ${exchange.path}`, body, () => body);
   answerDocument(exchange, { type: CATALOG_TYPE, document });
 }
 
 export interface DocumentAnswer {
   readonly type: string;
-  readonly document: Shelved;
+  readonly document: CachedDocument;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -124,11 +124,50 @@ export function answerDocument(exchange: HttpExchange, answer: DocumentAnswer): 
 }
 
 /** A tag says more than a date, so the date counts only without one. */
-function isFresh(headers: IncomingHttpHeaders, { etag, modifiedAt }: Shelved): boolean {
+function isFresh(headers: IncomingHttpHeaders, { etag, modifiedAt }: CachedDocument): boolean {
   const held = headers['if-none-match'];
   if (held !== undefined) {
     const tags = held.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
     return tags.includes(etag) || tags.includes('*');
   }
   return Date.parse(headers['if-modified-since'] ?? '') >= modifiedAt;
+}
+
+/** A document as it is served. */
+export interface CachedDocument {
+  readonly body: string;
+  /** A strong entity tag: the hash of the body. */
+  readonly etag: string;
+  /** When the body was last another one, in milliseconds since the epoch; whole seconds. */
+  readonly modifiedAt: number;
+}
+
+const MAX_PLACES = 256;
+const ETAG_CHARACTERS = 22;
+
+/** Documents that stay the same, to the byte and in their dates, until what they are made of changes. */
+export class EtagCache {
+  readonly #held = new Map<string, CachedDocument & { readonly source: string }>();
+
+  /** Calls `make` only when `source` is not the one of the last time at this place. */
+  get(place: string, source: string, make: () => string): CachedDocument {
+    const held = this.#held.get(place);
+    if (held?.source === source) return held;
+    const body = make();
+    const etag = `"${hash('sha256', body, 'base64url').slice(0, ETAG_CHARACTERS)}"`;
+    const fresh = { body, etag, source, modifiedAt: Math.floor(Date.now() / 1_000) * 1_000 };
+    this.#held.delete(place);
+    if (this.#held.size >= MAX_PLACES) this.#held.delete(this.#held.keys().next().value!);
+    this.#held.set(place, fresh);
+    return fresh;
+  }
+}
+
+const TYPE = 'application/jwk-set+json';
+
+/** Serves the public keys: those that sign now, and earlier ones whose signatures may still be in use. */
+export async function answerKeys(exchange: HttpExchange, keys: ReadKeys, cache: EtagCache): Promise<void> {
+  const { published } = await keys();
+  const body = JSON.stringify({ keys: published.map(({ publicJwk }) => publicJwk) });
+  answerDocument(exchange, { type: TYPE, document: cache.get(KEYS_PATH, body, () => body) });
 }

@@ -1,15 +1,13 @@
 import type { Request, Router } from 'express';
+import type { ReadKeys } from '../../core/card.js';
 import { CARD_PATH, CATALOG_PATH, KEYS_PATH, OLD_CARD_PATH } from '../../core/card.js';
 import type { HttpExchange, HttpRoute } from '../../core/http.js';
 import { exchangeOf } from '../../core/http.js';
-import type { ReadKeys } from '../../core/card.js';
 import type { Discovery } from './discovery.js';
-import { answerCard, answerCatalog } from './discovery.js';
-import { answerKeys } from './key-route.js';
+import { answerCard, answerCatalog, answerKeys, EtagCache } from './discovery.js';
 import { answerJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import type { PublishedAgent } from './operations.js';
 import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
-import { Shelf } from './shelf.js';
 import { Streaming } from './sse.js';
 import type { StreamLimits, StreamSlots } from './stream-slots.js';
 
@@ -35,7 +33,7 @@ export interface A2aRoutesOptions {
  */
 export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   const streaming = new Streaming(options.limits, options.slots);
-  const discovery: Discovery = { shelf: new Shelf(), keys: options.keys };
+  const discovery: Discovery = { cache: new EtagCache(), keys: options.keys };
   return async (exchange) => {
     const { request, path } = exchange;
     const target = targetOf({ method: request.method, path }, options.root);
@@ -56,7 +54,7 @@ export type DiscoveryOptions = Pick<A2aRoutesOptions, 'agents' | 'baseUrl'> & { 
 
 /** The public documents of the whole node, for express: the catalog of all cards, and the keys that it signs with. */
 export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOptions) {
-  const shelf = new Shelf();
+  const cache = new EtagCache();
   return {
     paths: [CATALOG_PATH, KEYS_PATH],
     access: 'anyone' as const,
@@ -65,9 +63,9 @@ export function createDiscoveryRoutes({ agents, baseUrl, keys }: DiscoveryOption
         const exchange = exchangeOf(request);
         const base = baseUrl ?? exchange.baseUrl;
         const cards = [...agents.values()].map(({ card }) => card(base));
-        answerCatalog(exchange, { baseUrl: base, cards }, shelf);
+        answerCatalog(exchange, { baseUrl: base, cards }, cache);
       });
-      router.all(KEYS_PATH, (request: Request) => answerKeys(exchangeOf(request), keys, shelf));
+      router.all(KEYS_PATH, (request: Request) => answerKeys(exchangeOf(request), keys, cache));
     },
   };
 }

@@ -1,5 +1,8 @@
-import type { JsonObject } from '../../core/json.js';
+import type { AgentCard } from '@a2a-js/sdk';
 import type { SigningKey } from '../../core/card.js';
+import type { JsonObject } from '../../core/json.js';
+import { canonicalCard } from '../translate/card-canonical.js';
+import { cardJson } from './card.js';
 
 /** A JSON Web Token in its compact form (RFC 7519). */
 export function signJwt(key: SigningKey, claims: JsonObject): string {
@@ -21,4 +24,24 @@ export function signDetached(key: SigningKey, payload: string): DetachedSignatur
 
 function encode(value: JsonObject): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+/** The same card with one signature, over the JSON that is served. Equal cards and keys give equal signatures. */
+export function signCard(card: AgentCard, key: SigningKey): AgentCard {
+  const signature = signDetached(key, canonicalCard(cardJson(card)));
+  return { ...card, signatures: [{ ...signature, header: undefined }] };
+}
+
+/**
+ * The card's JSON with a signature over all of it, and one over each of its `views`: readers that drop what their
+ * version does not know come to other bytes than those that do not.
+ */
+export function signedJson(
+  json: JsonObject,
+  key: SigningKey | undefined,
+  ...views: readonly JsonObject[]
+): JsonObject {
+  if (!key) return json;
+  const signatures = [...views, json].map((view) => ({ ...signDetached(key, canonicalCard(view)) }));
+  return { ...json, signatures };
 }

@@ -3,7 +3,7 @@ import type { AgentCard, AgentCardSignatureGenerator } from '@a2a-js/sdk';
 import { canonicalizeAgentCard, generateAgentCardSignature, verifyAgentCardSignature } from '@a2a-js/sdk';
 import type { JSONWebKeySet } from 'jose';
 import { FlattenedSign, createLocalJWKSet, generateKeyPair } from 'jose';
-import { verifyCard } from '../../../src/a2a/client/card-trust.js';
+import { verifyCard } from '../../../src/a2a/client/card.js';
 import { canonicalCard } from '../../../src/a2a/translate/card-canonical.js';
 import type { JsonObject } from '../../../src/core/json.js';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { lintCard } from '../../../src/a2a/client/card-lint.js';
 import { buildCard, cardJson } from '../../../src/a2a/server/card.js';
-import type { CardAuth } from '../../../src/a2a/server/card-security.js';
+import type { CardAuth } from '../../../src/a2a/server/card.js';
 import type { CardFile } from '../../../src/core/card.js';
 
 const CARDS = new URL('../../../agent-cards/', import.meta.url);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createOriginFetch } from '../../../src/a2a/client/origin-fetch.js';
+import { createOriginFetch } from '../../../src/a2a/client/load.js';
 
 function bound(status: number, seen: string[] = [], headers: Record<string, string> = {}): typeof fetch {
   return createOriginFetch({
