@@ -1,5 +1,4 @@
-import type { ListRequest } from '../a2a/client/client.js';
-import type { TaskView } from '../a2a/client/client.js';
+import type { ListRequest, TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textOf } from '../core/message.js';
 import type { TaskState } from '../core/task.js';
