@@ -168,7 +168,7 @@ const GOES_ON: ReadonlySet<TaskState | undefined> = new Set([
  * For streams that forget whether a chunk continues the one before, as the SDK's proto codec of 0.3 does: chunks are
  * left out, and where the task ends or asks it is read as a whole.
  */
-export function withWholeArtifacts(transport: Transport): Transport {
+function withWholeArtifacts(transport: Transport): Transport {
   async function* whole(events: Events, options: RequestOptions | undefined): Events {
     for await (const event of events) {
       const { payload } = event;

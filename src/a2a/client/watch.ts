@@ -219,7 +219,7 @@ function wasNeverSent(error: unknown): boolean {
 }
 
 /** How long a peer is given for what the caller can do without. */
-export const BRIEF_MS = 2_000;
+const BRIEF_MS = 2_000;
 
 /** A task that was just asked for is among the newest of its context, and has said little. */
 const NEWEST_TASKS = 20;
@@ -247,7 +247,7 @@ export async function findAskedTask(
 }
 
 /** What `work` gives; undefined when it fails or takes too long. */
-export async function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+async function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const over = new AbortController();
   const result = await Promise.race([
     work(AbortSignal.timeout(BRIEF_MS)).catch(() => undefined),
@@ -258,7 +258,7 @@ export async function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Prom
 }
 
 /** Asks for the cancellation of a task: best effort, for two seconds at most. Never throws. */
-export async function cancelTask(link: Link, scope: Scope | undefined, taskId: string): Promise<void> {
+async function cancelTask(link: Link, scope: Scope | undefined, taskId: string): Promise<void> {
   const request = { tenant: '', id: taskId, metadata: undefined };
   await inTime((signal) => link.transport.cancelTask(request, requestOptions(link, { scope, signal })));
 }

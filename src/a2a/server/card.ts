@@ -147,14 +147,14 @@ export type CardAuth =
     };
 
 /** The security of a card: exactly what is enforced. */
-export interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> {
+interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> {
   /** What a skill asks for; empty when that is no more than its agent does. */
   readonly ofSkill: (skillId: string) => SecurityRequirement[];
 }
 
 const NO_SKILL = (): SecurityRequirement[] => [];
 
-export function cardSecurity(auth: CardAuth): CardSecurity {
+function cardSecurity(auth: CardAuth): CardSecurity {
   if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: NO_SKILL };
   if (auth === 'token') return oneScheme('bearer', bearerScheme('', 'The token of this node.'));
   if (auth === 'mtls') {
@@ -203,7 +203,7 @@ function openIdScheme(openIdConnectUrl: string): SecurityScheme {
   return { scheme: { $case: 'openIdConnectSecurityScheme', value: { openIdConnectUrl, description } } };
 }
 
-export interface InterfaceFacts {
+interface InterfaceFacts {
   /** Of the agent. */
   readonly name: string;
   /** Of its HTTP bindings. */
@@ -218,7 +218,7 @@ export interface InterfaceFacts {
  * The ways to an agent, best first. All agents share the gRPC port, so that interface names its agent as the tenant;
  * 0.3 has no word for that, so over gRPC it reaches the root agent only.
  */
-export function interfacesOf({ name, url, grpc, isRoot }: InterfaceFacts): AgentInterface[] {
+function interfacesOf({ name, url, grpc, isRoot }: InterfaceFacts): AgentInterface[] {
   return [
     at(url, 'JSONRPC', '1.0'),
     at(url, 'HTTP+JSON', '1.0'),

@@ -98,14 +98,14 @@ export function answerCatalog(
   answerDocument(exchange, { type: CATALOG_TYPE, document });
 }
 
-export interface DocumentAnswer {
+interface DocumentAnswer {
   readonly type: string;
   readonly document: CachedDocument;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Public, and cacheable by tag and date (RFC 9110 section 13). */
-export function answerDocument(exchange: HttpExchange, answer: DocumentAnswer): void {
+function answerDocument(exchange: HttpExchange, answer: DocumentAnswer): void {
   const { request, response } = exchange;
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     sendWrongMethod(exchange, ['GET', 'HEAD']);
