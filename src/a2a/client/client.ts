@@ -281,7 +281,7 @@ export interface TaskView {
 }
 
 /** Throws `invalid-agent-response` for a task without id or state. */
-export function toTaskView(task: Task): TaskView {
+function toTaskView(task: Task): TaskView {
   const state = task.status && fromWireState(task.status.state);
   if (!state || task.id === '') {
     throw new LangoError('invalid-agent-response', 'The server sent a task without id or state.');
