@@ -15,7 +15,6 @@ const weather = defineTool({
   effect: 'pure',
   danger: () => 'safe',
   timeoutMs: () => 1_000,
-  examples: [{ text: 'weather in {city}' }],
   execute: async ({ city }) => ({ content: `In ${city} the sun shines, 21 degrees.` }),
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../src/config/package-root.js';
 import type { ModelProvider, ModelRequest } from '../src/index.js';
 import { connect, createServer, textPart } from '../src/index.js';
+import { TABLE } from '../src/models/offline/table.js';
 
 /**
  * Writes docs/reference/tools.md from what a model is offered by a server with every tool switched on. With --check it
@@ -133,7 +134,21 @@ function toolText({ name, description, parameters }: FunctionSpec): string {
     return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   });
   const table = ['| argument | value | required | meaning |', '|---|---|---|---|', ...rows, ''];
-  return [`### ${name}`, '', description, '', ...(rows.length > 0 ? table : [])].join('\n');
+  return [
+    `### ${name}`,
+    '',
+    description,
+    '',
+    ...offlineSentences(name),
+    ...(rows.length > 0 ? table : []),
+  ].join('\n');
+}
+
+function offlineSentences(tool: string): readonly string[] {
+  const sentences = TABLE.filter((row) => row[1] === tool).map(
+    ([sentence]) => `\`${sentence.replaceAll('...', '')}\``,
+  );
+  return sentences.length === 0 ? [] : [`The offline model understands: ${sentences.join(', ')}.`, ''];
 }
 
 function kindOf(schema: Schema): string {

@@ -88,7 +88,7 @@ interface TypedFunction<Schema extends z.ZodObject> extends Omit<FunctionSpec, '
 
 /** Makes a function that passes its calls to `use` once their arguments match the schema. */
 export function typedFunction<Schema extends z.ZodObject>(
-  { schema, first = false, name, description, examples }: TypedFunction<Schema>,
+  { schema, first = false, name, description }: TypedFunction<Schema>,
   use: (call: Call, input: z.infer<Schema>) => Promise<CallOutcome>,
 ): AgentFunction {
   const reader = argumentReader(schema);
@@ -97,7 +97,6 @@ export function typedFunction<Schema extends z.ZodObject>(
     spec: {
       name,
       description,
-      examples,
       get parameters() {
         return reader.parameters;
       },

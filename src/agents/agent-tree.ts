@@ -13,7 +13,7 @@ import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import { Delegations, sameMembers } from './delegation.js';
 import { note } from './loop.js';
 import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
-import { ownSkillsBlock, requestTemplates } from './own-skills.js';
+import { ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
 import type { PromptTexts } from './prompts.js';
 import { flatAgentInstruction, subAgentInstruction } from './prompts.js';
@@ -137,11 +137,7 @@ function orchestrator(options: AgentTreeOptions): Agent {
     prepare: async (scope) => source?.prepare(scope),
     extendedSkills: () => peers.list().flatMap(peerSkills),
     open({ task }) {
-      const further = source ? [source.kind, ...source.list(task)] : [];
-      const delegations = new Delegations({
-        ...options,
-        templates: requestTemplates([...options.tools, ...further], roster),
-      });
+      const delegations = new Delegations(options);
       return () => ({
         system: [
           ...stable(instructionFor(peers.list())),

@@ -12,7 +12,6 @@ export const declineRequest = typedFunction(
     description:
       'Decline the whole request because it is outside what you do, so that it can go to somebody else. Call nothing else with it.',
     schema: z.object({ reason: z.string().min(1).max(LONGEST_TEXT).describe('Why, in one sentence.') }),
-    examples: [],
     first: true,
   },
   async (_, { reason }) => ({ type: 'end', end: { state: 'rejected', reason: 'declined', text: reason } }),
@@ -25,7 +24,6 @@ export const askUser = typedFunction(
     description:
       'Ask the user for something you need and cannot find out yourself. The task waits for the answer.',
     schema: z.object({ question: z.string().min(1).max(LONGEST_TEXT).describe('One clear question.') }),
-    examples: [],
   },
   async (call, { question: text }) => {
     const question: Question = { hash: call.key, kind: 'input', text, author: call.run.task.agent };

@@ -11,8 +11,6 @@ export interface DelegationOptions {
   readonly limits: AgentLimits;
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
-  /** The sentences that the offline model understands, by agent. */
-  readonly templates: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
@@ -99,7 +97,7 @@ export class Delegations {
   #spec(): FunctionSpec | undefined {
     const agents = this.#agents();
     if (!this.#offered || !sameMembers(this.#offered.agents, agents)) {
-      this.#offered = { agents, spec: transferSpec(agents, this.#options.templates) };
+      this.#offered = { agents, spec: transferSpec(agents) };
     }
     return this.#offered.spec;
   }

@@ -38,20 +38,3 @@ function line(agent: string, { name, description, bringsOutside }: Tool): string
   const about = bringsOutside ? 'from outside' : description;
   return oneLine(`- ${agent}: use the skill ${skill} (${about})`).slice(0, LONGEST_LINE);
 }
-
-/** The sentences that the offline model understands, by agent. */
-export function requestTemplates(
-  tools: readonly Pick<Tool, 'name' | 'examples'>[],
-  roster: Roster,
-): ReadonlyMap<string, readonly string[]> {
-  const owned = partitionTools(tools as readonly Tool[], roster);
-  const textsOf = (name: string): readonly string[] =>
-    (owned[name] ?? []).flatMap(({ examples }) => examples.map(({ text }) => text));
-  const planning = [
-    'plan {goal}',
-    'make a plan for {goal}',
-    'make a plan to {goal}',
-    'create a plan for {goal}',
-  ];
-  return new Map([...roster.map(({ name }) => [name, textsOf(name)] as const), ['planner', planning]]);
-}

@@ -30,10 +30,7 @@ export type Transfer = z.infer<typeof transferSchema>;
 export const transferReader = argumentReader(transferSchema);
 
 /** Describes the function for these agents; undefined without agents. */
-export function transferSpec(
-  agents: readonly Pick<Peer, 'name' | 'skills'>[],
-  templates: ReadonlyMap<string, readonly string[]>,
-): FunctionSpec | undefined {
+export function transferSpec(agents: readonly Pick<Peer, 'name'>[]): FunctionSpec | undefined {
   const [first, ...others] = agents.map(({ name }) => name);
   if (first === undefined) return undefined;
   const named = z.object({ ...fields, agent_name: z.enum([first, ...others]).describe('Whom to ask.') });
@@ -42,12 +39,6 @@ export function transferSpec(
     description:
       'Delegate a request to one agent. Call it several times in one answer to have agents work at once.',
     parameters: argumentReader(named).parameters,
-    examples: agents.flatMap(({ name, skills }) =>
-      [...(templates.get(name) ?? []), ...skills.flatMap((skill) => skill.examples)].map((text) => ({
-        text,
-        arguments: { agent_name: name, request: '{request}' },
-      })),
-    ),
   };
 }
 

@@ -53,7 +53,6 @@ export async function openFamilies(
     ...FAMILIES.map(async (open) => open(context)),
     skillsFamily(context, skills),
   ]);
-  // The first examples of an agent are those that are shown of it.
   const families = [...(await library).families, ...opening];
   for (const { name, state, note, hint } of families) {
     if (state === 'missing')

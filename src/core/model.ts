@@ -34,18 +34,6 @@ export interface FunctionSpec {
   readonly description: string;
   /** JSON Schema (draft 2020-12) of the arguments, an object schema. */
   readonly parameters: JsonObject;
-  /** How a person would ask for it; the offline model works from these. */
-  readonly examples: readonly Example[];
-}
-
-/**
- * A request in plain words. `{name}` in `text` stands for the argument of that name ("read {path}").
- * `arguments` are fixed ones that go with this wording; a value may name a placeholder of the text
- * ("{path}") or `{request}`, the whole of what was asked.
- */
-export interface Example {
-  readonly text: string;
-  readonly arguments?: JsonObject;
 }
 
 export type ModelMessage =

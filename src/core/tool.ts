@@ -3,7 +3,6 @@ import type { EffectClass, Scope } from './task.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
 import type { Part } from './message.js';
-import type { Example } from './model.js';
 import type { OwnedKind } from './page.js';
 import type { SecretPlace } from './secrets.js';
 
@@ -39,8 +38,6 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   readonly secretPlace?: SecretPlace;
   /** All of its output is text from outside: of a page, a document, another agent. */
   readonly bringsOutside?: boolean;
-  /** Published as skill examples on the agent card; they drive the offline model. */
-  readonly examples: readonly Example[];
   /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */
   execute(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput>;
   /**
@@ -89,7 +86,7 @@ export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool
 /** Tools that come and go, some of them one owner's own. */
 export interface ToolSource {
   /** What they all have in common, also while there are none: how their names begin, and how they are asked for. */
-  readonly kind: Pick<Tool, 'name' | 'examples'>;
+  readonly kind: Pick<Tool, 'name'>;
   /** Looks again; asked for before each run of this owner. Never rejects. */
   refresh(scope: Scope | undefined): Promise<void>;
   /** Looks if it never looked for this owner. Never rejects. */

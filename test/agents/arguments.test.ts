@@ -10,7 +10,6 @@ it('a tool of a program whose arguments no model can be told is refused before a
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => 1_000,
-    examples: [],
     execute: async () => ({ content: '' }),
   });
   expect(() => createServer({ tools: [remind] })).toThrow(

@@ -1,18 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { PLAN, TABLE, TRANSFER } from '../../src/models/offline/table.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import type { Outcome, TestServer } from '../support/server.js';
+import { argumentsIn, OFFLINE_ROWS } from '../support/offline-rows.js';
 import { decide, doings, sendText, startServer } from '../support/server.js';
-
-/** The sentences for which a tool is called. */
-const ROWS = TABLE.filter(([, tool]) => tool !== PLAN && tool !== TRANSFER && tool !== '{tool}').map(
-  ([template, tool, others = {}]) => ({
-    sentence: fill(template, (name, dots) => (dots ? `some ${name} words` : `the-${name}`)),
-    tool: tool.replace('{name}', 'the_name'),
-    arguments: argumentsOf(template, [tool, others], others),
-  }),
-);
 
 /** What the table does not hold is not guessed, however near it is. */
 const BEYOND: readonly string[] = [
@@ -53,14 +44,11 @@ let server: TestServer;
 let calls: { readonly tool: string; readonly input: unknown }[] = [];
 
 beforeAll(async () => {
-  const tools = [...Map.groupBy(ROWS, ({ tool }) => tool)].map(([name, rows]) => ({
+  const names = [...new Set(OFFLINE_ROWS.map(({ tool }) => tool))];
+  const tools = names.map((name) => ({
     ...toolNamed(name),
     // Takes what the rows bring: unknown arguments are refused.
-    schema: z.object(
-      Object.fromEntries(
-        rows.flatMap((row) => Object.keys(row.arguments)).map((key) => [key, z.any().optional()]),
-      ),
-    ),
+    schema: z.object(Object.fromEntries(argumentsIn(name).map((key) => [key, z.any().optional()]))),
     execute: async (input: unknown) => {
       calls.push({ tool: name, input });
       return { content: `result of ${name}` };
@@ -71,7 +59,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe('A sentence of the offline table, through the orchestrator', () => {
-  it.each(ROWS)('$sentence', async ({ sentence, tool, arguments: input }) => {
+  it.each(OFFLINE_ROWS)('$sentence', async ({ sentence, tool, arguments: input }) => {
     calls = [];
     const outcome = await sendText(server, sentence);
     expect(calls).toEqual([{ tool, input }]);
@@ -196,20 +184,4 @@ describe('In single-agent mode', () => {
 
 function delegations(outcome: Outcome): readonly string[] {
   return doings(outcome).filter((line) => line.includes(': delegation-start '));
-}
-
-function fill(template: string, value: (name: string, dots: boolean) => string): string {
-  return template.replace(/\{(\w+)(\.\.\.)?\}/g, (_, name: string, dots?: string) =>
-    value(name, dots !== undefined),
-  );
-}
-
-/** By the rule that the table states, from its text: placeholders that nothing else uses, and the row's own arguments. */
-function argumentsOf(template: string, users: unknown, others: object): object {
-  const used = JSON.stringify(users);
-  const own = [...template.matchAll(/\{(\w+)(\.\.\.)?\}/g)]
-    .filter(([, name]) => !used.includes(`{${name!}}`))
-    .map(([, name, dots]) => [name, dots ? `some ${name!} words` : `the-${name!}`]);
-  const filled: unknown = JSON.parse(JSON.stringify(others).replace(/\{(\w+)\}/g, 'the-$1'));
-  return { ...(Object.fromEntries(own) as object), ...(filled as object) };
 }

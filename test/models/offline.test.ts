@@ -14,14 +14,9 @@ const provider = createOfflineProvider((tool) => roleOf(tool, STANDARD_ROSTER));
 const TOOLS: readonly FunctionSpec[] = [
   ...['fs_read', 'fs_write', 'fs_list', 'fs_search', 'fs_edit', 'exec', 'save_knowledge', 'skill_greet'],
   ...['crypto_hash', 'graph_query', 'my_own_tool'],
-].map((name) => ({ name, description: '', parameters: { type: 'object' }, examples: [] }));
+].map((name) => ({ name, description: '', parameters: { type: 'object' } }));
 const TEAM = ['operator', 'librarian', 'planner', 'worker'];
-const ORCHESTRATOR: readonly FunctionSpec[] = [
-  transferSpec(
-    TEAM.map((name) => ({ name, skills: [] })),
-    new Map(),
-  )!,
-];
+const ORCHESTRATOR: readonly FunctionSpec[] = [transferSpec(TEAM.map((name) => ({ name })))!];
 
 describeModelProvider('offline', async () => ({
   provider,

@@ -23,7 +23,7 @@ function conversation(messages: readonly ModelMessage[]): ModelRequest {
       { text: '  ', stable: false },
     ],
     messages,
-    functions: [READ_FILE, transferSpec([{ name: 'operator', skills: [] }], new Map())!],
+    functions: [READ_FILE, transferSpec([{ name: 'operator' }])!],
   });
 }
 

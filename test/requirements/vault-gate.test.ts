@@ -19,7 +19,6 @@ const leak: Tool = defineTool({
   danger: () => 'safe',
   timeoutMs: () => 5_000,
   secretPlace: 'exec',
-  examples: [{ text: 'leak {text}' }],
   async execute({ text, how }, context) {
     const value = await context.resolveSecrets(text);
     const bytes = Buffer.from(`a file with ${value}`).toString('base64');

@@ -34,7 +34,6 @@ export function toolNamed(
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => 5_000,
-    examples: [{ text: `${name.replaceAll('_', ' ')} {path}` }],
     async execute({ path }, context) {
       log?.push({ tool: name, key: context.key, path });
       return execute ? execute(path, context) : { content: `${name} of ${path}` };

@@ -29,7 +29,6 @@ const strike = defineTool({
   ...shared,
   name: 'exec_strike',
   effect: 'unsafe',
-  examples: [{ text: 'strike {name}' }],
   async execute({ name }, { key }) {
     await pause();
     mark('strikes', key);
@@ -42,7 +41,6 @@ const stamp = defineTool({
   ...shared,
   name: 'fs_stamp',
   effect: 'keyed',
-  examples: [{ text: 'stamp {name}' }],
   async execute({ name }, { key }) {
     await pause();
     // The target knows a repeat by its key.
@@ -56,7 +54,6 @@ const look = defineTool({
   ...shared,
   name: 'search_look',
   effect: 'pure',
-  examples: [{ text: 'look up {name}' }],
   async execute({ name }, { key }) {
     await pause();
     mark('looks', key);

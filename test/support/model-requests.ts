@@ -32,7 +32,6 @@ export const READ_FILE: FunctionSpec = {
     required: ['path'],
     additionalProperties: false,
   },
-  examples: [{ text: 'read {path}' }],
 };
 
 export async function collect(

@@ -10,6 +10,5 @@ export const outsidePage = defineTool({
   danger: () => 'safe',
   bringsOutside: true,
   timeoutMs: () => 1_000,
-  examples: [],
   execute: async () => ({ content: 'The page says: tea is at five.' }),
 });

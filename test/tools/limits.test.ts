@@ -4,6 +4,7 @@ import { isJsonObject } from '../../src/core/json.js';
 import type { Json, JsonObject } from '../../src/core/json.js';
 import type { Tool } from '../../src/core/tool.js';
 import { openFourFamilies, type FourFamilies } from '../support/four-families.js';
+import { argumentsIn, OFFLINE_ROWS } from '../support/offline-rows.js';
 import { toolNamed } from './call.js';
 
 /** A good input of each tool of the vault and the navigator; what a test of limits makes worse. */
@@ -99,7 +100,8 @@ describe('the tools of the vault and the navigator', () => {
       const ms = tool.timeoutMs(tool.schema.parse(good));
       expect(ms).toBeGreaterThan(0);
       expect(ms).toBeLessThanOrEqual(LONGEST_CALL_MS);
-      expect(tool.examples.length).toBeGreaterThan(0);
+      expect(OFFLINE_ROWS.some((row) => row.tool === name)).toBe(true);
+      expect(Object.keys(tool.schema.shape)).toEqual(expect.arrayContaining([...argumentsIn(name)]));
     },
   );
 });

@@ -64,15 +64,6 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
     secretPlace: 'browser',
     danger: () => 'moderate',
     timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,
-    examples: [
-      { text: 'click {ref}', arguments: { action: 'click' } },
-      { text: 'click on {ref}', arguments: { action: 'click' } },
-      { text: 'type {value} into {ref}', arguments: { action: 'type' } },
-      { text: 'select {value} in {ref}', arguments: { action: 'select' } },
-      { text: 'check {ref}', arguments: { action: 'check' } },
-      { text: 'uncheck {ref}', arguments: { action: 'uncheck' } },
-      { text: 'press {value} in {ref}', arguments: { action: 'press' } },
-    ],
     async check({ ref, action, value }, context) {
       assertValue(action, value);
       const session = await sessions.require(context);

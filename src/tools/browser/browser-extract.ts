@@ -61,14 +61,6 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
     bringsOutside: true,
     danger: () => 'safe',
     timeoutMs: () => TIME_MS,
-    examples: [
-      { text: 'read the page', arguments: { mode: 'text' } },
-      { text: 'what does the page say', arguments: { mode: 'text' } },
-      { text: 'read the article', arguments: { mode: 'article' } },
-      { text: 'what links are on the page', arguments: { mode: 'links' } },
-      { text: 'list the links of the page', arguments: { mode: 'links' } },
-      { text: 'get the page as markdown', arguments: { mode: 'markdown' } },
-    ],
     async execute({ mode = 'text', offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {

@@ -25,14 +25,6 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
     bringsOutside: true,
     danger: () => 'moderate',
     timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,
-    examples: [
-      { text: 'open {url}' },
-      { text: 'go to {url}' },
-      { text: 'browse to {url}' },
-      { text: 'visit {url}' },
-      { text: 'navigate to {url}' },
-      { text: 'open the page {url}' },
-    ],
     async execute({ url }, context) {
       const address = parseAddress(url);
       const session = await sessions.open(context);
@@ -71,11 +63,6 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
     bringsOutside: true,
     danger: () => 'moderate',
     timeoutMs: () => 1_000 * limits.navigationSeconds + OVERHEAD_MS,
-    examples: [
-      { text: 'search the web for {query}' },
-      { text: 'look up {query} on the web' },
-      { text: 'find pages about {query}' },
-    ],
     async execute({ query, limit = LIMIT_DEFAULT }, context) {
       const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
       const session = await sessions.open(context);
@@ -102,7 +89,6 @@ export function closeTool(sessions: Sessions): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => CLOSE_TIME_MS,
-    examples: [{ text: 'close the browser' }, { text: 'close the page' }],
     async execute(_input, context) {
       const wasOpen = await sessions.close(context);
       return { content: wasOpen ? 'The browser is closed.' : 'No browser was open in this conversation.' };

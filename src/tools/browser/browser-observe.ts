@@ -41,12 +41,6 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
     bringsOutside: true,
     danger: () => 'safe',
     timeoutMs: () => TIME_MS,
-    examples: [
-      { text: 'what can be clicked on the page' },
-      { text: 'list the elements of the page' },
-      { text: 'observe the page' },
-      { text: 'which buttons and fields are on the page' },
-    ],
     async execute({ offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {

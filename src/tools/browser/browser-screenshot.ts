@@ -37,13 +37,6 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
     bringsOutside: true,
     danger: () => 'safe',
     timeoutMs: () => TIME_MS,
-    examples: [
-      { text: 'take a screenshot' },
-      { text: 'take a picture of the page' },
-      { text: 'take a screenshot of the page' },
-      { text: 'take a screenshot of the whole page', arguments: { fullPage: true } },
-      { text: 'take a full page screenshot', arguments: { fullPage: true } },
-    ],
     async execute({ fullPage = false }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {

@@ -28,12 +28,6 @@ export function cryptoHashTool(): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'hash {text} with {algorithm}' },
-      { text: 'compute the {algorithm} hash of {text}' },
-      { text: 'what is the {algorithm} hash of {text}' },
-      { text: 'hash {text}' },
-    ],
     async execute({ text, algorithm, encoding }) {
       if (encoding === 'base64' && !BASE64.test(text)) {
         throw new LangoError(
@@ -57,7 +51,6 @@ export function cryptoEncryptTool(keys: Keys): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [{ text: 'encrypt {text} with the key {key}' }, { text: 'encrypt {text} with {key}' }],
     async execute({ text, key: name }, scope) {
       const { value } = await keys.requireEncrypting(scope, name);
       const ciphertext = await encryptJwe(text, { value, name });
@@ -89,10 +82,6 @@ export function cryptoDecryptTool(keys: Keys, keeper: SecretKeeper): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'decrypt {ciphertext} with the key {key}' },
-      { text: 'decrypt {ciphertext} with the key {key} and save it as {saveAs}' },
-    ],
     async execute({ ciphertext, key, saveAs }, { key: call, ...scope }) {
       const text = await decryptJwe(ciphertext, await keys.requireEncrypting(scope, key));
       const name = saveAs ?? `decrypted-${call.slice(0, NAME_DIGITS)}`;

@@ -13,12 +13,6 @@ export function cryptoKeysTool(keys: Keys): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'list the keys' },
-      { text: 'which keys are there' },
-      { text: 'show all cryptographic keys' },
-      { text: 'what keys do I have' },
-    ],
     async execute(_input, scope) {
       const list = await keys.list(scope);
       return { content: list.length === 0 ? 'There are no keys.' : { keys: list } };
@@ -44,12 +38,6 @@ export function cryptoCreateKeyTool(keys: Keys): Tool {
     effect: 'keyed',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'create a key named {name}' },
-      { text: 'create an {algorithm} key named {name}' },
-      { text: 'create a signing key named {name}' },
-      { text: 'create an encryption key named {name}', arguments: { algorithm: 'aes256' } },
-    ],
     async execute({ name, algorithm }, { key: call, ...scope }) {
       const value = generateKey(algorithm);
       return { content: { created: await keys.create(scope, { name, algorithm, call, value }) } };

@@ -31,11 +31,6 @@ export function cryptoSignTool(keys: Keys): Tool {
     effect: 'pure',
     danger: () => 'moderate',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'sign {text} with the key {key}' },
-      { text: 'sign {text} with {key}' },
-      { text: 'sign {text} with the key {key} as a jws', arguments: { format: 'jws' } },
-    ],
     async execute({ text, key: name, format }, scope) {
       const { algorithm, value } = await keys.requireSigning(scope, name);
       const key = privateKeyOf(value);
@@ -79,10 +74,6 @@ export function cryptoVerifyTool(keys: Keys): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'verify the signature {signature} of {text} with the key {key}' },
-      { text: 'verify the signature {signature} with the key {key}' },
-    ],
     async execute(input, scope) {
       const { key, algorithm } = await publicKeyOf(input, keys, scope);
       const { signature, text } = input;

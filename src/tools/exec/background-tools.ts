@@ -24,7 +24,6 @@ export function execStartTool(
     danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
     timeoutMs: () => START_TIME_MS,
     secretPlace: 'exec',
-    examples: [{ text: 'start {command} in the background' }, { text: 'run {command} in the background' }],
     async execute(input, context) {
       context.signal.throwIfAborted();
       const { id, command } = await background.start(context, input.command, async () =>
@@ -51,7 +50,6 @@ export function execStatusTool(background: BackgroundProcesses): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [{ text: 'show the running processes' }, { text: 'is process {id} still running' }],
     async execute({ id }, context) {
       if (id !== undefined) return { content: describeProcess(background.require(context, id)) };
       const handles = background.list(context);
@@ -100,7 +98,6 @@ export function execOutputTool(background: BackgroundProcesses, { limits }: Exec
     danger: () => 'safe',
     bringsOutside: true,
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [{ text: 'show the output of process {id}' }],
     async execute({ id, stream = 'stdout', offset = 0, limit }, context) {
       const { process, end } = background.require(context, id);
       const output = process[stream];
@@ -134,7 +131,6 @@ export function execStopTool(background: BackgroundProcesses): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => STOP_TIME_MS,
-    examples: [{ text: 'stop process {id}' }, { text: 'stop {id}' }],
     async execute({ id }, context) {
       const handle = background.require(context, id);
       await handle.process.stop();

@@ -35,15 +35,6 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
     bringsOutside: true,
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
     secretPlace: 'exec',
-    examples: [
-      { text: 'run {command}' },
-      { text: 'execute {command}' },
-      { text: 'run {command} in {cwd}' },
-      {
-        text: 'run {command} with the secret {name} as {variable}',
-        arguments: { command: '{command}', env: { '{variable}': '{{secret:{name}}}' } },
-      },
-    ],
     async execute(input, context) {
       context.signal.throwIfAborted();
       const child = await runner.start(await withSecrets(input, context), context);

@@ -26,12 +26,6 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
     effect: 'keyed',
     danger: () => 'safe',
     timeoutMs: () => FACT_TIME_MS,
-    examples: [
-      { text: 'remember that {fact}' },
-      { text: 'remember: {fact}' },
-      { text: 'remember the fact that {fact}' },
-      { text: 'keep in mind that {fact}' },
-    ],
     async execute({ fact, fromOutside }, context) {
       const text = oneLine(fact);
       const passages = [{ text, start: 0, end: text.length, lines: undefined, heading: [] }];
@@ -57,13 +51,6 @@ function memoryRecallTool({ retrieval }: KnowledgeAccess): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => FACT_TIME_MS,
-    examples: [
-      { text: 'what do you remember about {query}' },
-      { text: 'do you remember {query}' },
-      { text: 'recall {query}' },
-      { text: 'what is my {query}' },
-      { text: 'recall what you remember about {query}' },
-    ],
     async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
       const found = await retrieval.search({ tenant, owner }, factSearch(query, limit), signal);
       return describeFindings(query, found);
@@ -85,12 +72,6 @@ function memoryForgetTool(options: KnowledgeAccess): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => FACT_TIME_MS,
-    examples: [
-      { text: 'forget that {fact}' },
-      { text: 'forget the fact that {fact}' },
-      { text: 'forget the fact about {query}' },
-      { text: 'forget what you remember about {query}' },
-    ],
     async execute({ fact, query }, context) {
       const words = fact ?? query;
       if (words === undefined || (fact !== undefined && query !== undefined)) {

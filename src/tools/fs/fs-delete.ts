@@ -26,12 +26,6 @@ export function deleteTool(workspace: Workspace): Tool {
     // has looked at.
     danger: ({ recursive }) => (recursive === true ? 'dangerous' : 'moderate'),
     timeoutMs: () => DELETE_TIME_MS,
-    examples: [
-      { text: 'delete {path}' },
-      { text: 'delete the file {path}' },
-      { text: 'rm {path}' },
-      { text: 'delete the folder {path} with everything in it', arguments: { recursive: true } },
-    ],
     execute: ({ path, recursive = false }, { signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();

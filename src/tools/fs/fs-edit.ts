@@ -29,11 +29,6 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
     effect: 'queryable',
     danger: () => 'moderate',
     timeoutMs: () => EDIT_TIME_MS,
-    examples: [
-      { text: 'replace {oldText} with {newText} in {path}' },
-      { text: 'replace {oldText} by {newText} in {path}' },
-      { text: 'change {oldText} to {newText} in {path}' },
-    ],
     execute: (input, { key, signal }) =>
       workspace.change(pathArgument(input.path), async (access) => {
         signal.throwIfAborted();

@@ -27,21 +27,6 @@ export function listTool(workspace: Workspace): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => LIST_TIME_MS,
-    examples: [
-      { text: 'list the files' },
-      { text: 'show the files' },
-      { text: 'which files are there' },
-      { text: 'what files do I have' },
-      { text: 'how many files are there' },
-      { text: 'how many files do I have' },
-      { text: 'count the files' },
-      { text: 'ls' },
-      { text: 'list the files in {path}' },
-      { text: 'list the folder {path}' },
-      { text: 'what is in the folder' },
-      { text: 'what is in the folder {path}' },
-      { text: 'list all files', arguments: { recursive: true } },
-    ],
     execute: ({ path = '.', recursive = false, limit = LIMIT_DEFAULT }, { signal }) =>
       workspace.read(pathArgument(path), async (access) => {
         const folder = await access.find(pathArgument(path));
@@ -96,13 +81,6 @@ export function statTool(workspace: Workspace): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => STAT_TIME_MS,
-    examples: [
-      { text: 'how big is the file {path}' },
-      { text: 'what is the size of the file {path}' },
-      { text: 'when was the file {path} changed' },
-      { text: 'does the file {path} exist' },
-      { text: 'is there a file {path}' },
-    ],
     execute: ({ path }) =>
       workspace.read(pathArgument(path), async (access) => {
         const opened = await access.find(pathArgument(path));

@@ -26,12 +26,6 @@ export function moveTool(workspace: Workspace): Tool {
     effect: 'queryable',
     danger: () => 'moderate',
     timeoutMs: () => MOVE_TIME_MS,
-    examples: [
-      { text: 'move {from} to {to}' },
-      { text: 'move {from} into {to}' },
-      { text: 'rename {from} to {to}' },
-      { text: 'mv {from} {to}' },
-    ],
     execute: (input, { signal }) =>
       workspace.change(subject(input), async (access) => {
         signal.throwIfAborted();

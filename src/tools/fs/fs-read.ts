@@ -29,17 +29,6 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
     danger: () => 'safe',
     bringsOutside: true,
     timeoutMs: () => READ_TIME_MS,
-    examples: [
-      { text: 'read {path}' },
-      { text: 'show the file {path}' },
-      { text: 'open the file {path}' },
-      { text: 'what is in the file {path}' },
-      { text: 'show what is in the file {path}' },
-      { text: 'what is the content of the file {path}' },
-      { text: 'what does the file {path} say' },
-      { text: 'what does the file {path} contain' },
-      { text: 'cat {path}' },
-    ],
     execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal }) =>
       workspace.read(pathArgument(path), async (access) => {
         const opened = await access.find(pathArgument(path));

@@ -47,16 +47,6 @@ export function searchTool(workspace: Workspace): Tool {
     danger: () => 'safe',
     bringsOutside: true,
     timeoutMs: () => SEARCH_TIME_MS,
-    examples: [
-      { text: 'search for {pattern}' },
-      { text: 'search for {pattern} in {path}' },
-      { text: 'search the files for {pattern}' },
-      { text: 'search for {pattern} in the files' },
-      { text: 'find {pattern} in the files' },
-      { text: 'find {pattern} in {path}' },
-      { text: 'which files contain {pattern}' },
-      { text: 'find files named {pattern}' },
-    ],
     execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal }) =>
       workspace.read(pathArgument(path), async (access) => {
         const top = await access.find(pathArgument(path));

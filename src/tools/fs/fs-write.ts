@@ -22,20 +22,6 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
     effect: 'keyed', // The call contains the whole content, so writing twice gives the same file.
     danger: () => 'moderate',
     timeoutMs: () => WRITE_TIME_MS,
-    examples: [
-      { text: 'write {content} to {path}' },
-      { text: 'write {content} into {path}' },
-      { text: 'create a file {path} with {content}' },
-      { text: 'create a file {path} containing {content}' },
-      { text: 'create a file {path} that says {content}' },
-      { text: 'create a file {path} with the text {content}' },
-      { text: 'write a file {path} with {content}' },
-      { text: 'write a file {path} with the text {content}' },
-      { text: 'put {content} into the file {path}' },
-      { text: 'put {content} in the file {path}' },
-      { text: 'save {content} in {path}' },
-      { text: 'save {content} to {path}' },
-    ],
     execute({ path, content }, { key, signal }) {
       const bytes = Buffer.byteLength(content);
       if (bytes > maxBytes) {
@@ -72,11 +58,6 @@ export function appendTool(workspace: Workspace, maxBytes: number): Tool {
     effect: 'unsafe', // Whether the append happened cannot be seen in the file: the same text may have ended it before.
     danger: () => 'moderate',
     timeoutMs: () => APPEND_TIME_MS,
-    examples: [
-      { text: 'append {content} to {path}' },
-      { text: 'add {content} to the file {path}' },
-      { text: 'add the line {content} to the file {path}' },
-    ],
     execute: ({ path, content }, { key, signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
@@ -114,7 +95,6 @@ export function mkdirTool(workspace: Workspace): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => MKDIR_TIME_MS,
-    examples: [{ text: 'create a folder {path}' }, { text: 'mkdir {path}' }],
     execute: ({ path }, { signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();

@@ -29,11 +29,6 @@ export function addTool(graph: GraphStore): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => GRAPH_TIME_MS,
-    examples: [
-      { text: 'add to the graph that {subject} depends on {object}', arguments: { predicate: 'depends on' } },
-      { text: 'add to the graph that {subject} owns {object}', arguments: { predicate: 'owns' } },
-      { text: 'add to the graph: {subject} | {predicate} | {object}' },
-    ],
     async execute(input, context) {
       const { tenant, owner, taskId, contextId } = context;
       const { source = `task ${taskId}` } = input;
@@ -83,14 +78,6 @@ export function removeTool(graph: GraphStore): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => GRAPH_TIME_MS,
-    examples: [
-      {
-        text: 'remove from the graph that {subject} depends on {object}',
-        arguments: { predicate: 'depends on' },
-      },
-      { text: 'remove from the graph: {subject} | {predicate} | {object}' },
-      { text: 'remove everything about {subject} from the graph' },
-    ],
     async execute({ source, ...pattern }, { tenant, owner }) {
       const scope = { tenant, owner };
       const isNamed = Object.values(pattern).some((name) => name !== undefined);

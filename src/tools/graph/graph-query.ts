@@ -21,12 +21,6 @@ export function queryTool(graph: GraphStore): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => GRAPH_TIME_MS,
-    examples: [
-      { text: 'what depends on {object}', arguments: { predicate: 'depends on' } },
-      { text: 'what does {subject} depend on', arguments: { predicate: 'depends on' } },
-      { text: 'who owns {object}', arguments: { predicate: 'owns' } },
-      { text: 'what does the graph say about {subject}' },
-    ],
     async execute({ limit = QUERY_LIMIT_DEFAULT, ...pattern }, scope) {
       const found = await graph.find(scope, pattern, limit + 1);
       if (found.length === 0) return { content: 'The graph holds no such triple.' };
@@ -75,15 +69,6 @@ export function traverseTool(graph: GraphStore): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => GRAPH_TIME_MS,
-    examples: [
-      { text: 'what is connected to {start}' },
-      { text: 'what is related to {start} in the graph' },
-      { text: 'walk the graph from {start}' },
-      {
-        text: 'what does {start} depend on directly or indirectly',
-        arguments: { predicates: ['depends on'], direction: 'out', maxDepth: DEPTH_MAX },
-      },
-    ],
     async execute(input, { signal, tenant, owner }) {
       const {
         start,

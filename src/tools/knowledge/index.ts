@@ -57,13 +57,6 @@ function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): T
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => SAVE_TIME_MS,
-    examples: [
-      { text: 'save knowledge {key}: {content}' },
-      { text: 'save the knowledge {key}: {content}' },
-      { text: 'save knowledge about {key}: {content}' },
-      { text: 'keep as knowledge {key}: {content}' },
-      { text: 'note under {key} that {content}' },
-    ],
     async execute({ key, category, content, tags = [], source, fromOutside }, context) {
       const passages = cutIntoPassages(content, { syntax: 'markdown', hasLines: false });
       const entry = {
@@ -104,12 +97,6 @@ function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): To
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => SAVE_TIME_MS,
-    examples: [
-      { text: 'save learning {trigger}: {fix}' },
-      { text: 'save the learning {trigger}: {fix}' },
-      { text: 'learn that {trigger} is fixed by {fix}' },
-      { text: 'learn that {trigger} because {diagnosis} is fixed by {fix}' },
-    ],
     async execute({ trigger, fix, diagnosis, category, fromOutside }, context) {
       const learning = {
         ...({ kind: 'learning', key: trigger, category, content: fix, tags: [], fromOutside } as const),

@@ -22,11 +22,6 @@ export function listObservationsTool(memory: MemoryStore): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => MEMORY_TIME_MS,
-    examples: [
-      { text: 'list your observations' },
-      { text: 'what have you observed' },
-      { text: 'what did you observe in this conversation', arguments: { thisConversation: true } },
-    ],
     async execute({ thisConversation, limit = LIMIT_DEFAULT }, { tenant, owner, contextId }) {
       const query = { limit, ...(thisConversation ? { contextId } : {}) };
       const found = await memory.observations({ tenant, owner }, query);
@@ -49,7 +44,6 @@ export function listReflectionsTool(memory: MemoryStore): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => MEMORY_TIME_MS,
-    examples: [{ text: 'list your reflections' }, { text: 'show your reflections' }],
     async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
       const found = await memory.reflections({ tenant, owner }, limit);
       if (found.length === 0) return { content: 'There are no reflections yet.' };
@@ -76,10 +70,6 @@ export function recordTool(memory: MemoryStore): Tool {
     effect: 'keyed',
     danger: () => 'safe',
     timeoutMs: () => MEMORY_TIME_MS,
-    examples: [
-      { text: 'record the observation that {observation}' },
-      { text: 'note the observation: {observation}' },
-    ],
     async execute({ observation }, { key, tenant, owner, taskId, contextId, hasReadOutside }) {
       await memory.record(
         { tenant, owner },
@@ -109,7 +99,6 @@ export function summarizeTool(writer: MemoryWriter): Tool {
     effect: 'keyed',
     danger: () => 'safe',
     timeoutMs: () => REFLECT_TIME_MS,
-    examples: [{ text: 'reflect on what you observed' }, { text: 'summarize your observations' }],
     async execute(_, { tenant, owner, signal }) {
       const reflection = await writer.reflectNow({ tenant, owner }, signal);
       if (!reflection) return { content: 'There is nothing to condense: no observation is open.' };

@@ -14,12 +14,6 @@ export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs 
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => askMs,
-    examples: [
-      { text: 'what is my USDC balance' },
-      { text: 'show my USDC balance' },
-      { text: 'how much USDC do I have' },
-      { text: 'check the balance of my wallet' },
-    ],
     async execute(_input, { tenant, owner }) {
       const { address } = await wallets.require({ tenant, owner });
       const [{ tokens, gas }, open] = await Promise.all([
@@ -52,12 +46,6 @@ export function historyTool({ ledger, store, connection, queryTimeoutMs: askMs }
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => askMs,
-    examples: [
-      { text: 'show my payment history' },
-      { text: 'list my payments' },
-      { text: 'what payments did I make' },
-      { text: 'show my last {limit} payments' },
-    ],
     async execute({ limit = DEFAULT_LIMIT }, { tenant, owner }) {
       const payments = await store.list({ tenant, owner }, limit);
       if (payments.length === 0) return { content: 'There are no payments yet.' };
@@ -83,11 +71,6 @@ export function limitsTool({ connection, store, limits, queryTimeoutMs: askMs }:
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => askMs,
-    examples: [
-      { text: 'what are my payment limits' },
-      { text: 'show the payment limits' },
-      { text: 'how much may I still spend today' },
-    ],
     async execute(_input, { tenant, owner }) {
       const { spent, freesAt } = await store.spending({ tenant, owner }, chainId);
       const left = spent > limits.daily ? 0n : limits.daily - spent;
@@ -113,11 +96,6 @@ export function walletInfoTool({ connection, wallets, queryTimeoutMs: askMs }: P
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => askMs,
-    examples: [
-      { text: 'what is my wallet address' },
-      { text: 'show my wallet' },
-      { text: 'tell me about my wallet' },
-    ],
     async execute(_input, { tenant, owner }) {
       const { address } = await wallets.require({ tenant, owner });
       return { content: `Wallet: ${address}\nNetwork: ${network.title}\nToken: USDC at ${network.token}` };
@@ -135,11 +113,6 @@ export function createWalletTool({ connection, wallets, queryTimeoutMs: askMs }:
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => askMs,
-    examples: [
-      { text: 'create a wallet' },
-      { text: 'make me a wallet' },
-      { text: 'create a payment wallet' },
-    ],
     // An owner has one wallet, so a repeat finds the one that was made.
     async execute(_input, { tenant, owner }) {
       const { address, isNew } = await wallets.create({ tenant, owner });

@@ -31,11 +31,6 @@ export function sendTool({ payer, store, connection, paymentTimeoutMs: callMs }:
     describe: ({ to, amount, purpose }) =>
       `pay ${usdc(toUnits(amount))} to ${to} on ${network.title}, for ${quoted(purpose)}`,
     timeoutMs: () => callMs,
-    examples: [
-      { text: 'send {amount} USDC to {to} for {purpose}' },
-      { text: 'pay {amount} USDC to {to} for {purpose}' },
-      { text: 'transfer {amount} USDC to {to} for {purpose}' },
-    ],
     check: ({ to, amount }, { tenant, owner }) =>
       payer.assertPayable({ tenant, owner, to, amount: parseAmount(amount) }),
     async execute({ to, amount, purpose }, { tenant, owner, key, signal }) {

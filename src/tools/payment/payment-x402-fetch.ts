@@ -70,18 +70,6 @@ export function x402FetchTool(services: PaymentServices, paidFetch: PaidFetch, r
       return `pay up to ${usdc(toUnits(maxAmount))} to ${payTo} on ${title}, for ${what}`;
     },
     timeoutMs: () => services.paymentTimeoutMs,
-    examples: [
-      { text: 'what does {url} cost, at most {maxAmount} USDC' },
-      { text: 'fetch {url} for at most {maxAmount} USDC' },
-      { text: 'fetch {url} and pay up to {maxAmount} USDC to {payTo}' },
-      {
-        text: 'fetch {url} for at most {maxAmount} USDC with the secret {name} as the header {header}',
-        arguments: {
-          ...{ url: '{url}', maxAmount: '{maxAmount}' },
-          headers: { '{header}': '{{secret:{name}}}' },
-        },
-      },
-    ],
     async check({ url, maxAmount, payTo }, { tenant, owner }) {
       checkRules(new URL(url), parseAmount(maxAmount, 'maxAmount'), rules);
       if (payTo !== undefined) await services.payer.assertPayee({ tenant, owner }, payTo);

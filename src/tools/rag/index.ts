@@ -73,13 +73,6 @@ function ragRetrieveTool(retrieval: Retrieval): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => RETRIEVE_TIME_MS,
-    examples: [
-      { text: 'retrieve {query}' },
-      { text: 'retrieve passages about {query}' },
-      { text: 'what do the documents say about {query}' },
-      { text: 'search the documents for {query}' },
-      { text: 'find passages about {query}' },
-    ],
     async execute({ query, limit = DEFAULT_LIMIT, collections }, { tenant, owner, signal }) {
       const except = [MEMORY_COLLECTION];
       const request = { query, limit, except, ...(collections ? { only: collections } : {}) };

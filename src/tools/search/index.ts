@@ -34,15 +34,6 @@ function searchKnowledgeTool(retrieval: Retrieval): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => SEARCH_TIME_MS,
-    examples: [
-      { text: 'what do you know about {query}' },
-      { text: 'what do we know about {query}' },
-      { text: 'what is known about {query}' },
-      { text: 'search the knowledge for {query}' },
-      { text: 'search knowledge for {query}' },
-      { text: 'look up {query} in the knowledge' },
-      { text: 'find knowledge about {query}' },
-    ],
     async execute({ query, limit = DEFAULT_LIMIT }, { tenant, owner, signal }) {
       // Who asks what is known does not mind that it was kept as a fact.
       const request = { query, limit, except: [LEARNINGS_COLLECTION] };
@@ -60,12 +51,6 @@ function searchLearningsTool(retrieval: Retrieval): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => SEARCH_TIME_MS,
-    examples: [
-      { text: 'what did you learn about {query}' },
-      { text: 'what have you learned about {query}' },
-      { text: 'search the learnings for {query}' },
-      { text: 'search learnings for {query}' },
-    ],
     async execute({ query, limit = DEFAULT_LIMIT }, { tenant, owner, signal }) {
       const request = { query, limit, only: [LEARNINGS_COLLECTION] };
       return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));
@@ -86,12 +71,6 @@ function searchWebTool(web: WebSearch): Tool {
     danger: () => 'safe',
     bringsOutside: true,
     timeoutMs: () => SEARCH_TIME_MS,
-    examples: [
-      { text: 'search the web for {query}' },
-      { text: 'search web for {query}' },
-      { text: 'look up {query} on the web' },
-      { text: 'find {query} on the internet' },
-    ],
     async execute({ query, limit = DEFAULT_LIMIT }, { signal }) {
       const hits = await web.search(query, limit, signal);
       if (hits.length === 0) return { content: `The web search found nothing for "${query}".` };

@@ -46,12 +46,6 @@ function secretsStoreTool(keeper: SecretKeeper): Tool {
     danger: ({ replace }) => (replace ? 'dangerous' : 'moderate'),
     describe: ({ name, replace }) => `${replace ? 'replace' : 'store'} the secret "${name}"`,
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'store the secret {value} as {name}' },
-      { text: 'store secret {value} under the name {name}' },
-      { text: 'store the secret {value} as {name} for commands', arguments: { for: ['exec'] } },
-      { text: 'remember the secret {value} as {name}' },
-    ],
     async execute({ name, value, for: places = [], hosts = [], replace = false }, { key, ...scope }) {
       const item = await keeper.store(scope, { name, value, places, hosts, replace, key });
       return {
@@ -78,11 +72,6 @@ function secretsGetTool(keeper: SecretKeeper): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'show the secret {name}' },
-      { text: 'get the secret {name}' },
-      { text: 'get the reference of the secret {name}' },
-    ],
     async execute({ name }, scope) {
       const item = await keeper.get(scope, name);
       if (!item) throw noSecret(name);
@@ -99,12 +88,6 @@ function secretsListTool(keeper: SecretKeeper): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [
-      { text: 'list the secrets' },
-      { text: 'which secrets are there' },
-      { text: 'show the secrets' },
-      { text: 'what secrets do I have' },
-    ],
     async execute(_input, scope) {
       const items = await keeper.list(scope);
       return { content: items.length === 0 ? 'There are no secrets.' : { secrets: items.map(described) } };
@@ -121,7 +104,6 @@ function secretsDeleteTool(keeper: SecretKeeper): Tool {
     danger: () => 'dangerous',
     describe: ({ name }) => `delete the secret "${name}" for good`,
     timeoutMs: () => ANSWER_TIME_MS,
-    examples: [{ text: 'delete the secret {name}' }, { text: 'forget the secret {name}' }],
     async check({ name }, scope) {
       if (!(await keeper.get(scope, name))) throw noSecret(name);
     },

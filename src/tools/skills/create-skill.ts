@@ -56,10 +56,6 @@ export function createSkillTool(catalog: SkillCatalog): Tool {
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => CREATE_TIME_MS,
-    examples: [
-      { text: 'create a skill named {name}: {instructions}' },
-      { text: 'create the skill {name} that says {instructions}' },
-    ],
     async execute({ name, description, instructions, files = {}, replace = false }, context) {
       const { tenant, owner, hasReadOutside: fromOutside } = context;
       const head = description ?? firstLine(instructions);
@@ -109,7 +105,6 @@ export function importSkillTool(catalog: SkillCatalog, roots: readonly string[])
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => IMPORT_TIME_MS,
-    examples: [{ text: 'import the skill {path}' }, { text: 'import the skill from {path}' }],
     async execute({ path, replace = false }, { tenant, owner }) {
       const files = await filesAt(path, roots);
       // Somebody else wrote it, whoever put it there.

@@ -25,7 +25,6 @@ const schema = z.strictObject({
 
 export const SKILL_KIND: ToolSource['kind'] = {
   name: 'skill_',
-  examples: [{ text: 'use the skill {name}' }],
 };
 
 /** "deploy-site" is `skill_deploy_site`. */
@@ -40,7 +39,6 @@ export function savedMessage({ name, fromOutside }: StoredSkill): string {
 
 /** A skill as a tool: calling it gives its instructions; its scripts are run with `exec`, in the sandbox and by its rules. */
 export function skillTool({ name, description, folder, origin, fromOutside }: StoredSkill): Tool {
-  const words = name.replaceAll('-', ' ');
   return defineTool({
     name: skillToolName(name),
     description: `${describeSkill({ description, fromOutside })} It answers with its instructions, to be followed with the other tools.`,
@@ -49,11 +47,6 @@ export function skillTool({ name, description, folder, origin, fromOutside }: St
     danger: () => 'safe',
     bringsOutside: fromOutside,
     timeoutMs: () => SKILL_TIME_MS,
-    examples: [
-      { text: `use the skill ${name}` },
-      { text: `use the ${words} skill` },
-      { text: `read {resource} of the skill ${name}` },
-    ],
     async execute({ resource }) {
       if (resource !== undefined) {
         const { content } = await readInside(folder, resource);
@@ -99,11 +92,6 @@ export function listSkillsTool(catalog: SkillCatalog): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => LIST_TIME_MS,
-    examples: [
-      { text: 'list the skills' },
-      { text: 'which skills are there' },
-      { text: 'what skills do you have' },
-    ],
     async execute(_, { tenant, owner }) {
       const scope = { tenant, owner };
       await catalog.refresh(scope);

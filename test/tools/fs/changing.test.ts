@@ -2,6 +2,7 @@ import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../../src/core/errors.js';
+import { argumentsIn } from '../../support/offline-rows.js';
 import { toolNamed } from '../call.js';
 import { onStage } from './setup.js';
 
@@ -281,15 +282,13 @@ describe('fs_delete', () => {
 });
 
 describe('the family', () => {
-  it('has examples whose placeholders are parameters, and effects that fit', () =>
+  it('takes the arguments of the offline sentences, and has effects that fit', () =>
     onStage(async ({ tools }) => {
       for (const tool of tools) {
-        const { name, examples, schema, effect } = tool;
-        const names = examples.flatMap(({ text }) =>
-          [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!),
-        );
+        const { name, schema, effect } = tool;
+        const names = [...argumentsIn(name)];
         expect(name).toMatch(/^fs_[a-z]+$/);
-        expect(examples.length).toBeGreaterThan(0);
+        expect(names.length).toBeGreaterThan(0);
         expect(Object.keys(schema.shape)).toEqual(expect.arrayContaining(names));
         expect('settle' in tool).toBe(effect === 'queryable');
       }

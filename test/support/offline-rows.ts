@@ -1,0 +1,38 @@
+import { PLAN, TABLE, TRANSFER } from '../../src/models/offline/table.js';
+
+/** A sentence of the offline model's table with values in it, and the call that it leads to. */
+export interface OfflineRow {
+  readonly sentence: string;
+  readonly tool: string;
+  readonly arguments: object;
+}
+
+/** Every row for which a tool is called. */
+export const OFFLINE_ROWS: readonly OfflineRow[] = TABLE.filter(
+  ([, tool]) => tool !== PLAN && tool !== TRANSFER && tool !== '{tool}',
+).map(([template, tool, others = {}]) => ({
+  sentence: fill(template, (name, dots) => (dots ? `some ${name} words` : `the-${name}`)),
+  tool: tool.replace('{name}', 'the_name'),
+  arguments: argumentsOf(template, [tool, others], others),
+}));
+
+/** The arguments that the rows bring to a tool, by name. */
+export function argumentsIn(tool: string): readonly string[] {
+  return OFFLINE_ROWS.filter((row) => row.tool === tool).flatMap((row) => Object.keys(row.arguments));
+}
+
+function fill(template: string, value: (name: string, dots: boolean) => string): string {
+  return template.replace(/\{(\w+)(\.\.\.)?\}/g, (_, name: string, dots?: string) =>
+    value(name, dots !== undefined),
+  );
+}
+
+/** By the rule that the table states, from its text: placeholders that nothing else uses, and the row's own arguments. */
+function argumentsOf(template: string, users: unknown, others: object): object {
+  const used = JSON.stringify(users);
+  const own = [...template.matchAll(/\{(\w+)(\.\.\.)?\}/g)]
+    .filter(([, name]) => !used.includes(`{${name!}}`))
+    .map(([, name, dots]) => [name, dots ? `some ${name!} words` : `the-${name!}`]);
+  const filled: unknown = JSON.parse(JSON.stringify(others).replace(/\{(\w+)\}/g, 'the-$1'));
+  return { ...(Object.fromEntries(own) as object), ...(filled as object) };
+}
