@@ -10,7 +10,7 @@ import type { Storage } from '../core/store.js';
 import { createEgress } from '../http/egress.js';
 import { createTargetCheck } from '../http/address-check.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
-import { createSealer } from '../vault/sealer.js';
+import { createSealer } from '../vault/sealing.js';
 
 export interface PushParts {
   readonly config: Config;

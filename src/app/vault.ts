@@ -5,13 +5,13 @@ import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
 import type { Storage } from '../core/store.js';
-import { SecretBook } from '../vault/secret-book.js';
+import { OwnerSecrets } from '../vault/owner-secrets.js';
 import type { SealedVault } from '../vault/vault.js';
 import { openVault } from '../vault/vault.js';
 
 /** The vault of this node, or why it cannot be opened: the server runs without it then. */
 export type VaultAccess =
-  | { readonly vault: SealedVault; readonly secrets: SecretBook; readonly problem?: undefined }
+  | { readonly vault: SealedVault; readonly secrets: OwnerSecrets; readonly problem?: undefined }
   | { readonly vault?: undefined; readonly secrets?: undefined; readonly problem: LangoError };
 
 export interface VaultSources {
@@ -27,7 +27,7 @@ export async function openVaultAccess(sources: VaultSources): Promise<VaultAcces
     const { keyFile } = config.vault;
     const passphrase = secrets.vaultPassphrase;
     const vault = await openVault({ store: storage.vault, keyFile, passphrase });
-    return { vault, secrets: await SecretBook.open(vault, logger) };
+    return { vault, secrets: await OwnerSecrets.open(vault, logger) };
   } catch (error) {
     if (error instanceof LangoError) return { problem: error };
     throw error;

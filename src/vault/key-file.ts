@@ -9,8 +9,8 @@ const LINE = new RegExp(`^${PREFIX}([A-Za-z0-9_-]{43})\\s*$`);
 const ANYONE_ELSE = 0o077;
 
 /**
- * The key in `file`; undefined when there is no such file. Throws `invalid-config` for a file that other users can
- * read or that holds no key, and `storage` for one that cannot be read.
+ * The key in `file`; undefined if there is no such file. Throws `invalid-config` if other users can read the file or it
+ * holds no key, and `storage` if it cannot be read.
  */
 export async function readKeyFile(file: string): Promise<Buffer | undefined> {
   const handle = await open(file, 'r').catch((error: unknown) => {
@@ -21,7 +21,7 @@ export async function readKeyFile(file: string): Promise<Buffer | undefined> {
   try {
     const { mode } = await handle.stat();
     if ((mode & ANYONE_ELSE) !== 0 && process.platform !== 'win32') {
-      throw new LangoError('invalid-config', `The vault's key file ${file} is open to other users.`, {
+      throw new LangoError('invalid-config', `The vault's key file ${file} can be read by other users.`, {
         hint: `Run: chmod 600 ${file}`,
       });
     }
@@ -36,8 +36,8 @@ export async function readKeyFile(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The key in `file`, made when there is none: whole or not at all, and two processes get the same one. */
-export async function readOrMakeKeyFile(file: string): Promise<Buffer> {
+/** The key in `file`, created in one step if there is none. Two processes that create it get the same key. */
+export async function readOrCreateKeyFile(file: string): Promise<Buffer> {
   const known = await readKeyFile(file);
   if (known) return known;
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
@@ -53,7 +53,7 @@ export async function readOrMakeKeyFile(file: string): Promise<Buffer> {
   return (await readKeyFile(file))!;
 }
 
-/** Durable when it resolves. */
+/** Replaces the file. Resolves once it is durable. */
 export async function writeKeyFile(file: string, key: Buffer): Promise<void> {
   try {
     await rm(file, { force: true });
@@ -90,7 +90,7 @@ async function syncFolder(file: string): Promise<void> {
 
 function unusable(file: string, cause: unknown): LangoError {
   return new LangoError('storage', `The vault's key file ${file} cannot be used: ${errorText(cause)}.`, {
-    hint: 'Let this user read and write it, or name another one in vault.keyFile.',
+    hint: 'Let this user read and write it, or name another file in vault.keyFile.',
     cause,
   });
 }

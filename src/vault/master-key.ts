@@ -2,12 +2,12 @@ import { randomBytes, scrypt } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { LangoError } from '../core/errors.js';
 import type { MasterRecord, MasterSource } from '../core/vault.js';
-import { moveKeyFile, readKeyFile, readOrMakeKeyFile, writeKeyFile } from './key-file.js';
+import { moveKeyFile, readKeyFile, readOrCreateKeyFile, writeKeyFile } from './key-file.js';
 import { KEY_BYTES, keyId } from './sealing.js';
 
-/** Where the master key may come from. */
-export interface KeyPlaces {
-  /** Absolute. Used, and made, when there is no passphrase. */
+/** The possible sources of the master key. */
+export interface KeySources {
+  /** An absolute path. The file is used, and created, if there is no passphrase. */
   readonly keyFile: string;
   readonly passphrase: string | undefined;
 }
@@ -17,44 +17,44 @@ export interface MasterKey {
   readonly key: Buffer;
 }
 
-/** A master key that is about to take the place of another one. */
+/** A master key that will replace the current one. */
 export interface NextMasterKey extends MasterKey {
-  /** To be called once the vault is under it. */
+  /** To be called once the vault is encrypted under this key. */
   settle(): Promise<void>;
 }
 
-/** N of scrypt: 128 MiB and about half a second. */
+/** The cost N of scrypt. It takes 128 MiB and about half a second. */
 const SCRYPT_COST = 2 ** 17;
 const SCRYPT_BLOCK = 8;
 const SALT_BYTES = 16;
 
-/** The key that `record` describes. Throws with advice when it is not the right one; changes nothing. */
-export async function unlock(record: MasterRecord, places: KeyPlaces): Promise<MasterKey> {
+/** The key that `record` describes. Throws with advice if it is missing or wrong. Changes nothing. */
+export async function unlock(record: MasterRecord, sources: KeySources): Promise<MasterKey> {
   const { source } = record;
-  return { record, key: source.kind === 'file' ? await fromFile(record, places) : await fromPassphrase() };
+  return { record, key: source.kind === 'file' ? await fromFile(record, sources) : await fromPassphrase() };
 
   async function fromPassphrase(): Promise<Buffer> {
-    if (places.passphrase === undefined) {
+    if (sources.passphrase === undefined) {
       throw new LangoError('invalid-config', 'The vault is locked with a passphrase, and none is given.', {
         hint: 'Set LANGO_VAULT_PASSPHRASE, or vault.passphrase in the configuration.',
       });
     }
-    const key = await derive(places.passphrase, source);
+    const key = await derive(sources.passphrase, source);
     if (keyId(key) === record.id) return key;
     throw new LangoError('invalid-config', 'The passphrase of the vault is wrong.', {
-      hint: 'Give the one it was locked with. Nothing was changed.',
+      hint: 'Use the passphrase that the vault was locked with. Nothing was changed.',
     });
   }
 }
 
-/** The key of a vault that has none yet. */
-export async function createMaster({ keyFile, passphrase }: KeyPlaces): Promise<MasterKey> {
+/** Creates the key of a new vault. */
+export async function createMaster({ keyFile, passphrase }: KeySources): Promise<MasterKey> {
   return passphrase === undefined
-    ? described({ kind: 'file' }, await readOrMakeKeyFile(keyFile))
+    ? described({ kind: 'file' }, await readOrCreateKeyFile(keyFile))
     : newFromPassphrase(passphrase);
 }
 
-/** A new key to rotate to: from `passphrase`, or random in the key file when there is none. */
+/** Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. */
 export async function nextMaster(keyFile: string, passphrase?: string): Promise<NextMasterKey> {
   if (passphrase !== undefined) {
     return { ...(await newFromPassphrase(passphrase)), settle: () => rm(keyFile, { force: true }) };
@@ -64,10 +64,10 @@ export async function nextMaster(keyFile: string, passphrase?: string): Promise<
   return { ...described({ kind: 'file' }, key), settle: () => moveKeyFile(nextFile(keyFile), keyFile) };
 }
 
-async function fromFile({ id }: MasterRecord, { keyFile }: KeyPlaces): Promise<Buffer> {
+async function fromFile({ id }: MasterRecord, { keyFile }: KeySources): Promise<Buffer> {
   const key = await readKeyFile(keyFile);
   if (key && keyId(key) === id) return key;
-  // A rotation was cut off after the vault went under its new key.
+  // A rotation was interrupted after the vault was encrypted under its new key.
   const next = await readKeyFile(nextFile(keyFile));
   if (next && keyId(next) === id) {
     await moveKeyFile(nextFile(keyFile), keyFile);
@@ -75,7 +75,7 @@ async function fromFile({ id }: MasterRecord, { keyFile }: KeyPlaces): Promise<B
   }
   const problem = key ? 'holds the key of another vault' : 'is missing';
   throw new LangoError('unavailable', `The vault's key file ${keyFile} ${problem}.`, {
-    hint: 'Restore it from a backup: without it nothing in the vault can be read. Nothing was changed.',
+    hint: 'Restore it from a backup. Without it, nothing in the vault can be read. Nothing was changed.',
   });
 }
 

@@ -15,27 +15,27 @@ import type {
   VaultStore,
 } from '../core/vault.js';
 import { VAULT_NAME } from '../core/vault.js';
-import type { KeyPlaces, MasterKey } from './master-key.js';
+import type { KeySources, MasterKey } from './master-key.js';
 import { createMaster, nextMaster, unlock } from './master-key.js';
 import { KEY_BYTES, seal, unseal } from './sealing.js';
 
 const MAX_VALUE_BYTES = 64 * 1024;
 const MAX_ENTRIES = 1_000;
 
-export interface VaultOptions extends KeyPlaces {
+export interface VaultOptions extends KeySources {
   readonly store: VaultStore;
 }
 
 /**
- * Opens the vault of a data folder. A vault that nothing was put into has no key yet: it is made at the first `put`.
- * Rejects, with nothing changed, when the passphrase is wrong, or the key file is missing, damaged or open to others.
+ * Opens the vault of a data folder. An empty vault has no key yet; the first `put` creates it. Rejects and changes nothing
+ * if the passphrase is wrong, or the key file is missing, damaged or readable by other users.
  */
 export async function openVault(options: VaultOptions): Promise<SealedVault> {
   const record = await options.store.master();
   return new SealedVault(options, record && (await unlock(record, options)));
 }
 
-/** Each owner's values under a key of their own; those keys under the master key. */
+/** Encrypts the values of each owner with the owner's data key, and the data keys with the master key. */
 export class SealedVault implements Vault {
   readonly #options: VaultOptions;
   #source: MasterSource['kind'] | undefined;
@@ -48,7 +48,7 @@ export class SealedVault implements Vault {
     this.#source = master?.record.source.kind;
   }
 
-  /** Where the master key comes from; undefined while there is none. */
+  /** The source of the master key; undefined if there is no key yet. */
   get source(): MasterSource['kind'] | undefined {
     return this.#source;
   }
@@ -80,14 +80,14 @@ export class SealedVault implements Vault {
     return this.#options.store.deleteEntry(scope, kind, name);
   }
 
-  /** The scopes that have entries of a kind. */
+  /** The scopes with entries of a kind. */
   async scopes(kind: VaultKind): Promise<readonly Scope[]> {
     return this.#options.store.scopes(kind);
   }
 
   /**
-   * Puts everything under a new master key: from `passphrase`, or a random one in the key file. The keys are wrapped
-   * anew in one transaction; killed at any moment, the vault opens with the old or the new key.
+   * Changes the master key: to one from `passphrase`, or to a random one in the key file. All data keys are encrypted again
+   * in one transaction. If the process is killed at any moment, the vault opens with the old key or with the new one.
    */
   async rotate(passphrase?: string): Promise<void> {
     const { store, keyFile } = this.#options;
@@ -122,12 +122,12 @@ export class SealedVault implements Vault {
   }
 
   #requireMaster(): Promise<MasterKey> {
-    this.#master ??= this.#makeMaster();
+    this.#master ??= this.#createMaster();
     this.#master.catch(() => (this.#master = undefined));
     return this.#master;
   }
 
-  async #makeMaster(): Promise<MasterKey> {
+  async #createMaster(): Promise<MasterKey> {
     const master = await createMaster(this.#options);
     await this.#options.store.createMaster(master.record);
     this.#source = master.record.source.kind;
@@ -167,6 +167,6 @@ function assertEntry({ kind, name, value }: VaultEntry): void {
 
 function damaged(message: string): LangoError {
   return new LangoError('storage', message, {
-    hint: 'Restore the database from a backup, or delete this entry and store it again. The others are not touched.',
+    hint: 'Restore the database from a backup, or delete this entry and store it again. Other entries are not affected.',
   });
 }

@@ -110,11 +110,11 @@ describe('lango secrets', () => {
       [['set', 'short'], 'abc', 'at least 6 characters'],
       [['set', 'long'], 'x'.repeat(20_000), 'at most 16384 characters'],
       [['set', 'no name'], VALUE, 'cannot be the name'],
-      [['set', 'swordfish'], 'swordfish', 'would give the value away'],
+      [['set', 'swordfish'], 'swordfish', 'would reveal the value'],
       [['set', 'x', '--for', 'everything'], VALUE, 'must be one of exec, http, browser'],
       [['set', 'x', '--for', 'exec:a.example'], VALUE, 'exec takes no host'],
       [['set', 'x', '--for', 'http:a.example,browser:b.example'], VALUE, 'for requests and pages alike'],
-      [['set', 'x', '--host', 'https://a.example/'], VALUE, 'not the name of a host'],
+      [['set', 'x', '--host', 'https://a.example/'], VALUE, 'is not a host name'],
     ] as const;
     for (const [args, input, problem] of cases) {
       const { code, stderr } = await secrets(args, input);

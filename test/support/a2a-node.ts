@@ -19,7 +19,7 @@ import { createAuthenticator } from '../../src/http/identity.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
 import { createTargetCheck } from '../../src/http/address-check.js';
-import { createSealer } from '../../src/vault/sealer.js';
+import { createSealer } from '../../src/vault/sealing.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 export const TOKEN = 'a-token-for-tests';

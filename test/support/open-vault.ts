@@ -4,13 +4,13 @@ import path from 'node:path';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
-import { SecretBook } from '../../src/vault/secret-book.js';
+import { OwnerSecrets } from '../../src/vault/owner-secrets.js';
 import type { SealedVault } from '../../src/vault/vault.js';
 import { openVault } from '../../src/vault/vault.js';
 
 export interface TestVault {
   readonly vault: SealedVault;
-  readonly secrets: SecretBook;
+  readonly secrets: OwnerSecrets;
   close(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export async function openTestVault(logger: Logger = silentLogger): Promise<Test
   const vault = await openVault({ store: storage.vault, keyFile, passphrase: undefined });
   return {
     vault,
-    secrets: await SecretBook.open(vault, logger),
+    secrets: await OwnerSecrets.open(vault, logger),
     async close() {
       await storage.close();
       rmSync(home, { recursive: true, force: true });

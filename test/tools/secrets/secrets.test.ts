@@ -68,7 +68,7 @@ describe('the secret tools', () => {
     }
     await expect(call('secrets_store', { name: 'a b', value: VALUE })).rejects.toThrow('must be a letter');
     await expect(call('secrets_store', { name: 'fish', value: VALUE, hosts: ['http://x'] })).rejects.toThrow(
-      'not the name of a host',
+      'is not a host name',
     );
     expect((await call('secrets_list', {})).content).toBe('There are no secrets.');
   });

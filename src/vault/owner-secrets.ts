@@ -24,26 +24,26 @@ import { scopeKey } from '../core/task.js';
 import type { VaultItem } from '../core/vault.js';
 import type { SealedVault } from './vault.js';
 
-/** A shorter value cannot be told from ordinary text, so it could not be kept out of it. */
+/** A shorter value could not be distinguished from ordinary text, and so not be removed from texts. */
 const MIN_CHARACTERS = 6;
 const MAX_CHARACTERS = 16 * 1024;
 const MAX_HOSTS = 50;
 const HOST = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-interface Owned {
+interface SecretsOfOwner {
   readonly values: Map<string, string>;
-  /** Undefined until it is asked for after a change. */
+  /** Compiled at first use after a change. */
   scrubber: Scrubber | undefined;
 }
 
 /**
- * The secrets of all owners: kept in the vault, resolved where their owner allowed it, and known to scrubbers. Their
- * values are in memory while the server runs, for it has to know what to look for.
+ * The secrets of all owners. They are stored in the vault, resolved only where their owner allowed it, and removed from
+ * texts by scrubbers. Their values stay in memory while the server runs, as the scrubbers search for them.
  */
-export class SecretBook implements SecretKeeper, SecretGuard {
+export class OwnerSecrets implements SecretKeeper, SecretGuard {
   readonly #vault: SealedVault;
   readonly #logger: Logger;
-  readonly #owned = new Map<string, Owned>();
+  readonly #owned = new Map<string, SecretsOfOwner>();
   #all: Scrubber | undefined;
 
   private constructor(vault: SealedVault, logger: Logger) {
@@ -51,9 +51,9 @@ export class SecretBook implements SecretKeeper, SecretGuard {
     this.#logger = logger;
   }
 
-  /** A secret that is damaged is left out, with a warning; the others are not touched. */
-  static async open(vault: SealedVault, logger: Logger): Promise<SecretBook> {
-    const book = new SecretBook(vault, logger);
+  /** Loads all secrets. A damaged secret is skipped with a warning. */
+  static async open(vault: SealedVault, logger: Logger): Promise<OwnerSecrets> {
+    const book = new OwnerSecrets(vault, logger);
     for (const scope of await vault.scopes('secret')) {
       for (const { name } of await vault.list(scope, 'secret')) await book.#load(scope, name);
       book.#changed(scope);
@@ -61,7 +61,7 @@ export class SecretBook implements SecretKeeper, SecretGuard {
     return book;
   }
 
-  /** Of everybody's secrets: for the log. */
+  /** Removes the secrets of all owners. For the log. */
   readonly everywhere: Scrubber = new LiveScrubber(
     () => (this.#all ??= compileValues([...this.#owned.values()])),
   );
@@ -152,11 +152,11 @@ export class SecretBook implements SecretKeeper, SecretGuard {
     this.#changed(scope);
   }
 
-  #of({ tenant, owner }: Scope): Owned {
+  #of({ tenant, owner }: Scope): SecretsOfOwner {
     const name = scopeKey({ tenant, owner });
     const known = this.#owned.get(name);
     if (known) return known;
-    const made: Owned = { values: new Map(), scrubber: undefined };
+    const made: SecretsOfOwner = { values: new Map(), scrubber: undefined };
     this.#owned.set(name, made);
     return made;
   }
@@ -169,10 +169,10 @@ export class SecretBook implements SecretKeeper, SecretGuard {
   }
 }
 
-/** In the place of a mask that holds a value itself, so that a scrubbed text stays as it is when scrubbed again. */
+/** Replaces a mask that contains a value itself, so that scrubbing a scrubbed text changes nothing. */
 const BLANK = '***';
 
-function compileValues(owned: readonly Owned[]): Scrubber {
+function compileValues(owned: readonly SecretsOfOwner[]): Scrubber {
   const hidden = owned.flatMap(({ values }) =>
     [...values].map(([name, value]) => ({
       value,
@@ -192,7 +192,7 @@ function compileValues(owned: readonly Owned[]): Scrubber {
   );
 }
 
-/** Asks at each use for the one that knows today's secrets. */
+/** A scrubber that always uses the current secrets. */
 class LiveScrubber implements Scrubber {
   readonly #current: () => Scrubber;
 
@@ -229,8 +229,8 @@ function checkedPermission({ places, hosts }: SecretPermission) {
   const names = [...new Set(hosts.map((host) => host.toLowerCase()))].sort();
   const wrong = names.find((host) => !HOST.test(host));
   if (wrong !== undefined) {
-    throw new LangoError('invalid-input', `"${wrong.slice(0, 80)}" is not the name of a host.`, {
-      hint: 'Give it without a scheme, port or path, such as api.example.com.',
+    throw new LangoError('invalid-input', `"${wrong.slice(0, 80)}" is not a host name.`, {
+      hint: 'Write it without a scheme, port or path, such as api.example.com.',
     });
   }
   if (names.length > MAX_HOSTS)
@@ -254,17 +254,17 @@ function assertAllowed({ name, places, hosts }: SecretItem, { place, host }: Sec
 function assertValue(name: string, value: string): void {
   if (value.trim().length < MIN_CHARACTERS) {
     throw new LangoError('invalid-input', `A secret has at least ${MIN_CHARACTERS} characters.`, {
-      hint: 'A shorter one could not be told from ordinary text, and so not be kept out of it.',
+      hint: 'A shorter one could not be distinguished from ordinary text, and so not be removed from texts.',
     });
   }
   const [known] = referencedSecrets(value);
   if (known !== undefined) {
     throw new LangoError('invalid-input', `The value holds a reference to the secret "${known}".`, {
-      hint: `A value that is kept already is taken out of a request before it is read. For a second name of it: lango secrets set ${name}`,
+      hint: `The server replaces stored values in a request by their reference. To store the value under a second name: lango secrets set ${name}`,
     });
   }
   if (secretReference(name).includes(value.trim())) {
-    throw new LangoError('invalid-input', `The name "${name}" would give the value away.`, {
+    throw new LangoError('invalid-input', `The name "${name}" would reveal the value.`, {
       hint: 'Choose another name.',
     });
   }
@@ -272,6 +272,6 @@ function assertValue(name: string, value: string): void {
     throw new LangoError('invalid-input', `A secret has at most ${MAX_CHARACTERS} characters.`);
   }
   if (!value.isWellFormed() || value.includes('\0')) {
-    throw new LangoError('invalid-input', 'A secret is a text without U+0000 and halves of surrogate pairs.');
+    throw new LangoError('invalid-input', 'A secret must not hold U+0000 or lone surrogates.');
   }
 }
