@@ -4,12 +4,12 @@ import { alternatives, leavesOf, rootSchema } from './schema.js';
 
 const VARIABLE_SCHEMA: KeySchema & { readonly pattern: string } = { type: 'string', pattern: '\\$\\{' };
 
-/** JSON Schema (draft 2020-12) of the configuration file: editors check and complete with it. */
+/** The JSON Schema (draft 2020-12) of the configuration file, for checks and completion in editors. */
 export function configSchema(): Readonly<Record<string, unknown>> {
   return { ...withVariables(rootSchema()), title: 'Lango configuration' };
 }
 
-/** Wherever a single value may stand, a text with a variable in it may stand as well. */
+/** Allows a string with a variable wherever a single value is allowed. */
 function withVariables(schema: KeySchema): KeySchema {
   if (schema.properties !== undefined) {
     const properties = Object.entries(schema.properties).map(([name, child]) => [name, withVariables(child)]);
@@ -31,16 +31,18 @@ const INTRODUCTION = `# Configuration
 
 <!-- Generated from the schema by \`npm run schema\`. Do not edit. -->
 
-Everything has a default: without any file the server starts. What differs is written in one YAML file, \`config.yaml\`
-in the data folder, or the file that \`--config\` or \`LANGO_CONFIG\` names. [config.example.yaml](config.example.yaml)
-shows one, [config.schema.json](config.schema.json) makes editors complete and check it.
+Every key has a default, so the server starts without a configuration file. To change a key, write it to \`config.yaml\` in
+the data folder, or to the file that \`--config\` or \`LANGO_CONFIG\` names. [config.example.yaml](config.example.yaml) is an
+example. With [config.schema.json](config.schema.json), editors complete and check the file.
 
-- \`lango config check\` reports everything that is wrong, each with file, line and column. Unknown keys are refused.
-- A key with nothing behind it counts as left out. Relative paths start at the file's folder; \`~/\` is your home.
-- A value can hold variables: \`\${NAME}\`, or \`\${NAME:-default}\` where it may be unset or empty. They are put in after the file
-  was parsed, so a value cannot add keys. A value that comes out empty counts as left out. \`$\${\` stands for a plain \`\${\`.
-- Flags win over \`LANGO_LOG_LEVEL\`, which wins over the file; variables that hold a secret fill what the file leaves out.
-- Secrets never show in a log or in the output of a command.
+- \`lango config check\` reports every error with file, line and column. Unknown keys are errors.
+- A key without a value counts as left out. Relative paths start at the folder of the file; \`~/\` is your home folder.
+- A value can contain variables: \`\${NAME}\`, or \`\${NAME:-default}\` if the variable may be unset or empty. They are
+  substituted after the file is parsed, so a value cannot add keys. A value that becomes empty counts as left out.
+  \`$\${\` is an escaped \`\${\`.
+- Command-line flags override \`LANGO_LOG_LEVEL\`, which overrides the file. Variables with secrets apply only to keys that
+  the file leaves out.
+- Secrets never appear in a log or in the output of a command.
 
 ## Environment variables
 
