@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { CardFinding } from '../a2a/client/card-lint.js';
 import { lintCard } from '../a2a/client/card-lint.js';
 import { cardHash, verifyCard } from '../a2a/client/card.js';
-import { KEYS_PATH } from '../core/card.js';
+import { KEYS_PATH, serverUrl } from '../core/card.js';
 import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
 import { isJsonObject } from '../core/json.js';
@@ -59,7 +59,7 @@ function isUrl(name: string | undefined): name is string {
 type LoadKeys = () => Promise<unknown>;
 
 function keySource({ keys }: CardFlags, { url, fetch: get }: Connection): LoadKeys {
-  return keys === undefined ? keysFromUrl(new URL(KEYS_PATH, url).href, get) : keysFromFile(keys);
+  return keys === undefined ? keysFromUrl(serverUrl(url, KEYS_PATH).href, get) : keysFromFile(keys);
 }
 
 interface Proof {

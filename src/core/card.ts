@@ -12,6 +12,16 @@ export const CARD_TYPE = 'application/a2a-agent-card+json';
 export const KEYS_PATH = '/.well-known/jwks.json';
 
 /**
+ * The URL of a path of the server that `address` belongs to. The address names the server itself, below the path that it
+ * may be mounted at in another app, or one of its agents or cards.
+ */
+export function serverUrl(address: string | URL, path: string): URL {
+  const { origin, pathname } = new URL(address);
+  const mountPath = pathname.replace(/\/\.well-known\/.*$/, '').replace(/(\/agents\/[^/]+)?\/?$/, '');
+  return new URL(origin + mountPath + path);
+}
+
+/**
  * The reviewed part of a published agent's card: one file in agent-cards/. The server adds version, interfaces,
  * capabilities, security and signatures when it serves the card.
  */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { serverUrl } from '../core/card.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { Scope } from '../core/task.js';
@@ -104,7 +105,7 @@ const errorSchema = z.object({ error: z.object({ message: z.string() }) });
 async function send(server: ServerAccess, request: OwnerRequest): Promise<unknown> {
   const { method, target, body, type } = request;
   const content = body === undefined ? {} : { body, headers: { 'content-type': type } };
-  const response = await server.fetch(new URL(target, server.url), { method, ...content });
+  const response = await server.fetch(serverUrl(server.url, target), { method, ...content });
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok) return answer;
   const { data } = errorSchema.safeParse(answer);

@@ -1,6 +1,6 @@
 import type { Task } from '@a2a-js/sdk';
 import { TaskState as WireState } from '@a2a-js/sdk';
-import { CARD_TYPE, CATALOG_PATH } from '../../core/card.js';
+import { CARD_TYPE, CATALOG_PATH, serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
@@ -182,7 +182,7 @@ class Client implements AgentClient {
   }
 
   async catalog(): Promise<readonly CatalogEntry[]> {
-    const json = await this.#fetchJson(new URL(CATALOG_PATH, this.#options.url).href);
+    const json = await this.#fetchJson(serverUrl(this.#options.url, CATALOG_PATH).href);
     const entries = Array.isArray(json['entries']) ? json['entries'] : [];
     return entries.flatMap((entry) => (isJsonObject(entry) ? toCatalogEntry(entry) : []));
   }
@@ -227,7 +227,7 @@ class Client implements AgentClient {
 
   #cardUrl(agent = ''): string {
     const { url } = this.#options;
-    return agent === '' ? url : new URL(`/agents/${encodeURIComponent(agent)}`, url).href;
+    return agent === '' ? url : serverUrl(url, `/agents/${encodeURIComponent(agent)}`).href;
   }
 
   async #fetchJson(url: string): Promise<JsonObject> {
