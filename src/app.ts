@@ -1,23 +1,18 @@
-import { createDoors } from './app/doors.js';
 import { createAgents } from './app/agents.js';
-import { createAccess } from './app/access.js';
-import { openLocks } from './app/locks.js';
-import { openExtraction } from './app/extraction.js';
-import { openFamilies } from './app/families.js';
-import { prepareFolders } from './app/folders.js';
-import { openMemory } from './app/memory.js';
-import { ownerMount } from './app/owners.js';
-import { openLibrary } from './app/knowledge-families.js';
-import { openJournal } from './app/journal.js';
+import { closeFamilies, openFamilies, startSandboxSearch, warnOfMissing } from './app/families.js';
+import { createAccess, createIdentity, openCredentials } from './app/identity.js';
+import type { Library } from './app/knowledge.js';
+import { openExtraction, openLibrary, openMemory } from './app/knowledge.js';
+import { NodeAddress, createListeners } from './app/listeners.js';
 import { createModel } from './app/model.js';
-import { createPeers, keepFresh, lateDirectory } from './app/peers.js';
-import { createPush } from './app/push.js';
-import { publish } from './app/publishing.js';
+import { ownerMount } from './app/owners.js';
+import { createDirectory, keepFresh, localSources, remoteSources } from './app/peers.js';
+import { createPush, publish } from './app/publishing.js';
 import type { ReadConfig, Reload } from './app/reload.js';
 import { createReload } from './app/reload.js';
-import { sweepOldTasks } from './app/retention.js';
-import { seekSandbox } from './app/sandbox.js';
-import { guardOf, openVaultAccess } from './app/vault.js';
+import type { OnStop, Stores } from './app/stores.js';
+import { guardOf, openStores, prepareFolders } from './app/stores.js';
+import { agentLimits } from './config/config.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
@@ -25,26 +20,25 @@ import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
 import { errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
-import { scrubLogger } from './scrub/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
-import { noScrubber } from './core/secrets.js';
 import type { Tool, ToolFamily } from './core/tool.js';
-import { openSqliteStorage } from './storage/sqlite/storage.js';
+import { createJournal } from './journal/journal.js';
+import { openAudit } from './logging.js';
 
 export { openHome } from './app/owners.js';
 
 export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;
-  /** What the logger hides: gets the secrets of each configuration that is taken up. Default: a set of its own. */
+  /** The values that `logger` hides. Each reload adds the secrets of the new configuration. Default: an own set. */
   readonly hidden?: Set<string>;
-  /** Published besides the roster, and the orchestrator's sub-agents like these. */
+  /** Agents of the program that uses Lango as a library: published like those of the roster, and sub-agents too. */
   readonly agents?: readonly Agent[];
-  /** Added to the shipped families; prefixes decide who owns them. */
+  /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[];
-  /** In the place of the configured one. */
+  /** Replaces the configured model. */
   readonly model?: ModelProvider;
-  /** Text that a run's instruction gets at run time (requirement O8). */
+  /** Text that is added to the instruction of a run when it starts (requirement O8). */
   readonly additions?: (run: Run) => Promise<string | undefined>;
 }
 
@@ -59,166 +53,169 @@ export interface AppAddress {
   readonly token: string | undefined;
   readonly model: string;
   readonly agents: readonly string[];
-  /** The agent that answers at the root of the host. */
+  /** The name of the agent that answers at the root of the host. */
   readonly root: string;
 }
 
 export interface App {
-  /** Resolves when requests are served. Rejects with a `LangoError` and leaves nothing open. Call it once. */
+  /** Resolves once the node serves requests. Rejects with a `LangoError` and leaves nothing open. Call it once. */
   start(): Promise<AppAddress>;
   /**
-   * Takes up another list of remote agents and reads the files of the TLS certificate again. Without `read` the list
-   * stays. Resolves once new agents were looked at. Rejects with `invalid-config` when anything is wrong: then nothing
-   * changes. Does nothing before `start` and after `stop`.
+   * Applies a new list of remote agents and reads the files of the TLS certificate again. Without `read` the list stays.
+   * Resolves once the cards of new agents were loaded. Rejects with `invalid-config` when anything is wrong, and then
+   * changes nothing. Does nothing before `start` and after `stop`.
    */
   reload(read?: ReadConfig): Promise<void>;
-  /** Tells open streams, refuses new work, gives running tasks back to the journal, closes everything. Never rejects. */
+  /** Ends open streams, refuses new work, gives running tasks back to the journal and closes everything. Never rejects. */
   stop(): Promise<void>;
 }
 
-/** The whole server, put together from its configuration. Nothing is opened before `start`. */
+/** Puts the whole server together from its configuration. Opens nothing before `start`. */
 export function createApp(options: AppOptions): App {
-  const closers: (() => Promise<void> | void)[] = [];
-  const stopping = new AbortController();
-  let reload: Reload = async () => {};
-  const stop = async (): Promise<void> => {
-    stopping.abort();
-    for (const close of closers.splice(0).reverse()) {
+  return new NodeApp(options);
+}
+
+class NodeApp implements App {
+  readonly #options: AppOptions;
+  readonly #closers: (() => Promise<void> | void)[] = [];
+  readonly #stopping = new AbortController();
+  #reload: Reload | undefined;
+
+  constructor(options: AppOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<AppAddress> {
+    try {
+      const onStop: OnStop = (close) => void this.#closers.push(close);
+      const node = await openNode(this.#options, onStop, this.#stopping.signal);
+      this.#reload = node.reload;
+      return node.address;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  async reload(read?: ReadConfig): Promise<void> {
+    await this.#reload?.(read);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const close of this.#closers.splice(0).reverse()) {
       await Promise.resolve(close()).catch((error: unknown) =>
-        options.logger.warn('could not stop cleanly', { error: errorText(error) }),
+        this.#options.logger.warn('could not stop cleanly', { error: errorText(error) }),
       );
     }
-  };
-  return {
-    stop,
-    reload: (read) => reload(read),
-    async start() {
-      try {
-        return await open(options, {
-          onStop: (close) => closers.push(close),
-          onReload: (again) => {
-            reload = again;
-          },
-          stopping: stopping.signal,
-        });
-      } catch (error) {
-        await stop();
-        throw error;
-      }
-    },
-  };
+  }
 }
 
-interface Hooks {
-  readonly onStop: (close: () => Promise<void> | void) => void;
-  readonly onReload: (reload: Reload) => void;
-  readonly stopping: AbortSignal;
+interface OpenNode {
+  readonly address: AppAddress;
+  readonly reload: Reload;
 }
 
-async function open(options: AppOptions, { onStop, onReload, stopping }: Hooks): Promise<AppAddress> {
-  const { config, secrets, hidden = new Set(secretValues(options.secrets)) } = options;
+/** The start, in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
+async function openNode(options: AppOptions, onStop: OnStop, stopping: AbortSignal): Promise<OpenNode> {
+  const { config, secrets, hidden = new Set(secretValues(options.secrets)), additions } = options;
   await prepareFolders(config);
-  const sandbox = seekSandbox(config);
-  const locks = await openLocks({ config, secrets, hidden, logger: options.logger });
-  onStop(() => locks.close());
-  const { storage, nodeId, vault, library, logger } = await openStores(options, onStop);
-  const opening = openFamilies({ config, storage, vault, sandbox, logger }, library);
-  opening.catch(() => undefined);
+  const sandbox = startSandboxSearch(config);
+  const { tls, token } = await openCredentials(config, secrets);
+  const auditFile = config.logging.auditFile;
+  const { audit, close } = await openAudit({ file: auditFile, secrets: hidden, logger: options.logger });
+  onStop(close);
+  const stores = await openStores(options, onStop);
+  const { storage, vault, logger } = stores;
+  const { nodeId } = storage;
 
   const model = options.model ?? (await createModel(config, secrets, logger));
   if (!options.model) logger.info('model chosen', { model: model.id, reason: config.model.reason });
-  const { retrieval } = await library;
-  const memory = await openMemory({ config, secrets, storage, retrieval, model: options.model, logger });
-  const families = [...(await opening), ...memory.families];
-  onStop(() => closeAll(families));
-  const tools = [...families.flatMap((family) => family.tools), ...(options.tools ?? [])];
-  const directory = lateDirectory(() => peers.directory);
-  const { agents, subAgents, origins, root } = createAgents({
+  const { families, library } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
+  const directory = createDirectory(config, logger);
+  const { agents, subAgents, origins, root, tools } = createAgents({
     config,
-    tools,
-    source: families.find(({ source }) => source)?.source,
-    own: options.agents ?? [],
+    families,
+    own: { agents: options.agents ?? [], tools: options.tools ?? [] },
     model,
     peers: directory,
     nodeId,
     prompts: await loadPrompts(config.agent.promptFolder),
     secrets: guardOf(vault),
-    additions: options.additions,
-    remembering: memory.remembering,
+    additions,
     logger,
   });
-  const journal = openJournal({ config, storage, vault, agents, peers: directory, logger });
-
-  const access = createAccess(config.auth, { agents, tools });
-  let origin = `${locks.tls ? 'https' : 'http'}://${config.server.host}:${config.server.port}`;
-  let grpcPort: number | undefined;
-  const keys = await openKeys(config.home);
-  const push = createPush({ config, storage, keys, baseUrl: () => config.a2a.baseUrl ?? origin, logger });
-  const published = await publish({
+  const journal = createJournal({
     agents,
-    origins,
-    root,
-    journal,
-    config,
-    nodeId,
-    originOf: () => origin,
-    grpcPortOf: () => grpcPort,
-    push: push?.configs,
-    access,
-    audit: locks.audit,
-    keys: keys.read,
+    peers: directory,
+    store: storage.tasks,
+    secrets: guardOf(vault),
+    concurrentRuns: config.server.limits.concurrentRuns,
+    eventsPerTask: config.tasks.events,
+    runSeconds: agentLimits(config).seconds,
+    logger,
   });
 
-  const peers = createPeers({ subAgents, published, config, secrets, logger });
-  onStop(await keepFresh(peers.directory, config.a2a.refreshSeconds));
+  const address = new NodeAddress(config, tls !== undefined);
+  const keys = await openKeys(config.home);
+  const push = createPush({ config, storage, keys, address, logger });
+  const access = createAccess(config.auth, { agents, tools });
+  const published = await publish({
+    ...{ config, agents, origins, root, journal, nodeId, access, audit, address },
+    push: push?.configs,
+    keys: keys.read,
+  });
+  const local = localSources(subAgents, published);
+  await directory.replace([...local, ...remoteSources({ ...options, started: config, logger })]);
+  onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
-  const { host, grpc, renewTls } = await createDoors({
-    config,
-    locks,
-    agents: published,
-    root,
+  const listeners = await createListeners({
+    ...{ config, agents: published, root, tls, address, logger },
+    authenticator: createIdentity({ config, token, audit, logger }),
     keys: keys.read,
     mounts: [
       ownerMount({
         ...{ config, storage, journal, vault, families, root, model, agents },
-        documents: (await library).desk,
-        peers: peers.directory,
+        documents: library.documents,
+        peers: directory,
         pushes: push && storage.pushes,
       }),
     ],
-    logger,
   });
-
-  // At the same time: what runs is handed back while those who wait for it are told.
-  onStop(async () => void (await Promise.all([host.stop(), grpc?.stop(), journal.stop()])));
+  // At the same time: the journal takes its runs back while the listeners tell the clients that wait for them.
+  onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
   await journal.start();
-  if (grpc) grpcPort = await grpc.start();
-  const address = await host.start();
-  onReload(createReload({ started: options, hidden, peers, renewTls, stopping, logger }));
-  origin = address.origin;
+  const bound = await listeners.start();
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
-  return { ...address, grpcPort, token: locks.token, model: model.id, agents: [...agents.keys()], root };
+  const { renewTls } = listeners;
+  return {
+    address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
+    reload: createReload({ started: options, hidden, peers: directory, local, renewTls, stopping, logger }),
+  };
 }
 
-/** The database, the vault in it, and a log that no secret of the vault gets into. */
-async function openStores({ config, secrets, model, logger }: AppOptions, onStop: Hooks['onStop']) {
-  const storage = openSqliteStorage({
-    ...config.storage.sqlite,
-    eventBytes: config.tasks.eventBytes,
-    logger,
-  });
-  onStop(() => storage.close());
-  onStop(sweepOldTasks({ config, storage, logger }));
-  const vault = await openVaultAccess({ config, secrets, storage, logger });
-  const scrubbing = scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber);
-  const extractor = await openExtraction({ config, secrets, storage, model, logger: scrubbing });
+interface FamilyParts extends Stores {
+  readonly sandbox: ReturnType<typeof startSandboxSearch>;
+}
+
+/** Opens the families of tools, the library that some of them share, and the extraction of triples from the library. */
+async function openAllFamilies(
+  { config, secrets, model }: AppOptions,
+  parts: FamilyParts,
+  onStop: OnStop,
+): Promise<{ readonly families: readonly ToolFamily[]; readonly library: Library }> {
+  const context = { config, secrets, model, ...parts };
+  const closing = (families: readonly ToolFamily[]) => onStop(() => closeFamilies(families));
+  const extractor = await openExtraction(context);
   onStop(() => extractor?.close());
-  const onAdded = () => extractor?.wake();
-  const library = openLibrary({ config, secrets, storage, onAdded, logger: scrubbing });
-  return { storage, nodeId: storage.nodeId, vault, library, logger: scrubbing };
-}
-
-async function closeAll(families: readonly ToolFamily[]): Promise<void> {
-  for (const family of families) await family.close?.();
+  const library = await openLibrary({ ...context, onAdded: () => extractor?.wake() });
+  closing(library.families);
+  const shipped = await openFamilies(context);
+  closing(shipped);
+  const memory = await openMemory({ ...context, retrieval: library.retrieval });
+  closing(memory);
+  const families = [...library.families, ...shipped, ...memory];
+  warnOfMissing(families, parts.logger);
+  return { families, library };
 }

@@ -64,7 +64,11 @@ export function createServer(options: ServerOptions = {}): Server {
   const resolve = (input: SettingsInput): LoadedConfig =>
     resolveConfig({ env: readEnv(), overrides, settings: input });
   const app = createApp({ ...resolve(settings), ...own, logger });
-  return { ...app, reload: (next) => app.reload(next && (async () => resolve(next))) };
+  return {
+    start: () => app.start(),
+    stop: () => app.stop(),
+    reload: (next) => app.reload(next && (async () => resolve(next))),
+  };
 }
 
 export interface ConnectOptions {

@@ -1,18 +1,22 @@
+import type { WriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { finished } from 'node:stream/promises';
 import { styleText, types } from 'node:util';
 import type winston from 'winston';
-import { LangoError } from './core/errors.js';
+import { LangoError, errorText } from './core/errors.js';
+import type { Audit } from './core/identity.js';
 import type { LogFields, Logger } from './core/logger.js';
 
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 } as const;
 const COLORS = { error: 'red', warn: 'yellow', info: 'green', debug: 'gray' } as const;
 const LEVEL_WIDTH = 5;
-/** Deeper objects are left out of a line. */
+/** Objects that are nested deeper are left out of a line. */
 const MAX_DEPTH = 6;
-/** A shorter secret cannot be told from ordinary text. */
+/** Shorter secrets are not replaced: they would match ordinary text. */
 const MIN_SECRET_LENGTH = 4;
 
-/** Loaded with the first line that is written: that is a tenth of the start, and a quiet server writes none. */
+/** Loads winston with the first line: loading takes a tenth of the start, and a quiet server writes no line. */
 const requireWinston = (): typeof winston => createRequire(import.meta.url)('winston') as typeof winston;
 
 type Level = keyof typeof LEVELS;
@@ -23,15 +27,16 @@ export interface LoggerOptions {
   readonly format: 'auto' | 'pretty' | 'json';
   /** Colors on a terminal. Default: true. */
   readonly color?: boolean;
-  /** Values that are replaced wherever they would be written, also in base64, hex and URL form. More may be added later. */
+  /** Values to replace in every line, in plain, base64, hex and URL form. Values may be added while the log is in use. */
   readonly secrets?: ReadonlySet<string>;
   /** Default: standard error. */
   readonly stream?: NodeJS.WritableStream & { readonly isTTY?: boolean };
 }
 
 /**
- * The server's log. Writing never throws, whatever a field holds, also when the stream is gone. A stack is written to a terminal only
- * at level `debug`. What comes from outside cannot break out of its line or drive the terminal.
+ * Makes the server's log. Writing never throws, whatever a field holds and even after the stream has failed. A terminal
+ * shows stacks only at level `debug`. Control characters in messages and fields are escaped, so text from outside can
+ * neither start a line of its own nor control the terminal.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const stream = options.stream ?? process.stderr;
@@ -40,7 +45,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const pretty = options.format === 'pretty' || (options.format === 'auto' && isTerminal);
   const write = pretty ? prettyLine(isTerminal && options.color !== false) : jsonLine;
   stream.on('error', () => undefined);
-  const open = (): winston.Logger => {
+  const openWinston = (): winston.Logger => {
     const { createLogger: create, format, transports } = requireWinston();
     return create({
       levels: LEVELS,
@@ -57,7 +62,54 @@ export function createLogger(options: LoggerOptions): Logger {
     });
   };
   let opened: winston.Logger | undefined;
-  return childLogger({ level: options.level, open: () => (opened ??= open()) }, {});
+  return childLogger({ level: options.level, open: () => (opened ??= openWinston()) }, {});
+}
+
+export interface AuditOptions {
+  /** The file for the entries; undefined writes them to `logger`. */
+  readonly file: string | undefined;
+  /** As `LoggerOptions.secrets`. */
+  readonly secrets: ReadonlySet<string>;
+  readonly logger: Logger;
+}
+
+export interface OpenAudit {
+  readonly audit: Audit;
+  /** Resolves once every entry is written. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the audit log, as JSON lines in its own file or in the server's log. Rejects with `invalid-config`. */
+export async function openAudit({ file, secrets, logger }: AuditOptions): Promise<OpenAudit> {
+  if (file === undefined) return { audit: auditTo(logger), close: async () => {} };
+  const stream = await openAuditFile(file);
+  stream.on('error', (error) => logger.error('the audit file cannot be written', { error: error.message }));
+  return {
+    audit: auditTo(createLogger({ level: 'info', format: 'json', secrets, stream })),
+    async close() {
+      stream.end();
+      await finished(stream).catch(() => {});
+    },
+  };
+}
+
+function auditTo(logger: Logger): Audit {
+  return ({ caller, ...entry }) => {
+    const { owner, tenant } = caller ?? {};
+    logger.info('audit', { ...entry, ...(owner ? { owner } : {}), ...(tenant ? { tenant } : {}) });
+  };
+}
+
+async function openAuditFile(file: string): Promise<WriteStream> {
+  try {
+    const handle = await open(file, 'a', 0o600);
+    return handle.createWriteStream();
+  } catch (error) {
+    throw new LangoError('invalid-config', `The audit file ${file} cannot be written: ${errorText(error)}.`, {
+      hint: 'Correct logging.auditFile.',
+      cause: error,
+    });
+  }
 }
 
 interface Sink {
@@ -110,7 +162,7 @@ function shown(value: unknown): string {
   return visible(JSON.stringify(value));
 }
 
-/** Control characters as escapes: a line stays one line, and a terminal is not driven by it. */
+/** Escapes control characters, so that a line stays one line and cannot control the terminal. */
 function visible(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => {
@@ -118,7 +170,7 @@ function visible(text: string): string {
   });
 }
 
-/** Turns anything into what JSON can hold, without secrets; never throws. */
+/** Returns a function that turns any value into JSON data without secrets. It never throws. */
 function plainValues(secrets: ReadonlySet<string>, withStack: boolean): (value: unknown) => unknown {
   const redact = redaction(secrets);
   const convert = (value: unknown, above: readonly object[]): unknown => {

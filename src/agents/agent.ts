@@ -25,7 +25,8 @@ export interface AgentContext {
   readonly nodeId: string;
   readonly limits: AgentLimits;
   readonly additions?: Additions;
-  readonly remembering?: Remembering;
+  /** They recall something for each run. Default: none. */
+  readonly memories?: readonly Remembering[];
 }
 
 export interface AgentParts {
@@ -46,7 +47,7 @@ const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { model, limits, nodeId, additions, remembering } = context;
+  const { model, limits, nodeId, additions, memories = [] } = context;
   const adapter = new EventsAdapter({
     rootAgentName: rootAgentName(context.multiAgent),
     historyTokens: limits.historyTokens,
@@ -56,7 +57,7 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
     async run(run) {
       const refusal = refuseByGrant(run, nodeId, limits);
       if (refusal) return refusal;
-      const recalled = await recall(run, remembering);
+      const recalled = await recall(run, memories);
       const events = await run.history(HISTORY_EVENTS, recalled.upTo);
       const fromOutside = recalled.fromOutside || events.some(({ body }) => isFromOutside(body));
       // An earlier message may hold a value that became a secret later.
@@ -69,7 +70,7 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
         return { system: [...system, ...added], functions };
       };
       const end = await runLoop({ run, model, limits, history, fromOutside, equip });
-      remembering?.runEnded(run.task);
+      for (const memory of memories) memory.runEnded(run.task);
       return end;
     },
   };
@@ -102,13 +103,24 @@ function rejected(reason: string, text: string): RunEnd {
   return { state: 'rejected', reason, text };
 }
 
-/** A memory that fails does not fail the run: the newest messages of the session are still there. */
-async function recall(run: Run, remembering: Remembering | undefined): Promise<Recollection> {
-  if (!remembering) return NOTHING_RECALLED;
-  return remembering.recall(run).catch((error: unknown) => {
-    run.logger.warn('memory could not be recalled; the run goes on without it', { error: errorText(error) });
-    return NOTHING_RECALLED;
-  });
+/** A memory that fails does not fail the run: the other memories and the newest messages are still there. */
+async function recall(run: Run, memories: readonly Remembering[]): Promise<Recollection> {
+  const recalled = await Promise.all(
+    memories.map((memory) =>
+      memory.recall(run).catch((error: unknown) => {
+        run.logger.warn('memory could not be recalled; the run goes on without it', {
+          error: errorText(error),
+        });
+        return NOTHING_RECALLED;
+      }),
+    ),
+  );
+  const texts = recalled.flatMap(({ text }) => text ?? []);
+  return {
+    text: texts.length === 0 ? undefined : texts.join('\n'),
+    upTo: recalled.find(({ upTo }) => upTo !== undefined)?.upTo,
+    fromOutside: recalled.some(({ fromOutside }) => fromOutside),
+  };
 }
 
 /** Reads description and skills from the toolbox at each call, because tools come and go. */

@@ -6,24 +6,21 @@ import { agentLimits } from '../config/config.js';
 import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { Remembering } from '../core/memory.js';
 import type { ModelProvider } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Tool, ToolSource } from '../core/tool.js';
+import type { Tool, ToolFamily, ToolSource } from '../core/tool.js';
 
 export interface AgentsOptions {
   readonly config: Config;
-  /** Those that a program brought. */
-  readonly own: readonly Agent[];
-  readonly tools: readonly Tool[];
-  readonly source: ToolSource | undefined;
+  readonly families: readonly ToolFamily[];
+  /** Agents and tools of the program that uses Lango as a library. */
+  readonly own: { readonly agents: readonly Agent[]; readonly tools: readonly Tool[] };
   readonly model: ModelProvider;
   readonly peers: PeerDirectory;
   readonly nodeId: string;
   readonly prompts: PromptTexts;
   readonly secrets: SecretGuard;
   readonly additions: Additions | undefined;
-  readonly remembering: Remembering | undefined;
   readonly logger: Logger;
 }
 
@@ -31,42 +28,53 @@ export interface AgentsOptions {
 export type AgentOrigin = 'shipped' | 'configured' | 'program';
 
 export interface Agents {
-  /** All that this node runs, by name. */
+  /** All agents that this node runs, by name. */
   readonly agents: ReadonlyMap<string, Agent>;
   readonly subAgents: readonly Agent[];
   readonly origins: ReadonlyMap<string, AgentOrigin>;
-  /** The name of the one that answers at the root of the host. */
+  /** The name of the agent that answers at the root of the host. */
   readonly root: string;
+  /** All tools of these agents, except those of a source. */
+  readonly tools: readonly Tool[];
 }
 
-/** The agents of this node, with those that a program brought. Throws `invalid-config` when names clash or none is left. */
+/** Makes the agents of this node and adds those of `own`. Throws `invalid-config` when two have one name, or none is left. */
 export function createAgents(options: AgentsOptions): Agents {
-  const { config, own, additions, remembering, ...parts } = options;
+  const { config, families, own, additions, ...parts } = options;
   const { roster, ownAgents } = config.agent;
   const specs = extendRoster(roster, ownAgents);
-  warnOfIdleRules(options);
+  const tools = [...families.flatMap((family) => family.tools), ...own.tools];
+  const source = families.find((family) => family.source)?.source;
+  warnOfUnknownTools(options, { tools, source });
   const tree = buildAgentTree({
     ...parts,
+    tools,
+    source,
+    memories: families.flatMap(({ memory }) => memory ?? []),
     multiAgent: config.agent.multiAgent,
     roster: specs,
     limits: agentLimits(config),
     approval: config.approval.policy,
     ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
     ...(additions ? { additions } : {}),
-    ...(remembering ? { remembering } : {}),
   });
-  const subAgents = [...tree.subAgents, ...own];
+  const subAgents = [...tree.subAgents, ...own.agents];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
   const origins = new Map<string, AgentOrigin>([
     ...[...agents.keys()].map((name) => [name, 'shipped'] as const),
     ...specs.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
-    ...own.map(({ profile }) => [profile.name, 'program'] as const),
+    ...own.agents.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
-  return { agents, subAgents, origins, root: tree.root?.profile.name ?? requireFirst(agents) };
+  return { agents, subAgents, origins, tools, root: tree.root?.profile.name ?? requireFirst(agents) };
 }
 
-/** A misspelled name would silently leave a tool without the approval that is meant for it. */
-function warnOfIdleRules({ config, tools, source, logger }: AgentsOptions): void {
+interface Tools {
+  readonly tools: readonly Tool[];
+  readonly source: ToolSource | undefined;
+}
+
+/** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */
+function warnOfUnknownTools({ config, logger }: AgentsOptions, { tools, source }: Tools): void {
   const { policy } = config.approval;
   if (typeof policy === 'string') return;
   const known = (name: string) =>

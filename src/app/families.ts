@@ -1,64 +1,81 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
+import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import { GAS_DECIMALS, toUnits } from '../core/payment.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
+import { off, missing } from '../core/tool.js';
+import { createEgress } from '../http/egress.js';
+import { createBrowser, findChromium } from '../tools/browser/index.js';
+import { createCryptoTools } from '../tools/crypto/index.js';
 import type { SandboxFinding } from '../tools/exec/index.js';
-import { createExec } from '../tools/exec/index.js';
+import { createExec, findSandbox } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
-import { openPayment } from './payment-family.js';
-import { off } from './family-states.js';
+import { isInstalled } from '../tools/programs.js';
+import { createSecretsTools } from '../tools/secrets/index.js';
 import type { Skills } from '../tools/skills/index.js';
 import { createSkills } from '../tools/skills/index.js';
-import type { VaultAccess } from './vault.js';
-import { openBrowserFamily } from './browser-family.js';
-import { openCrypto, openSecrets } from './vault-families.js';
-import type { Library } from './knowledge-families.js';
+import type { VaultAccess } from './stores.js';
 
-/** What a family is made from. */
+/** What families are opened with. */
 export interface FamilyContext {
   readonly config: Config;
   readonly storage: Storage;
   readonly vault: VaultAccess;
-  /** What is being found; undefined where no commands are run. */
+  /** As `startSandboxSearch` gives it. */
   readonly sandbox: Promise<SandboxFinding> | undefined;
   readonly logger: Logger;
 }
 
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 
-/** Every shipped family. A new one is a folder in tools/, its opener, and a line here. */
+/** The shipped families without state that others share. A new family is a folder in tools/, its opener, and a line here. */
 const FAMILIES: readonly OpenFamily[] = [
   openFs,
   openGraph,
-  openBrowserFamily,
+  openBrowser,
   openSecrets,
   openCrypto,
   openPayment,
 ];
 
-/**
- * Opens all at once, those of the library too; says in the log which of them are wanted and cannot work.
- * Rejects when one cannot be opened.
- */
-export async function openFamilies(
-  context: FamilyContext,
-  library: Promise<Library>,
-): Promise<readonly ToolFamily[]> {
+/** Opens all families of tools at the same time. Rejects when one cannot be opened, and then closes the others. */
+export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {
   const skills = openSkills(context);
-  const opening = await Promise.all([
+  const results = await Promise.allSettled([
     openExec(context, skills),
     ...FAMILIES.map(async (open) => open(context)),
     skillsFamily(context, skills),
   ]);
-  const families = [...(await library).families, ...opening];
-  for (const { name, state, note, hint } of families) {
-    if (state === 'missing')
-      context.logger.warn(`no ${name} tools: ${note ?? ''}`, { ...(hint ? { hint } : {}) });
+  const families = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const failure = results.find((result) => result.status === 'rejected');
+  if (failure) {
+    await closeFamilies(families);
+    throw failure.reason;
   }
   return families;
+}
+
+export async function closeFamilies(families: readonly ToolFamily[]): Promise<void> {
+  for (const family of families) await family.close?.();
+}
+
+/** Logs a warning for each family that is wanted and cannot work. */
+export function warnOfMissing(families: readonly ToolFamily[], logger: Logger): void {
+  for (const { name, state, note, hint } of families) {
+    if (state === 'missing') logger.warn(`no ${name} tools: ${note ?? ''}`, { ...(hint ? { hint } : {}) });
+  }
+}
+
+/** Starts the search for a sandbox. It runs real commands, so the start of the server does not wait for it. */
+export function startSandboxSearch({ tools, workspace }: Config): Promise<SandboxFinding> | undefined {
+  if (!tools.exec.enabled) return undefined;
+  const finding = findSandbox({ mode: tools.exec.sandbox, roots: workspace });
+  finding.catch(() => undefined); // openExec waits for it, and passes a failure on
+  return finding;
 }
 
 function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {
@@ -66,7 +83,7 @@ function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {
   return { name: 'fs', state: 'on', tools: createFsTools({ roots: workspace, ...tools.fs }) };
 }
 
-/** Commands may read the skills of their owner, so that scripts of a skill are commands like others. */
+/** Commands may read the skills of their owner, so that they can run the scripts of a skill. */
 async function openExec(
   { config, sandbox: finding, logger }: FamilyContext,
   skills: Skills,
@@ -115,4 +132,105 @@ async function skillsFamily({ config }: FamilyContext, skills: Skills): Promise<
 function openGraph({ config, storage }: FamilyContext): ToolFamily {
   if (!config.graph.enabled) return off('graph', 'graph.enabled');
   return { name: 'graph', state: 'on', tools: createGraphTools(storage.graph) };
+}
+
+/** The browser sends its requests through a proxy that follows the address rules of the egress client. */
+async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamily> {
+  const name = 'browser';
+  const { enabled, executable, sandbox, allowHosts, searchUrl, ...limits } = config.tools.browser;
+  if (!enabled) return off(name);
+  try {
+    const path = readEnv().variables['PATH'] ?? '';
+    const chromium = await findChromium({ sandbox, path, ...(executable ? { executable } : {}) });
+    if (!sandbox)
+      logger.warn('the browser runs without its sandbox (tools.browser.sandbox): pages may break out of it');
+    const allowPrivate = [...config.egress.allowPrivate, ...allowHosts];
+    const browser = createBrowser({
+      chromium,
+      limits,
+      logger,
+      ...(searchUrl ? { searchUrl } : {}),
+      // Loaded on first use: a server whose browser opens no page starts faster and smaller without it.
+      openProxy: async (onFailure) => {
+        const { openBrowsingProxy } = await import('../http/browsing-proxy.js');
+        return openBrowsingProxy({ allowPrivate, maxBytes: limits.pageBytes, onFailure });
+      },
+    });
+    return {
+      name,
+      state: 'on',
+      tools: browser.tools,
+      note: `with ${chromium.executable}${searchUrl ? '' : '; browser_search is left out'}`,
+      ...(searchUrl ? {} : { hint: 'For browser_search set tools.browser.searchUrl.' }),
+      close: () => browser.close(),
+    };
+  } catch (error) {
+    if (!isLangoError(error, 'unavailable')) throw error;
+    return missing(name, error);
+  }
+}
+
+function openSecrets({ config, vault }: FamilyContext): ToolFamily {
+  if (!config.tools.secrets.enabled) return off('secrets');
+  if (vault.problem) return missing('secrets', vault.problem);
+  return { name: 'secrets', state: 'on', tools: createSecretsTools(vault.secrets) };
+}
+
+function openCrypto({ config, vault }: FamilyContext): ToolFamily {
+  if (!config.tools.crypto.enabled) return off('crypto');
+  if (vault.problem) return missing('crypto', vault.problem);
+  return { name: 'crypto', state: 'on', tools: createCryptoTools(vault.vault, vault.secrets) };
+}
+
+/** Optional packages of the family `payment`. Their presence is checked at the start; the first payment loads them. */
+const PAYMENT_PACKAGES = ['viem', '@x402/core/client', '@x402/evm', '@x402/fetch'] as const;
+const MAX_PAID_ANSWER_BYTES = 1024 * 1024;
+
+/** The start loads the family only where it is on, and the chain's libraries only when a payment was left open. */
+async function openPayment({ config, storage, vault: access, logger }: FamilyContext): Promise<ToolFamily> {
+  const name = 'payment';
+  const { payment, egress } = config;
+  if (!payment.enabled) return off(name, 'payment.enabled');
+  const absent = PAYMENT_PACKAGES.filter((one) => !isInstalled(one)).map((one) => one.replace('/client', ''));
+  if (absent.length > 0) {
+    const message = `packages are not installed: ${absent.join(', ')}`;
+    return missing(name, { message, hint: `Run: npm install ${absent.join(' ')}` });
+  }
+  const { vault, problem } = access;
+  if (!vault) {
+    const message = `the vault cannot be opened: ${problem.message}`;
+    return missing(name, { message, hint: problem.hint ?? 'See docs/guides/pay.md.' });
+  }
+  const { createPayments, networkOf } = await import('../tools/payment/index.js');
+  const network = networkOf({ name: payment.network, rpcUrl: payment.rpcUrl, token: payment.tokenAddress });
+  const requestMs = 1_000 * payment.requestSeconds;
+  const confirmMs = 1_000 * payment.confirmSeconds;
+  const payments = createPayments({
+    network,
+    store: storage.payments,
+    vault,
+    limits: {
+      perTransaction: toUnits(payment.limits.perTransaction),
+      daily: toUnits(payment.limits.daily),
+    },
+    maxGasCost: toUnits(payment.limits.gasCost, GAS_DECIMALS),
+    confirmations: payment.confirmations,
+    confirmMs,
+    requestMs,
+    rpcFetch: createEgress({ ...egress, configuredUrl: network.rpcUrl, timeoutMs: requestMs, logger }),
+    // A paid endpoint settles on the chain before it answers.
+    webFetch: createEgress({ ...egress, timeoutMs: confirmMs, maxBytes: MAX_PAID_ANSWER_BYTES, logger }),
+    x402: { maxAmount: toUnits(payment.x402.maxAmount), allowHosts: payment.x402.allowHosts },
+    logger: logger.child({ family: name }),
+  });
+  if (payment.network === 'base')
+    logger.warn('payments move real money on this server', { network: network.title });
+  payments.start();
+  return {
+    name,
+    state: 'on',
+    tools: payments.tools,
+    note: network.title,
+    close: () => payments.close(),
+  };
 }

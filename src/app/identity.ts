@@ -1,16 +1,50 @@
+import type { CardAuth } from '../a2a/server/card.js';
+import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
-import type { Audit, Authenticator } from '../core/identity.js';
+import type { Secrets } from '../config/secrets.js';
+import { loadOrCreateToken } from '../config/node-credentials.js';
+import type { Agent } from '../core/agent.js';
+import { LangoError } from '../core/errors.js';
+import type { Audit, Authenticator, Caller } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
+import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { createAuthenticator } from '../http/identity.js';
 import type { JwtRules } from '../http/jwt-identity.js';
-import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl } from '../http/jwt-keys.js';
-import { allowedHosts } from './allowed-hosts.js';
+import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
+import type { TlsMaterial } from '../http/tls.js';
+import { loadTls } from '../http/tls.js';
 
-export interface IdentityFacts {
-  readonly config: Config;
-  /** In mode `token`. */
+/** What this node proves its identity with, and checks that of its callers. */
+export interface Credentials {
+  /** Undefined for plain HTTP. */
+  readonly tls: TlsMaterial | undefined;
+  /** The bearer token of mode `token`; undefined in other modes. */
   readonly token: string | undefined;
+}
+
+/** Rejects with `invalid-config` when a file is wrong, and with `storage` when a new token cannot be kept. */
+export async function openCredentials(config: Config, secrets: Secrets): Promise<Credentials> {
+  const token =
+    config.auth.mode === 'token' ? (secrets.token ?? (await loadOrCreateToken(config.home))) : undefined;
+  return { token, tls: await readTls(config) };
+}
+
+/** Reads the certificate, the key and what belongs to them; undefined for plain HTTP. Rejects with `invalid-config`. */
+export async function readTls({ server: { tls } }: Config): Promise<TlsMaterial | undefined> {
+  const { certFile, keyFile, clientCaFile, crlFile, minVersion } = tls;
+  if (certFile === undefined || keyFile === undefined) return undefined;
+  return loadTls({
+    certFile,
+    keyFile,
+    minVersion,
+    ...(clientCaFile === undefined ? {} : { clientCaFile }),
+    ...(crlFile === undefined ? {} : { crlFile }),
+  });
+}
+
+export interface IdentityOptions extends Pick<Credentials, 'token'> {
+  readonly config: Config;
   readonly audit: Audit;
   readonly logger: Logger;
 }
@@ -18,8 +52,8 @@ export interface IdentityFacts {
 const KEYS_TIMEOUT_MS = 5_000;
 const KEYS_BYTES = 256 * 1024;
 
-/** Who may call, as the configuration says. In mode `jwt` the keys are read ahead; what is wrong with them stands in the log. */
-export function createIdentity({ config, token, audit, logger }: IdentityFacts): Authenticator {
+/** Authenticates callers as `auth` says. In mode `jwt` it loads the issuer's keys at once and logs what is wrong with them. */
+export function createIdentity({ config, token, audit, logger }: IdentityOptions): Authenticator {
   const { auth, server } = config;
   const { limits } = server;
   return createAuthenticator({
@@ -51,11 +85,67 @@ function sourceOf({ auth: { jwt }, egress }: Config, logger: Logger): () => Prom
   const { issuer = '', jwksUrl, jwksFile } = jwt;
   if (jwksFile !== undefined) return keysFromFile(jwksFile);
   const get = createEgress({
-    // The operator wrote this address down.
-    allowPrivate: allowedHosts(egress, jwksUrl ?? issuer),
+    allowPrivate: egress.allowPrivate,
+    configuredUrl: jwksUrl ?? issuer,
     timeoutMs: KEYS_TIMEOUT_MS,
     maxBytes: KEYS_BYTES,
     logger,
   });
   return jwksUrl === undefined ? keysFromIssuer(issuer, get) : keysFromUrl(jwksUrl, get);
+}
+
+/** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */
+export interface Access {
+  /** The scope that every request to this agent needs; undefined when any caller may use it. */
+  readonly scopeOf: (agent: string) => string | undefined;
+  readonly cardAuth: (agent: string) => CardAuth;
+  /** The only tools that tasks of this caller may use; undefined for all. */
+  readonly toolsFor: (caller: Caller) => readonly string[] | undefined;
+}
+
+export interface AccessOptions {
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly tools: readonly Pick<Tool, 'name'>[];
+}
+
+/** Throws `invalid-config` when a rule of `auth.jwt.scopes` names an unknown agent or skill. */
+export function createAccess({ mode, jwt }: Config['auth'], { agents, tools }: AccessOptions): Access {
+  const rules = mode === 'jwt' ? jwt.scopes : [];
+  for (const rule of rules) assertKnown(rule, agents.get(rule.agent));
+  const ofSkills = rules.flatMap(({ skill, scope }) => (skill === undefined ? [] : [{ skill, scope }]));
+  const scopeOf = (agent: string): string | undefined =>
+    rules.find((rule) => rule.agent === agent && rule.skill === undefined)?.scope;
+  return {
+    scopeOf,
+    cardAuth(agent) {
+      if (mode !== 'jwt') return mode;
+      const scope = scopeOf(agent);
+      const own = rules.filter((rule) => rule.agent === agent && rule.skill !== undefined);
+      const isDiscovered = jwt.jwksUrl === undefined && jwt.jwksFile === undefined;
+      return {
+        openIdConnectUrl: isDiscovered ? discoveryUrl(jwt.issuer ?? '') : undefined,
+        scopes: scope === undefined ? [] : [scope],
+        skillScopes: new Map(own.map((rule) => [rule.skill ?? '', rule.scope])),
+      };
+    },
+    toolsFor({ scopes }) {
+      if (scopes === undefined) return undefined;
+      const missing = ofSkills.filter(({ scope }) => !scopes.has(scope)).map(({ skill }) => skill);
+      if (missing.length === 0) return undefined;
+      return tools.map(({ name }) => name).filter((name) => !missing.includes(skillIdOf(name)));
+    },
+  };
+}
+
+type Rule = Config['auth']['jwt']['scopes'][number];
+
+function assertKnown({ agent, skill }: Rule, known: Agent | undefined): void {
+  if (!known) throw unknown(`This node runs no agent named ${agent}.`);
+  const ids = known.profile.skills.map(({ id }) => id);
+  if (skill === undefined || ids.includes(skill)) return;
+  throw unknown(`The agent ${agent} has no skill ${skill}; its skills: ${ids.join(', ') || 'none'}.`);
+}
+
+function unknown(message: string): LangoError {
+  return new LangoError('invalid-config', message, { hint: 'Correct auth.jwt.scopes.' });
 }

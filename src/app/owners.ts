@@ -32,10 +32,10 @@ import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { factKey } from '../tools/facts/index.js';
 import { createSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
-import { prepareFolders } from './folders.js';
-import { openLibrary } from './knowledge-families.js';
-import type { VaultAccess } from './vault.js';
-import { openVaultAccess } from './vault.js';
+import { prepareFolders } from './stores.js';
+import { openLibrary } from './knowledge.js';
+import type { VaultAccess } from './stores.js';
+import { openVaultAccess } from './stores.js';
 
 export interface NodeParts {
   readonly config: Config;
@@ -105,7 +105,7 @@ export async function openHome(
   const library = once(() => openLibrary({ ...loaded, storage, logger }));
   const service = createOwnerService({
     ...vaultParts(vault.open),
-    documents: async () => (await library.open()).desk,
+    documents: async () => (await library.open()).documents,
     data: openData({
       config,
       storage,

@@ -1,60 +1,95 @@
+import type { CardTrust } from '../a2a/client/card.js';
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { createPeerDirectory } from '../a2a/client/directory.js';
-import type { CardSource } from '../a2a/client/load.js';
+import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
-import type { Agent, PeerDirectory } from '../core/agent.js';
+import type { Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
+import type { Agent } from '../core/agent.js';
 import type { Logger } from '../core/logger.js';
-import type { ListChange, RemoteList } from './remote-sources.js';
-import { RemoteSources } from './remote-sources.js';
+import { createAddressCheck } from '../http/address-check.js';
+import { createEgress } from '../http/egress.js';
+import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 
-export interface PeerOptions extends RemoteList {
-  readonly subAgents: readonly Agent[];
-  readonly published: ReadonlyMap<string, PublishedAgent>;
-  readonly logger: Logger;
-}
-
-export interface Peers {
-  readonly directory: RefreshingDirectory;
-  /** Takes the remote agents of this list in the place of those before. Never rejects. */
-  take(list: RemoteList): Promise<ListChange>;
-}
-
-/** Local and remote agents in one directory: they load through one path (requirement X2). */
-export function createPeers({ subAgents, published, config, secrets, logger }: PeerOptions): Peers {
-  const local = subAgents.map(({ profile: { name } }): CardSource => {
-    return { kind: 'local', name, handler: published.get(name)!.handler };
-  });
-  const remote = new RemoteSources(config, logger);
-  remote.take({ config, secrets });
-  const sources = (): readonly CardSource[] => [...local, ...remote.list()];
-  const directory = createPeerDirectory(sources(), {
-    ...remote.way,
+/** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
+export function createDirectory(config: Config, logger: Logger): RefreshingDirectory {
+  return createPeerDirectory([], {
+    ...wayOut(config, [], logger),
     timeoutMs: 1_000 * config.a2a.connectSeconds,
     cardBytes: config.a2a.cardBytes,
     logger,
   });
-  return {
-    directory,
-    async take(list) {
-      const change = remote.take(list);
-      await directory.replace(sources());
-      return change;
-    },
-  };
 }
 
-/** The directory for those who are made before it: it is asked only once a task runs. */
-export function lateDirectory(peers: () => PeerDirectory): PeerDirectory {
-  return {
-    list: () => peers().list(),
-    get: (name) => peers().get(name),
-    wait: (name, signal) => peers().wait(name, signal),
-  };
+/** The sub-agents of this node as sources of cards: they become peers by the same path as remote agents (requirement X2). */
+export function localSources(
+  subAgents: readonly Agent[],
+  published: ReadonlyMap<string, PublishedAgent>,
+): readonly CardSource[] {
+  return subAgents.map(({ profile: { name } }) => {
+    return { kind: 'local', name, handler: published.get(name)!.handler };
+  });
 }
 
-/** Looks at all peers now, and again and again. Gives the way to stop. */
-export async function keepFresh(peers: RefreshingDirectory, seconds: number): Promise<() => void> {
-  await peers.refresh();
+/** The list of remote agents and their tokens, which a reload may have read anew. */
+export interface RemoteList extends LoadedConfig {
+  /** The configuration that the node was started with: all other settings are those of it. */
+  readonly started: Config;
+  readonly logger: Logger;
+}
+
+/** The remote agents of the configuration as sources of cards; none unless `a2a.enabled`. */
+export function remoteSources({
+  config: { a2a },
+  secrets,
+  started,
+  logger,
+}: RemoteList): readonly CardSource[] {
+  const shared = wayOut(started, [], logger);
+  return (a2a.enabled ? a2a.remoteAgents : []).map((agent): RemoteSource => {
+    const { name, url, allowPrivate, verify } = agent;
+    const token = secrets.remoteTokens.get(name);
+    const addresses = verify?.jwks === undefined ? [url] : [url, verify.jwks];
+    const way = allowPrivate ? wayOut(started, addresses, logger) : shared;
+    const trust = verify && trustOf(verify, way.fetch, logger.child({ agent: name }));
+    return { kind: 'remote', name, url, trust, way, settings: { agent, token }, ...(token ? { token } : {}) };
+  });
+}
+
+/** Loads the cards of all peers again every `seconds`. Returns a function that stops this. */
+export function keepFresh(peers: RefreshingDirectory, seconds: number): () => void {
   const refreshing = setInterval(() => void peers.refresh(), 1_000 * seconds);
   return () => clearInterval(refreshing);
+}
+
+type RemoteAgent = Config['a2a']['remoteAgents'][number];
+type Verify = NonNullable<RemoteAgent['verify']>;
+type WayOut = Pick<OpenOptions, 'fetch' | 'grpc'>;
+
+/** Keys are loaded again after five minutes, or when a key is not among them. */
+const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
+
+/** HTTP and gRPC to remote agents. The hosts of `addresses` may have private addresses, whatever the port of their gRPC. */
+function wayOut({ a2a, egress }: Config, addresses: readonly string[], logger: Logger): WayOut {
+  const timeoutMs = 1_000 * a2a.connectSeconds;
+  const urls = addresses.map((address) => new URL(address));
+  const names = urls.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));
+  return {
+    fetch: createEgress({
+      allowPrivate: [...egress.allowPrivate, ...urls.map(({ host }) => host)],
+      timeoutMs,
+      logger,
+      privateHint: 'If that is meant, set allowPrivate: true in its entry of a2a.remoteAgents.',
+    }),
+    grpc: { addressOf: createAddressCheck([...egress.allowPrivate, ...names]), timeoutMs },
+  };
+}
+
+function trustOf({ jwks, keys, hash }: Verify, egress: typeof fetch, logger: Logger): CardTrust {
+  const load = jwks === undefined ? keys && keysFromFile(keys) : keysFromUrl(jwks, egress);
+  const trusted = load && new JwtKeys({ load, ...KEY_TIMES, logger });
+  return {
+    ...(hash === undefined ? {} : { hash }),
+    ...(trusted ? { findKey: (header, token) => trusted.find(header, token) } : {}),
+  };
 }

@@ -1,52 +1,55 @@
 import path from 'node:path';
-import type { CardParts } from '../a2a/server/card.js';
 import { signCard } from '../a2a/server/signing.js';
-import { buildCard, buildExtendedCard, grpcAddress } from '../a2a/server/card.js';
-import { cardSkills } from '../agents/capabilities.js';
+import type { CardParts } from '../a2a/server/card.js';
+import { buildCard, buildExtendedCard } from '../a2a/server/card.js';
 import { createGrant } from '../a2a/server/grant.js';
 import { createAgentHandler } from '../a2a/server/handler.js';
-import type { PushConfigs } from '../a2a/server/push-configs.js';
+import { PushConfigs } from '../a2a/server/push-configs.js';
+import { createPushSender } from '../a2a/server/push-sender.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
+import { cardSkills } from '../agents/capabilities.js';
 import { loadCardFiles } from '../config/cards.js';
 import type { Config } from '../config/config.js';
 import { agentLimits } from '../config/config.js';
+import type { NodeKeys } from '../config/node-credentials.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import type { Agent, Skill } from '../core/agent.js';
+import { rootAgentName } from '../core/agent.js';
+import type { ReadKeys } from '../core/card.js';
+import { errorText } from '../core/errors.js';
 import type { Audit } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
-import type { ReadKeys } from '../core/card.js';
-import { rootAgentName } from '../core/agent.js';
-import type { Access } from './access.js';
+import type { Logger } from '../core/logger.js';
+import type { Storage } from '../core/store.js';
+import { createTargetCheck } from '../http/address-check.js';
+import { createEgress } from '../http/egress.js';
+import { DeliveryWorker } from '../journal/delivery-worker.js';
+import { createSealer } from '../vault/sealing.js';
 import type { AgentOrigin } from './agents.js';
+import type { Access } from './identity.js';
+import type { NodeAddress } from './listeners.js';
 
-export interface Publication {
+export interface PublishOptions {
+  readonly config: Config;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly origins: ReadonlyMap<string, AgentOrigin>;
-  /** The agent that answers at the root of the host. */
+  /** The name of the agent that answers at the root of the host. */
   readonly root: string;
   readonly journal: Journal;
-  readonly config: Config;
   readonly nodeId: string;
   readonly access: Access;
   readonly audit: Audit;
-  /** Where the server can be reached from this machine, once it is known. */
-  readonly originOf: () => string;
-  /** Of the gRPC binding, once it is known; undefined without one. */
-  readonly grpcPortOf: () => number | undefined;
+  /** Read each time a card is made: the ports are known only once the listeners listen. */
+  readonly address: NodeAddress;
   /** Undefined when this node sends no push notifications. */
   readonly push: PushConfigs | undefined;
-  /** What cards are signed with. */
+  /** The keys that sign cards. */
   readonly keys: ReadKeys;
 }
 
-/** Each agent with its own card and its own handler (requirement X1). */
-export async function publish(options: Publication): Promise<ReadonlyMap<string, PublishedAgent>> {
-  const { agents, root, journal, config, nodeId, originOf, grpcPortOf, push, keys, access, audit, origins } =
-    options;
-  const grpcOf = (baseUrl: string): string | undefined => {
-    const port = grpcPortOf();
-    return port === undefined ? undefined : (config.server.grpc.advertise ?? grpcAddress(baseUrl, port));
-  };
+/** Makes a card and a request handler for each agent (requirement X1). */
+export async function publish(options: PublishOptions): Promise<ReadonlyMap<string, PublishedAgent>> {
+  const { config, agents, origins, root, journal, nodeId, access, audit, address, push, keys } = options;
   const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));
   const reviewed = [...files.values()].flatMap((file) => file.skills);
   const version = packageVersion();
@@ -56,12 +59,12 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
     const file = origin === 'shipped' ? files.get(name) : undefined;
     const skills = (): readonly Skill[] =>
       origin === 'program' ? profile.skills : cardSkills(profile.skills, file?.skills ?? [], reviewed);
-    const partsFor = (baseUrl = config.a2a.baseUrl ?? originOf()): CardParts => ({
+    const partsFor = (baseUrl = address.baseUrl): CardParts => ({
       file,
       profile: { ...profile, skills: skills() },
       version,
       baseUrl,
-      grpc: grpcOf(baseUrl),
+      grpc: address.grpcFor(baseUrl),
       isRoot: name === root,
       auth: access.cardAuth(name),
       push: push !== undefined,
@@ -83,4 +86,63 @@ export async function publish(options: Publication): Promise<ReadonlyMap<string,
     return [name, { name, handler, card, scope: access.scopeOf(name), audit }];
   });
   return new Map(published);
+}
+
+export interface PushOptions {
+  readonly config: Config;
+  readonly storage: Storage;
+  readonly keys: NodeKeys;
+  /** Receivers are told that notifications come from here. */
+  readonly address: NodeAddress;
+  readonly logger: Logger;
+}
+
+export interface Push {
+  readonly configs: PushConfigs;
+  readonly deliveries: DeliveryWorker;
+}
+
+/** Room for the headers of a receiver's answer; its body is not read. */
+const ANSWER_BYTES = 64 * 1024;
+
+/** Makes what push notifications need; undefined when they are switched off. */
+export function createPush({ config, storage, keys, address, logger }: PushOptions): Push | undefined {
+  const { push } = config.a2a;
+  if (!push.enabled) return undefined;
+  const { allowPrivate } = config.egress;
+  const sealer = createSealer(keys.seal);
+  const sender = createPushSender({
+    fetch: createEgress({
+      allowPrivate,
+      timeoutMs: 1_000 * push.timeoutSeconds,
+      maxBytes: ANSWER_BYTES,
+      logger,
+    }),
+    sealer,
+    keys: keys.read,
+    issuer: () => address.baseUrl,
+    rootAgentName: rootAgentName(config.agent.multiAgent),
+    userAgent: `lango/${packageVersion()}`,
+  });
+  const deliveries = new DeliveryWorker({
+    pushes: storage.pushes,
+    tasks: storage.tasks,
+    sender,
+    limits: {
+      ...push,
+      retryMs: 1_000 * push.retrySeconds,
+      maxRetryMs: 1_000 * push.maxRetrySeconds,
+      textMs: 1_000 * push.textSeconds,
+    },
+    logger,
+  });
+  const wake = (taskId: string): void => {
+    deliveries.wake(taskId).catch((error: unknown) => {
+      // The worker finds the config with its next poll.
+      logger.warn('could not look for a push config', { task: taskId, error: errorText(error) });
+    });
+  };
+  const assertTarget = createTargetCheck(allowPrivate);
+  const configs = new PushConfigs({ store: storage.pushes, caps: push, sealer, assertTarget, wake });
+  return { configs, deliveries };
 }

@@ -1,3 +1,5 @@
+import type { RefreshingDirectory } from '../a2a/client/directory.js';
+import type { CardSource } from '../a2a/client/load.js';
 import { changedKeys } from '../config/describe.js';
 import type { LoadedConfig } from '../config/load.js';
 import { secretValues } from '../config/secrets.js';
@@ -5,36 +7,38 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { TlsMaterial } from '../http/tls.js';
-import type { Peers } from './peers.js';
-import { readTls } from './tls.js';
+import { remoteSources } from './peers.js';
+import { readTls } from './identity.js';
 
-/** The configuration as it is now. Rejects with `invalid-config` when it is wrong. */
+/** Reads the configuration as it is now. Rejects with `invalid-config` when it is wrong. */
 export type ReadConfig = () => Promise<LoadedConfig>;
 
-/** Without `read` it is the one that was taken up last: then only the files of the certificate may be new. */
+/** Without `read`, the newest configuration stays, and only the files of the TLS certificate are read again. */
 export type Reload = (read?: ReadConfig) => Promise<void>;
 
-export interface ReloadParts {
-  /** What the server was started with. */
+export interface ReloadOptions {
+  /** The configuration that the server was started with. */
   readonly started: LoadedConfig;
-  /** Gets the new secrets before anything is done with them. */
+  /** The values that the log hides: gets the new secrets before they are used. */
   readonly hidden: Set<string>;
-  readonly peers: Peers;
+  readonly peers: RefreshingDirectory;
+  /** The sources of the node's own peers, which stay. */
+  readonly local: readonly CardSource[];
   readonly renewTls: (tls: TlsMaterial) => void;
-  /** Aborts when the server stops: from then on nothing is taken up. */
+  /** Aborts when the server stops: later reloads do nothing. */
   readonly stopping: AbortSignal;
   readonly logger: Logger;
 }
 
 /** All other keys need a restart. */
-const TAKEN_UP: ReadonlySet<string> = new Set(['a2a.enabled', 'a2a.remoteAgents']);
+const RELOADABLE: ReadonlySet<string> = new Set(['a2a.enabled', 'a2a.remoteAgents']);
 
 /**
- * Takes up what may change while the server runs, the list of remote agents and the files of the certificate: all of
- * it or, when anything is wrong, nothing. Reloads that overlap are done one after the other.
+ * Makes the function that applies what may change while the server runs: the list of remote agents and the files of the
+ * TLS certificate. A reload applies everything or, when anything is wrong, nothing. Reloads run one after the other.
  */
-export function createReload({ started, hidden, peers, ...parts }: ReloadParts): Reload {
-  const { renewTls, stopping, logger } = parts;
+export function createReload({ started, hidden, peers, local, ...options }: ReloadOptions): Reload {
+  const { renewTls, stopping, logger } = options;
   const mutex = new KeyedMutex();
   let current = started;
 
@@ -45,15 +49,16 @@ export function createReload({ started, hidden, peers, ...parts }: ReloadParts):
     for (const value of secretValues(next.secrets)) hidden.add(value);
     if (tls) renewTls(tls);
     current = next;
-    const keys = changedKeys(started, next).filter((key) => !TAKEN_UP.has(key));
+    const keys = changedKeys(started, next).filter((key) => !RELOADABLE.has(key));
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
-    const change = await peers.take(next);
-    logger.info('took up the configuration', { ...change, ...(tls ? { certificate: 'read again' } : {}) });
+    const remote = remoteSources({ ...next, started: started.config, logger });
+    const change = await peers.replace([...local, ...remote]);
+    logger.info('reloaded the configuration', { ...change, ...(tls ? { certificate: 'read again' } : {}) });
   };
   return (read = async () => current) => mutex.run('reload', () => reload(read));
 }
 
-/** Rejects with all that is wrong. */
+/** Waits for both. When both fail, rejects with one error that has both texts. */
 async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A, B]> {
   const results = await Promise.allSettled([a, b]);
   const wrong = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));

@@ -1,7 +1,9 @@
 import type { z } from 'zod';
 import type { EffectClass, Scope } from './task.js';
+import type { LangoError } from './errors.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
+import type { Remembering } from './memory.js';
 import type { Part } from './message.js';
 import type { OwnedKind } from './page.js';
 import type { SecretPlace } from './secrets.js';
@@ -107,9 +109,21 @@ export interface ToolFamily {
   readonly source?: ToolSource;
   /** What owners keep in it outside the database; there whatever the state is. */
   readonly kept?: OwnedKind;
+  /** Recalls something for each run. */
+  readonly memory?: Remembering;
   /** In a sentence part: why it is not on, or what there is to know about it. */
   readonly note?: string;
   /** What to set or install, as a sentence. */
   readonly hint?: string;
   close?(): Promise<void> | void;
+}
+
+/** A family that is switched off by `key`. */
+export function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
+  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };
+}
+
+/** A family that is wanted and cannot work here, and why. */
+export function missing(name: string, { message, hint }: Pick<LangoError, 'message' | 'hint'>): ToolFamily {
+  return { name, state: 'missing', tools: [], note: message, ...(hint ? { hint } : {}) };
 }

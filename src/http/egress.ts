@@ -9,6 +9,8 @@ import { ReadDeadline, toWebResponse } from './egress-response.js';
 export interface EgressOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
   readonly allowPrivate: readonly string[];
+  /** An address from the configuration: the operator chose it, so its host may have a private address too. */
+  readonly configuredUrl?: string | undefined;
   /** Time for a request and its whole answer; for an event stream, time until its headers arrive. */
   readonly timeoutMs: number;
   /** How long an event stream may be silent. */
@@ -33,11 +35,15 @@ const EVENT_STREAM = 'text/event-stream';
  * reason of the caller's signal. Reading the body may reject with the same errors.
  */
 export function createEgress(options: EgressOptions): typeof fetch {
+  const { configuredUrl } = options;
+  const allowPrivate = configuredUrl
+    ? [...options.allowPrivate, new URL(configuredUrl).host]
+    : options.allowPrivate;
   let loaded: Promise<CheckedFetch> | undefined;
   // Loaded on first use: a server that sends no request starts faster and smaller without it.
   const load = () =>
     (loaded ??= import('./checked-connections.js').then((module) =>
-      module.createCheckedFetch(options.allowPrivate, options.trust),
+      module.createCheckedFetch(allowPrivate, options.trust),
     ));
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
   const idleMs = options.idleMs ?? DEFAULT_IDLE_MS;

@@ -40,7 +40,7 @@ async function reload(config: string | undefined): Promise<string> {
   await (config === undefined ? rm(file) : writeFile(file, config));
   log = '';
   server.child.kill('SIGHUP');
-  while (!/took up .*\n/.test(log))
+  while (!/(?:reloaded the configuration|took up nothing).*\n/.test(log))
     await new Promise((resolve) => server.child.stderr!.once('data', resolve));
   return log;
 }
@@ -52,7 +52,7 @@ it('X4 SIGHUP takes up the remote agents of a changed file, or nothing of a wron
   const remote = `{ name: ${TOKEN}, url: "${url}", token: ${TOKEN}, allowPrivate: true }`;
   const added = await reload(`a2a: { enabled: true, remoteAgents: [${remote}] }`);
   expect(added).toMatch(
-    /took up the configuration","added":\["\[redacted\]"\],"removed":\[\],"changed":\[\]/,
+    /reloaded the configuration","added":\["\[redacted\]"\],"removed":\[\],"changed":\[\]/,
   );
   expect((await run('agents')).stdout).toMatch(/^forecaster +ready +remote/m);
   expect((await run('send', 'ask forecaster to tell the weather')).stdout).toContain('you said: ');

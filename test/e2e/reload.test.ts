@@ -94,7 +94,7 @@ describe('reload', () => {
 
       await server.reload({ ...knowing(entry('beta', two)), a2a: { enabled: false } });
       expect(await peersOf(server)).toEqual({});
-      const said = server.log.lines.filter((line) => line.includes('took up the configuration'));
+      const said = server.log.lines.filter((line) => line.includes('reloaded the configuration'));
       expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([
         { added: ['beta'], removed: [], changed: [] },
         { added: [], removed: ['alpha'], changed: ['beta'] },
@@ -237,7 +237,7 @@ describe('reload', () => {
         /remoteAgents\[0\]\.name[^]*TLS: .* holds no private key/,
       );
       await expect(server.reload(settings())).rejects.toThrow(/^TLS: /);
-      expect(server.log.lines.join()).not.toContain('took up');
+      expect(server.log.lines.join()).not.toContain('reloaded');
 
       await writePair(folder, 'own', await certificate('third'));
       await server.reload(settings());
@@ -307,7 +307,7 @@ describe('reload', () => {
     const stopped = app.stop();
     after.resolve(load(entry('third', far)));
     await Promise.all([late, stopped, app.reload(() => Promise.reject(new Error('was read')))]);
-    const said = logger.lines.filter((line) => line.includes('took up the configuration'));
+    const said = logger.lines.filter((line) => line.includes('reloaded the configuration'));
     expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([
       { added: ['first'], removed: [] },
       { added: ['second'], removed: ['first'] },

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, Miss } from './load.js';
@@ -18,14 +19,22 @@ interface AgentState {
   readonly skills: readonly Skill[];
 }
 
+/** How a list of sources differs from the one before, by name. */
+interface SourceChange {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+}
+
 export interface RefreshingDirectory extends PeerDirectory {
   /** Loads all sources again. Calls that overlap are one. Never rejects. */
   refresh(): Promise<void>;
   /**
-   * Takes these sources in the place of those before. One that is the same object stays as it is; the peers of those
-   * that are gone leave at once; new ones are loaded. Never rejects.
+   * Replaces the sources. One that was there before stays as it is: the same object, or a remote one with equal
+   * `settings`. The peers of sources that are gone leave at once, and new sources are loaded. Resolves with the names of
+   * the sources that changed; never rejects.
    */
-  replace(sources: readonly CardSource[]): Promise<void>;
+  replace(sources: readonly CardSource[]): Promise<SourceChange>;
   /** Every source with what became of it, in their order. */
   states(): readonly AgentState[];
 }
@@ -104,13 +113,15 @@ class Directory implements RefreshingDirectory {
     return this.#refreshing;
   }
 
-  async replace(sources: readonly CardSource[]): Promise<void> {
+  async replace(sources: readonly CardSource[]): Promise<SourceChange> {
     const before = this.#entries;
-    this.#entries = sources.map(
-      (source) => before.find((entry) => entry.source === source) ?? newEntry(source),
+    const now = sources.map(
+      (source) => before.find((entry) => isSameSource(entry.source, source)) ?? newEntry(source),
     );
+    this.#entries = now;
     this.#settle();
-    await this.#load(this.#entries.filter((entry) => !before.includes(entry)));
+    await this.#load(now.filter((entry) => !before.includes(entry)));
+    return changeOf(before, now);
   }
 
   states(): readonly AgentState[] {
@@ -203,4 +214,23 @@ class Directory implements RefreshingDirectory {
 
 function newEntry(source: CardSource): Entry {
   return { source, agent: undefined, failures: 0, miss: undefined };
+}
+
+function isSameSource(a: CardSource, b: CardSource): boolean {
+  if (a === b) return true;
+  if (a.kind === 'local' || b.kind === 'local') return false;
+  return a.settings !== undefined && isDeepStrictEqual(a.settings, b.settings);
+}
+
+function changeOf(before: readonly Entry[], now: readonly Entry[]): SourceChange {
+  const named = (entries: readonly Entry[]) =>
+    new Map(entries.map((entry) => [labelOf(entry.source), entry]));
+  const [old, current] = [named(before), named(now)];
+  return {
+    added: [...current.keys()].filter((name) => !old.has(name)),
+    removed: [...old.keys()].filter((name) => !current.has(name)),
+    changed: [...current].flatMap(([name, entry]) =>
+      old.has(name) && old.get(name) !== entry ? [name] : [],
+    ),
+  };
 }

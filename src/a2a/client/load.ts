@@ -35,8 +35,10 @@ export interface RemoteSource {
   readonly token?: string;
   /** What its card has to prove; without it the origin alone is trusted. */
   readonly trust?: CardTrust | undefined;
-  /** Its own way out, in the place of that of all. */
+  /** The way out for this agent. Default: that of `OpenOptions`. */
   readonly way?: Pick<OpenOptions, 'fetch' | 'grpc'> | undefined;
+  /** The configuration that the source was made from: a directory keeps the source when a new one has equal settings. */
+  readonly settings?: unknown;
 }
 
 export interface LoadOptions extends OpenOptions {

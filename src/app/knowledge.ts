@@ -1,44 +1,48 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
-import type { EmbeddingProvider } from '../core/model.js';
 import { isLangoError } from '../core/errors.js';
-import type { Logger } from '../core/logger.js';
 import type { DocumentIndex, Retrieval } from '../core/library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../core/library.js';
+import type { Logger } from '../core/logger.js';
+import type { EmbeddingProvider } from '../core/model.js';
 import type { Storage } from '../core/store.js';
 import type { ToolFamily } from '../core/tool.js';
+import { off } from '../core/tool.js';
 import { openLocalEmbeddings } from '../embeddings/local/provider.js';
 import { createOpenaiEmbeddings } from '../embeddings/openai/provider.js';
 import { createVoyageEmbeddings } from '../embeddings/voyage/provider.js';
 import { createEgress } from '../http/egress.js';
+import { createFactTools, recallFacts } from '../tools/facts/index.js';
+import { Extractor } from '../tools/graph/index.js';
 import { createKnowledgeTools } from '../tools/knowledge/index.js';
+import { createObservationalMemory } from '../tools/memory/index.js';
 import { createRag, createRagTools } from '../tools/rag/index.js';
 import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
-import { allowedHosts } from './allowed-hosts.js';
-import { off } from './family-states.js';
+import type { DistillerSources } from './model.js';
+import { openDistiller } from './model.js';
 
-/** What the library is made from. */
 export interface LibraryContext {
   readonly config: Config;
   readonly secrets: Secrets;
   readonly storage: Storage;
   readonly logger: Logger;
-  /** Told whenever something was added. Must not throw. */
+  /** Called after each addition to the library. Must not throw. */
   readonly onAdded?: () => void;
 }
 
-/** What keeps and finds knowledge and documents, for tools, routes and commands. */
+/** Knowledge and documents, for tools, owner routes and commands. */
 export interface Library {
   readonly retrieval: Retrieval;
-  readonly desk: DocumentIndex;
+  readonly documents: DocumentIndex;
   readonly families: readonly ToolFamily[];
 }
 
-/** Never rejects for want of the embedding provider: the family `rag` says what is missing. */
+/** Opens the library. Without an embedding provider searches go by words, and the family `rag` says what is missing. */
 export async function openLibrary(context: LibraryContext): Promise<Library> {
   const { config, storage, logger, onAdded } = context;
   const opened = await openEmbeddings(context);
   const { maxFileBytes } = config.ingest;
-  const { retrieval, desk } = createRag({
+  const { retrieval, desk: documents } = createRag({
     ...{ library: storage.library, maxFileBytes, logger },
     provider: 'lack' in opened ? `${sentence(opened.lack.note)} ${opened.lack.hint}` : opened.provider,
     purge: () => storage.purge(),
@@ -53,10 +57,10 @@ export async function openLibrary(context: LibraryContext): Promise<Library> {
     searchFamily(context, retrieval),
     webFamily(context),
   ];
-  return { retrieval, desk, families: [...families, { ...rag, close: () => retrieval.close() }] };
+  return { retrieval, documents, families: [...families, { ...rag, close: () => retrieval.close() }] };
 }
 
-/** Why nothing is embedded, and what to do about it. */
+/** Why there is no embedding provider, and what to do about it. */
 interface Lack {
   readonly state: 'off' | 'missing';
   readonly note: string;
@@ -83,11 +87,10 @@ async function openEmbeddings({ config, secrets, logger }: LibraryContext): Prom
       return { lack: { state: 'missing', note: error.message, hint: error.hint ?? '' } };
     }
   }
-  const allowPrivate = allowedHosts(egress, baseUrl);
   const options = {
     model,
     maxRetries: embedding.maxRetries,
-    fetch: createEgress({ allowPrivate, timeoutMs: 1_000 * timeoutSeconds, logger }),
+    fetch: createEgress({ ...egress, configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds, logger }),
     logger,
     ...(dimension === undefined ? {} : { dimension }),
     ...(secrets.embeddingApiKey === undefined ? {} : { apiKey: secrets.embeddingApiKey }),
@@ -121,12 +124,82 @@ function webFamily({ config, secrets, logger }: LibraryContext): ToolFamily {
     const note = 'no provider is configured';
     return { name, state: 'off', tools: [], note, hint: 'Set webSearch.provider.' };
   }
-  const allowPrivate = allowedHosts(config.egress, baseUrl);
   const tools = createWebSearchTools({
     provider,
-    fetch: createEgress({ allowPrivate, timeoutMs: 1_000 * timeoutSeconds, logger }),
+    fetch: createEgress({
+      ...config.egress,
+      configuredUrl: baseUrl,
+      timeoutMs: 1_000 * timeoutSeconds,
+      logger,
+    }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(secrets.webSearchApiKey === undefined ? {} : { apiKey: secrets.webSearchApiKey }),
   });
   return { name, state: 'on', tools, note: provider };
+}
+
+export interface ExtractionContext extends DistillerSources {
+  readonly storage: Storage;
+}
+
+/** Starts to extract triples from kept documents; undefined when that is switched off or no model can do it. */
+export async function openExtraction(context: ExtractionContext): Promise<Extractor | undefined> {
+  const { config, storage, logger } = context;
+  const { enabled, documents, model, maxCharacters, callsPerHour } = config.graph.extraction;
+  if (!config.graph.enabled || !enabled) return undefined;
+  const distiller = await openDistiller(context, model);
+  if (!distiller) return undefined;
+  const extractor = new Extractor({
+    store: storage.extraction,
+    distiller,
+    shelves: documents
+      ? { except: [LEARNINGS_COLLECTION, MEMORY_COLLECTION] }
+      : { only: [KNOWLEDGE_COLLECTION] },
+    maxCharacters,
+    callsPerHour,
+    logger,
+  });
+  extractor.wake();
+  return extractor;
+}
+
+export interface MemoryContext extends DistillerSources {
+  readonly storage: Storage;
+  readonly retrieval: Retrieval;
+}
+
+/** The families that also remember for runs (requirement B3): facts, and observations with reflections. */
+export async function openMemory(context: MemoryContext): Promise<readonly ToolFamily[]> {
+  return [openFacts(context), await openObservations(context)];
+}
+
+function openFacts({ config, storage, retrieval }: MemoryContext): ToolFamily {
+  const { enabled, promptTokens } = config.tools.memory;
+  if (!enabled) return off('memory');
+  return {
+    name: 'memory',
+    state: 'on',
+    tools: createFactTools({ store: storage.knowledge, retrieval }),
+    memory: {
+      recall: (run) => recallFacts(run, { retrieval, promptTokens }),
+      runEnded: () => undefined,
+    },
+  };
+}
+
+async function openObservations(context: MemoryContext): Promise<ToolFamily> {
+  const { observationalMemory } = context.config;
+  const name = 'observational memory';
+  if (!observationalMemory.enabled) return off(name, 'observationalMemory.enabled');
+  const { storage, logger } = context;
+  const distiller = await openDistiller(context, observationalMemory.model);
+  const own = createObservationalMemory({
+    ...observationalMemory,
+    memory: storage.memory,
+    tasks: storage.tasks,
+    distiller,
+    logger,
+  });
+  const note = `noted by ${distiller?.by ?? 'plain rules (offline model)'}`;
+  return { name, state: 'on', tools: own.tools, note, memory: own.remembering, close: () => own.close() };
 }

@@ -1,0 +1,142 @@
+import { grpcAddress } from '../a2a/server/card.js';
+import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
+import type { GrpcTls } from '../a2a/server/grpc/listener.js';
+import type { PublishedAgent } from '../a2a/server/operations.js';
+import { createA2aRoutes, createDiscoveryRoutes, isA2aPath } from '../a2a/server/routes.js';
+import { StreamSlots } from '../a2a/server/stream-slots.js';
+import type { Config } from '../config/config.js';
+import type { ReadKeys } from '../core/card.js';
+import type { Authenticator } from '../core/identity.js';
+import type { Logger } from '../core/logger.js';
+import type { HostAddress } from '../http/host.js';
+import { createHost } from '../http/host.js';
+import type { TlsMaterial } from '../http/tls.js';
+import type { Mount } from '../http/web-app.js';
+
+/**
+ * The addresses at which clients reach this node. Until the listeners listen, the HTTP port is the configured one and
+ * there is no gRPC address.
+ */
+export class NodeAddress {
+  readonly #config: Config;
+  #origin: string;
+  #grpcPort: number | undefined;
+
+  constructor(config: Config, isTls: boolean) {
+    this.#config = config;
+    this.#origin = `${isTls ? 'https' : 'http'}://${config.server.host}:${config.server.port}`;
+  }
+
+  /** `a2a.baseUrl`, or without it the origin at which a client on this machine reaches the node. */
+  get baseUrl(): string {
+    return this.#config.a2a.baseUrl ?? this.#origin;
+  }
+
+  /** The gRPC address on a card for clients that use `baseUrl`; undefined without gRPC. */
+  grpcFor(baseUrl: string): string | undefined {
+    if (this.#grpcPort === undefined) return undefined;
+    return this.#config.server.grpc.advertise ?? grpcAddress(baseUrl, this.#grpcPort);
+  }
+
+  httpListens(origin: string): void {
+    this.#origin = origin;
+  }
+
+  grpcListens(port: number): void {
+    this.#grpcPort = port;
+  }
+}
+
+export interface ListenersOptions {
+  readonly config: Config;
+  readonly agents: ReadonlyMap<string, PublishedAgent>;
+  /** The name of the agent that answers at the root of the host. */
+  readonly root: string;
+  /** Undefined for plain HTTP and gRPC in the clear. */
+  readonly tls: TlsMaterial | undefined;
+  readonly authenticator: Authenticator;
+  /** Express routers besides those of discovery. */
+  readonly mounts: readonly Mount[];
+  /** The keys that sign cards. */
+  readonly keys: ReadKeys;
+  /** Told the ports once they are known. */
+  readonly address: NodeAddress;
+  readonly logger: Logger;
+}
+
+/** The listeners of this node: HTTP, and gRPC when it is on. They share the authenticator and the count of open streams. */
+export interface Listeners {
+  /** Resolves once both listen. Rejects with `unavailable` when an address cannot be taken. Call it once. */
+  start(): Promise<HostAddress & { readonly grpcPort: number | undefined }>;
+  /** Gives new connections this certificate. Only for listeners that were made with TLS. */
+  renewTls(tls: TlsMaterial): void;
+  /** Ends open requests and closes the listeners. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export async function createListeners(options: ListenersOptions): Promise<Listeners> {
+  const { config, agents, root, tls, authenticator, mounts, keys, address, logger } = options;
+  const { baseUrl } = config.a2a;
+  const slots = new StreamSlots(config.server.limits);
+  const a2aRoutes = createA2aRoutes({
+    agents,
+    root,
+    limits: config.server.limits,
+    slots,
+    keys: config.a2a.signCards ? keys : undefined,
+    ...(baseUrl ? { baseUrl } : {}),
+  });
+  const host = createHost({
+    ...config.server,
+    tls,
+    allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
+    authenticator,
+    claims: isA2aPath,
+    routes: [a2aRoutes],
+    mounts: [createDiscoveryRoutes({ agents, keys, ...(baseUrl ? { baseUrl } : {}) }), ...mounts],
+    health: () => ({ ready: true }),
+    logger,
+  });
+  const grpc = await createGrpc(options, { authenticator, slots });
+  return {
+    async start() {
+      const grpcPort = await grpc?.start();
+      if (grpcPort !== undefined) address.grpcListens(grpcPort);
+      const bound = await host.start();
+      address.httpListens(bound.origin);
+      return { ...bound, grpcPort };
+    },
+    renewTls(renewed) {
+      host.renewTls(renewed);
+      grpc?.renewTls(grpcTls(renewed, config));
+    },
+    async stop() {
+      await Promise.all([host.stop(), grpc?.stop()]);
+    },
+  };
+}
+
+/** Loads the gRPC library only where gRPC is on: loading costs memory and time at the start. */
+async function createGrpc(
+  { config, tls, agents, root, logger }: ListenersOptions,
+  shared: Pick<GrpcServerOptions, 'authenticator' | 'slots'>,
+): Promise<GrpcServer | undefined> {
+  const { grpc, host, limits } = config.server;
+  if (!grpc.enabled) return undefined;
+  const { createGrpcServer } = await import('../a2a/server/grpc/server.js');
+  return createGrpcServer({
+    host,
+    port: grpc.port,
+    agents,
+    root,
+    ...shared,
+    ...(tls ? { tls: grpcTls(tls, config) } : {}),
+    limits,
+    logger,
+  });
+}
+
+/** The gRPC handshake asks for client certificates only in mode `mtls`, and then refuses clients without one. */
+function grpcTls({ key, cert, minVersion, ...clients }: TlsMaterial, { auth }: Config): GrpcTls {
+  return { key, cert, minVersion, ...(auth.mode === 'mtls' ? clients : {}) };
+}

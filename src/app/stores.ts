@@ -1,0 +1,91 @@
+import type { Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
+import { makeFolder } from '../config/private-file.js';
+import type { Secrets } from '../config/secrets.js';
+import { LangoError, errorText } from '../core/errors.js';
+import type { Logger } from '../core/logger.js';
+import type { SecretGuard } from '../core/secrets.js';
+import { noScrubber, noSecrets } from '../core/secrets.js';
+import type { Storage } from '../core/store.js';
+import { startSweeping } from '../journal/sweeper.js';
+import { scrubLogger } from '../scrub/logger.js';
+import { openSqliteStorage } from '../storage/sqlite/storage.js';
+import { OwnerSecrets } from '../vault/owner-secrets.js';
+import type { SealedVault } from '../vault/vault.js';
+import { openVault } from '../vault/vault.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** Registers a function that gives a part back when the server stops. The last one registered runs first. */
+export type OnStop = (close: () => Promise<void> | void) => void;
+
+export interface Stores {
+  readonly storage: Storage;
+  readonly vault: VaultAccess;
+  /** Writes no value of a secret in the vault. */
+  readonly logger: Logger;
+}
+
+export interface StoresOptions extends LoadedConfig {
+  readonly logger: Logger;
+}
+
+/** Opens the database and the vault in it, and starts to remove tasks that are older than `tasks.retentionDays`. */
+export async function openStores(
+  { config, secrets, logger }: StoresOptions,
+  onStop: OnStop,
+): Promise<Stores> {
+  const { sqlite } = config.storage;
+  const { retentionDays, eventBytes } = config.tasks;
+  const storage = openSqliteStorage({ ...sqlite, eventBytes, logger });
+  onStop(() => storage.close());
+  if (retentionDays > 0) {
+    onStop(startSweeping({ retention: storage.retention, ageMs: retentionDays * DAY_MS, logger }));
+  }
+  const vault = await openVaultAccess({ config, secrets, storage, logger });
+  return { storage, vault, logger: scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber) };
+}
+
+/** Makes the data folder and the workspace. Rejects with `storage` when one cannot be made. */
+export async function prepareFolders(config: Config): Promise<void> {
+  for (const folder of [config.home, ...config.workspace]) {
+    try {
+      await makeFolder(folder);
+    } catch (error) {
+      throw new LangoError('storage', `The folder ${folder} cannot be made: ${errorText(error)}.`, {
+        hint: 'Set LANGO_HOME, or workspace in the configuration, to a folder that you can write to.',
+        cause: error,
+      });
+    }
+  }
+}
+
+/** The vault of this node, or the reason why it cannot be opened: the server then runs without it. */
+export type VaultAccess =
+  | { readonly vault: SealedVault; readonly secrets: OwnerSecrets; readonly problem?: undefined }
+  | { readonly vault?: undefined; readonly secrets?: undefined; readonly problem: LangoError };
+
+export interface VaultSources {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly storage: Storage;
+  readonly logger: Logger;
+}
+
+export async function openVaultAccess(sources: VaultSources): Promise<VaultAccess> {
+  const { config, secrets, storage, logger } = sources;
+  try {
+    const { keyFile } = config.vault;
+    const passphrase = secrets.vaultPassphrase;
+    const vault = await openVault({ store: storage.vault, keyFile, passphrase });
+    return { vault, secrets: await OwnerSecrets.open(vault, logger) };
+  } catch (error) {
+    if (error instanceof LangoError) return { problem: error };
+    throw error;
+  }
+}
+
+/** What agents and the journal get of the vault; without a vault, references to secrets cannot be resolved. */
+export function guardOf({ secrets }: VaultAccess): SecretGuard {
+  return secrets ?? noSecrets;
+}
