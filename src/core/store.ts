@@ -114,12 +114,12 @@ export interface NewTask {
   readonly push?: NewPush | undefined;
 }
 
-/** Of a task that somebody begins on before it is stored. */
+/** The start of a task whose run begins before the task is stored. */
 export interface TaskStart {
-  /** Gets the lease. */
+  /** The worker that gets the lease. */
   readonly worker: string;
-  /** What its run wrote so far. */
-  readonly opening: readonly NewEvent[];
+  /** The events that the run has written so far. */
+  readonly firstEvents: readonly NewEvent[];
 }
 
 export interface NewInput {

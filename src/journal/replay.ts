@@ -130,7 +130,7 @@ class OpenDelegations {
   }
 }
 
-/** The questions in a task's log: which were asked, when each was put to the person, and which expired. */
+/** The questions of a task, according to its journal: which were asked, when a person was shown each, and which expired. */
 export class AskedQuestions {
   readonly #asked = new Map<string, AskedQuestion>();
 
@@ -138,7 +138,7 @@ export class AskedQuestions {
     return this.#asked;
   }
 
-  /** Takes the entries of the log, in order and each once. */
+  /** Events come in order, each once. */
   add({ seq, at, body }: Pick<TaskEvent, 'seq' | 'at' | 'body'>): void {
     switch (body.type) {
       case 'question': {
@@ -147,11 +147,11 @@ export class AskedQuestions {
         break;
       }
       case 'run-end':
-        for (const { hash } of body.questions ?? []) this.#change(hash, { shownAt: seq });
+        for (const { hash } of body.questions ?? []) this.#setOnce(hash, { shownAt: seq });
         break;
       case 'question-expiry':
         for (const { question } of this.#asked.values()) {
-          if ((question.expiresAt ?? Infinity) <= at) this.#change(question.hash, { expiredAt: seq });
+          if ((question.expiresAt ?? Infinity) <= at) this.#setOnce(question.hash, { expiredAt: seq });
         }
         break;
       default:
@@ -159,8 +159,8 @@ export class AskedQuestions {
     }
   }
 
-  /** Sets `fields` of a question, unless they are set already. */
-  #change(hash: string, fields: Pick<AskedQuestion, 'shownAt' | 'expiredAt'>): void {
+  /** Sets fields of a question that are not set yet. */
+  #setOnce(hash: string, fields: Pick<AskedQuestion, 'shownAt' | 'expiredAt'>): void {
     const asked = this.#asked.get(hash);
     if (asked) this.#asked.set(hash, { ...fields, ...asked });
   }

@@ -235,10 +235,10 @@ export class FirstAppend {
   async #acceptWith(events: readonly NewEvent[]): Promise<number> {
     let outcome: AcceptOutcome;
     try {
-      outcome = await this.#store.accept(this.#entry, { worker: this.#worker, opening: events });
+      outcome = await this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: events });
     } catch (error) {
       // Either the message or the run's events cannot be stored. Storing the message alone tells which.
-      this.#resolve(this.#store.accept(this.#entry, { worker: this.#worker, opening: [] }));
+      this.#resolve(this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: [] }));
       throw error;
     }
     this.#resolve(outcome);

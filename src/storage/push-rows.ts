@@ -28,7 +28,7 @@ export interface PushRow {
 export interface PushWorkRow extends PushRow {
   readonly agent: string;
   readonly context: string;
-  /** In JSON. */
+  /** A `Trace` as JSON. */
   readonly trace: string | null;
 }
 

@@ -7,7 +7,7 @@ export interface PassageTerms {
   readonly counts: ReadonlyMap<string, number>;
   /** See `SearchTerms.names`. */
   readonly names: ReadonlySet<string>;
-  /** In terms. */
+  /** The length of the passage, in terms. */
   readonly length: number;
 }
 

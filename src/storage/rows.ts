@@ -174,7 +174,7 @@ function exceeds(text: string, bytes: number): boolean {
   return text.length * MOST_BYTES_PER_CODE_UNIT > bytes && Buffer.byteLength(text) > bytes;
 }
 
-/** When the first of these questions runs out; undefined when none does. */
+/** When the first of the questions expires; undefined if none of them does. */
 function earliestExpiry(questions: readonly Question[]): number | undefined {
   const times = questions.flatMap(({ expiresAt }) => expiresAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times);

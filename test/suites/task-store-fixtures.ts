@@ -78,8 +78,8 @@ export async function acceptOne(
   return taskOf(await store.accept(newTask(changes), lease === undefined ? undefined : startOf(lease)));
 }
 
-export function startOf(worker: string, ...opening: readonly NewEvent[]): TaskStart {
-  return { worker, opening };
+export function startOf(worker: string, ...firstEvents: readonly NewEvent[]): TaskStart {
+  return { worker, firstEvents };
 }
 
 export function fenceOf(task: TaskRecord): Fence {

@@ -89,7 +89,7 @@ export class SqliteGraphStore implements GraphStore {
     return this.#database.write(() => this.addNow(scope, triples));
   }
 
-  /** Inside a write. */
+  /** Like `add`, inside a write of another store. */
   addNow(scope: Scope, triples: readonly NewTriple[]): number {
     const now = this.#database.now();
     let added = 0;
@@ -110,7 +110,7 @@ export class SqliteGraphStore implements GraphStore {
     return this.#deleteAll(() => this.#statedBy(scope, source));
   }
 
-  /** Inside a write. */
+  /** Like `removeSource`, inside a write of another store. */
   removeSourceNow(scope: Scope, source: string): void {
     while (!this.#deleteSome(this.#statedBy(scope, source)).isLast);
   }

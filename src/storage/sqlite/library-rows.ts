@@ -81,17 +81,17 @@ function toHit({ first_line, last_line, ...row }: HitRow, score: number): Hit {
   };
 }
 
-/** What a triple that was read in a document names as its source: the document in this version. */
+/** The source of triples extracted from a document: it names the document and its version. */
 export function sourceOf(
   document: Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>,
 ): string {
   const { collection, origin, name, hash, facts } = document;
   return facts.version === undefined
-    ? `${collection} ${origin} version ${hash.slice(0, HASH_SHOWN)}`
+    ? `${collection} ${origin} version ${hash.slice(0, SHOWN_HASH_CHARACTERS)}`
     : `${collection} ${JSON.stringify(name)} version ${facts.version}`;
 }
 
-const HASH_SHOWN = 12;
+const SHOWN_HASH_CHARACTERS = 12;
 
 /** One collection of one owner: a row of the table `shelves`. */
 export interface CollectionRow {

@@ -58,9 +58,11 @@ export class SqliteTaskStore implements TaskStore {
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
     const message = this.#encodeMessage(entry);
-    const opening = this.#encodeBatch(start?.opening ?? []);
+    const firstEvents = this.#encodeBatch(start?.firstEvents ?? []);
     assertKeys({ contextId: entry.contextId });
-    return this.#write((context) => acceptTask(context, entry, { message, opening, worker: start?.worker }));
+    return this.#write((context) =>
+      acceptTask(context, entry, { message, firstEvents, worker: start?.worker }),
+    );
   }
 
   async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {

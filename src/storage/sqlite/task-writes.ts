@@ -30,16 +30,19 @@ export interface EncodedBatch {
 /** The first events of a new task: its message, and the events its run has written already. */
 interface EncodedStart {
   readonly message: EncodedEvent;
-  readonly opening: EncodedBatch;
+  readonly firstEvents: EncodedBatch;
   /** The worker that gets the lease. */
   readonly worker: string | undefined;
 }
 
-/** Writes inbox row, task row and first events. A repeated message returns the outcome of the first one. */
+/**
+ * Writes inbox row, task row and first events in one transaction. No client hears of the task before its commit. A repeated
+ * message writes nothing and returns the outcome of the first one.
+ */
 export function acceptTask(
   context: WriteContext,
   entry: NewTask,
-  { message, opening, worker }: EncodedStart,
+  { message, firstEvents, worker }: EncodedStart,
 ): AcceptOutcome {
   const place = { scope: entry.scope, taskId: entry.id };
   if (entry.push) {
@@ -50,7 +53,7 @@ export function acceptTask(
   }
   if (!addToInbox(context, entry, { id: entry.id, head: 1 })) return earlierOutcome(context, entry)!;
   const { now, statements } = context;
-  const { change, events } = opening;
+  const { change, events } = firstEvents;
   const { tenant, owner } = entry.scope;
   const isLeased = worker !== undefined;
   const row = {

@@ -6,11 +6,11 @@ import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';
 import type { CollectionRow } from './library-rows.js';
 
-/** The memory for vectors between searches, in all. The collection searched last is always cached. */
+/** The limit of the cache, over all collections. The collection searched last stays cached even if it is larger. */
 const MEMORY_BYTES = 256 * 1024 * 1024;
-/** Rows compared before the event loop may continue with other work. */
+/** Rows to compare before yielding to the event loop. */
 const ROWS_PER_TURN = 10_000;
-/** Rows read before that. */
+/** Rows to read before yielding to the event loop. */
 const ROWS_AT_ONCE = 500;
 /** As the table in memory is slightly imprecise, this many times `limit` of its best rows are compared exactly. */
 const CANDIDATES = 4;
