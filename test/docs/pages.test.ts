@@ -23,6 +23,11 @@ describe.each(PAGES)('%s', (page) => {
     expect(own.filter((target) => !isThere(page, target))).toEqual([]);
   });
 
+  it('has prose lines of at most 120 characters', () => {
+    const isGenerated = /^<!-- (Generated|Written) /m.test(text);
+    expect(isGenerated ? [] : proseOf(text).filter((line) => [...line].length > 120)).toEqual([]);
+  });
+
   it('names only commands that there are', () => {
     const commands = createProgram(async () => {}).commands;
     const unknown = [
@@ -33,6 +38,12 @@ describe.each(PAGES)('%s', (page) => {
     expect(unknown).toEqual([]);
   });
 });
+
+/** Without code blocks, tables and headings, whose lines cannot be broken. */
+function proseOf(text: string): readonly string[] {
+  const outside = text.split(/^ *```/m).filter((_, index) => index % 2 === 0);
+  return outside.flatMap((part) => part.split('\n')).filter((line) => !/^[|#]/.test(line));
+}
 
 function isThere(page: string, target: string): boolean {
   const [file, anchor] = target.split('#');
