@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { packageRoot } from '../src/config/package-root.js';
 import type { ModelProvider, ModelRequest } from '../src/index.js';
 import { connect, createServer, textPart } from '../src/index.js';
+<<<<<<< HEAD
 import { TABLE } from '../src/models/offline/table.js';
+=======
+import { PLAN, TABLE, TRANSFER } from '../src/models/offline/table.js';
+>>>>>>> 067d6c9 (Tools page: the sentences of the offline model; outputs as they are now)
 
 /**
  * Writes docs/reference/tools.md from what a model is offered by a server with every tool switched on. With --check it
@@ -54,6 +58,15 @@ With the default \`approval.policy\` these calls wait for [approval](../concepts
 - \`fs_delete\` with \`recursive\`;
 - \`secrets_delete\`, and \`secrets_store\` with \`replace\`;
 - \`payment_send\`, and \`payment_x402_fetch\` with \`payTo\`.
+
+## Sentences of the offline model
+
+Without a vendor's key the offline model answers. It understands the sentences below each tool, and these:
+
+${[PLAN, TRANSFER, '{tool}', 'skill_{name}'].map(sentencesOf).join('\n')}
+
+In place of \`{word}\` you write one word or a quotation, in place of \`{words...}\` any number of words. Join sentences with
+"and then". The offline model refuses every other request and says so.
 `;
 
 /** Settings that switch every tool on. The services named here are never called. */
@@ -118,6 +131,10 @@ function renderPage(functions: readonly FunctionSpec[]): string {
   return [HEAD, ...sections].join('\n');
 }
 
+function sentencesOf(tool: string): string {
+  return TABLE.flatMap(([sentence, asked]) => (asked === tool ? [`- \`${sentence}\``] : [])).join('\n');
+}
+
 function isOf(name: string, [, , ...prefixes]: (typeof FAMILIES)[number]): boolean {
   return prefixes.some((prefix) => name.startsWith(prefix));
 }
@@ -134,6 +151,7 @@ function toolText({ name, description, parameters }: FunctionSpec): string {
     return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   });
   const table = ['| argument | value | required | meaning |', '|---|---|---|---|', ...rows, ''];
+<<<<<<< HEAD
   return [
     `### ${name}`,
     '',
@@ -149,6 +167,11 @@ function offlineSentences(tool: string): readonly string[] {
     ([sentence]) => `\`${sentence.replaceAll('...', '')}\``,
   );
   return sentences.length === 0 ? [] : [`The offline model understands: ${sentences.join(', ')}.`, ''];
+=======
+  const sentences = sentencesOf(name);
+  const said = sentences === '' ? [] : ['Sentences:', '', sentences, ''];
+  return [`### ${name}`, '', description, '', ...(rows.length > 0 ? table : []), ...said].join('\n');
+>>>>>>> 067d6c9 (Tools page: the sentences of the offline model; outputs as they are now)
 }
 
 function kindOf(schema: Schema): string {
