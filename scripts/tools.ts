@@ -4,11 +4,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../src/config/package-root.js';
 import type { ModelProvider, ModelRequest } from '../src/index.js';
 import { connect, createServer, textPart } from '../src/index.js';
-<<<<<<< HEAD
-import { TABLE } from '../src/models/offline/table.js';
-=======
 import { PLAN, TABLE, TRANSFER } from '../src/models/offline/table.js';
->>>>>>> 067d6c9 (Tools page: the sentences of the offline model; outputs as they are now)
 
 /**
  * Writes docs/reference/tools.md from what a model is offered by a server with every tool switched on. With --check it
@@ -151,27 +147,9 @@ function toolText({ name, description, parameters }: FunctionSpec): string {
     return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   });
   const table = ['| argument | value | required | meaning |', '|---|---|---|---|', ...rows, ''];
-<<<<<<< HEAD
-  return [
-    `### ${name}`,
-    '',
-    description,
-    '',
-    ...offlineSentences(name),
-    ...(rows.length > 0 ? table : []),
-  ].join('\n');
-}
-
-function offlineSentences(tool: string): readonly string[] {
-  const sentences = TABLE.filter((row) => row[1] === tool).map(
-    ([sentence]) => `\`${sentence.replaceAll('...', '')}\``,
-  );
-  return sentences.length === 0 ? [] : [`The offline model understands: ${sentences.join(', ')}.`, ''];
-=======
   const sentences = sentencesOf(name);
   const said = sentences === '' ? [] : ['Sentences:', '', sentences, ''];
   return [`### ${name}`, '', description, '', ...(rows.length > 0 ? table : []), ...said].join('\n');
->>>>>>> 067d6c9 (Tools page: the sentences of the offline model; outputs as they are now)
 }
 
 function kindOf(schema: Schema): string {
