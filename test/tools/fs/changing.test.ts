@@ -192,7 +192,7 @@ describe('fs_move', () => {
       await mkdir(join(root, 'd/b'), { recursive: true });
       await expect(ask('fs_move', { from: 'a', to: 'b' })).rejects.toThrow('to: "b" is already a file');
       await expect(ask('fs_move', { from: 'b', to: 'd', overwrite: true })).rejects.toThrow(
-        '"d/b" is a folder already',
+        '"d/b" is already a folder',
       );
       await expect(ask('fs_move', { from: 'd', to: 'd/b/d' })).rejects.toThrow('cannot be moved into itself');
       await expect(ask('fs_move', { from: 'a', to: 'a' })).rejects.toThrow('where it stands already');
