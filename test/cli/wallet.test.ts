@@ -59,7 +59,7 @@ describe('lango wallet', () => {
   ])('refuses %s, without repeating it', async (_, input) => {
     const { code, stderr } = await wallet(['import'], input);
     expect(code).toBe(1);
-    expect(stderr).toContain(input === '' ? 'Nothing came on standard input' : 'This is no private key');
+    expect(stderr).toContain(input === '' ? 'Nothing came on standard input' : 'This is not a private key');
     if (input !== '') expect(stderr).not.toContain(input);
     expect((await wallet(['address'])).code).toBe(1);
   });

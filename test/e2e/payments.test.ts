@@ -121,7 +121,7 @@ payment:
     const impossible = [
       [`send 5.01 USDC to ${PAYEE} for tea`, 'the limit for one payment, 5.00 USDC'],
       [`send 3.01 USDC to ${PAYEE} for tea`, 'it holds 3.00 USDC and 3.01 USDC is needed'],
-      [`send 1.00 USDC to ${PAYEE.replace('C4', 'c4')} for tea`, 'has a typing error'],
+      [`send 1.00 USDC to ${PAYEE.replace('C4', 'c4')} for tea`, 'contains a typing error'],
       [`send 1.00 USDC to ${wallet} for tea`, 'the address of this wallet itself'],
     ] as const;
     for (const [request, words] of impossible) {

@@ -10,7 +10,7 @@ type Viem = typeof ViemModule;
 
 export interface ConnectionOptions {
   readonly network: Network;
-  /** The way out. It bounds the time and the size of each request. */
+  /** The egress fetch. It limits the time and the size of each request. */
   readonly fetch: typeof fetch;
   readonly requestMs: number;
 }
@@ -29,14 +29,14 @@ const TOKEN_ABI = [
 export interface Receipt {
   readonly isSuccess: boolean;
   readonly block: bigint;
-  /** The token's own transfers in it. */
+  /** Transfers of the token in this transaction. */
   readonly transfers: readonly { readonly from: string; readonly to: string; readonly value: bigint }[];
 }
 
 /**
- * The chain behind its RPC server, with the token on it. Nothing is loaded or asked before the first use; then the
- * server must be on the configured chain and the token a contract with six decimal places, or every use rejects with
- * `invalid-config`. Other failures are `unavailable` or `timeout`, and the next use tries again.
+ * The chain behind an RPC server, with the token on it. Loads and requests nothing before the first use. The first use
+ * checks that the server is on the configured chain and that the token is a contract with six decimal places; otherwise
+ * every use rejects with `invalid-config`. Other failures are `unavailable` or `timeout`, and the next use tries again.
  */
 export class Connection {
   readonly network: Network;
@@ -48,21 +48,24 @@ export class Connection {
     this.#options = options;
   }
 
-  /** Its checksummed form (EIP-55). Throws `invalid-input` for what is no address or has a wrong checksum. */
+  /**
+   * Returns the checksummed form of an address (EIP-55). Rejects with `invalid-input` for a malformed address and for a
+   * wrong checksum.
+   */
   async checksum(text: string, field: string): Promise<Hex> {
     const { getAddress, isAddress } = await loadViem();
     if (!ADDRESS.test(text)) {
       throw new LangoError(
         'invalid-input',
-        `${field}: "${text.slice(0, 60)}" is not an address: "0x" and 40 hex digits.`,
+        `${field}: "${text.slice(0, 60)}" is not an address. An address is "0x" and 40 hex digits.`,
       );
     }
     if (!isAddress(text)) {
       throw new LangoError(
         'invalid-input',
-        `${field}: the checksum of ${text} is wrong, so it has a typing error.`,
+        `${field}: the checksum of ${text} is wrong, so the address contains a typing error.`,
         {
-          hint: 'Copy the address anew from where it came from.',
+          hint: 'Copy the address again from its source.',
         },
       );
     }
@@ -73,7 +76,7 @@ export class Connection {
     return this.#use(async ({ token }) => token);
   }
 
-  /** The words that the token's signatures are bound to (EIP-712). */
+  /** The EIP-712 domain that the token's signatures are bound to. */
   domain(): Promise<{ readonly name: string; readonly version: string }> {
     return this.#use(async ({ client, abi, token }) => {
       const [name, version] = await Promise.all([
@@ -94,7 +97,7 @@ export class Connection {
     });
   }
 
-  /** How many transactions the wallet has sent: in blocks, or with those that wait. */
+  /** Number of transactions that the wallet has sent: those in blocks, or including pending ones. */
   transactionCount(owner: Hex, blockTag: 'latest' | 'pending'): Promise<number> {
     return this.#use(({ client }) => client.getTransactionCount({ address: owner, blockTag }));
   }
@@ -108,18 +111,18 @@ export class Connection {
     return encodeFunctionData({ abi: parseAbi(TOKEN_ABI), functionName: 'transfer', args: [to, amount] });
   }
 
-  /** What the transaction would use. Rejects like any call when the chain says that it would be reverted. */
+  /** Estimates the gas of a transfer. Rejects like any call when the chain reports that it would be reverted. */
   estimateGas(from: Hex, data: Hex): Promise<bigint> {
     return this.#use(({ client, token }) => client.estimateGas({ account: from, to: token, data }));
   }
 
-  /** Rejects with what the client threw: what a refusal means is for the caller to say. */
+  /** Sends a signed transaction. Rejects with the client's own error: the caller decides what a refusal means. */
   async sendRaw(signed: Hex): Promise<void> {
     const { client } = await this.#open();
     await client.sendRawTransaction({ serializedTransaction: signed });
   }
 
-  /** Undefined while no block holds the transaction. */
+  /** The receipt of a transaction; undefined while no block contains it. */
   receipt(hash: Hex): Promise<Receipt | undefined> {
     return this.#use(async ({ client, abi, token, viem }) => {
       const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
@@ -201,7 +204,7 @@ async function checkChain({ client, token, abi }: Opened, network: Network): Pro
   if (chainId !== network.chainId) {
     throw new LangoError(
       'invalid-config',
-      `The RPC server is on chain ${chainId}, and ${network.title} is asked for.`,
+      `The RPC server is on chain ${chainId}, but ${network.title} is configured.`,
       {
         hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.',
       },
@@ -214,13 +217,17 @@ async function checkChain({ client, token, abi }: Opened, network: Network): Pro
       : await client.readContract({ abi, address: token, functionName: 'decimals' }).catch(refusedCall);
   if (decimals !== DECIMALS) {
     const what = decimals === undefined ? 'no token contract' : `a token with ${decimals} decimal places`;
-    throw new LangoError('invalid-config', `There is ${what} at ${token} on ${network.title}.`, {
-      hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.',
-    });
+    throw new LangoError(
+      'invalid-config',
+      `There is ${what} at ${token} on ${network.title}, but a token with ${DECIMALS} decimal places is required.`,
+      {
+        hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.',
+      },
+    );
   }
 }
 
-/** A contract that has no such function: not a failure of the server. */
+/** Returns undefined when the contract has no such function, which is not a failure of the server. */
 function refusedCall(error: unknown): undefined {
   if (error instanceof Error && error.name === 'ContractFunctionExecutionError') {
     const cause = error.cause instanceof Error ? error.cause.name : '';
@@ -234,7 +241,7 @@ function parseTokenAbi({ parseAbi }: Viem) {
   return parseAbi(TOKEN_ABI);
 }
 
-/** It is large: only a payment loads it. */
+/** Loads viem on the first payment, because it is large. */
 export function loadViem(): Promise<Viem> {
   return import('viem');
 }

@@ -5,8 +5,8 @@ import type { Network } from './networks.js';
 const LONGEST_REMARK = 160;
 
 /**
- * Whatever a call of the RPC server ended with, as a `LangoError` that names no address of it: there may be a key in
- * the address. `unavailable` or `timeout`, both retryable.
+ * Turns any failure of an RPC call into a `LangoError` that does not name the server's address, which may contain a
+ * key. The code is `unavailable` or `timeout`, both retryable.
  */
 export function rpcFailure(error: unknown, network: Network): LangoError {
   const chain = causesOf(error);
@@ -15,7 +15,7 @@ export function rpcFailure(error: unknown, network: Network): LangoError {
   const hint = 'Nothing was lost. Try again later, or set another server with payment.rpcUrl.';
   if (known) {
     const code = known.code === 'timeout' ? 'timeout' : 'unavailable';
-    return new LangoError(code, `${what} gave no answer: ${known.message}`, {
+    return new LangoError(code, `${what} did not answer: ${known.message}`, {
       hint: known.hint ?? hint,
       cause: error,
       retryable: true,
@@ -29,12 +29,11 @@ export function rpcFailure(error: unknown, network: Network): LangoError {
     });
   }
   const remark = rpcRemark(error);
-  const text =
-    remark === undefined ? 'gave an answer that makes no sense.' : `answered with an error: ${remark}`;
+  const text = remark === undefined ? 'sent an invalid answer.' : `answered with an error: ${remark}`;
   return new LangoError('unavailable', `${what} ${text}`, { hint, cause: error, retryable: true });
 }
 
-/** What the server itself said in a JSON-RPC error, cut; undefined when it did not answer in that form. */
+/** The message of a JSON-RPC error, shortened; undefined when the server did not answer in that form. */
 export function rpcRemark(error: unknown): string | undefined {
   for (const cause of causesOf(error)) {
     const answer = cause as { readonly code?: unknown; readonly details?: unknown };
@@ -46,7 +45,7 @@ export function rpcRemark(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Whether the server said that the thing asked for is not there, as opposed to not answering. */
+/** Whether the server answered that the requested object does not exist, as opposed to not answering. */
 export function isNotFound(error: unknown): boolean {
   return causesOf(error).some((cause) =>
     /^(TransactionReceipt|Transaction|Block)NotFoundError$/.test(nameOf(cause)),

@@ -19,14 +19,14 @@ export interface PaymentOptions {
   readonly store: PaymentStore;
   readonly vault: WalletVault;
   readonly limits: PaymentLimits;
-  /** What the gas of one transfer may cost at most, in the smallest unit of the chain's coin. */
+  /** Maximum gas cost of one transfer, in the smallest unit of the chain's coin. */
   readonly maxGasCost: bigint;
   readonly confirmations: number;
   readonly confirmMs: number;
   readonly requestMs: number;
-  /** The way to the RPC server. */
+  /** The egress fetch for the RPC server. */
   readonly rpcFetch: typeof fetch;
-  /** The way to paid endpoints. */
+  /** The egress fetch for paid endpoints. */
   readonly webFetch: typeof fetch;
   readonly x402: X402Rules;
   readonly logger: Logger;
@@ -34,15 +34,17 @@ export interface PaymentOptions {
 
 export interface Payments {
   readonly tools: readonly Tool[];
-  /** Looks after what an earlier process left open; in the background. */
+  /** Settles in the background the payments that an earlier process left open. */
   start(): void;
   close(): void;
 }
 
-/** A call asks the chain a few times, one after the other. */
+/** A call sends several RPC requests, one after the other. */
 const REQUESTS_OF_A_CALL = 6;
 
-/** The family that pays. Nothing of it is loaded or asked before a tool is used, or something is found open at `start`. */
+/**
+ * Creates the payment tools. Loads and requests nothing before a tool is used, unless `start` finds an open payment.
+ */
 export function createPayments(options: PaymentOptions): Payments {
   const { network, store, limits, confirmations, confirmMs, requestMs, maxGasCost, logger } = options;
   const connection = new Connection({ network, fetch: options.rpcFetch, requestMs });

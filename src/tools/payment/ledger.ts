@@ -23,14 +23,14 @@ export interface LedgerOptions {
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const PAUSE_GROWTH = 1.5;
-/** Open payments looked at in one go. */
+/** Maximum open payments settled in one round. */
 const MOST_AT_ONCE = 200;
 const FIRST_AGAIN_MS = 15_000;
 const LONGEST_AGAIN_MS = 600_000;
 
 /**
- * Finds out what became of payments whose outcome is open, from the chain and from what is stored: it sends again
- * what was signed, and never signs.
+ * Determines the outcome of open payments from the chain and the store. It resends signed transactions, and never
+ * signs.
  */
 export class Ledger {
   readonly #options: LedgerOptions;
@@ -44,8 +44,8 @@ export class Ledger {
   }
 
   /**
-   * Looks once, and writes what it saw. A transfer that no block holds is sent again while its state is one of
-   * `resend`. Rejects when the chain cannot be asked.
+   * Queries the outcome once and stores it. Resends a transfer that no block contains while its state is in `resend`.
+   * Rejects when the chain cannot be queried.
    */
   async refresh(payment: Payment, resend: readonly PaymentState[] = ['signed']): Promise<Payment> {
     if (!isOpen(payment.state)) return payment;
@@ -59,12 +59,12 @@ export class Ledger {
     return { ...(isLost ? await transfers.broadcast(payment) : payment), note: payment.note ?? outcome.note };
   }
 
-  /** Like `settle`, but a chain that cannot be asked is only noted. */
+  /** Like `refresh`, but a chain that cannot be queried is only noted. */
   tryRefresh(payment: Payment, resend?: readonly PaymentState[]): Promise<Payment> {
     return this.refresh(payment, resend).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
   }
 
-  /** Looks until the outcome is known or `ms` have passed; then the payment is as open as it was. */
+  /** Queries until the outcome is known or `ms` have passed. Then the payment stays open. */
   async waitForOutcome(
     payment: Payment,
     { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
@@ -85,8 +85,8 @@ export class Ledger {
   }
 
   /**
-   * Settles whatever is open on this chain, of every owner, and goes on in the background until nothing is. The chain
-   * client is not even loaded when there is nothing to do. Never rejects.
+   * Settles the open payments of every owner on this chain, and repeats in the background until none is open. Does not
+   * even load the chain client when there is nothing to do. Never rejects.
    */
   async settleOpenPayments(): Promise<void> {
     this.#round ??= this.#settleAll().finally(() => (this.#round = undefined));
@@ -112,7 +112,7 @@ export class Ledger {
       isAnyOpen = (await store.listOpen(connection.network.chainId, 1)).length > 0;
     } catch (error) {
       if (this.#closed.signal.aborted) return;
-      logger.warn('open payments could not be looked up', { error: errorText(error) });
+      logger.warn('open payments could not be queried', { error: errorText(error) });
     }
     clearTimeout(this.#timer);
     if (isAnyOpen && !this.#closed.signal.aborted) {
@@ -123,20 +123,20 @@ export class Ledger {
   }
 }
 
-/** What the chain says of a payment; `open` with what is known so far. */
+/** The outcome of a payment on the chain; `open` with what is known so far. */
 type Outcome =
   | (PaymentChange & { readonly state: 'confirmed' | 'failed' })
   | {
       readonly state: 'open';
       readonly note: string;
-      /** No block holds it: sending it again may help. */ readonly isUnseen?: true;
+      /** No block contains the transaction, so sending it again may help. */ readonly isUnseen?: true;
     };
 
-/** How often a missing receipt is looked for again before a payment counts as displaced: servers differ by a block or two. */
+/** How often a missing receipt is queried before a payment counts as replaced: servers differ by a block or two. */
 const RECEIPT_QUERIES = 5;
 const RECEIPT_PAUSE_MS = 1_000;
 
-/** Looks once. Rejects when the chain cannot be asked. */
+/** Queries the outcome once. Rejects when the chain cannot be queried. */
 async function queryOutcome(
   payment: Payment,
   connection: Connection,
@@ -172,16 +172,16 @@ async function queryTransfer(
       }
       return {
         state: 'failed',
-        note: `block ${receipt.block} holds the transaction, but the token reports no such transfer`,
+        note: `block ${receipt.block} contains the transaction, but the token reports no such transfer`,
       };
     }
     const used = await connection.transactionCount(from, 'latest');
-    if (used <= payment.nonce!) return { state: 'open', note: 'no block holds it yet', isUnseen: true };
-    // Its place is taken. By itself, unless the receipt stays away.
+    if (used <= payment.nonce!) return { state: 'open', note: 'no block contains it yet', isUnseen: true };
+    // The nonce is used: by this transaction, unless its receipt stays missing.
     if (look === RECEIPT_QUERIES) {
       return {
         state: 'failed',
-        note: 'another transaction of this wallet took its place: it can never be made',
+        note: 'another transaction of this wallet used its nonce: it can never be confirmed',
       };
     }
     await sleep(RECEIPT_PAUSE_MS);
@@ -190,15 +190,15 @@ async function queryTransfer(
 
 async function queryAuthorization(payment: Payment, connection: Connection): Promise<Outcome> {
   const { nonce, validBefore } = authorizationOf(payment.signed!);
-  // Asked before the state: what is not redeemed in a block after its time never will be.
+  // The time is read before the state: an authorization that is not redeemed in a block after its expiry never will be.
   const { seconds } = await connection.head();
   if (await connection.isRedeemed(payment.from as Hex, nonce))
     return { state: 'confirmed', note: 'the payee redeemed it' };
-  if (seconds >= BigInt(validBefore)) return { state: 'failed', note: 'it ran out unused: no USDC moved' };
+  if (seconds >= BigInt(validBefore)) return { state: 'failed', note: 'it expired unused: no USDC moved' };
   return { state: 'open', note: 'the payee has not redeemed it yet' };
 }
 
-/** Whether it is the transfer that the payment is for. */
+/** Whether a transfer matches the payment. */
 export function isTransferOf({ from, to, value }: Receipt['transfers'][number], payment: Payment): boolean {
   return isSameAddress(from, payment.from) && isSameAddress(to, payment.to) && value === payment.amount;
 }

@@ -1,13 +1,15 @@
 type NetworkName = 'base-sepolia' | 'base';
 
-/** A chain that USDC is sent on. */
+/** A chain on which USDC is sent. */
 export interface Network {
-  /** As a person knows it, with what tells play money from real: "Base Sepolia (chain 84532, test network)". */
+  /**
+   * The name for people, which distinguishes test networks from real money: "Base Sepolia (chain 84532, test network)".
+   */
   readonly title: string;
   readonly chainId: number;
-  /** As x402 and other chain-agnostic protocols call it (CAIP-2). */
+  /** The CAIP-2 name, which x402 uses. */
   readonly caip: `${string}:${string}`;
-  /** The token's contract. */
+  /** Address of the token's contract. */
   readonly token: string;
   readonly rpcUrl: string;
 }
@@ -19,7 +21,7 @@ interface Known {
   readonly rpcUrl: string;
 }
 
-/** The token's addresses are those that its issuer publishes. */
+/** The token addresses are published by its issuer, Circle. */
 const KNOWN: Readonly<Record<NetworkName, Known>> = {
   'base-sepolia': {
     name: 'test network',

@@ -12,7 +12,7 @@ import { isSameAddress, whyNotPayable, offerOf, type PayableTerms } from './x402
 
 export interface PaidFetchOptions extends SigningOptions {
   readonly ledger: Ledger;
-  /** The way to paid endpoints. It bounds the time and the size of each answer. */
+  /** The egress fetch for paid endpoints. It limits the time and the size of each answer. */
   readonly webFetch: typeof fetch;
   readonly confirmMs: number;
 }
@@ -22,7 +22,7 @@ export interface WebRequest {
   readonly url: string;
   readonly method: string;
   readonly body: string | undefined;
-  /** With the values of secrets in them. */
+  /** Header values with resolved secrets. */
   readonly headers: Readonly<Record<string, string>>;
   readonly maxAmount: bigint;
 }
@@ -31,7 +31,7 @@ const LONGEST_BODY = 60_000;
 const STATUS_PAYMENT_REQUIRED = 402;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 
-/** Requests to endpoints that want to be paid, by x402 version 2. */
+/** Sends requests to paid endpoints, by x402 version 2. */
 export class PaidFetch {
   readonly #options: PaidFetchOptions;
 
@@ -39,12 +39,15 @@ export class PaidFetch {
     this.#options = options;
   }
 
-  /** Asks without paying: the answer, or what it would cost and how to pay it. */
+  /** Sends the request without paying. Resolves with the answer, or with the offered prices and how to pay them. */
   async requestPrice(request: WebRequest, signal: AbortSignal): Promise<ToolOutput> {
     const { webFetch, connection } = this.#options;
     const response = await webFetch(request.url, { ...initOf(request), signal });
     if (response.status !== STATUS_PAYMENT_REQUIRED) {
-      return { content: `It did not ask to be paid.\n${await readAnswer(response)}`, isError: !response.ok };
+      return {
+        content: `The endpoint did not ask for a payment.\n${await readAnswer(response)}`,
+        isError: !response.ok,
+      };
     }
     const { x402Client, x402HTTPClient } = await import('@x402/fetch');
     const client = new x402HTTPClient(new x402Client());
@@ -66,13 +69,14 @@ export class PaidFetch {
       return `- ${usdc(amount)} to ${payTo} on ${connection.network.title}.${isTooMuch} To pay it, call again with payTo ${payTo}.`;
     });
     return {
-      content: [`${new URL(request.url).host} asks to be paid; nothing was paid. Its offers:`, ...lines].join(
-        '\n',
-      ),
+      content: [
+        `${new URL(request.url).host} asks for a payment; nothing was paid. Its offers:`,
+        ...lines,
+      ].join('\n'),
     };
   }
 
-  /** Pays the payee of `order`, at most the amount of the request, and gives the answer. */
+  /** Pays the payee of `order`, at most the maximum of the request, and resolves with the answer. */
   async pay(
     request: WebRequest,
     order: Omit<PaymentOrder, 'amount'>,
@@ -83,7 +87,8 @@ export class PaidFetch {
     if (done) return done;
     const attempt = await this.#send(request, order, signal);
     const payment = await store.get(order, order.key);
-    if (!payment) return { content: `It did not ask to be paid.\n${await readAnswer(attempt.response)}` };
+    if (!payment)
+      return { content: `The endpoint did not ask for a payment.\n${await readAnswer(attempt.response)}` };
     const answer = await readAnswer(attempt.response);
     const isSettled = attempt.settlement?.success === true;
     const seen = isSettled
@@ -96,7 +101,7 @@ export class PaidFetch {
     return { content: `${content}\n${answer}`, isError: (isError ?? false) || !attempt.response.ok };
   }
 
-  /** What became of an earlier attempt, when that is certain: then it must not be made again. */
+  /** The outcome of an earlier attempt if it is certain, in which case the payment must not be repeated. */
   async #earlierOutcome(order: Omit<PaymentOrder, 'amount'>): Promise<ToolOutput | undefined> {
     const { store, ledger, connection } = this.#options;
     const known = await store.get(order, order.key);
@@ -106,7 +111,7 @@ export class PaidFetch {
     const { content, isError } = describeOutcome(payment, connection.network);
     if (isError) return { content, isError };
     return {
-      content: `${content} The answer to it was lost; it is not paid for again.`,
+      content: `${content} The answer to that payment was lost; it is not paid again.`,
       isError: true,
     };
   }
@@ -119,7 +124,7 @@ export class PaidFetch {
     const { webFetch, connection } = this.#options;
     const { wrapFetchWithPayment, x402Client, decodePaymentResponseHeader } = await import('@x402/fetch');
     const terms = await this.#terms();
-    // The library makes its own words of what is thrown inside it.
+    // The library replaces the errors thrown inside it, so the original is kept here.
     let failure: unknown;
     const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
       try {
@@ -161,21 +166,21 @@ export class PaidFetch {
     }
   }
 
-  /** A request that broke after it was signed for: the payment may be made, so its outcome is what is told. */
+  /** Handles a request that failed after signing: the payment may go through, so its outcome is reported. */
   async #afterFailure(order: Omit<PaymentOrder, 'amount'>, error: unknown): Promise<Attempt> {
     const payment = await this.#options.store.get(order, order.key);
     if (!payment || !isOpen(payment.state)) {
       if (error instanceof LangoError) throw error;
       throw notX402(error);
     }
-    const body = `No answer came: ${error instanceof LangoError ? error.message : 'the request failed'}`;
+    const body = `No answer arrived: ${error instanceof LangoError ? error.message : 'the request failed'}`;
     return {
       response: new Response(body, { status: 502, headers: { 'content-type': 'text/plain' } }),
       settlement: undefined,
     };
   }
 
-  /** With the transaction that the endpoint named, if the chain says that it holds this payment. */
+  /** Adds the transaction that the endpoint named, if the chain confirms that it contains this payment. */
   async #withHash(payment: Payment, settlement: SettleResponse | undefined): Promise<Payment> {
     const { connection, store } = this.#options;
     const hash = settlement?.transaction ?? '';
@@ -203,7 +208,10 @@ interface OfferContext {
   readonly terms: PayableTerms;
 }
 
-/** Why an offer is not paid: it must be the payee that a person approved, for no more than was approved. */
+/**
+ * Returns why an offer is not paid, or undefined. The payee must be the approved one and the price within the approved
+ * maximum.
+ */
 function whyRefused(
   requirements: PaymentRequirements,
   { request, order, terms }: OfferContext,
@@ -212,16 +220,20 @@ function whyRefused(
   if (against !== undefined) return against;
   const { amount, payTo } = offerOf(requirements);
   if (!isSameAddress(payTo, order.to))
-    return `its payee is ${payTo.slice(0, 60)}, and ${order.to} was approved`;
+    return `its payee is ${payTo.slice(0, 60)}, but ${order.to} was approved`;
   if (amount > request.maxAmount)
-    return `it costs ${usdc(amount)}, and at most ${usdc(request.maxAmount)} was approved`;
+    return `it costs ${usdc(amount)}, but at most ${usdc(request.maxAmount)} was approved`;
   return undefined;
 }
 
 function notX402(cause?: unknown): LangoError {
-  return new LangoError('not-supported', 'It asks to be paid in a way that is not x402 version 2.', {
-    cause,
-  });
+  return new LangoError(
+    'not-supported',
+    'The endpoint asks for a payment, but not by x402 version 2, the only supported protocol.',
+    {
+      cause,
+    },
+  );
 }
 
 function noFittingOffer(offers: readonly PaymentRequirements[], wanted: OfferContext): LangoError {
@@ -230,7 +242,7 @@ function noFittingOffer(offers: readonly PaymentRequirements[], wanted: OfferCon
     .filter((reason) => reason !== undefined);
   return new LangoError(
     'forbidden',
-    `No offer of the endpoint fits: ${reasons.slice(0, 4).join('; ') || 'it has none'}.`,
+    `No offer of the endpoint can be paid: ${reasons.slice(0, 4).join('; ') || 'it has none'}.`,
     {
       hint: 'Nothing was signed. Call without payTo to see its offers.',
     },

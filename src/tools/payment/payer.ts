@@ -20,7 +20,7 @@ export interface PayerOptions {
   readonly transfers: Transfers;
   readonly ledger: Ledger;
   readonly limits: PaymentLimits;
-  /** How long a call waits for the network to confirm. */
+  /** How long a call waits for confirmation by the network. */
   readonly confirmMs: number;
 }
 
@@ -33,7 +33,7 @@ export interface PaymentOrder extends Scope {
 
 const ZERO_ADDRESS = /^0x0{40}$/i;
 
-/** Pays: one order, one transfer at most, however often it is asked for and whatever dies in between. */
+/** Pays orders. One order leads to at most one transfer, however often it is requested and whatever process crashes. */
 export class Payer {
   readonly #options: PayerOptions;
 
@@ -42,8 +42,8 @@ export class Payer {
   }
 
   /**
-   * Resolves with what became of it, also when that is not known yet (its state is open then). Whatever it throws,
-   * nothing was signed and nothing stays reserved.
+   * Pays an order and resolves with its outcome; the state stays open when the outcome is not known in time. When it
+   * rejects, nothing was signed and nothing stays reserved.
    */
   async pay(order: PaymentOrder, signal: AbortSignal): Promise<Payment> {
     const { store, wallets, transfers, ledger, confirmMs } = this.#options;
@@ -59,7 +59,7 @@ export class Payer {
     return ledger.waitForOutcome(launched, { ms: confirmMs, signal });
   }
 
-  /** Throws what stands against paying it now; reserves and signs nothing. */
+  /** Rejects with the reason when the order cannot be paid now. Reserves and signs nothing. */
   async assertPayable(order: Omit<PaymentOrder, 'key' | 'purpose'>): Promise<void> {
     const { connection, store, wallets, transfers, limits } = this.#options;
     const { address: from } = await wallets.require(order);
@@ -71,44 +71,47 @@ export class Payer {
     await transfers.assertAffordable({ chainId, from, to, amount: order.amount });
   }
 
-  /** Throws unless the owner has a wallet and may pay this payee. */
+  /** Rejects unless the owner has a wallet and may pay this payee. */
   async assertPayee(scope: Scope, to: string): Promise<void> {
     const { address } = await this.#options.wallets.require(scope);
     await this.resolvePayee(to, address);
   }
 
-  /** What became of a payment that was signed in an earlier attempt. */
+  /** Waits for the outcome of a payment that an earlier attempt signed. */
   async resume(payment: Payment, signal: AbortSignal): Promise<Payment> {
     const { connection, ledger, confirmMs } = this.#options;
     const { chainId } = connection.network;
     if (payment.chainId !== chainId) {
       throw new LangoError(
         'conflict',
-        `This payment was begun on chain ${payment.chainId}, and now chain ${chainId} is configured.`,
+        `This payment was started on chain ${payment.chainId}, but chain ${chainId} is configured now.`,
         {
-          hint: 'Set payment.network back to see what became of it. Nothing was sent anew.',
+          hint: 'Restore payment.network to see the outcome. Nothing was sent again.',
         },
       );
     }
     return ledger.waitForOutcome(payment, { ms: confirmMs, signal });
   }
 
-  /** The checksummed address of a payee that may be paid. */
+  /** Returns the checksummed address of a payee. Rejects for a payee that must not be paid. */
   async resolvePayee(text: string, own: Hex): Promise<Hex> {
     const { connection } = this.#options;
     const to = await connection.checksum(text, 'to');
     const why = ZERO_ADDRESS.test(to)
-      ? 'is the zero address: what is sent there is lost'
+      ? 'is the zero address: funds sent there are lost'
       : to === own
         ? 'is the address of this wallet itself'
         : to === (await connection.token())
-          ? 'is the contract of the token: what is sent there is lost'
+          ? 'is the contract of the token: funds sent there are lost'
           : undefined;
     if (why !== undefined) throw new LangoError('invalid-input', `to: ${to} ${why}.`);
     return to;
   }
 
-  /** Within both limits, or throws `limit-reached` with nothing reserved. A key that is known gives what became of it. */
+  /**
+   * Reserves the amount within both limits. Rejects with `limit-reached` and reserves nothing otherwise. For a known
+   * key, resolves with the existing payment.
+   */
   async reserve(order: Omit<NewPayment, 'chainId' | 'token'>): Promise<Payment> {
     const { connection, limits, store } = this.#options;
     this.#assertPerTransaction(order.amount);
@@ -136,7 +139,7 @@ export class Payer {
     if (amount <= perTransaction) return;
     throw new LangoError(
       'limit-reached',
-      `amount: ${usdc(amount)} is more than the limit for one payment, ${usdc(perTransaction)}.`,
+      `amount: ${usdc(amount)} exceeds the limit for one payment, ${usdc(perTransaction)}.`,
       { hint: 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.' },
     );
   }
@@ -146,12 +149,12 @@ export class Payer {
     const left = spent < daily ? daily - spent : 0n;
     return new LangoError(
       'limit-reached',
-      `amount: ${usdc(amount)} is more than what is left of the limit of ${usdc(daily)} in any 24 hours: ${usdc(left)}.`,
-      { hint: 'Wait, or let the operator raise payment.limits.daily. Nothing was sent.' },
+      `amount: ${usdc(amount)} exceeds the limit of ${usdc(daily)} in any 24 hours; ${usdc(left)} is left.`,
+      { hint: 'Wait, or ask the operator to raise payment.limits.daily. Nothing was sent.' },
     );
   }
 
-  /** Gives the reservation back when `work` throws. */
+  /** Runs `work` and releases the reservation when it throws. */
   async releaseOnError<Result>(payment: Payment, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
@@ -163,7 +166,7 @@ export class Payer {
   }
 }
 
-/** What the tools of this family work with. */
+/** The services that the payment tools share. */
 export interface PaymentServices {
   readonly connection: Connection;
   readonly store: PaymentStore;
@@ -171,8 +174,8 @@ export interface PaymentServices {
   readonly ledger: Ledger;
   readonly payer: Payer;
   readonly limits: PaymentLimits;
-  /** The time that a call which only asks may take. */
+  /** Time limit of a call that only queries. */
   readonly queryTimeoutMs: number;
-  /** The time that a call which pays may take. */
+  /** Time limit of a call that pays. */
   readonly paymentTimeoutMs: number;
 }

@@ -9,7 +9,7 @@ export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs 
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_balance',
-    description: `Tells how much USDC the user's wallet holds on ${title}, and how much ETH for gas.`,
+    description: `Returns the USDC balance of the user's wallet on ${title}, and its ETH for gas.`,
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
@@ -20,7 +20,7 @@ export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs 
         connection.balances(address),
         store.openTransfers({ chainId, from: address }),
       ]);
-      const leaving = open.count === 0 ? '' : ` ${usdc(open.amount)} of it is on its way out.`;
+      const leaving = open.count === 0 ? '' : ` ${usdc(open.amount)} of it is being sent.`;
       return { content: `${address} holds ${usdc(tokens)} and ${eth(gas)} for gas on ${title}.${leaving}` };
     },
   });
@@ -28,11 +28,16 @@ export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs 
 
 const DEFAULT_LIMIT = 20;
 const MOST = 100;
-/** Open ones that are looked up on the chain before the answer; the rest shows what was known last. */
+/** Open payments that are queried on the chain before the answer; the others show their last known state. */
 const MOST_LOOKS = 5;
 
 const schema = z.strictObject({
-  limit: z.int().min(1).max(MOST).optional().describe(`How many at most; ${DEFAULT_LIMIT} by default`),
+  limit: z
+    .int()
+    .min(1)
+    .max(MOST)
+    .optional()
+    .describe(`Maximum number of payments; ${DEFAULT_LIMIT} by default`),
 });
 
 export function historyTool({ ledger, store, connection, queryTimeoutMs: askMs }: PaymentServices): Tool {
@@ -40,8 +45,8 @@ export function historyTool({ ledger, store, connection, queryTimeoutMs: askMs }
   return defineTool({
     name: 'payment_history',
     description:
-      'Lists the payments that the user made through this server, newest first, each with its state. Looks up on the chain ' +
-      'what became of those whose outcome was not known.',
+      'Lists the payments that the user made through this server, newest first, each with its state. Queries the chain ' +
+      'for the outcome of open payments.',
     schema,
     effect: 'pure',
     danger: () => 'safe',
@@ -65,8 +70,7 @@ export function limitsTool({ connection, store, limits, queryTimeoutMs: askMs }:
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_limits',
-    description:
-      'Tells what one payment and all payments of the last 24 hours may come to, and what is left of it.',
+    description: 'Returns the limit for one payment, the limit for any 24 hours, and how much of it is left.',
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
@@ -91,7 +95,7 @@ export function walletInfoTool({ connection, wallets, queryTimeoutMs: askMs }: P
   return defineTool({
     name: 'payment_wallet_info',
     description:
-      "Tells the address of the user's wallet, its network and its token. The private key cannot be had.",
+      "Returns the address of the user's wallet, its network and its token. The private key is never returned.",
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
@@ -108,15 +112,15 @@ export function createWalletTool({ connection, wallets, queryTimeoutMs: askMs }:
   return defineTool({
     name: 'payment_create_wallet',
     description:
-      "Makes the user's wallet; its private key stays in the vault. When there is one already, that one is kept and told.",
+      "Creates the user's wallet; its private key stays in the vault. If a wallet exists, keeps it and returns its address.",
     schema: z.strictObject({}),
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => askMs,
-    // An owner has one wallet, so a repeat finds the one that was made.
+    // An owner has one wallet, so a repeated call finds the one that was created.
     async execute(_input, { tenant, owner }) {
       const { address, isNew } = await wallets.create({ tenant, owner });
-      const what = isNew ? `The wallet ${address} was made.` : `There is a wallet already: ${address}.`;
+      const what = isNew ? `The wallet ${address} was created.` : `There is a wallet already: ${address}.`;
       return {
         content: `${what} To pay from it on ${network.title}, it needs USDC, and a little ETH for gas.`,
       };

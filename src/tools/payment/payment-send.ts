@@ -8,14 +8,16 @@ import { describeOutcome, quoted } from './report.js';
 export const LONGEST_PURPOSE = 200;
 
 const schema = z.strictObject({
-  to: addressField('The address of the payee, in full, exactly as the user gave it'),
-  amount: amountField('USDC as a decimal string with at most six places, such as "0.50"'),
+  to: addressField('The full address of the payee, exactly as the user gave it'),
+  amount: amountField(
+    'The amount of USDC as a decimal string with at most six decimal places, such as "0.50"',
+  ),
   purpose: z
     .string()
     .trim()
     .min(1)
     .max(LONGEST_PURPOSE)
-    .describe('What it is for; shown to the person who approves'),
+    .describe('The purpose of the payment, shown to the person who approves it'),
 });
 
 export function sendTool({ payer, store, connection, paymentTimeoutMs: callMs }: PaymentServices): Tool {
@@ -23,8 +25,8 @@ export function sendTool({ payer, store, connection, paymentTimeoutMs: callMs }:
   return defineTool({
     name: 'payment_send',
     description:
-      `Sends USDC on ${network.title}. A person is asked first. It answers once the network has confirmed the transfer; ` +
-      'when it says that the outcome is not known, do not send again.',
+      `Sends USDC on ${network.title}. A person has to approve it first. Returns when the network has confirmed ` +
+      'the transfer. If the outcome is not known yet, do not send again.',
     schema,
     effect: 'queryable',
     danger: () => 'dangerous',
@@ -39,14 +41,14 @@ export function sendTool({ payer, store, connection, paymentTimeoutMs: callMs }:
     },
     async settle(_input, { tenant, owner, key, signal }) {
       const payment = await store.get({ tenant, owner }, key);
-      // Nothing was signed: it may be made now, under the same key.
+      // Nothing was signed, so the payment may be made now, under the same key.
       if (!payment || payment.state === 'reserved') return undefined;
       return describeOutcome(await payer.resume(payment, signal), network);
     },
   });
 }
 
-/** A decimal string of USDC that is more than zero. */
+/** A decimal string of USDC greater than zero. */
 export function amountField(description: string): z.ZodString {
   return z
     .string()
@@ -57,7 +59,7 @@ export function amountField(description: string): z.ZodString {
     .describe(description);
 }
 
-/** The form of an address; its checksum is looked at when it is used. */
+/** Checks the form of an address; its checksum is checked on use. */
 export function addressField(description: string): z.ZodString {
   return z.string().regex(ADDRESS, 'must be an address: "0x" and 40 hex digits').describe(description);
 }

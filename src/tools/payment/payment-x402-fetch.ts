@@ -9,9 +9,9 @@ import { addressField, amountField, LONGEST_PURPOSE } from './payment-send.js';
 import { quoted } from './report.js';
 
 export interface X402Rules {
-  /** What one request may cost, in the token's smallest unit. */
+  /** Maximum price of one request, in the token's smallest unit. */
   readonly maxAmount: bigint;
-  /** As `name` or `name:port`. */
+  /** Hosts that may be paid, as `name` or `name:port`. */
   readonly allowHosts: readonly string[];
 }
 
@@ -19,7 +19,7 @@ const LONGEST_URL = 2_000;
 const LONGEST_BODY = 64 * 1024;
 const LONGEST_HEADER = 4_000;
 const MOST_HEADERS = 20;
-/** What the connection and the payment need for themselves. */
+/** Headers that the connection and the payment set themselves. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
   ...['payment-signature', 'x-payment', 'proxy-authorization'],
@@ -29,25 +29,25 @@ const schema = z.strictObject({
   url: z
     .url({ protocol: /^https?$/ })
     .max(LONGEST_URL)
-    .describe('The address to request'),
-  maxAmount: amountField('What it may cost at most: USDC as a decimal string, such as "0.01"'),
+    .describe('The URL to request'),
+  maxAmount: amountField('The maximum price: USDC as a decimal string, such as "0.01"'),
   payTo: addressField(
-    'The payee. Leave it out first: then nothing is paid, and the answer tells the price and the payee to name here',
+    'The payee. Omit it in the first call: nothing is paid then, and the result holds the price and the payee to pass here',
   ).optional(),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('GET by default'),
-  body: z.string().max(LONGEST_BODY).optional().describe('What is sent along; JSON or text'),
+  body: z.string().max(LONGEST_BODY).optional().describe('The request body: JSON or text'),
   headers: z
     .record(
       z
         .string()
         .regex(/^[A-Za-z0-9-]{1,64}$/)
-        .refine((name) => !OWN_HEADERS.has(name.toLowerCase()), 'is ours to set'),
+        .refine((name) => !OWN_HEADERS.has(name.toLowerCase()), 'is set by the server itself'),
       z.string().max(LONGEST_HEADER),
     )
     .refine((headers) => Object.keys(headers).length <= MOST_HEADERS, `at most ${MOST_HEADERS}`)
     .optional()
     .describe(
-      'Headers to send along; {{secret:NAME}} in a value stands for a secret that may be sent to this host',
+      'Request headers. {{secret:NAME}} in a value stands for a secret that may be sent to this host',
     ),
 });
 
@@ -56,9 +56,9 @@ export function x402FetchTool(services: PaymentServices, paidFetch: PaidFetch, r
   return defineTool({
     name: 'payment_x402_fetch',
     description:
-      `Requests an address that may ask to be paid (HTTP 402, x402), in USDC on ${title}. Without payTo it never pays: it ` +
-      'tells the price and the payee. With payTo it pays that payee, at most maxAmount, after a person approved it, and ' +
-      'gives the answer.',
+      `Requests a URL that may ask for a payment (HTTP 402, x402) in USDC on ${title}. Without payTo it never pays and ` +
+      'returns the price and the payee. With payTo it pays that payee, at most maxAmount, after a person has approved ' +
+      'it, and returns the answer.',
     schema,
     effect: 'keyed',
     bringsOutside: true,
@@ -81,14 +81,14 @@ export function x402FetchTool(services: PaymentServices, paidFetch: PaidFetch, r
       checkRules(place, maxAmount, rules);
       const request = { url, method, body, maxAmount, headers: await withSecrets(headers, place, context) };
       if (payTo === undefined) return paidFetch.requestPrice(request, signal);
-      // Without the query: there may be a key in it.
+      // The query is left out because it may contain a key.
       const purpose = `${method} ${place.origin}${place.pathname}`.slice(0, LONGEST_PURPOSE);
       return paidFetch.pay(request, { tenant, owner, key, to: payTo, purpose }, signal);
     },
   });
 }
 
-/** The values of secrets go in at the last moment, and to this host only: redirects are not followed. */
+/** Resolves the secrets in header values at the last moment and for this host only; redirects are not followed. */
 async function withSecrets(
   headers: Readonly<Record<string, string>>,
   { hostname }: URL,
@@ -110,7 +110,7 @@ function checkRules({ hostname, port, protocol }: URL, maxAmount: bigint, rules:
   if (maxAmount > rules.maxAmount) {
     throw new LangoError(
       'limit-reached',
-      `maxAmount: ${usdc(maxAmount)} is more than the limit for one request, ${usdc(rules.maxAmount)}.`,
+      `maxAmount: ${usdc(maxAmount)} exceeds the limit for one request, ${usdc(rules.maxAmount)}.`,
       {
         hint: 'Only the operator can raise it: payment.x402.maxAmount.',
       },

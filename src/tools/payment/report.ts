@@ -7,7 +7,7 @@ interface OutcomeReport extends ToolOutput {
   readonly content: string;
 }
 
-/** What a call that paid tells, by how far the payment got. Only a confirmed one is a success. */
+/** Reports the outcome of a payment to the model. Only a confirmed payment is a success. */
 export function describeOutcome(payment: Payment, network: Network): OutcomeReport {
   const what = `${usdc(payment.amount)} to ${payment.to} on ${network.title}`;
   const transaction = payment.hash === undefined ? '' : ` Transaction: ${payment.hash}.`;
@@ -21,7 +21,7 @@ export function describeOutcome(payment: Payment, network: Network): OutcomeRepo
       return {
         content:
           `Not paid: ${what}${note}.${transaction} It is not sent again. Its amount counts against the daily limit until the ` +
-          'next payment of this wallet has gone through.',
+          'next payment of this wallet is confirmed.',
         isError: true,
       };
     case 'reserved':
@@ -30,13 +30,13 @@ export function describeOutcome(payment: Payment, network: Network): OutcomeRepo
       return {
         content:
           `The outcome is not known yet: ${what} is signed${note}.${transaction} Do not pay again: it may still go through. ` +
-          'payment_history shows what became of it.',
+          'payment_history shows the outcome later.',
         isError: true,
       };
   }
 }
 
-/** One payment on one line. */
+/** Describes a payment on one line. */
 export function describePayment(payment: Payment): string {
   const { createdAt, kind, amount, to, purpose, state, note, hash, chainId } = payment;
   const when = new Date(createdAt).toISOString().replace('T', ' ').slice(0, 19);
@@ -47,7 +47,7 @@ export function describePayment(payment: Payment): string {
   return `${what}: ${[outcome, ...details].join(', ')}`;
 }
 
-/** Words of somebody else, so that they cannot pass for ours. */
+/** Quotes foreign text, so that it cannot pass for ours. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }

@@ -9,22 +9,24 @@ import { rpcRemark } from './failures.js';
 export interface TransferOptions {
   readonly connection: Connection;
   readonly store: PaymentStore;
-  /** What the gas of one transfer may cost at most, in the smallest unit of the chain's coin. */
+  /** Maximum gas cost of one transfer, in the smallest unit of the chain's coin. */
   readonly maxGasCost: bigint;
 }
 
-/** A margin over what the chain says a transfer uses: what it writes may differ by the time it runs. */
+/** Margin over the estimated gas: the state that a transfer writes may change before it runs. */
 const GAS_MARGIN_PERCENT = 130n;
 const SIGNING_TRIES = 5;
 
-/** Refusals after which a server has certainly kept nothing. Whatever else it says leaves the outcome open. */
+/**
+ * Refusals after which the server has certainly discarded the transaction. Any other answer leaves the outcome open.
+ */
 const REFUSAL =
   /insufficient funds|gas required exceeds|intrinsic gas|exceeds (?:the )?block gas limit|max fee per gas less than block base fee|fee cap (?:less than|lower)|underpriced|gas price too low|type not supported|invalid sender|invalid chain id/i;
 const ALREADY_THERE = /already known|already imported|known transaction|already in (?:the )?mempool/i;
 
 /**
- * Signs transfers and hands them to the network. Of each wallet one at a time: it gets the next nonce, is kept in the
- * store, and only then leaves the process.
+ * Signs transfers and sends them to the network, one at a time for each wallet. A transfer gets the next nonce, is
+ * stored, and only then leaves the process.
  */
 export class Transfers {
   readonly #options: TransferOptions;
@@ -35,8 +37,8 @@ export class Transfers {
   }
 
   /**
-   * Signs a reserved payment and sends it; resolves with how far it got. When somebody else signed it meanwhile, with
-   * theirs. Whatever it throws, nothing was signed.
+   * Signs a reserved payment and sends it. Resolves with its state, or with the other payment when another process
+   * signed it meanwhile. When it rejects, nothing was signed.
    */
   async signAndSend(reserved: Payment, account: PrivateKeyAccount, signal: AbortSignal): Promise<Payment> {
     const { connection } = this.#options;
@@ -47,13 +49,13 @@ export class Transfers {
     });
   }
 
-  /** Throws unless the wallet can pay the amount and the gas as things stand. */
+  /** Rejects unless the wallet can pay the amount and the gas now. */
   async assertAffordable(payment: Outlay): Promise<void> {
     const data = await this.#options.connection.transferData(payment.to as Hex, payment.amount);
     await this.#terms(payment, data);
   }
 
-  /** Sends what is signed, as it is stored. Doing it again is safe: it is the same transaction. */
+  /** Sends the stored signed transaction. Sending it again is safe because it is the same transaction. */
   async broadcast(payment: Payment): Promise<Payment> {
     const { connection, store } = this.#options;
     let change: Parameters<PaymentStore['advance']>[2];
@@ -62,7 +64,7 @@ export class Transfers {
       change = { state: 'sent' };
     } catch (error) {
       const remark = rpcRemark(error);
-      // No answer, or one that may mean anything: it stays signed, and is looked for later.
+      // Without a clear answer the payment stays signed and is queried later.
       if (remark === undefined) return payment;
       if (ALREADY_THERE.test(remark)) change = { state: 'sent' };
       else if (REFUSAL.test(remark)) change = { state: 'refused', note: `the network refused it: ${remark}` };
@@ -87,7 +89,7 @@ export class Transfers {
         ...terms,
       });
       const hash = keccak256(signed);
-      // From here on it happens: there is no way back from a signature that is kept.
+      // A stored signature cannot be taken back.
       signal.throwIfAborted();
       if (await store.sign(reserved, reserved.key, { signed, nonce, hash })) {
         return { ...reserved, state: 'signed', signed, nonce, hash };
@@ -95,10 +97,14 @@ export class Transfers {
       const now = await store.get(reserved, reserved.key);
       if (now && now.state !== 'reserved') return now;
     }
-    throw new LangoError('conflict', 'The payment could not be given its place among the others.', {
-      hint: 'Nothing was signed. Try again.',
-      retryable: true,
-    });
+    throw new LangoError(
+      'conflict',
+      'The payment got no free nonce, because other payments of this wallet took each one first.',
+      {
+        hint: 'Nothing was signed. Try again.',
+        retryable: true,
+      },
+    );
   }
 
   async #nextNonce({ from, chainId }: Payment): Promise<number> {
@@ -110,7 +116,7 @@ export class Transfers {
     return Math.max(counted, nextNonce);
   }
 
-  /** Gas and fees, once it is clear that the wallet can pay the amount and them. */
+  /** Returns gas and fees, or rejects when the wallet cannot pay the amount and the gas. */
   async #terms({ from, amount, chainId }: Outlay, data: Hex) {
     const { connection, store, maxGasCost } = this.#options;
     const [{ tokens, gas: coins }, open, fees] = await Promise.all([
@@ -120,7 +126,7 @@ export class Transfers {
     ]);
     const free = tokens - open.amount;
     if (free < amount) {
-      const waiting = open.amount === 0n ? '' : ` (${usdc(open.amount)} more is on its way out)`;
+      const waiting = open.amount === 0n ? '' : ` (${usdc(open.amount)} more is being sent)`;
       throw insufficient(
         `it holds ${usdc(free < 0n ? 0n : free)}${waiting} and ${usdc(amount)} is needed`,
         `Send USDC to ${from} first.`,
@@ -154,7 +160,7 @@ export class Transfers {
     } catch (error) {
       const remark = rpcRemark(error instanceof LangoError ? error.cause : error);
       if (remark === undefined || !/revert/i.test(remark)) throw error;
-      throw new LangoError('tool', `The token would not make this transfer: ${remark}`, {
+      throw new LangoError('tool', `The token contract would reject this transfer: ${remark}`, {
         hint: 'The payee or the wallet may be blocked, or the token paused. Nothing was sent.',
         cause: error,
       });
@@ -171,5 +177,7 @@ interface Signing {
 }
 
 function insufficient(text: string, hint: string): LangoError {
-  return new LangoError('tool', `The wallet has not enough: ${text}.`, { hint: `${hint} Nothing was sent.` });
+  return new LangoError('tool', `The wallet does not hold enough: ${text}.`, {
+    hint: `${hint} Nothing was sent.`,
+  });
 }

@@ -4,15 +4,15 @@ import type { Scope } from '../../core/task.js';
 import type { Vault } from '../../core/vault.js';
 import type { Hex } from './connection.js';
 
-/** Where the keys of wallets are kept. */
+/** The vault that stores the wallet keys. */
 export type WalletVault = Pick<Vault, 'get' | 'put'>;
 
-/** An owner has one wallet, so its entry needs no name of its own. */
+/** An owner has one wallet, so its entry has a fixed name. */
 const ENTRY = { kind: 'wallet', name: 'main' } as const;
 
 const PRIVATE_KEY = /^(?:0x)?([0-9a-fA-F]{64})$/;
 
-/** One wallet for each owner; its key stays between the vault and the signature. */
+/** One wallet for each owner. The key is used for signing only and never leaves this module. */
 export class Wallets {
   readonly #vault: WalletVault;
 
@@ -20,18 +20,18 @@ export class Wallets {
     this.#vault = vault;
   }
 
-  /** Throws `not-found` when the owner has none. */
+  /** Returns the owner's wallet. Rejects with `not-found` when there is none. */
   async require(scope: Scope): Promise<PrivateKeyAccount> {
     const account = await this.#find(scope);
     if (account) return account;
     throw new LangoError('not-found', 'There is no wallet yet.', {
       hint:
-        'Make one with payment_create_wallet ("create a wallet"; payment.enabled has to be true), then send USDC and a ' +
+        'Create one with payment_create_wallet ("create a wallet"; requires payment.enabled: true), then send USDC and a ' +
         'little ETH for gas to it.',
     });
   }
 
-  /** The owner's wallet, made if there is none: of two that are made at once, the first one stays. */
+  /** Returns the owner's wallet, or creates one. Of two simultaneous calls, the first wins. */
   async create(scope: Scope): Promise<{ readonly address: Hex; readonly isNew: boolean }> {
     const earlier = await this.#find(scope);
     if (earlier) return { address: earlier.address, isNew: false };
@@ -54,14 +54,14 @@ export class Wallets {
     if (!account) {
       throw new LangoError(
         'invalid-input',
-        'This is no private key: it is 64 hex digits, with or without "0x".',
+        'This is not a private key. A private key has 64 hex digits, with or without "0x".',
         {
-          hint: 'Nothing was kept. Words of a recovery phrase are not taken.',
+          hint: 'Nothing was stored. Recovery phrases are not supported.',
         },
       );
     }
     const { address } = account;
-    // One that is damaged cannot be told from another one.
+    // A damaged key cannot be compared, so `replace` overwrites it.
     const earlier = await this.#find(scope).catch((error: unknown) => {
       if (replace && isLangoError(error, 'storage')) return undefined;
       throw error;
@@ -69,7 +69,7 @@ export class Wallets {
     if (earlier?.address === address) return address;
     if (earlier && !replace) {
       throw new LangoError('conflict', `There is a wallet already: ${earlier.address}.`, {
-        hint: 'Its key would be lost, and what it holds with it. With --replace it is forgotten all the same.',
+        hint: 'Replacing it would lose its key and its funds. To replace it anyway, use --replace.',
       });
     }
     const entry = { ...ENTRY, value: Buffer.from(`0x${digits}`), metadata: { address } };
@@ -88,14 +88,14 @@ async function accountOf(key: string): Promise<PrivateKeyAccount> {
   try {
     return privateKeyToAccount(key as Hex);
   } catch {
-    // What was thrown may hold the key.
+    // The original error may contain the key, so it is dropped.
     throw new LangoError('storage', 'The key of the wallet is damaged.', {
       hint: 'Restore the data folder from a backup. Nothing was signed.',
     });
   }
 }
 
-/** An optional package, and large: loaded when a wallet is used. */
+/** Loads viem when a wallet is used: the package is optional and large. */
 async function loadAccounts() {
   try {
     return await import('viem/accounts');

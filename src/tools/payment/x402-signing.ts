@@ -16,12 +16,13 @@ export interface SigningOptions {
   readonly payer: Payer;
 }
 
-/** However long an endpoint would like to keep it, an authorization ends after this time, in seconds. */
+/** Maximum validity of an authorization in seconds, whatever the endpoint requests. */
 const LONGEST_VALIDITY = 600;
 
 /**
- * The authorization of an order (EIP-3009): reserved, signed, stored, and only then given out. Its nonce is made from the
- * order's key, and a repeat gives the stored one again: whoever redeems it, it moves money once.
+ * Reserves, signs and stores the authorization of an order (EIP-3009), and only then returns it. The nonce is derived
+ * from the order's key, and a repeated call returns the stored authorization, so that money moves once, whoever redeems
+ * it.
  */
 export async function authorize(
   order: PaymentOrder,
@@ -36,7 +37,7 @@ export async function authorize(
     if (isOpen(payment.state)) return readSigned(payment.signed!);
     throw new LangoError(
       'conflict',
-      `This request was paid for already, or can no longer be: ${payment.note ?? payment.state}.`,
+      `This request was already paid, or can no longer be paid: ${payment.note ?? payment.state}.`,
     );
   }
   return payer.releaseOnError(payment, async () => {
@@ -46,7 +47,7 @@ export async function authorize(
       const left = tokens > open.amount ? tokens - open.amount : 0n;
       throw new LangoError(
         'tool',
-        `The wallet has not enough: it holds ${usdc(left)} and ${usdc(payment.amount)} is needed.`,
+        `The wallet does not hold enough: it holds ${usdc(left)} and ${usdc(payment.amount)} is needed.`,
         {
           hint: `Send USDC to ${payment.from} first. Nothing was paid.`,
         },
@@ -59,7 +60,7 @@ export async function authorize(
       seconds: (await connection.head()).seconds,
     });
     if (!(await store.sign(payment, payment.key, { signed: JSON.stringify(signed) }))) {
-      throw new LangoError('conflict', 'The same request is being paid for at this moment.', {
+      throw new LangoError('conflict', 'The same request is being paid at this moment.', {
         hint: 'Nothing was signed here.',
       });
     }
@@ -72,7 +73,7 @@ interface Signing {
   readonly account: PrivateKeyAccount;
   readonly requirements: PaymentRequirements;
   readonly terms: PayableTerms;
-  /** The chain's clock. */
+  /** The clock of the chain. */
   readonly seconds: bigint;
 }
 
@@ -102,7 +103,7 @@ async function sign(
 function changed({ amount, to }: Payment): LangoError {
   return new LangoError(
     'conflict',
-    `The offer has changed since it was approved: it was ${usdc(amount)} to ${to}.`,
+    `The offer has changed since its approval: it was ${usdc(amount)} to ${to}.`,
     {
       hint: 'Ask for the price again. Nothing more was paid.',
     },

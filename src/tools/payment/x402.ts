@@ -5,7 +5,7 @@ import { LangoError } from '../../core/errors.js';
 import type { Hex } from './connection.js';
 import type { Network } from './networks.js';
 
-/** What a paid endpoint asks for, as far as this server could give it. */
+/** The offer of a paid endpoint, as far as this server supports it. */
 export interface Offer {
   readonly amount: bigint;
   readonly payTo: string;
@@ -14,11 +14,11 @@ export interface Offer {
 export interface PayableTerms {
   readonly network: Network;
   readonly token: string;
-  /** The words that the token's signatures are bound to (EIP-712). */
+  /** The EIP-712 domain that the token's signatures are bound to. */
   readonly domain: { readonly name: string; readonly version: string };
 }
 
-/** What stands against paying it at all; undefined when nothing does. Everything in it is text from outside. */
+/** Returns why an offer cannot be paid at all, or undefined. All fields of the offer are untrusted. */
 export function whyNotPayable(
   requirements: PaymentRequirements,
   { network, token, domain }: PayableTerms,
@@ -30,9 +30,9 @@ export function whyNotPayable(
   if (!isSameAddress(requirements.asset, token))
     return `its token is ${quoted(requirements.asset)}, not USDC`;
   if (assetTransferMethod !== 'eip3009')
-    return `its way of transfer is ${quoted(assetTransferMethod)}, not "eip3009"`;
+    return `its transfer method is ${quoted(assetTransferMethod)}, not "eip3009"`;
   if (name !== domain.name || version !== domain.version)
-    return 'it names another signing domain than the token does';
+    return 'its signing domain differs from that of the token';
   if (parseUnits(requirements.amount) === undefined) return `its amount is ${quoted(requirements.amount)}`;
   return undefined;
 }
@@ -51,13 +51,13 @@ function quoted(text: unknown): string {
   return JSON.stringify(String(text).slice(0, LONGEST_QUOTE));
 }
 
-/** A permission to take an exact amount, once, within a time (EIP-3009). */
+/** An authorization to transfer an exact amount, once, within a time (EIP-3009). */
 export interface Authorization {
   readonly from: Hex;
   readonly to: Hex;
   readonly value: string;
   readonly validAfter: string;
-  /** Seconds since the epoch, of the chain's clock. */
+  /** Seconds since the epoch, by the clock of the chain. */
   readonly validBefore: string;
   readonly nonce: Hex;
 }
@@ -76,7 +76,7 @@ const storedForm = z.object({
   signature: hex,
 });
 
-/** The signed form of an x402 payment, as it is stored. */
+/** A signed x402 payment, as it is stored. */
 export interface SignedAuthorization {
   readonly authorization: Authorization;
   readonly signature: Hex;

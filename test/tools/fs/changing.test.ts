@@ -195,7 +195,7 @@ describe('fs_move', () => {
         '"d/b" is already a folder',
       );
       await expect(ask('fs_move', { from: 'd', to: 'd/b/d' })).rejects.toThrow('cannot be moved into itself');
-      await expect(ask('fs_move', { from: 'a', to: 'a' })).rejects.toThrow('where it stands already');
+      await expect(ask('fs_move', { from: 'a', to: 'a' })).rejects.toThrow('nothing to move');
       await expect(ask('fs_move', { from: 'c', to: 'e' })).rejects.toThrow('from: "c" does not exist');
       expect(await readFile(join(root, 'b'), 'utf8')).toBe('2');
       await ask('fs_move', { from: 'a', to: 'b', overwrite: true });

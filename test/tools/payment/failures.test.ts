@@ -53,13 +53,13 @@ describeOnChain('payments when something fails', () => {
   it.each<[string, Fate, RegExp]>([
     ['down', 'drop', /RPC server of Base Sepolia .* cannot be reached/],
     ['silent', 'hang', /RPC server of Base Sepolia .* did not answer within 400 ms/],
-    ['no RPC server', 'garbage', /gave an answer that makes no sense|answered with an error/],
+    ['no RPC server', 'garbage', /sent an invalid answer|answered with an error/],
     [
       'at its limit',
       { error: 'rate limit exceeded', code: -32_005 },
       /answered with an error: rate limit exceeded/,
     ],
-    ['mad', { result: { a: 1 } }, /gave an answer that makes no sense|chain NaN/],
+    ['mad', { result: { a: 1 } }, /sent an invalid answer|chain NaN/],
   ])(
     'gives a typed error when the RPC server is %s, and keeps nothing reserved',
     async (_, fate, words) => {
@@ -96,7 +96,7 @@ describeOnChain('payments when something fails', () => {
     const till = open();
     fating('eth_chainId', { result: '0x2105' });
     expect(await till.words('payment_send', TEA)).toMatch(
-      /RPC server is on chain 8453, and Base Sepolia .* is asked for/,
+      /RPC server is on chain 8453, but Base Sepolia .* is configured/,
     );
     expect(proxy.methods).not.toContain(SEND);
   });
@@ -207,7 +207,7 @@ describeOnChain('payments when something fails', () => {
     await chain.rpc('evm_mine');
     expect(await till.settle(TEA, key)).toMatchObject({
       isError: true,
-      content: expect.stringMatching(/^Not paid: .*another transaction of this wallet took its place/),
+      content: expect.stringMatching(/^Not paid: .*another transaction of this wallet used its nonce/),
     });
     expect((await chain.tokensOf(PAYEE)) - before).toBe(0n);
     expect(await spent(till)).toBe(0n);

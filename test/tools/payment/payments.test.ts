@@ -103,7 +103,7 @@ describeOnChain('payments on a chain', () => {
     const { privateKeyToAddress } = await import('viem/accounts');
     const address = privateKeyToAddress(key as `0x${string}`);
     expect(await other.words('payment_send', TEA)).toMatch(
-      /has not enough: it holds 0\.00 USDC and 0\.50 USDC is needed/,
+      /does not hold enough: it holds 0\.00 USDC and 0\.50 USDC is needed/,
     );
     await chain.fund(address, 1_000_000n, 0n);
     expect(await other.words('payment_send', TEA)).toMatch(
@@ -156,7 +156,7 @@ describeOnChain('payments on a chain', () => {
 
   it('does not sign what the chain says would be reverted', async () => {
     await chain.pause(true);
-    expect(await till.words('payment_send', TEA)).toMatch(/token would not make this transfer/);
+    expect(await till.words('payment_send', TEA)).toMatch(/token contract would reject this transfer/);
     await chain.pause(false);
     const [payment] = await till.store.list({ tenant: '', owner: 'alice' }, 1);
     expect(payment).toMatchObject({ state: 'failed', signed: undefined });

@@ -88,7 +88,7 @@ describeOnChain('paid requests by x402', () => {
     const key = newKey();
     endpoint.offer.breaks = true;
     const first = await till.words(NAME, request(), { key });
-    expect(first).toMatch(/outcome is not known yet|No answer came/);
+    expect(first).toMatch(/outcome is not known yet|No answer arrived/);
     endpoint.offer.breaks = false;
     const second = await till.words(NAME, request(), { key });
     expect((await chain.tokensOf(PAYEE)) - before).toBe(10_000n);
@@ -103,17 +103,17 @@ describeOnChain('paid requests by x402', () => {
     {
       what: 'another payee',
       offer: { payTo: RICH[0] },
-      words: /its payee is 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266, and 0x3C44\w+ was approved/,
+      words: /its payee is 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266, but 0x3C44\w+ was approved/,
     },
     {
       what: 'more than was approved',
       offer: { amount: '50001' },
-      words: /it costs 0\.050001 USDC, and at most 0\.05 USDC was approved/,
+      words: /it costs 0\.050001 USDC, but at most 0\.05 USDC was approved/,
     },
     {
       what: 'more than the operator allows',
       changes: { maxAmount: '0.11' },
-      words: /more than the limit for one request, 0\.10 USDC/,
+      words: /exceeds the limit for one request, 0\.10 USDC/,
     },
     {
       what: 'a host that is not allowed',
@@ -151,7 +151,7 @@ describeOnChain('paid requests by x402', () => {
     await chain.pause(false);
     await chain.rpc('evm_increaseTime', 1_000);
     await chain.rpc('evm_mine');
-    expect(await till.call('payment_history')).toMatch(/failed, it ran out unused: no USDC moved/);
+    expect(await till.call('payment_history')).toMatch(/failed, it expired unused: no USDC moved/);
     expect(await spent()).toBe(0n);
   }, 20_000);
 });
