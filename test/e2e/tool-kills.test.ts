@@ -207,7 +207,9 @@ payment:
       );
       const task = await server.settled(taskId);
       expect(task.state).toBe('completed');
-      expect(wordsOf(task)).toMatch(/Paid 0\.01 USDC|The answer to that payment was lost; it is not paid again/);
+      expect(wordsOf(task)).toMatch(
+        /Paid 0\.01 USDC|The answer to that payment was lost; it is not paid again/,
+      );
       expect(before - (await chain.tokensOf(RICH[1]))).toBe(10_000n);
       expect((await chain.tokensOf(PAYEE)) - payees).toBe(10_000n);
     },

@@ -9,8 +9,9 @@ const FILE_TYPE = 0o170000;
 const SYMLINK = 0o120000;
 
 /**
- * The files of a .zip, .skill or .tar.gz archive, taken out in memory. A skill may lie in a single folder of it. Rejects with `invalid-input` for a
- * damaged archive, and for one that holds a link or a path that leaves it; with `too-large` by what comes out, not by what it claims.
+ * Reads the files of a .zip, .skill or .tar.gz archive in memory. The skill may be in a single top folder. Rejects with
+ * `invalid-input` for a damaged archive, and for one that contains a link or a path outside of it; with `too-large` by
+ * the extracted size, not by the declared one.
  */
 export async function readArchive(bytes: Buffer): Promise<readonly SkillFile[]> {
   try {
@@ -20,7 +21,7 @@ export async function readArchive(bytes: Buffer): Promise<readonly SkillFile[]> 
     return withoutTopFolder(files);
   } catch (error) {
     if (isLangoError(error)) throw error;
-    throw new LangoError('invalid-input', `the archive cannot be read: ${errorText(error)}`, {
+    throw new LangoError('invalid-input', `The archive cannot be read: ${errorText(error)}`, {
       hint: 'Give a folder, a .zip or .skill file, or a .tar.gz.',
       cause: error,
     });
@@ -101,7 +102,7 @@ async function takeEntry(archive: ZipFile, entry: Entry, size: SkillSize): Promi
   return { path, content: Buffer.concat(chunks), isExecutable: (mode & EXECUTABLE) !== 0 };
 }
 
-/** Archives are mostly made of a folder: the skill is what lies beside its SKILL.md. */
+/** Removes a single top folder, because most archives are made from a folder. */
 function withoutTopFolder(files: readonly SkillFile[]): readonly SkillFile[] {
   if (files.some(({ path }) => path === SKILL_FILE)) return files;
   const tops = new Set(files.map(({ path }) => path.split('/')[0]));
@@ -111,7 +112,7 @@ function withoutTopFolder(files: readonly SkillFile[]): readonly SkillFile[] {
 }
 
 function linkIn(path: string): LangoError {
-  return new LangoError('invalid-input', `the archive holds ${path}, which is no plain file`, {
-    hint: 'A skill is made of plain files and folders.',
+  return new LangoError('invalid-input', `The archive contains ${path}, which is not a plain file.`, {
+    hint: 'A skill consists of plain files and folders.',
   });
 }

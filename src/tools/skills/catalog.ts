@@ -7,36 +7,38 @@ import { scopeKey, type Scope } from '../../core/task.js';
 import { listFiles, readInside, type SkillFile } from './files.js';
 import { markFromOutside, parseSkillText, SKILL_FILE, type SkillText } from './skill-file.js';
 
-/** A skill as it lies in its folder. */
+/** A skill as stored in its folder. */
 export interface StoredSkill extends Omit<SkillText, 'instructions'> {
   /** Absolute, without symbolic links. */
   readonly folder: string;
-  /** Everybody's, one owner's, or whoever may write to the workspace. */
+  /**
+   * `server`: for every owner. `owner`: for one owner. `workspace`: written by anyone who can write to the workspace.
+   */
   readonly origin: 'server' | 'owner' | 'workspace';
 }
 
 export interface SkillCatalogOptions {
-  /** Folders of skills that everybody has; they need not exist. */
+  /** Folders of skills for every owner; they need not exist. */
   readonly shared: readonly string[];
-  /** The roots of the workspace; skills lie in their folder `skills`. */
+  /** The roots of the workspace. Their folder `skills` holds skills. */
   readonly roots: readonly string[];
-  /** Whether skills of the workspace are taken. */
+  /** Whether skills of the workspace are used. */
   readonly hasWorkspaceSkills: boolean;
-  /** Where each owner's own skills are kept. */
+  /** The folder of the owners' own skills. */
   readonly owned: string;
   readonly logger: Logger;
 }
 
 export interface SaveSkillOptions {
-  /** In the place of the one with this name. */
+  /** Replaces an existing skill of this name. */
   readonly replace: boolean;
-  /** It stems from text of outside, and says so from now on. */
+  /** The skill stems from text from outside and is marked accordingly. */
   readonly fromOutside: boolean;
 }
 
 interface SkillLocation {
   readonly folder: string;
-  /** What does not lie in here is not taken, whatever links say. */
+  /** Only folders whose real path is in here are used, whatever links say. */
   readonly within: string;
   readonly origin: StoredSkill['origin'];
 }
@@ -46,7 +48,7 @@ const SKILL_FILE_MAX_BYTES = 256 * 1024;
 const EXECUTABLE_MODE = 0o755;
 const PLAIN_MODE = 0o644;
 
-/** The skills there are, as they were when they were looked at last. Those named first hide others of the same name. */
+/** The available skills as of the last refresh. Of several skills with one name, the first listed wins. */
 export class SkillCatalog {
   readonly #options: SkillCatalogOptions;
   readonly #warned = new Set<string>();
@@ -57,7 +59,7 @@ export class SkillCatalog {
     this.#options = options;
   }
 
-  /** Looks again. Never rejects: what cannot be read is left out, with a warning once. */
+  /** Reads the skills again. Never rejects: an unreadable skill is left out, with one warning. */
   async refresh(scope: Scope | undefined): Promise<void> {
     const { shared, roots, hasWorkspaceSkills } = this.#options;
     const common = await Promise.all([
@@ -72,18 +74,18 @@ export class SkillCatalog {
     this.#ofOwner.set(ownerName(scope), await this.#scan({ folder, within: folder, origin: 'owner' }));
   }
 
-  /** Looks if it never looked for this owner: what owners keep changes here alone. */
+  /** Reads the skills of an owner for the first time. Later changes to them happen only through this catalog. */
   async prepare(scope: Scope): Promise<void> {
     if (!this.#ofOwner.has(ownerName(scope))) await this.refresh(scope);
   }
 
-  /** Without a scope: those that everybody has. */
+  /** Lists the skills of an owner; without a scope, the skills for every owner. */
   list(scope: Scope | undefined): readonly StoredSkill[] {
     const own = scope ? (this.#ofOwner.get(ownerName(scope)) ?? []) : [];
     return distinct([...own, ...this.#common]);
   }
 
-  /** Folders outside the workspace that commands of this owner need to see. They exist. */
+  /** The existing folders outside the workspace that commands of this owner need to read. */
   folders(scope: Scope): readonly string[] {
     const outside = this.list(scope).filter(({ origin }) => origin !== 'workspace');
     return [...new Set(outside.map(({ folder }) => folder))];
@@ -94,13 +96,14 @@ export class SkillCatalog {
   }
 
   /**
-   * Keeps a skill as this owner's, whole or not at all. The same content again changes nothing. Rejects with `conflict` when there is
-   * another one of this name and `replace` is not set, with `invalid-input` or `too-large` when its SKILL.md is wrong.
+   * Saves a skill for this owner, completely or not at all. Saving the same content again changes nothing. Rejects with
+   * `conflict` when another skill has this name and `replace` is not set, and with `invalid-input` or `too-large` when
+   * SKILL.md is wrong.
    */
   async save(scope: Scope, given: readonly SkillFile[], keeping: SaveSkillOptions): Promise<StoredSkill> {
     const files = keeping.fromOutside ? await Promise.all(given.map(withOutsideMark)) : given;
     const main = files.find(({ path }) => path === SKILL_FILE);
-    if (!main) throw new LangoError('invalid-input', `there is no ${SKILL_FILE} in it`);
+    if (!main) throw new LangoError('invalid-input', `The skill has no ${SKILL_FILE}.`);
     if (main.content.length > SKILL_FILE_MAX_BYTES) throw skillFileTooLarge();
     const { name, description, fromOutside } = await parseSkillText(main.content.toString('utf8'));
     const known = this.list(scope).find((skill) => skill.name === name);
@@ -132,7 +135,7 @@ export class SkillCatalog {
     try {
       const { content } = await readInside(folder, SKILL_FILE, SKILL_FILE_MAX_BYTES);
       const { name, description, fromOutside } = await parseSkillText(content.toString('utf8'));
-      // Agents may write to the workspace whatever they read.
+      // Agents may write to the workspace what they read outside, so its skills count as from outside.
       return { name, description, fromOutside: fromOutside || origin === 'workspace', folder, origin };
     } catch (error) {
       if (!this.#warned.has(folder)) {
@@ -156,8 +159,8 @@ function ownerName(scope: Scope): string {
 
 function nameTaken({ name, origin }: StoredSkill): LangoError {
   const whose = origin === 'owner' ? 'of yours' : origin === 'server' ? 'of this server' : 'in the workspace';
-  return new LangoError('conflict', `there is a skill ${name} ${whose} already`, {
-    hint: 'Choose another name, or set replace to put this one in its place.',
+  return new LangoError('conflict', `A skill named ${name} ${whose} already exists.`, {
+    hint: 'Choose another name, or set replace to replace it.',
   });
 }
 
@@ -168,8 +171,8 @@ async function withOutsideMark(file: SkillFile): Promise<SkillFile> {
 
 function skillFileTooLarge(): LangoError {
   const most = `${SKILL_FILE_MAX_BYTES / 1_024} KiB`;
-  return new LangoError('too-large', `${SKILL_FILE} is longer than ${most}`, {
-    hint: 'Put what is not always needed into further files of the skill.',
+  return new LangoError('too-large', `${SKILL_FILE} is larger than ${most}.`, {
+    hint: 'Move details into additional files of the skill.',
   });
 }
 
@@ -190,7 +193,7 @@ async function hasSameContent(folder: string, files: readonly SkillFile[]): Prom
   return true;
 }
 
-/** Written beside, then moved into its place; the old one is gone after that. */
+/** Writes the files to a new folder next to the old one, swaps the two, and then deletes the old one. */
 async function replaceFolder(folder: string, files: readonly SkillFile[]): Promise<void> {
   const mark = randomBytes(6).toString('hex');
   const fresh = join(dirname(folder), `.new-${mark}`);

@@ -23,36 +23,36 @@ const createSchema = z.strictObject({
   name: z
     .string()
     .max(NAME_MAX_LENGTH)
-    .regex(NAME_PATTERN, 'must be lower-case letters and digits in words joined by "-"')
-    .describe('Its name, such as "release-notes"'),
+    .regex(NAME_PATTERN, 'must be lower-case words of letters and digits, joined by "-"')
+    .describe('The name, such as "release-notes"'),
   description: z
     .string()
     .trim()
     .min(1)
     .max(DESCRIPTION_MAX_LENGTH)
     .optional()
-    .describe('What it does and when to use it; the first line of the instructions by default'),
+    .describe('What the skill does and when to use it; the first line of the instructions by default'),
   instructions: z
     .string()
     .trim()
     .min(1)
     .max(INSTRUCTIONS_MAX)
-    .describe('How it is done, in Markdown, for the agent that will use it'),
+    .describe('The instructions in Markdown, for the agent that will use the skill'),
   files: z
     .record(z.string(), z.string())
     .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
     .optional()
-    .describe('Further text files by their path, such as "scripts/build.sh" or "references/style.md"'),
-  replace: z.boolean().optional().describe('Put it in the place of the one with this name'),
+    .describe('Additional text files by path, such as "scripts/build.sh" or "references/style.md"'),
+  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
 });
 
 export function createSkillTool(catalog: SkillCatalog): Tool {
   return defineTool({
     name: 'create_skill',
     description:
-      'Keeps a way of doing something as a skill of this user. It can be used at once, by its name. A skill of the same name is not overwritten unless replace says so.',
+      'Saves instructions for a task as a skill of this user. The skill can be used by its name at once. An existing skill of this name is only replaced with replace: true.',
     schema: createSchema,
-    // The same skill again changes nothing.
+    // Saving the same skill again changes nothing.
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => CREATE_TIME_MS,
@@ -92,22 +92,24 @@ const importSchema = z.strictObject({
     .string()
     .min(1)
     .max(PATH_MAX)
-    .describe('A folder with a SKILL.md, or a .zip, .skill or .tar.gz of one, in the workspace'),
-  replace: z.boolean().optional().describe('Put it in the place of the one with this name'),
+    .describe(
+      'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder',
+    ),
+  replace: z.boolean().optional().describe('Replace an existing skill of this name'),
 });
 
 export function importSkillTool(catalog: SkillCatalog, roots: readonly string[]): Tool {
   return defineTool({
     name: 'import_skill',
     description:
-      'Takes over a skill from a folder or an archive of the workspace, as a skill of this user. Links, and paths that leave it, are refused.',
+      'Imports a skill from a folder or an archive in the workspace, as a skill of this user. Refuses links and paths that lead outside.',
     schema: importSchema,
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => IMPORT_TIME_MS,
     async execute({ path, replace = false }, { tenant, owner }) {
       const files = await filesAt(path, roots);
-      // Somebody else wrote it, whoever put it there.
+      // An imported skill counts as text from outside, whoever placed it in the workspace.
       const kept = await catalog.save({ tenant, owner }, files, { replace, fromOutside: true });
       return { content: savedMessage(kept) };
     },
@@ -121,7 +123,10 @@ async function filesAt(path: string, roots: readonly string[]): Promise<readonly
   return readArchive(archive.content);
 }
 
-/** The real path. Rejects with `not-found` for what is not in the workspace, wherever it may be. */
+/**
+ * Resolves the real path. Rejects with `not-found` for every path outside the workspace, so that nothing is revealed
+ * about it.
+ */
 async function insideWorkspace(path: string, roots: readonly string[]): Promise<string> {
   const real = await realpath(resolve(roots[0] ?? '/', path)).catch(() => undefined);
   const limits = await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)));
@@ -129,6 +134,6 @@ async function insideWorkspace(path: string, roots: readonly string[]): Promise<
     return real;
   throw new LangoError(
     'not-found',
-    `path: there is no ${JSON.stringify(path.slice(0, 200))} in the workspace`,
+    `path: ${JSON.stringify(path.slice(0, 200))} does not exist in the workspace.`,
   );
 }

@@ -3,7 +3,7 @@ import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { LangoError } from '../../core/errors.js';
 
-/** A file of a skill: its path inside, with slashes, and its content. */
+/** A file of a skill, with its path inside the skill (separated by slashes) and its content. */
 export interface SkillFile {
   readonly path: string;
   readonly content: Buffer;
@@ -16,7 +16,10 @@ export const SKILL_MAX_BYTES = 20 * 1024 * 1024;
 const DEPTH_MAX = 10;
 export const EXECUTABLE = 0o111;
 
-/** Says no to a path that is absolute, leaves its folder, or could not stand in a file system. */
+/**
+ * Returns the path. Throws `invalid-input` for a path that is absolute, leads outside its folder, or is not valid in a
+ * file system.
+ */
 export function checkedPath(path: string): string {
   const parts = path.split('/');
   const isWrong =
@@ -28,13 +31,13 @@ export function checkedPath(path: string): string {
   if (isWrong) {
     throw new LangoError(
       'invalid-input',
-      `the path ${JSON.stringify(path.slice(0, 200))} leaves the skill's folder or is no path`,
+      `The path ${JSON.stringify(path.slice(0, 200))} is invalid or leads outside the folder of the skill.`,
     );
   }
   return path;
 }
 
-/** Counts what a skill holds; throws `too-large` at the first file too many. */
+/** Adds up the files of a skill. Throws `too-large` at the first file over a limit. */
 export class SkillSize {
   #files = 0;
   #bytes = 0;
@@ -48,7 +51,10 @@ export class SkillSize {
   }
 }
 
-/** The files below a folder, a path without symbolic links; links in it are left out. Paths are sorted. */
+/**
+ * Lists the files below a folder in sorted order, without symbolic links. `folder` must be a path without symbolic
+ * links.
+ */
 export async function listFiles(folder: string): Promise<readonly string[]> {
   if ((await realpath(folder)) !== folder) return [];
   const found: string[] = [];
@@ -65,8 +71,9 @@ export async function listFiles(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * A file below `folder`, which is a path without symbolic links. What counts is what was opened: a link that leads out, or a folder
- * that was made one meanwhile, gives nothing. Rejects with `not-found`, `too-large`, or `invalid-input` for a path that leads out.
+ * Reads a file below `folder`, which is a path without symbolic links. The check applies to the opened file, so a link
+ * that leads outside, or a folder that was replaced by one meanwhile, reveals nothing. Rejects with `not-found`,
+ * `too-large`, or `invalid-input` for a path that leads outside.
  */
 export async function readInside(
   folder: string,
@@ -76,14 +83,14 @@ export async function readInside(
   const file = join(folder, checkedPath(path));
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (cause: unknown) => {
-      throw new LangoError('not-found', `there is no file ${path} in the skill`, { cause });
+      throw new LangoError('not-found', `The skill has no file ${path}.`, { cause });
     },
   );
   try {
     const stats = await handle.stat();
     const real = await realPathOf(handle.fd, file);
     if (!stats.isFile() || !real.startsWith(folder + sep)) {
-      throw new LangoError('invalid-input', `${path} is no file of the skill's own`);
+      throw new LangoError('invalid-input', `${path} is not a file inside the folder of the skill.`);
     }
     if (stats.size > maxBytes) throw tooLarge(`${path} has more than ${maxBytes} bytes`);
     return { path, content: await handle.readFile(), isExecutable: (stats.mode & EXECUTABLE) !== 0 };
@@ -92,7 +99,7 @@ export async function readInside(
   }
 }
 
-/** All files of a folder, within what a skill may hold. */
+/** Reads all files of a folder, within the size limits of a skill. */
 export async function readFolder(folder: string): Promise<readonly SkillFile[]> {
   const size = new SkillSize();
   const files: SkillFile[] = [];
@@ -103,11 +110,11 @@ export async function readFolder(folder: string): Promise<readonly SkillFile[]> 
   return files;
 }
 
-/** Where the opened file really lies; the system says it where it can. */
+/** The real path of the opened file, from the system where it provides one. */
 async function realPathOf(descriptor: number, path: string): Promise<string> {
   return readlink(`/proc/self/fd/${descriptor}`).catch(() => realpath(path));
 }
 
 function tooLarge(what: string): LangoError {
-  return new LangoError('too-large', `the skill is too large: ${what}`);
+  return new LangoError('too-large', `The skill is too large: ${what}.`);
 }

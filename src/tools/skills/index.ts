@@ -6,18 +6,18 @@ import { createSkillTool, importSkillTool } from './create-skill.js';
 import { ownedSkills } from './owned.js';
 import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
 
-/** The family of skills: tools that keep them, and one tool for each that is kept. */
+/** The tools that manage skills, and one tool for each skill. */
 export interface Skills {
   readonly tools: readonly Tool[];
   readonly source: ToolSource;
   readonly kept: OwnedKind;
-  /** Folders outside the workspace that commands of this owner need to see. They exist. */
+  /** The existing folders outside the workspace that commands of this owner need to read. */
   folders(scope: Scope): readonly string[];
 }
 
 export function createSkills(options: SkillCatalogOptions): Skills {
   const catalog = new SkillCatalog(options);
-  // A skill that did not change is the same tool.
+  // An unchanged skill stays the same tool object.
   const made = new WeakMap<StoredSkill, Tool>();
   const toTool = (skill: StoredSkill): Tool => {
     const tool = made.get(skill) ?? skillTool(skill);

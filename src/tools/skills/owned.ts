@@ -8,11 +8,11 @@ import { listFiles, readInside } from './files.js';
 interface SkillFileEntry {
   readonly skill: StoredSkill;
   readonly path: string;
-  /** Where it stands in the list. */
+  /** Position in the list, for paging. */
   readonly cursor: string;
 }
 
-/** What `create_skill` and `import_skill` keep for each owner, file by file. */
+/** The skills saved by `create_skill` and `import_skill`, listed file by file for each owner. */
 export function ownedSkills(catalog: SkillCatalog): OwnedKind {
   const own = async (scope: Scope): Promise<readonly StoredSkill[]> => {
     await catalog.refresh(scope);
@@ -40,7 +40,7 @@ export function ownedSkills(catalog: SkillCatalog): OwnedKind {
         (await own(scope)).filter((skill) => skill.name === name),
       );
     },
-    // What is left over of a broken one goes too.
+    // Also removes the remains of damaged skills.
     async removeAll(scope) {
       const count = await take(scope, await own(scope));
       await rm(catalog.ownerFolder(scope), { recursive: true, force: true });

@@ -1,11 +1,11 @@
 import { LangoError } from '../../core/errors.js';
 
-/** What stands at the head of a SKILL.md, and its instructions. The format: agentskills.io/specification. */
+/** The front matter of a SKILL.md and its instructions. The format: agentskills.io/specification. */
 export interface SkillText {
   readonly name: string;
   readonly description: string;
   readonly instructions: string;
-  /** Whether it may stem from text of outside. */
+  /** Whether the skill may stem from text from outside. */
   readonly fromOutside: boolean;
 }
 
@@ -15,21 +15,21 @@ export const DESCRIPTION_MAX_LENGTH = 1_024;
 /** Lower-case words joined by single dashes. */
 export const NAME_PATTERN = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** In the head's `metadata`, which the format leaves to whoever writes it. */
+/** A key of `metadata` in the front matter, which the format leaves to the author. */
 const OUTSIDE_KEY = 'from-outside';
 
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 
-/** Throws `invalid-input` that says what is wrong with it. */
+/** Parses a SKILL.md. Rejects with `invalid-input` that names the mistake. */
 export async function parseSkillText(text: string): Promise<SkillText> {
   const front = FRONT.exec(text);
-  if (!front) throw wrong('it does not begin with a block of YAML between two lines "---"');
+  if (!front) throw wrong('it must begin with a block of YAML between two lines "---"');
   const { name, description, metadata } = await parseHead(front[1]!);
   const marks = metadata ?? {};
-  if (!isKeys(marks)) throw wrong('metadata must hold keys with values');
+  if (!isKeys(marks)) throw wrong('metadata must be a mapping of keys to values');
   if (typeof name !== 'string' || name.length > NAME_MAX_LENGTH || !NAME_PATTERN.test(name)) {
     throw wrong(
-      `name must be lower-case letters and digits in words joined by "-", ${NAME_MAX_LENGTH} at most`,
+      `name must be lower-case words of letters and digits, joined by "-", at most ${NAME_MAX_LENGTH} characters`,
     );
   }
   if (
@@ -51,7 +51,9 @@ export function toSkillText({ name, description, instructions }: Omit<SkillText,
   return `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${instructions.trim()}\n`;
 }
 
-/** The same text, marked as one that stems from outside. Everything else in it stays. Throws `invalid-input` like `parseSkillText`. */
+/**
+ * Marks the text as one from outside and leaves the rest unchanged. Rejects with `invalid-input` like `parseSkillText`.
+ */
 export async function markFromOutside(text: string): Promise<string> {
   const { fromOutside } = await parseSkillText(text);
   if (fromOutside) return text;
@@ -69,10 +71,10 @@ async function parseHead(yaml: string): Promise<Readonly<Record<string, unknown>
   try {
     head = parse(yaml, { maxAliasCount: 0 });
   } catch (error) {
-    throw wrong('its head is not YAML', error);
+    throw wrong('its front matter is not valid YAML', error);
   }
   if (isKeys(head)) return head;
-  throw wrong('its head holds no keys');
+  throw wrong('its front matter has no keys');
 }
 
 function isKeys(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -80,7 +82,7 @@ function isKeys(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function wrong(what: string, cause?: unknown): LangoError {
-  return new LangoError('invalid-input', `${SKILL_FILE}: ${what}`, {
+  return new LangoError('invalid-input', `${SKILL_FILE}: ${what}.`, {
     hint: 'Begin the file with "---", "name: my-skill", "description: What it is for", "---".',
     ...(cause === undefined ? {} : { cause }),
   });

@@ -9,9 +9,9 @@ const PATH_MAX = 500;
 const FILES_SHOWN = 100;
 
 const ORIGINS: Readonly<Record<StoredSkill['origin'], string>> = {
-  server: 'set up on this server',
+  server: 'installed on this server',
   owner: "this user's own",
-  workspace: 'from the workspace, where agents may write',
+  workspace: 'from the workspace, where agents can write',
 };
 
 const schema = z.strictObject({
@@ -20,7 +20,7 @@ const schema = z.strictObject({
     .min(1)
     .max(PATH_MAX)
     .optional()
-    .describe('A file of the skill to read instead of its instructions, by its path inside the skill'),
+    .describe('Read this file of the skill instead of its instructions; a path inside the skill'),
 });
 
 export const SKILL_KIND: ToolSource['kind'] = {
@@ -32,16 +32,19 @@ function skillToolName(name: string): string {
   return `${SKILL_KIND.name}${name.replaceAll('-', '_')}`;
 }
 
-/** What its owner is told of a skill that was just kept. */
+/** The message to the owner of a skill that was just saved. */
 export function savedMessage({ name, fromOutside }: StoredSkill): string {
-  return `The skill ${name} is there${fromOutside ? ', marked as from outside' : ''}: "use the skill ${name}".`;
+  return `Saved the skill ${name}${fromOutside ? ', marked as from outside' : ''}. Use it with: "use the skill ${name}".`;
 }
 
-/** A skill as a tool: calling it gives its instructions; its scripts are run with `exec`, in the sandbox and by its rules. */
+/**
+ * A skill as a tool. A call returns the instructions; scripts of the skill run with `exec`, in the sandbox and under
+ * its rules.
+ */
 export function skillTool({ name, description, folder, origin, fromOutside }: StoredSkill): Tool {
   return defineTool({
     name: skillToolName(name),
-    description: `${describeSkill({ description, fromOutside })} It answers with its instructions, to be followed with the other tools.`,
+    description: `${describeSkill({ description, fromOutside })} Returns instructions to follow with the other tools.`,
     schema,
     effect: 'pure',
     danger: () => 'safe',
@@ -76,7 +79,7 @@ async function filesOf(folder: string): Promise<readonly string[]> {
   const lines = files.slice(0, FILES_SHOWN).map((path) => `- ${path}`);
   return [
     '',
-    `Its files lie in ${folder} (read one by this tool, run a script with exec):`,
+    `Files of this skill in ${folder} (read a file with this tool, run a script with exec):`,
     ...lines,
     ...more,
   ];
@@ -87,7 +90,7 @@ const LIST_TIME_MS = 30_000;
 export function listSkillsTool(catalog: SkillCatalog): Tool {
   return defineTool({
     name: 'list_skills',
-    description: 'Lists the skills there are: the name of each, what it is for, and whose it is.',
+    description: 'Lists the available skills: the name, purpose and origin of each.',
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',

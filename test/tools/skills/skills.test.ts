@@ -180,7 +180,7 @@ describe('import_skill', () => {
     await createTar({ gzip: true, cwd: join(workspace, 'inbox'), file: join(workspace, 'greet.tar.gz') }, [
       'greet',
     ]);
-    expect(await said('import_skill', { path: 'greet.tar.gz' })).toMatch(/The skill greet is there/);
+    expect(await said('import_skill', { path: 'greet.tar.gz' })).toMatch(/Saved the skill greet/);
     await writeFile(join(workspace, 'inbox', 'greet', 'scripts', 'go.sh'), '#!/bin/sh\nexit 1\n');
     await expect(said('import_skill', { path: 'inbox/greet' })).rejects.toMatchObject({ code: 'conflict' });
     await said('import_skill', { path: 'inbox/greet', replace: true });
@@ -217,10 +217,10 @@ describe('import_skill', () => {
       });
     }
     await writeFile(file, smallZip({ 'SKILL.md': '/etc/passwd' }, 0o120777));
-    await expect(said('import_skill', { path: 'greet.skill' })).rejects.toThrow(/no plain file/);
+    await expect(said('import_skill', { path: 'greet.skill' })).rejects.toThrow(/not a plain file/);
     expect(names()).toEqual([]);
     await writeFile(file, smallZip({ 'greet/SKILL.md': TEXT, 'greet/notes/a.txt': 'x' }));
-    expect(await said('import_skill', { path: 'greet.skill' })).toMatch(/^The skill greet is there/);
+    expect(await said('import_skill', { path: 'greet.skill' })).toMatch(/^Saved the skill greet/);
     expect(names()).toEqual(['skill_greet']);
   });
 
@@ -308,7 +308,7 @@ describe('what a skill may hold', () => {
 
   it('has no head that grows by itself', async () => {
     await put(inbox(''), TEXT.replace('---\n\n', 'a: &a x\nb: *a\n---\n\n'));
-    await expect(imported()).rejects.toThrow(/not YAML/);
+    await expect(imported()).rejects.toThrow(/not valid YAML/);
   });
 
   it('is left out where its SKILL.md is too long, and after 200 of a folder', async () => {
