@@ -50,7 +50,7 @@ describe('B. Facts from plain sentences', () => {
         expect(doings(stored)).toContain('chronicler: tool-call memory_store');
         expect(stored.end.text).toBe('Remembered: the deploy key rotates on Fridays');
         const again = await sendText(server, 'Remember: The deploy key rotates on  Fridays.');
-        expect(again.end.text).toMatch(/^This was remembered before/);
+        expect(again.end.text).toMatch(/^This fact was already remembered/);
         await sendText(server, 'remember that 部署密钥每周五轮换');
       });
       await withServer({ home, settings: ON }, async (server) => {

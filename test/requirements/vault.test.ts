@@ -146,7 +146,7 @@ describe('B4 The vault', () => {
       await put(server, 'github', { value: VALUE });
       const asked = await sendText(server, 'delete the secret github');
       expect(asked.end.state).toBe('input-required');
-      expect(asked.end.questions[0]?.text).toContain('delete the secret "github" for good');
+      expect(asked.end.questions[0]?.text).toContain('delete the secret "github" permanently');
       const parts = asked.end.questions.map(({ hash }) => answerPart({ hash, decision: 'approve' }));
       const request = { parts, taskId: asked.taskId };
       for await (const event of server.client.send(request, AbortSignal.timeout(20_000))) {

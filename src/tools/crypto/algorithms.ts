@@ -17,7 +17,7 @@ export type SigningAlgorithm = Exclude<KeyAlgorithm, 'aes256'>;
 const AES_KEY_BYTES = 32;
 const P256_HALF_BYTES = 32;
 
-/** The private part of a new key: PKCS #8 (RFC 5958) in DER, or the bytes of an AES key. */
+/** Generates the private part of a key: PKCS #8 (RFC 5958) in DER, or the bytes of an AES key. */
 export function generateKey(algorithm: KeyAlgorithm): Buffer {
   switch (algorithm) {
     case 'ed25519':
@@ -36,7 +36,10 @@ export function privateKeyOf(value: Uint8Array): KeyObject {
   return createPrivateKey({ key: Buffer.from(value), format: 'der', type: 'pkcs8' });
 }
 
-/** A public key from PEM (SubjectPublicKeyInfo) or a JWK; which of our algorithms it is for. */
+/**
+ * Reads a public key from PEM (SubjectPublicKeyInfo) or a JWK, and determines its algorithm. Throws `invalid-input` for
+ * other text.
+ */
 export function readPublicKey(text: string): {
   readonly key: KeyObject;
   readonly algorithm: SigningAlgorithm;
@@ -60,7 +63,10 @@ function parsePublicKey(text: string): KeyObject | undefined {
   }
 }
 
-/** Ed25519 (RFC 8032): 64 bytes. P-256 with SHA-256 (FIPS 186-5): DER, as openssl writes it, or r and s as JOSE does. */
+/**
+ * Signs data. Ed25519 (RFC 8032) gives 64 bytes. P-256 with SHA-256 (FIPS 186-5) gives DER, as in openssl, or r and s,
+ * as in JOSE.
+ */
 export function signBytes(
   key: KeyObject,
   { algorithm, data, isJose }: { algorithm: SigningAlgorithm; data: Buffer; isJose: boolean },
@@ -69,7 +75,7 @@ export function signBytes(
   return sign('sha256', data, { key, dsaEncoding: isJose ? 'ieee-p1363' : 'der' });
 }
 
-/** Takes both forms of a P-256 signature. */
+/** Verifies a signature; accepts both forms of a P-256 signature. */
 export function verifyBytes(
   key: KeyObject,
   { algorithm, data, signature }: { algorithm: SigningAlgorithm; data: Buffer; signature: Buffer },

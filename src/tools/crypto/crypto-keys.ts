@@ -7,8 +7,7 @@ import { keyField, type Keys } from './keys.js';
 export function cryptoKeysTool(keys: Keys): Tool {
   return defineTool({
     name: 'crypto_keys',
-    description:
-      'Lists the keys there are, with their algorithms and public parts. Private parts are never told.',
+    description: 'Lists the keys with their algorithms and public parts. Private parts are never returned.',
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
@@ -21,7 +20,7 @@ export function cryptoKeysTool(keys: Keys): Tool {
 }
 
 const schema = z.strictObject({
-  name: keyField().describe('The name to keep it under'),
+  name: keyField().describe('The name of the new key'),
   algorithm: z
     .enum(KEY_ALGORITHMS)
     .default('ed25519')
@@ -32,8 +31,8 @@ export function cryptoCreateKeyTool(keys: Keys): Tool {
   return defineTool({
     name: 'crypto_create_key',
     description:
-      'Makes a key for signatures (ed25519, p256) or encryption (aes256) and keeps it in the vault. Answers with its ' +
-      'public part; the private part never leaves the vault.',
+      'Creates a key for signatures (ed25519, p256) or encryption (aes256) in the vault. Returns its public part; the ' +
+      'private part never leaves the vault.',
     schema,
     effect: 'keyed',
     danger: () => 'safe',

@@ -14,7 +14,7 @@ const signSchema = z.strictObject({
   format: z
     .enum(['detached', 'jws'])
     .default('detached')
-    .describe('detached (default): the signature alone, in base64; jws: text and signature as a compact JWS'),
+    .describe('detached (default): only the signature, in base64; jws: text and signature as a compact JWS'),
 });
 
 const FORMATS = {
@@ -27,7 +27,7 @@ export function cryptoSignTool(keys: Keys): Tool {
     name: 'crypto_sign',
     description: 'Signs a text with a named key (ed25519 or p256).',
     schema: signSchema,
-    // A second signature is as good as the first, and nothing is changed by it.
+    // Signing changes nothing, so it is safe to repeat.
     effect: 'pure',
     danger: () => 'moderate',
     timeoutMs: () => ANSWER_TIME_MS,
@@ -53,14 +53,14 @@ const verifySchema = z.strictObject({
     .string()
     .min(1)
     .max(SIGNATURE_MAX_LENGTH)
-    .describe('The signature in base64 as crypto_sign gives it, or a compact JWS'),
-  text: textField('What was signed; may be left out for a JWS, which holds it').optional(),
+    .describe('The signature in base64, as returned by crypto_sign, or a compact JWS'),
+  text: textField('The signed text; may be omitted for a JWS, which contains it').optional(),
   key: keyField().optional(),
   publicKey: z
     .string()
     .max(PUBLIC_KEY_MAX_LENGTH)
     .optional()
-    .describe("Somebody else's public key, as PEM or JWK, in the place of a key of the vault"),
+    .describe('A public key as PEM or JWK, instead of a key of the vault'),
 });
 
 type VerifyInput = z.infer<typeof verifySchema>;
@@ -68,8 +68,7 @@ type VerifyInput = z.infer<typeof verifySchema>;
 export function cryptoVerifyTool(keys: Keys): Tool {
   return defineTool({
     name: 'crypto_verify',
-    description:
-      'Checks a signature with a named key or a given public key. Answers with valid: true or false.',
+    description: 'Verifies a signature with a named key or a given public key. Returns valid: true or false.',
     schema: verifySchema,
     effect: 'pure',
     danger: () => 'safe',
@@ -82,11 +81,18 @@ export function cryptoVerifyTool(keys: Keys): Tool {
         if (signed === undefined) return { content: { valid: false, algorithm } };
         const isSame = text === undefined || text === signed;
         return {
-          content: { valid: isSame, algorithm, ...(isSame ? { text: signed } : { note: 'other text' }) },
+          content: {
+            valid: isSame,
+            algorithm,
+            ...(isSame ? { text: signed } : { note: 'the signature is for another text' }),
+          },
         };
       }
       if (text === undefined) {
-        throw new LangoError('invalid-input', 'text: it is needed, because the signature does not hold it.');
+        throw new LangoError(
+          'invalid-input',
+          'text: it is required, because this signature does not contain it.',
+        );
       }
       const data = Buffer.from(text, 'utf8');
       const valid = verifyBytes(key, { algorithm, data, signature: Buffer.from(signature, 'base64') });
@@ -98,7 +104,7 @@ export function cryptoVerifyTool(keys: Keys): Tool {
 async function publicKeyOf({ key: name, publicKey }: VerifyInput, keys: Keys, scope: Scope) {
   if (publicKey !== undefined && name === undefined) return readPublicKey(publicKey);
   if (name === undefined || publicKey !== undefined) {
-    throw new LangoError('invalid-input', 'key, publicKey: give the one or the other.');
+    throw new LangoError('invalid-input', 'key, publicKey: give exactly one of the two.');
   }
   const { algorithm, value } = await keys.requireSigning(scope, name);
   return { key: createPublicKey(privateKeyOf(value)), algorithm };

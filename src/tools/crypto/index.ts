@@ -6,7 +6,7 @@ import { cryptoCreateKeyTool, cryptoKeysTool } from './crypto-keys.js';
 import { cryptoSignTool, cryptoVerifyTool } from './crypto-sign.js';
 import { Keys } from './keys.js';
 
-/** The family that hashes, signs and encrypts. Private keys stay in `vault`; what is decrypted goes to `keeper`. */
+/** The tools that hash, sign and encrypt. Private keys stay in `vault`; decrypted text goes to `keeper`. */
 export function createCryptoTools(vault: Vault, keeper: SecretKeeper): readonly Tool[] {
   const keys = new Keys(vault);
   return [

@@ -3,9 +3,9 @@ import { CompactEncrypt, CompactSign, compactDecrypt, compactVerify } from 'jose
 import { LangoError } from '../../core/errors.js';
 import type { SigningAlgorithm } from './algorithms.js';
 
-/** By the names of RFC 7518 and RFC 8037. */
+/** Algorithm names of RFC 7518 and RFC 8037. */
 const JOSE_NAMES = { ed25519: 'EdDSA', p256: 'ES256' } as const;
-/** The key itself encrypts, with AES-256-GCM. */
+/** Direct encryption with the key itself, by AES-256-GCM. */
 const DIRECT = { alg: 'dir', enc: 'A256GCM' } as const;
 
 export function isJws(text: string): boolean {
@@ -19,7 +19,7 @@ export function signJws(
   return new CompactSign(data).setProtectedHeader({ alg: JOSE_NAMES[algorithm], kid }).sign(key);
 }
 
-/** The text that was signed; undefined when the signature is not this key's. */
+/** Resolves with the signed text; undefined when the signature does not match the key. */
 export async function verifyJws(
   jws: string,
   { key, algorithm }: { key: KeyObject; algorithm: SigningAlgorithm },
@@ -41,7 +41,7 @@ export function encryptJwe(
   return new CompactEncrypt(data).setProtectedHeader({ ...DIRECT, kid: name }).encrypt(new Uint8Array(value));
 }
 
-/** Throws `invalid-input` for another key, and for anything that is not such a JWE. */
+/** Decrypts a JWE. Rejects with `invalid-input` for a wrong key and for anything that is not such a JWE. */
 export async function decryptJwe(
   jwe: string,
   { value, name }: { value: Uint8Array; name: string },
@@ -55,7 +55,7 @@ export async function decryptJwe(
   } catch (cause) {
     throw new LangoError(
       'invalid-input',
-      `ciphertext: it was not encrypted with the key "${name}" as a compact JWE (dir, A256GCM) of a text, or it was changed.`,
+      `ciphertext: it is not a compact JWE (dir, A256GCM) of a text that was encrypted with the key "${name}", or it was modified.`,
       { cause },
     );
   }

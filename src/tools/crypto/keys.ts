@@ -23,7 +23,7 @@ export interface NamedKey {
   readonly value: Uint8Array;
 }
 
-/** The keys of one vault. What leaves this file besides `require` holds no private part. */
+/** The keys of one vault. Only the `require` methods return private parts. */
 export class Keys {
   readonly #vault: Vault;
 
@@ -31,13 +31,13 @@ export class Keys {
     this.#vault = vault;
   }
 
-  /** Throws `not-found`. */
+  /** Returns a key. Rejects with `not-found`. */
   async require(scope: Scope, name: string): Promise<NamedKey> {
     const entry = await this.#vault.get(scope, 'key', name);
     if (entry) return { name, algorithm: algorithmOf(entry), value: entry.value };
     throw new LangoError(
       'not-found',
-      `key: there is no key "${name}"; crypto_keys names those there are, crypto_create_key makes one.`,
+      `key: there is no key "${name}". crypto_keys lists the keys, crypto_create_key creates one.`,
     );
   }
 
@@ -63,7 +63,9 @@ export class Keys {
     );
   }
 
-  /** The same key again for the same call. Throws `conflict` when the name is taken. */
+  /**
+   * Stores a new key. A repeated call returns the key that it created. Rejects with `conflict` when the name is in use.
+   */
   async create(scope: Scope, made: { name: string; algorithm: KeyAlgorithm; call: string; value: Buffer }) {
     const { name, algorithm, call, value } = made;
     const known = await this.#vault.get(scope, 'key', name);

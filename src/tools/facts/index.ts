@@ -9,7 +9,7 @@ import { factSearch, LONGEST_QUERY } from './recollection.js';
 
 export { recallFacts } from './recollection.js';
 
-/** The family that remembers facts, each owner's own. */
+/** The tools that remember facts, separately for each owner. */
 export function createFactTools(options: KnowledgeAccess): readonly Tool[] {
   return [memoryStoreTool(options), memoryRecallTool(options), memoryForgetTool(options)];
 }
@@ -18,9 +18,9 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
   return defineTool({
     name: 'memory_store',
     description:
-      'Remembers a fact for this user, for all of their conversations: one sentence that says all that matters. Never a secret.',
+      'Remembers a fact about or for this user across all of their conversations, as one self-contained sentence. Never store a secret.',
     schema: z.strictObject({
-      fact: factField('What to remember, in one sentence that is clear by itself'),
+      fact: factField('The fact, in one sentence that can be understood on its own'),
       fromOutside: outsideField(),
     }),
     effect: 'keyed',
@@ -32,7 +32,7 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
       const named = { kind: 'fact', key: factKey(fact), category: 'fact' } as const;
       const entry = { ...named, content: text, tags: [], passages, fromOutside };
       const { version } = await saveEntry(knowledge, entry, context);
-      return { content: version === 1 ? `Remembered: ${text}` : `This was remembered before: ${text}` };
+      return { content: version === 1 ? `Remembered: ${text}` : `This fact was already remembered: ${text}` };
     },
   });
 }
@@ -43,9 +43,9 @@ const LIMIT_MAX = 20;
 function memoryRecallTool({ retrieval }: KnowledgeAccess): Tool {
   return defineTool({
     name: 'memory_recall',
-    description: 'Finds facts that this user wanted remembered, the best first, in any language.',
+    description: 'Finds remembered facts of this user, the best match first, in any language.',
     schema: z.strictObject({
-      query: queryField('What to look for, in plain words'),
+      query: queryField('The search terms, in plain words'),
       limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} facts by default`),
     }),
     effect: 'pure',
@@ -64,10 +64,10 @@ function memoryForgetTool(options: KnowledgeAccess): Tool {
   return defineTool({
     name: 'memory_forget',
     description:
-      'Forgets a fact for good: the one with these words, else the only one that holds all of them. When there are several it lists them and forgets none.',
+      'Deletes a fact permanently: the fact with exactly these words, or the only fact that contains all of them. If several facts match, lists them and deletes none.',
     schema: z.strictObject({
-      fact: factField('The fact, in the words it was remembered with').optional(),
-      query: queryField('Words that only this fact holds').optional(),
+      fact: factField('The fact, in the words in which it was stored').optional(),
+      query: queryField('Words that only this fact contains').optional(),
     }),
     effect: 'keyed',
     danger: () => 'moderate',
@@ -75,7 +75,7 @@ function memoryForgetTool(options: KnowledgeAccess): Tool {
     async execute({ fact, query }, context) {
       const words = fact ?? query;
       if (words === undefined || (fact !== undefined && query !== undefined)) {
-        throw new LangoError('invalid-input', 'Name either the fact or a query.');
+        throw new LangoError('invalid-input', 'fact, query: give exactly one of the two.');
       }
       return forget(words, options, context);
     },
@@ -95,7 +95,9 @@ async function forget(
   const fromOutside = matching.some(({ facts }) => facts.fromOutside);
   if (matching.length > 1) {
     const lines = matching.map(({ text }) => `   > ${text}`);
-    const content = ['Nothing was forgotten: several facts match. Which of them?', ...lines].join('\n');
+    const content = ['Nothing was forgotten: several facts match. Ask the user which one:', ...lines].join(
+      '\n',
+    );
     return { content, fromOutside };
   }
   const [only] = matching;
@@ -104,14 +106,14 @@ async function forget(
   return { ...forgotten(only.text, versions), fromOutside };
 }
 
-/** In the words of whoever asked, unless they asked by others. */
+/** Repeats the fact in the user's own words when they named it exactly. */
 function forgotten(fact: string, versions: number): ToolOutput {
   return {
-    content: versions > 0 ? `Forgotten: ${fact}` : `Nothing was forgotten: "${fact}" is gone already.`,
+    content: versions > 0 ? `Forgotten: ${fact}` : `Nothing was forgotten: "${fact}" was already deleted.`,
   };
 }
 
-/** Scripts without spaces are looked for as a whole. */
+/** Whether `text` contains all words. A script without spaces is searched as a whole. */
 function holdsAll(text: string, words: string): boolean {
   const all = nameKey(text);
   return nameKey(factKey(words))
@@ -122,7 +124,7 @@ function holdsAll(text: string, words: string): boolean {
 const FACT_TIME_MS = 30_000;
 const LONGEST_FACT = 1_000;
 
-/** One line, in whatever script. */
+/** One line in any script. */
 function factField(description: string) {
   return z.string().trim().min(1).max(LONGEST_FACT).describe(description);
 }
@@ -131,7 +133,7 @@ function queryField(description: string) {
   return z.string().trim().min(1).max(LONGEST_QUERY).describe(description);
 }
 
-/** What names a fact: its words, without what ends a sentence. */
+/** The key of a fact: its words without closing punctuation. */
 export function factKey(fact: string): string {
   return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
 }

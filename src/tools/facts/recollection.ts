@@ -6,18 +6,18 @@ import { estimateTokens } from '../../core/text.js';
 
 export interface FactRecollectionOptions {
   readonly retrieval: Retrieval;
-  /** What of them goes into one prompt, in (estimated) tokens. */
+  /** Maximum (estimated) tokens of facts in one prompt. */
   readonly promptTokens: number;
 }
 
 export const LONGEST_QUERY = 1_000;
 const MOST_FACTS = 20;
-/** An answer does not wait longer for what may help it. */
+/** Maximum time that an answer waits for the search. */
 const SEARCH_MS = 2_000;
 
 /**
- * The facts that match what the person wrote last, the best first, as many as fit. A delegated run gets none: its
- * request says what it needs. Rejects when the search takes too long.
+ * Finds the facts that match the last message of a person, the best first, as many as fit. A delegated run gets none,
+ * because its request contains what it needs. Rejects when the search takes too long.
  */
 export async function recallFacts(run: Run, options: FactRecollectionOptions): Promise<Recollection> {
   const query = textOf(run.inputs.at(-1)?.message.parts ?? [])
@@ -43,7 +43,7 @@ export async function recallFacts(run: Run, options: FactRecollectionOptions): P
   return { text, upTo: undefined, fromOutside };
 }
 
-/** Whoever searches may not listen to the signal. */
+/** Rejects when the signal aborts, because the search itself may ignore the signal. */
 function rejectionOf(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const giveUp = (): void => reject(signal.reason as Error);

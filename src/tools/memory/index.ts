@@ -6,11 +6,11 @@ import { createMemoryWriter, type MemoryWriterOptions } from './writer.js';
 
 export interface ObservationalMemoryOptions extends MemoryWriterOptions {
   readonly memory: MemoryStore;
-  /** What of it all goes into one prompt, in (estimated) tokens. */
+  /** Maximum (estimated) tokens of memory in one prompt. */
   readonly promptTokens: number;
 }
 
-/** Observations and reflections: made after runs, told to later ones, and listed by tools. */
+/** Observations and reflections: made after runs, included in later prompts, and listed by tools. */
 export interface ObservationalMemory {
   readonly tools: readonly Tool[];
   readonly remembering: Remembering;

@@ -14,9 +14,9 @@ export function listObservationsTool(memory: MemoryStore): Tool {
   return defineTool({
     name: 'memory_list_observations',
     description:
-      'Lists what was observed in this user’s conversations, newest first: when, what, by whom it was noted, and the range of tasks it comes from.',
+      'Lists the observations from this user’s conversations, newest first, each with its time, its author and the tasks it comes from.',
     schema: z.strictObject({
-      thisConversation: z.boolean().optional().describe('Only those of this conversation'),
+      thisConversation: z.boolean().optional().describe('List only the observations of this conversation'),
       limit,
     }),
     effect: 'pure',
@@ -25,7 +25,7 @@ export function listObservationsTool(memory: MemoryStore): Tool {
     async execute({ thisConversation, limit = LIMIT_DEFAULT }, { tenant, owner, contextId }) {
       const query = { limit, ...(thisConversation ? { contextId } : {}) };
       const found = await memory.observations({ tenant, owner }, query);
-      if (found.length === 0) return { content: 'Nothing was observed yet.' };
+      if (found.length === 0) return { content: 'There are no observations yet.' };
       const lines = found.map(({ at, text, by, fromOutside, tasks: [first, last] }) => {
         const range = first === last ? `task ${first}` : `tasks ${first} to ${last}`;
         return `${formatTime(at)}: ${text}  [by ${by}, ${range}]${outsideMark(fromOutside)}`;
@@ -39,7 +39,7 @@ export function listReflectionsTool(memory: MemoryStore): Tool {
   return defineTool({
     name: 'memory_list_reflections',
     description:
-      'Lists what older observations of this user’s conversations were condensed to, newest first.',
+      'Lists the reflections, which are condensed older observations of this user’s conversations, newest first.',
     schema: z.strictObject({ limit }),
     effect: 'pure',
     danger: () => 'safe',
@@ -63,9 +63,9 @@ export function recordTool(memory: MemoryStore): Tool {
   return defineTool({
     name: 'observe_record',
     description:
-      'Notes an observation about this conversation: something that happened or that was said and will matter later. One or two sentences. Never a secret.',
+      'Records an observation about this conversation: something that happened or was said and will matter later. One or two sentences. Never record a secret.',
     schema: z.strictObject({
-      observation: z.string().trim().min(1, 'must not be empty').max(TEXT_MAX).describe('What to note'),
+      observation: z.string().trim().min(1, 'must not be empty').max(TEXT_MAX).describe('The observation'),
     }),
     effect: 'keyed',
     danger: () => 'safe',
@@ -93,9 +93,9 @@ export function summarizeTool(writer: MemoryWriter): Tool {
   return defineTool({
     name: 'reflect_summarize',
     description:
-      'Condenses the observations of this user’s conversations that are still open into one reflection, without waiting until there are many.',
+      'Condenses the open observations of this user’s conversations into one reflection now, without waiting for the threshold.',
     schema: z.strictObject({}),
-    // Observations that a reflection stands for are not condensed again.
+    // Observations that a reflection covers are not condensed again.
     effect: 'keyed',
     danger: () => 'safe',
     timeoutMs: () => REFLECT_TIME_MS,

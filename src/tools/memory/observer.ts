@@ -3,7 +3,7 @@ import type { NewObservation, Observation, Reflection } from '../../core/memory.
 import { oneLine, shorten } from '../../core/text.js';
 import { formatTime, type TaskTranscript } from './transcript.js';
 
-/** Who makes observations where no model does. */
+/** The author of observations when no model is configured. */
 const RULES = 'rules';
 
 const SENTENCE_MAX_LENGTH = 200;
@@ -15,7 +15,7 @@ One fact a line, each understandable by itself, newest last. Leave out greetings
 const REFLECT = `You keep the memory of an assistant. Condense these dated observations into fewer: join what belongs together, keep what still holds,
 drop what was overtaken, and keep names, numbers and dates exactly. One line each, understandable by itself.`;
 
-/** What is worth remembering of these transcripts; with no distiller, by plain rules: who asked what and what came of it. */
+/** Makes observations from transcripts. Without a distiller, plain rules note each request and its answer. */
 export async function observe(
   transcripts: readonly TaskTranscript[],
   distiller: Distiller | undefined,
@@ -38,7 +38,7 @@ export async function observe(
   return lines.map((line) => ({ text: line, at, tasks, by: distiller.by, fromOutside }));
 }
 
-/** What these observations, oldest first, come to. */
+/** Condenses observations, given oldest first. */
 export async function reflect(
   observations: readonly Observation[],
   distiller: Distiller | undefined,
@@ -63,7 +63,7 @@ function summarizeByRule({ asked, answered }: TaskTranscript): string {
     : `${question}; the answer began: "${sentence(answered)}"`;
 }
 
-/** The first sentence, or as much of it as fits. */
+/** The first sentence, shortened to the maximum length. */
 function sentence(text: string): string {
   const line = oneLine(text);
   const end = /[.!?。！？](?=\s|$)/.exec(line);
@@ -71,7 +71,7 @@ function sentence(text: string): string {
   return shorten(first, SENTENCE_MAX_LENGTH);
 }
 
-/** Without a model the old is only made shorter: what was asked. */
+/** Without a model, condensing drops the answer and keeps the request. */
 function withoutAnswer(line: string): string {
   return line.split('; the answer began: ')[0]!;
 }

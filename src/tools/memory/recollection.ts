@@ -10,15 +10,15 @@ import { formatTime, outsideMark } from './transcript.js';
 
 export interface RecollectionOptions {
   readonly memory: MemoryStore;
-  /** What of it all goes into one prompt, in (estimated) tokens. */
+  /** Maximum (estimated) tokens of memory in one prompt. */
   readonly promptTokens: number;
 }
 
 const ENTRIES_MAX = 500;
 
 /**
- * What a person's own run begins with: the newest observations that fit, those of this conversation first, then the
- * newest reflections. A delegated run gets none: its request says what it needs.
+ * Selects the memory that a run for a person begins with: the newest observations that fit, those of this conversation
+ * first, then the newest reflections. A delegated run gets none, because its request contains what it needs.
  */
 export async function recall(run: Run, { memory, promptTokens }: RecollectionOptions): Promise<Recollection> {
   const { task } = run;
@@ -50,7 +50,7 @@ function line(date: string, { text, fromOutside }: Line): Line {
   return { text: `- ${date}: ${text}${outsideMark(fromOutside)}`, fromOutside };
 }
 
-/** Lines, the newest first, as long as they fit; given back oldest first. */
+/** Takes lines, newest first, while they fit the budget. Returns them oldest first. */
 class Budget {
   #left: number;
 

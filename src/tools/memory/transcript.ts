@@ -3,14 +3,14 @@ import { answerText, functionCalls } from '../../core/model.js';
 import { isFromOutside, type TaskEvent } from '../../core/task.js';
 import { cutText, estimateTokens } from '../../core/text.js';
 
-/** The whole conversation of one task: its messages, answers, calls and results together. */
+/** The conversation of one task: messages, answers, calls and results. */
 export interface TaskTranscript {
   readonly taskId: string;
-  /** When its newest entry was made, in milliseconds since the epoch. */
+  /** Time of the newest entry, in milliseconds since the epoch. */
   readonly at: number;
   readonly asked: string;
   readonly answered: string;
-  /** A line for each entry, with who spoke. */
+  /** One line per entry, with its author. */
   readonly text: string;
   readonly tokens: number;
   readonly fromOutside: boolean;
@@ -18,9 +18,9 @@ export interface TaskTranscript {
 
 const ENTRY_MAX_BYTES = 2_000;
 const RESULT_MAX_BYTES = 400;
-const ADVICE = 'the whole stands in the journal';
+const ADVICE = 'the journal holds the whole text';
 
-/** The transcripts of a session, oldest first. `events` in order, those of one task together. */
+/** The transcripts of a session, oldest first. `events` are in order, with the events of one task together. */
 export function toTranscripts(events: readonly TaskEvent[]): readonly TaskTranscript[] {
   return [...Map.groupBy(events, ({ taskId }) => taskId)].map(([taskId, entries]) => {
     const lines = entries.flatMap(linesOf);
@@ -42,7 +42,7 @@ export function formatTime(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** Behind the text of a note. */
+/** The mark after a text from outside. */
 export function outsideMark(fromOutside: boolean): string {
   return fromOutside ? ' [from outside]' : '';
 }
@@ -79,7 +79,7 @@ function questionOf({ body }: TaskEvent): string {
   return body.type === 'message' ? textOf(body.message.parts).trim() : '';
 }
 
-/** A delegation that was the answer stands for one. */
+/** The result of a delegation counts as an answer. */
 function answerOf({ body }: TaskEvent): string {
   if (body.type === 'turn-end') return answerText(body.content).trim();
   return body.type === 'delegation-end' ? body.result.content.trim() : '';

@@ -11,33 +11,33 @@ import { toTranscripts, type TaskTranscript } from './transcript.js';
 export interface MemoryWriterOptions {
   readonly memory: MemoryStore;
   readonly tasks: Pick<TaskStore, 'get' | 'readSession'>;
-  /** Undefined: plain rules do it. */
+  /** Undefined: plain rules make the observations. */
   readonly distiller: Distiller | undefined;
-  /** Messages not yet observed are observed from so many (estimated) tokens on. */
+  /** Unobserved messages are observed once they exceed this number of (estimated) tokens. */
   readonly observeTokens: number;
-  /** Observations are condensed from so many tokens on. */
+  /** Open observations are condensed once they exceed this number of tokens. */
   readonly reflectTokens: number;
   readonly logger: Logger;
 }
 
-/** Observes conversations after their runs. */
+/** Writes observations and reflections after runs. */
 export interface MemoryWriter {
-  /** Word that a run of this task is over. Returns at once and never throws. */
+  /** Tells the writer that a run of this task has ended. Returns at once and never throws. */
   runEnded(task: TaskRecord): void;
-  /** Condenses everything that is open; undefined when nothing is. */
+  /** Condenses all open observations. Resolves with undefined when none is open. */
   reflectNow(scope: Scope, signal: AbortSignal): Promise<Omit<Reflection, 'id'> | undefined>;
-  /** Gives up what is under way: it is done after a later run. Resolves when nothing is. */
+  /** Stops the current work, which a later run resumes. Resolves when nothing is running. */
   close(): Promise<void>;
 }
 
-/** What one work reads of a session at most: with more unobserved, the older part is left to the journal. */
+/** Maximum events read from a session at once. If more are unobserved, the older part remains in the journal only. */
 const EVENTS_MAX = 2_000;
 const OBSERVATIONS_MAX = 1_000;
 const TIME_MS = 120_000;
 
 /**
- * Everything that is kept goes by a mark in the store, so that a work that is given up, or a server that dies,
- * loses nothing: the next run of the session has it looked at again. One work at a time for each owner.
+ * Creates a memory writer. It processes one session per owner at a time. Progress is a mark in the store, so canceled
+ * work and a crash lose nothing: the next run of the session resumes there.
  */
 export function createMemoryWriter(options: MemoryWriterOptions): MemoryWriter {
   const { logger } = options;
@@ -84,12 +84,12 @@ async function observeSession(
   if (tokensOf(transcripts.map(({ text }) => text)) < observeTokens) return;
   const observations = await observe(transcripts, distiller, signal);
   const upTo = transcripts.at(-1)!.taskId;
-  // It may have been forgotten meanwhile.
+  // The owner may have deleted the task meanwhile.
   if (await tasks.get(task, upTo))
     await memory.observe(task, { agent, contextId, after, upTo, observations });
 }
 
-/** Up to the first that still goes on: it is observed when it is whole. */
+/** The transcripts before the first unfinished task, which is observed once it is complete. */
 async function completedTranscripts(
   transcripts: readonly TaskTranscript[],
   scope: TaskRecord,
@@ -102,14 +102,14 @@ async function completedTranscripts(
   return transcripts;
 }
 
-/** The older half of what is open, so that what is fresh stays as it was noted. */
+/** Condenses the older half of the open observations, so that recent ones keep their full text. */
 async function condenseOlder(scope: Scope, options: MemoryWriterOptions, signal: AbortSignal): Promise<void> {
   const open = await openObservations(scope, options);
   if (tokensOf(open.map(({ text }) => text)) < options.reflectTokens) return;
   await condense(scope, open.slice(0, Math.ceil(open.length / 2)), { ...options, signal });
 }
 
-/** Oldest first. */
+/** Open observations, oldest first. */
 async function openObservations(
   scope: Scope,
   { memory }: MemoryWriterOptions,
@@ -117,7 +117,7 @@ async function openObservations(
   return (await memory.observations(scope, { open: true, limit: OBSERVATIONS_MAX })).toReversed();
 }
 
-/** Undefined when somebody else condensed them meanwhile. */
+/** Resolves with undefined when another process condensed these observations meanwhile. */
 async function condense(
   scope: Scope,
   observations: readonly Observation[],

@@ -5,7 +5,7 @@ import { SECRET_PLACES, type SecretItem, type SecretKeeper } from '../../core/se
 import { defineTool, type Tool } from '../../core/tool.js';
 import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
 
-/** The family that keeps secrets. None of its answers holds a value. */
+/** The tools that manage secrets. None of their results contains a value. */
 export function createSecretsTools(keeper: SecretKeeper): readonly Tool[] {
   return [
     secretsStoreTool(keeper),
@@ -19,30 +19,34 @@ const VALUE_MAX_LENGTH = 16 * 1024;
 const HOSTS_MAX = 50;
 
 const storeSchema = z.strictObject({
-  name: nameField('The name to keep it under, such as "github"'),
-  value: z.string().min(1).max(VALUE_MAX_LENGTH).describe('The secret itself, exactly as it was given'),
+  name: nameField('The name of the secret, such as "github"'),
+  value: z
+    .string()
+    .min(1)
+    .max(VALUE_MAX_LENGTH)
+    .describe('The value of the secret, exactly as the person gave it'),
   for: z
     .array(z.enum(SECRET_PLACES))
     .max(SECRET_PLACES.length)
     .optional()
-    .describe('Where it may be used, as the person said: exec for commands. Nowhere by default'),
+    .describe('Where the secret may be used, as the person said: exec for commands. Nowhere by default'),
   hosts: z
     .array(z.string().min(1).max(253))
     .max(HOSTS_MAX)
     .optional()
-    .describe('The hosts it may be sent to, as the person said. None by default'),
-  replace: z.boolean().optional().describe('Replace one of this name; refused by default'),
+    .describe('The hosts that the secret may be sent to, as the person said. None by default'),
+  replace: z.boolean().optional().describe('Replace an existing secret of this name; refused by default'),
 });
 
 function secretsStoreTool(keeper: SecretKeeper): Tool {
   return defineTool({
     name: 'secrets_store',
     description:
-      'Keeps a secret that the person gave, encrypted. From then on its value is taken out of everything and the ' +
-      'reference stands for it. Never make up a value.',
+      'Stores a secret that the person gave, encrypted. From then on the value is removed from all texts and its ' +
+      'reference stands in its place. Never invent a value.',
     schema: storeSchema,
     effect: 'keyed',
-    // What was kept before would be lost.
+    // Replacing a secret loses its old value.
     danger: ({ replace }) => (replace ? 'dangerous' : 'moderate'),
     describe: ({ name, replace }) => `${replace ? 'replace' : 'store'} the secret "${name}"`,
     timeoutMs: () => ANSWER_TIME_MS,
@@ -52,8 +56,8 @@ function secretsStoreTool(keeper: SecretKeeper): Tool {
         content: {
           stored: described(item),
           note:
-            'Its value stands in the request that brought it, which is kept; from now on it is taken out everywhere. ' +
-            `To keep a value out of conversations from the start: lango secrets set ${name}`,
+            'The stored request still contains the value; from now on it is removed everywhere. ' +
+            `To keep a value out of conversations entirely: lango secrets set ${name}`,
         },
       };
     },
@@ -66,8 +70,8 @@ function secretsGetTool(keeper: SecretKeeper): Tool {
   return defineTool({
     name: 'secrets_get',
     description:
-      'Tells the reference of a secret, to be put into the arguments of tools that take secrets (the environment or ' +
-      'command line of a command), and where it may be used. The value is never told.',
+      'Returns the reference of a secret, for the arguments of tools that accept secrets (such as the environment or ' +
+      'the command line of a command), and where it may be used. The value is never returned.',
     schema: nameSchema,
     effect: 'pure',
     danger: () => 'safe',
@@ -83,7 +87,7 @@ function secretsGetTool(keeper: SecretKeeper): Tool {
 function secretsListTool(keeper: SecretKeeper): Tool {
   return defineTool({
     name: 'secrets_list',
-    description: 'Lists the secrets there are, by name and reference, without their values.',
+    description: 'Lists the secrets by name and reference, without their values.',
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
@@ -98,11 +102,11 @@ function secretsListTool(keeper: SecretKeeper): Tool {
 function secretsDeleteTool(keeper: SecretKeeper): Tool {
   return defineTool({
     name: 'secrets_delete',
-    description: 'Deletes a secret for good. Its value is not looked for in texts any more.',
+    description: 'Deletes a secret permanently. Its value is no longer removed from texts.',
     schema: nameSchema,
     effect: 'queryable',
     danger: () => 'dangerous',
-    describe: ({ name }) => `delete the secret "${name}" for good`,
+    describe: ({ name }) => `delete the secret "${name}" permanently`,
     timeoutMs: () => ANSWER_TIME_MS,
     async check({ name }, scope) {
       if (!(await keeper.get(scope, name))) throw noSecret(name);
@@ -117,7 +121,7 @@ function secretsDeleteTool(keeper: SecretKeeper): Tool {
   });
 }
 
-/** A secret as a model sees it. */
+/** Describes a secret for a model. */
 function described(item: SecretItem): JsonObject {
   const { name, reference, places, hosts, version, updatedAt, isDamaged } = item;
   return {
@@ -127,13 +131,10 @@ function described(item: SecretItem): JsonObject {
     ...(hosts.length === 0 ? {} : { hosts }),
     version,
     updatedAt: new Date(updatedAt).toISOString(),
-    ...(isDamaged ? { damaged: 'its value cannot be read any more; it has to be stored again' } : {}),
+    ...(isDamaged ? { damaged: 'its value cannot be read any more; store it again' } : {}),
   };
 }
 
 function noSecret(name: string): LangoError {
-  return new LangoError(
-    'not-found',
-    `name: there is no secret "${name}"; secrets_list names those there are.`,
-  );
+  return new LangoError('not-found', `name: there is no secret "${name}". secrets_list lists the secrets.`);
 }

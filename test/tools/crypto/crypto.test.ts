@@ -57,7 +57,7 @@ describe('crypto_hash', () => {
 
   it('takes no broken base64 and no other algorithm', async () => {
     await expect(call('crypto_hash', { text: 'a b!', encoding: 'base64' })).rejects.toThrow(
-      'text: it is not base64',
+      'text: it is not valid base64',
     );
     await expect(call('crypto_hash', { text: 'a', algorithm: 'md5' })).rejects.toThrow();
   });
@@ -132,8 +132,8 @@ describe('signatures', () => {
     const cases = [
       ['crypto_sign', { text: 'a', key: 'nothing' }, 'there is no key "nothing"'],
       ['crypto_sign', { text: 'a', key: 'box1' }, 'is for encryption'],
-      ['crypto_verify', { signature: 'a', text: 'a' }, 'give the one or the other'],
-      ['crypto_verify', { signature: 'AAAA', key: 'sign-p256' }, 'text: it is needed'],
+      ['crypto_verify', { signature: 'a', text: 'a' }, 'give exactly one of the two'],
+      ['crypto_verify', { signature: 'AAAA', key: 'sign-p256' }, 'text: it is required'],
       ['crypto_verify', { signature: 'a', text: 'a', publicKey: 'nonsense' }, 'publicKey: it must be'],
       ['crypto_encrypt', { text: 'a', key: 'sign-p256' }, 'is for signatures'],
     ] as const;
@@ -186,7 +186,7 @@ describe('encryption', () => {
     expect(plain.toString()).toBe('meet at noon');
     for (const wrong of [text(ciphertext).replace(/.$/, 'x').replace('..', '..A'), 'a.b.c.d.e', 'nonsense']) {
       await expect(call('crypto_decrypt', { ciphertext: wrong, key: 'box2' })).rejects.toThrow(
-        'ciphertext: it was not',
+        'ciphertext: it is not a compact JWE',
       );
     }
   });
