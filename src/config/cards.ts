@@ -33,8 +33,8 @@ const cardSchema = z.strictObject({
 const EXTENSION = '.json';
 
 /**
- * Reads every `NAME.json` of the folder, by agent name. Throws `invalid-config` that names file, line
- * and column of everything that is wrong, in all the files.
+ * Reads every `NAME.json` of the folder, by agent name. Rejects with an `invalid-config` error that lists the file, line
+ * and column of each problem in all files.
  */
 export async function loadCardFiles(folder: string): Promise<Map<string, CardFile>> {
   const names = (await listFiles(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
@@ -62,7 +62,7 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   const expected = fileName.slice(0, -EXTENSION.length);
   const card = cardIn(text);
   if (card?.name === expected) return { card };
-  // Only to say where something is wrong: knowing places takes a parser of its own.
+  // Loaded only to locate a problem: positions need another parser.
   const { textSource } = await import('./text-source.js');
   const source = textSource(text, { file, syntax: 'json' });
   if (source.problems.length > 0) return { problems: source.problems };

@@ -46,7 +46,7 @@ describe('the command line and a server whose card offers only gRPC', () => {
     }
     const refused = await run(['send', 'say hi', '--transport', 'http']);
     expect(refused.code).not.toBe(0);
-    expect(refused.stderr + refused.stdout).toContain('no interface that we speak (HTTP+JSON)');
+    expect(refused.stderr + refused.stdout).toContain('no interface that this client supports (HTTP+JSON)');
     expect((await run(['send', 'x', '--transport', 'pigeon'])).code).toBe(2);
   });
 

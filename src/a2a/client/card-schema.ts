@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isJsonObject } from '../../core/json.js';
-import { grpcPlace } from './grpc-transport.js';
+import { parseGrpcAddress } from './grpc-transport.js';
 import { BINDINGS } from './link.js';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i;
@@ -164,7 +164,7 @@ export const cardSchema = objectWith(
 function addressProblem(url: string, binding: string): string | undefined {
   if (url.trim() === '') return undefined;
   if (binding === 'GRPC')
-    return grpcPlace(url)
+    return parseGrpcAddress(url)
       ? undefined
       : `is ${show(url)}, which names no host and port such as "agent.example:443".`;
   const parsed = parsedUrl(url);

@@ -10,12 +10,12 @@ import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../translate/extensions.js';
-import { grpcPlace } from './grpc-transport.js';
+import { parseGrpcAddress } from './grpc-transport.js';
 
 export interface CardRequest {
-  /** Of the card, of the agent (its card stands below it), or of a host. */
+  /** The address of the card, the agent or its host. */
   readonly url: string;
-  /** Bound to the origin of `url`. */
+  /** Requests to the origin of `url` only. */
   readonly fetch: typeof fetch;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -23,13 +23,12 @@ export interface CardRequest {
 
 const MAX_SKILLS = 64;
 const MAX_ITEMS = 16;
-/** A skill of ours stands for a whole family of tools, with the examples of each. */
 const MAX_EXAMPLES = 64;
 const MAX_DESCRIPTION = 1_000;
 const MAX_LABEL = 200;
 const MAX_NAME = 64;
 
-/** The card's JSON. Throws a `LangoError` when it cannot be had: `not-found`, `too-large`, `invalid-agent-response`, … */
+/** Fetches a card as JSON. Rejects with a `LangoError`: `not-found`, `too-large`, `invalid-agent-response`, … */
 export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
   for (const url of cardUrls(request.url)) {
     const response = await request.fetch(url, {
@@ -112,20 +111,20 @@ function assertFields(json: JsonObject): void {
 }
 
 /**
- * What a card from another machine must keep to: each web address on `origin`, gRPC on the same host, and no
- * extension required that we do not speak. Throws `forbidden` or `extension-required`.
+ * Checks that a remote card names only web addresses on `origin` and gRPC addresses on the same host, and requires no
+ * extension that we do not support. Throws `forbidden` or `extension-required`.
  */
-export function assertTrusted(card: AgentCard, origin: string): void {
+export function assertReachable(card: AgentCard, origin: string): void {
   for (const { url, protocolBinding } of card.supportedInterfaces) {
     if (protocolBinding === 'GRPC') {
-      const place = grpcPlace(url);
+      const place = parseGrpcAddress(url);
       if (place?.host.toLowerCase() === new URL(origin).hostname) continue;
       throw new LangoError(
         'forbidden',
         `The card names the gRPC address ${label(url)}, which is not on the host of ${origin}.`,
       );
     }
-    // Others, of bindings that we do not know, are never called.
+    // Addresses of unknown bindings are never called.
     if (!/^https?:/i.test(url)) continue;
     if (!URL.canParse(url) || new URL(url).origin !== origin) {
       throw new LangoError(
@@ -142,11 +141,11 @@ export function assertTrusted(card: AgentCard, origin: string): void {
   }
 }
 
-/** The card with its web addresses moved to `origin`; their paths stay. */
+/** Returns the card with its addresses moved to `origin`. Paths stay the same. */
 export function relocated(card: AgentCard, origin: string): AgentCard {
   const supportedInterfaces = card.supportedInterfaces.map((one) => {
     if (one.protocolBinding === 'GRPC') {
-      const port = grpcPlace(one.url)?.port;
+      const port = parseGrpcAddress(one.url)?.port;
       return port === undefined ? one : { ...one, url: `${new URL(origin).hostname}:${port}` };
     }
     if (!/^https?:/i.test(one.url) || !URL.canParse(one.url)) return one;
@@ -157,8 +156,8 @@ export function relocated(card: AgentCard, origin: string): AgentCard {
 }
 
 /**
- * The agent's face for prompts and lists: texts in one line and capped, skills counted. `name` is taken as
- * it is; else one is made of the card's. Throws `invalid-agent-response` when that gives none.
+ * Creates the profile of an agent for prompts and lists, with texts on one line and limits on all lengths. Without
+ * `name`, the profile's name is made from the card's. Throws `invalid-agent-response` when that gives no valid name.
  */
 export function toProfile(card: AgentCard, name: string | undefined): AgentProfile {
   const chosen = name ?? slug(card.name);
@@ -197,7 +196,7 @@ function label(text: string): string {
   return oneLine(text, MAX_LABEL);
 }
 
-/** Control characters could fake the lines of a prompt or of a terminal. */
+/** Removes control characters, which could fake lines of a prompt or a terminal. */
 function oneLine(text: string, limit: number): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
@@ -209,17 +208,17 @@ function wrong(what: string): LangoError {
   return new LangoError('invalid-agent-response', `The card cannot be used: ${what}.`);
 }
 
-/** Finds the public key that a signature names, among those that are trusted. Rejects when there is none. */
+/** Finds the trusted public key that a signature names. Rejects when there is none. */
 export type FindKey = (
   header: JWSHeaderParameters,
   token: FlattenedJWSInput,
 ) => Promise<Awaited<ReturnType<LocalJWKSet>>>;
 
-/** What an operator asks of another server's card before it is used. */
+/** What a remote card must prove before it is used. */
 export interface CardTrust {
-  /** One signature has to be by one of these keys. */
+  /** Finds the trusted keys: one signature must be by one of them. */
   readonly findKey?: FindKey;
-  /** The card has to be this one: see `cardHash`. */
+  /** The hash that the card must have: see `cardHash`. */
   readonly hash?: string;
 }
 
@@ -230,12 +229,12 @@ export interface CardSigner {
 
 const MAX_SIGNATURES = 16;
 
-/** The SHA-256 of what signatures are made over, in hex: it changes when the card does, apart from its signatures. */
+/** Computes the SHA-256 (in hex) of the card without its signatures, in the canonical form that is signed. */
 export function cardHash(card: JsonObject): string {
   return hash('sha256', canonicalCard(card), 'hex');
 }
 
-/** Throws `forbidden` for a card that is not trusted, saying why. */
+/** Rejects with `forbidden` and the reason when the card is not trusted. */
 export async function assertTrustedCard(card: JsonObject, trust: CardTrust): Promise<void> {
   const found = cardHash(card);
   if (trust.hash !== undefined && trust.hash.toLowerCase() !== found) {
@@ -247,8 +246,8 @@ export async function assertTrustedCard(card: JsonObject, trust: CardTrust): Pro
 }
 
 /**
- * Resolves with who signed the card, as it was received: nothing of it is read into types before. One good signature
- * is enough, so that keys can be rotated. Rejects with `forbidden`.
+ * Verifies the signatures of a card exactly as it was received, and resolves with the signer. One valid signature is
+ * enough, so that keys can be rotated. Rejects with `forbidden`.
  */
 export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<CardSigner> {
   const signatures = Array.isArray(card['signatures']) ? (card['signatures'] as readonly unknown[]) : [];
@@ -268,13 +267,13 @@ export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<Ca
   );
 }
 
-/** Where there are no keys, why there are none. */
+/** The reason of a failed verification; without keys, the reason why there are none. */
 function whyOf(error: unknown): string {
   const isWithoutKeys = error instanceof LangoError && error.code === 'unavailable';
   return errorText(isWithoutKeys ? error.cause : error).replace(/\.$/, '');
 }
 
-/** The unprotected header says nothing that counts, so it is left out. */
+/** Verifies one signature. The unprotected header is not signed, so it is ignored. */
 async function verifyOne(signature: unknown, payload: string, findKey: FindKey): Promise<CardSigner> {
   if (!isJsonObject(signature)) throw new Error('a signature is not an object');
   const { protected: head, signature: value } = signature;
@@ -290,7 +289,7 @@ async function verifyOne(signature: unknown, payload: string, findKey: FindKey):
   return { kid: String(protectedHeader?.kid), alg: String(protectedHeader?.alg) };
 }
 
-/** Which key it is has to stand in the signature: trying them all would accept what nobody meant. */
+/** Requires that a signature names its key: trying all keys would accept unintended ones. */
 function findNamed(findKey: FindKey): FindKey {
   return (header, token) => {
     if (!header.kid) return Promise.reject(new Error('a signature names no key'));

@@ -28,24 +28,24 @@ import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY, watchTask } from './watch.js';
 
 export interface ClientOptions {
-  /** Of a Lango server, or of any A2A agent. */
+  /** The address of a Lango server, or of any A2A agent. */
   readonly url: string;
   readonly token?: string;
   readonly fetch: typeof fetch;
-  /** The same for gRPC; without it gRPC is not spoken. */
+  /** The rules for gRPC connections. Without them gRPC is not used. */
   readonly grpc?: GrpcRules;
-  /** Nothing else is spoken. Default: the first interface of the card that we speak, HTTP before gRPC. */
+  /** The only binding to use. Default: the first interface of the card that we support, HTTP before gRPC. */
   readonly binding?: Binding | undefined;
   readonly retry?: Partial<RetryRules>;
 }
 
 export interface SendRequest {
   readonly parts: readonly Part[];
-  /** Goes on in this conversation; without it a new one begins. */
+  /** The conversation to continue. Default: a new one. */
   readonly contextId?: string;
-  /** Answers or follows up on this task. */
+  /** The task that the message answers or follows up on. */
   readonly taskId?: string;
-  /** An agent of the server, by name; without it the one that stands at `url`. */
+  /** The name of an agent of the server. Default: the agent at `url`. */
   readonly agent?: string;
 }
 
@@ -56,7 +56,7 @@ export interface ListRequest {
   /** 1 to 100. */
   readonly pageSize?: number;
   readonly pageToken?: string;
-  /** How many messages of each task, the newest ones; default: none. */
+  /** The number of newest messages to include for each task. Default: none. */
   readonly historyLength?: number;
 }
 
@@ -70,7 +70,7 @@ interface TaskList {
 interface CatalogEntry {
   readonly name: string;
   readonly description: string;
-  /** Where its card stands, when the catalog does not hold it. */
+  /** The address of the card; undefined when the catalog holds the card itself. */
   readonly url: string | undefined;
 }
 
@@ -80,13 +80,13 @@ interface TaskRef {
 }
 
 /**
- * A person's client of one server. Streams never throw, end with exactly one `end`, and outlive dropped
- * connections and restarts of the server; aborting with a `LangoError` of code `canceled` cancels the
- * task, any other reason only stops watching. The other calls throw `LangoError`s.
+ * A client of one server. Streams never throw, end with exactly one `end`, and survive dropped connections and restarts
+ * of the server. Aborting with a `LangoError` of code `canceled` cancels the task; any other reason only stops watching.
+ * The other calls throw `LangoError`s.
  */
 export interface AgentClient {
   send(request: SendRequest, signal: AbortSignal): AsyncIterable<ClientEvent>;
-  /** Watches a task: from its state now, or from after the event with this `seq`. */
+  /** Watches a task from its current state, or from after the event with the given `seq`. */
   subscribe(task: TaskRef & { readonly after?: number }, signal: AbortSignal): AsyncIterable<ClientEvent>;
   get(task: TaskRef): Promise<TaskView>;
   list(request: ListRequest): Promise<TaskList>;
@@ -210,7 +210,7 @@ class Client implements AgentClient {
     }
   }
 
-  /** Kept once it is known; a failure is not kept. */
+  /** Opens a link once per agent. A failed attempt is not kept. */
   #link(agent = ''): Promise<Link> {
     const known = this.#links.get(agent);
     if (known) return known;
@@ -251,7 +251,7 @@ interface WatchFacts {
 
 type LinkCallback<T> = (link: Link, options: ReturnType<typeof requestOptions>) => Promise<T>;
 
-/** The media type of an entry has had two names; the newer one is `type`. */
+/** Reads an entry under both names of its media type: `type` is the newer one. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
   if ((entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return [];
   const { displayName, description, url } = entry;
@@ -270,11 +270,11 @@ export interface TaskView {
   readonly id: string;
   readonly contextId: string;
   readonly state: TaskState;
-  /** When the state was set (ISO 8601), if the server says. */
+  /** When the state was set (ISO 8601); undefined when the server does not say. */
   readonly stateAt: string | undefined;
   /** The reason, or the question; empty when there is none. */
   readonly text: string;
-  /** What waits for a person's word. */
+  /** The open questions to a person. */
   readonly questions: readonly Question[];
   readonly artifacts: readonly Artifact[];
   readonly history: readonly Message[];

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
-import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, Miss } from './load.js';
-import { labelOf, loadRemoteAgents, missOf, nameTaken } from './load.js';
+import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, SkipReason } from './load.js';
+import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
 
 /** One line of `lango agents`. */
 interface AgentState {
@@ -27,34 +27,33 @@ interface SourceChange {
 }
 
 export interface RefreshingDirectory extends PeerDirectory {
-  /** Loads all sources again. Calls that overlap are one. Never rejects. */
+  /** Loads all sources again. Overlapping calls share one load. Never rejects. */
   refresh(): Promise<void>;
   /**
-   * Replaces the sources. One that was there before stays as it is: the same object, or a remote one with equal
-   * `settings`. The peers of sources that are gone leave at once, and new sources are loaded. Resolves with the names of
-   * the sources that changed; never rejects.
+   * Replaces the sources. A source that is the same object, or a remote one with equal `settings`, keeps its peer. Peers
+   * of removed sources leave at once, and new sources are loaded. Resolves with the names of the sources that changed.
+   * Never rejects.
    */
   replace(sources: readonly CardSource[]): Promise<SourceChange>;
-  /** Every source with what became of it, in their order. */
+  /** The state of every source, in their order. */
   states(): readonly AgentState[];
 }
 
 interface DirectoryOptions extends LoadOptions {
-  /** For `wait`. Default: a minute. */
+  /** The time limit of `wait`. Default: one minute. */
   readonly waitMs?: number;
 }
 
-/** A peer leaves when its card could not be had so many times in a row. */
+/** The number of consecutive failures to load a card after which its peer leaves. */
 const FAILURES_TO_LEAVE = 2;
 
-/** How long a peer may take to come up while somebody waits for it, and the pause between two looks. */
+/** How long `wait` waits for a peer, and the pause between its attempts. */
 const WAIT_MS = 60_000;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 /**
- * The peers of `sources`; empty until the first `refresh`. Those that come back join, those that are gone
- * leave, with one line in the log for each change (requirement X4). `list` stays the same array while
- * nothing changes.
+ * Creates the directory of the peers of `sources`; it is empty until the first `refresh`. Peers join and leave with
+ * their cards, with one log line for each change (requirement X4). `list` returns the same array while nothing changes.
  */
 export function createPeerDirectory(
   sources: readonly CardSource[],
@@ -67,15 +66,15 @@ interface Entry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
   failures: number;
-  miss: Miss | undefined;
+  miss: SkipReason | undefined;
 }
 
 class Directory implements RefreshingDirectory {
   #entries: readonly Entry[];
   readonly #options: DirectoryOptions;
   #peers: readonly Peer[] = [];
-  /** By name, whoever was here last: what was begun with one that left goes on, with whoever has its name next. */
-  readonly #last = new Map<string, LoadedAgent>();
+  /** The latest peer of each name. Tasks of a peer that left continue with the next peer of that name. */
+  readonly #previous = new Map<string, LoadedAgent>();
   #refreshing: Promise<void> | undefined;
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
@@ -88,7 +87,7 @@ class Directory implements RefreshingDirectory {
   }
 
   get(name: string): Peer | undefined {
-    return this.#peers.find((peer) => peer.name === name) ?? this.#last.get(name)?.peer;
+    return this.#peers.find((peer) => peer.name === name) ?? this.#previous.get(name)?.peer;
   }
 
   async wait(name: string, signal: AbortSignal): Promise<Peer | undefined> {
@@ -97,7 +96,7 @@ class Directory implements RefreshingDirectory {
     for (;;) {
       const peer = this.get(name);
       if (peer || !this.#isExpected(name) || signal.aborted || Date.now() >= until) return peer;
-      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
       await this.refresh();
     }
   }
@@ -130,7 +129,7 @@ class Directory implements RefreshingDirectory {
       kind: source.kind,
       ...(source.kind === 'remote' ? { url: source.url } : {}),
       state: agent ? 'ready' : 'skipped',
-      ...(miss === undefined ? {} : missOf(miss)),
+      ...(miss === undefined ? {} : skipReason(miss)),
       ...(agent ? { description: agent.peer.description } : {}),
       skills: agent?.peer.skills ?? [],
     }));
@@ -138,11 +137,11 @@ class Directory implements RefreshingDirectory {
 
   async #load(entries: readonly Entry[]): Promise<void> {
     const sources = entries.map(({ source }) => source);
-    // Changes are logged here; a source that stays unreachable is not worth a line each time.
+    // This directory logs changes only, not each failed attempt.
     const loaded = await loadRemoteAgents(sources, { ...this.#options, logger: silentLogger });
-    // Meanwhile others may have taken their place.
+    // `replace` may have removed an entry meanwhile.
     for (const entry of entries) if (this.#entries.includes(entry)) this.#update(entry, loaded);
-    this.#dropRivals();
+    this.#skipDuplicates();
     this.#settle();
   }
 
@@ -156,21 +155,21 @@ class Directory implements RefreshingDirectory {
 
   #remember(agent: LoadedAgent): void {
     const { name } = agent.peer;
-    const last = this.#last.get(name);
+    const last = this.#previous.get(name);
     if (last === agent) return;
     last?.link.moveTo(agent.link);
-    this.#last.set(name, agent);
+    this.#previous.set(name, agent);
   }
 
   #update(entry: Entry, loaded: LoadedAgents): void {
     const isOf = ({ source }: { readonly source: CardSource }) => source === entry.source;
     const agent = loaded.agents.find(isOf);
-    if (!agent) this.#miss(entry, loaded.skipped.find(isOf));
-    else if (this.#hasEarlier(agent.peer.name, entry)) this.#miss(entry, nameTaken(agent));
+    if (!agent) this.#recordFailure(entry, loaded.skipped.find(isOf));
+    else if (this.#isTaken(agent.peer.name, entry)) this.#recordFailure(entry, nameTaken(agent));
     else this.#join(entry, agent);
   }
 
-  #hasEarlier(name: string, entry: Entry): boolean {
+  #isTaken(name: string, entry: Entry): boolean {
     const earlier = this.#entries.slice(0, this.#entries.indexOf(entry));
     return earlier.some(({ agent }) => agent?.peer.name === name);
   }
@@ -180,13 +179,13 @@ class Directory implements RefreshingDirectory {
     entry.miss = undefined;
     if (entry.agent?.fingerprint === agent.fingerprint) return;
     const change = entry.agent ? 'agent changed its card' : 'agent joined';
-    // That our own are here says the start; those of others come and go.
+    // The start-up log already names the local agents.
     const level = entry.source.kind === 'local' ? 'debug' : 'info';
     this.#options.logger[level](change, { agent: agent.peer.name });
     entry.agent = agent;
   }
 
-  #miss(entry: Entry, miss: Miss = { reason: 'It was not loaded.' }): void {
+  #recordFailure(entry: Entry, miss: SkipReason = { reason: 'It was not loaded.' }): void {
     entry.failures += 1;
     if (entry.agent && entry.failures < FAILURES_TO_LEAVE) {
       entry.miss = miss;
@@ -195,18 +194,18 @@ class Directory implements RefreshingDirectory {
     if (entry.agent || entry.miss?.reason !== miss.reason) this.#skip(entry, miss);
   }
 
-  /** One that stayed through a failure may meet a newcomer of its name; the earlier source keeps it. */
-  #dropRivals(): void {
+  /** Skips agents whose name an earlier source has: one may have kept its peer through a failure. */
+  #skipDuplicates(): void {
     for (const entry of this.#entries) {
       const { agent } = entry;
-      if (agent && this.#hasEarlier(agent.peer.name, entry)) this.#skip(entry, nameTaken(agent));
+      if (agent && this.#isTaken(agent.peer.name, entry)) this.#skip(entry, nameTaken(agent));
     }
   }
 
-  #skip(entry: Entry, miss: Miss): void {
+  #skip(entry: Entry, miss: SkipReason): void {
     const change = entry.agent ? 'agent left' : 'agent skipped';
     const agent = entry.agent?.peer.name ?? labelOf(entry.source);
-    this.#options.logger.warn(change, { agent, ...missOf(miss) });
+    this.#options.logger.warn(change, { agent, ...skipReason(miss) });
     entry.agent = undefined;
     entry.miss = miss;
   }

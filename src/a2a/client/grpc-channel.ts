@@ -13,10 +13,10 @@ export interface GrpcChannel {
 }
 
 export interface ChannelFacts {
-  /** As the card names it: what the peer's certificate must say. */
+  /** The host on the card. The peer's certificate must be for it. */
   readonly host: string;
   readonly port: number;
-  /** The one address that is connected to. */
+  /** The IP address to connect to. */
   readonly address: string;
   readonly version: '1.0' | '0.3';
   readonly isSecure: boolean;
@@ -25,7 +25,7 @@ export interface ChannelFacts {
 
 const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
 
-/** A gRPC connection to one address, and the SDK's transport of that version over it. Connects at the first call. */
+/** Opens a gRPC connection to one address with the SDK's transport of that version. Connects at the first call. */
 export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel> {
   const { host, port, address, version } = facts;
   const options: ClientOptions = {
@@ -49,7 +49,7 @@ function credentialsOf({ isSecure, trust }: ChannelFacts): ChannelCredentials {
   return credentials.createFromSecureContext(secureContext, { checkServerIdentity });
 }
 
-/** The SDK's: it has no way to be given a connection, or the options of one, so ours takes the place of its own. */
+/** Replaces the connection of the SDK's transport by ours: the SDK takes neither a connection nor its options. */
 function overConnection(transport: Transport, connection: Client): Transport {
   const own = transport as unknown as { grpcClient: Client };
   own.grpcClient.close();

@@ -6,13 +6,13 @@ import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
 import type { GrpcChannel } from './grpc-channel.js';
 
-/** What a gRPC connection to a peer needs besides the address on its card. */
+/** The rules for gRPC connections to peers. */
 export interface GrpcRules {
-  /** Tells the address to connect to, once it was looked at. See `createAddressCheck`. */
+  /** Resolves a host to the address to connect to, and rejects forbidden addresses. See `createAddressCheck`. */
   readonly addressOf: (host: string, port: number) => Promise<string>;
-  /** Which certificates are taken. Default: what Node trusts. */
+  /** The certificates to trust. Default: what Node trusts. */
   readonly trust?: ServerTrust | undefined;
-  /** For a call that is no stream. */
+  /** The time limit for a call that is not a stream. */
   readonly timeoutMs?: number;
   /** How long a stream may be silent. */
   readonly idleMs?: number;
@@ -25,20 +25,20 @@ export interface GrpcPeer {
   readonly rules: GrpcRules;
   /** The bearer token of the peer. */
   readonly token: string | undefined;
-  /** As its card came: a token never travels less safely than the card did. */
+  /** Whether the card came over https. Then gRPC uses TLS, so that the token is protected as well. */
   readonly isSecure: boolean;
 }
 
-/** Host and port of a gRPC interface; undefined when it names none. Cards write it with or without a scheme. */
-export function grpcPlace(url: string): { readonly host: string; readonly port: number } | undefined {
+/** Reads host and port of a gRPC interface, with or without a scheme; undefined when either is missing. */
+export function parseGrpcAddress(url: string): { readonly host: string; readonly port: number } | undefined {
   const bare = url.replace(/^(?:grpcs?|https?|dns):\/*/i, '');
   const [, host, port] = /^(\[[0-9a-f:.]+\]|[^\s/:]+):(\d{1,5})\/?$/i.exec(bare) ?? [];
   return host === undefined ? undefined : { host, port: Number(port) };
 }
 
 /**
- * The SDK's transport over a connection of ours. It is opened at the first call, after the address was looked at, and
- * again after it failed: then the name is resolved and looked at anew.
+ * Creates the SDK's transport over a connection of ours. The connection opens at the first call, after the address
+ * check. After a failure it opens again, and the name is resolved and checked anew.
  */
 export function createGrpcTransport({ url, protocolVersion }: AgentInterface, peer: GrpcPeer): Transport {
   const version = protocolVersion.startsWith('0.') ? '0.3' : '1.0';
@@ -68,29 +68,29 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
       call: (transport: Transport, params: Params, options: RequestOptions) => Promise<Result>,
     ) =>
     async (params: Params, options?: RequestOptions): Promise<Result> => {
-      const wait = new Wait(url, timeoutMs);
+      const silence = new SilenceTimer(url, timeoutMs);
       try {
         const { transport } = await open();
-        return await call(transport, params, withToken(options, wait.signal));
+        return await call(transport, params, withToken(options, silence.signal));
       } catch (error) {
-        throw failed(wait.isOver ? wait.signal.reason : error);
+        throw failed(silence.isOver ? silence.signal.reason : error);
       } finally {
-        wait.end();
+        silence.end();
       }
     };
   const stream = <Params>(call: (transport: Transport, params: Params, options: RequestOptions) => Events) =>
     async function* (params: Params, options?: RequestOptions): Events {
-      const wait = new Wait(url, idleMs);
+      const silence = new SilenceTimer(url, idleMs);
       try {
         const { transport } = await open();
-        for await (const event of call(transport, params, withToken(options, wait.signal))) {
+        for await (const event of call(transport, params, withToken(options, silence.signal))) {
           yield event;
-          wait.renew();
+          silence.renew();
         }
       } catch (error) {
-        throw failed(wait.isOver ? wait.signal.reason : error);
+        throw failed(silence.isOver ? silence.signal.reason : error);
       } finally {
-        wait.end();
+        silence.end();
       }
     };
   return {
@@ -118,11 +118,11 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
   };
 }
 
-/** What a connection does not recover from by itself, or not in time. */
+/** Errors after which the connection is opened again. */
 const BROKEN: ReadonlySet<ErrorCode> = new Set(['unavailable', 'forbidden', 'timeout']);
 
-/** Aborts with `timeout` when nothing comes for so long: a peer that vanished without a word says nothing for ever. */
-class Wait {
+/** Aborts with `timeout` when nothing arrives for a while: a vanished peer would otherwise keep a stream open forever. */
+class SilenceTimer {
   readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
 
@@ -151,11 +151,11 @@ class Wait {
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
 
 async function openChannel(url: string, version: '1.0' | '0.3', peer: GrpcPeer): Promise<GrpcChannel> {
-  const place = grpcPlace(url);
+  const place = parseGrpcAddress(url);
   if (!place) throw new LangoError('invalid-agent-response', 'The card names no host and port for gRPC.');
   const { addressOf, trust } = peer.rules;
   const address = await addressOf(place.host, place.port);
-  // A server that has no such peer starts faster and smaller without it.
+  // Loaded on demand: a server without gRPC peers starts faster and smaller.
   const { openGrpcChannel } = await import('./grpc-channel.js');
   return openGrpcChannel({ ...place, address, version, isSecure: peer.isSecure, trust });
 }

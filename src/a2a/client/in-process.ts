@@ -6,7 +6,7 @@ import type { Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
 import { toCallContext } from '../translate/call.js';
 
-/** What a call inside the process says besides its parameters; over HTTP the headers say it. */
+/** What accompanies the parameters of a call inside the process. Over HTTP the headers carry it. */
 export interface CallFacts {
   readonly scope: Scope;
   readonly after: number | undefined;
@@ -18,7 +18,7 @@ export const CALL_FACTS = new ClientCallContextKey<CallFacts>('lango call facts'
 const NO_SCOPE: Scope = { tenant: '', owner: '' };
 const NEVER = new AbortController().signal;
 
-/** The SDK's transport over a handler in this process: the same operations, no socket and no JSON between. */
+/** Creates an SDK transport that calls a handler in this process directly, without a socket and without JSON. */
 export function createInProcessTransport(handler: A2ARequestHandler): Transport {
   return {
     protocolName: 'IN-PROCESS',
@@ -54,7 +54,7 @@ function contextOf(options: RequestOptions | undefined): ServerCallContext {
   });
 }
 
-/** Passes `source` on and rejects when `signal` aborts, also while `source` has nothing to say. */
+/** Yields from `source`, and rejects as soon as `signal` aborts, also while `source` is silent. */
 async function* endingWith(
   signal: AbortSignal = NEVER,
   source: AsyncGenerator<StreamResponse, void, undefined>,
@@ -74,7 +74,7 @@ async function* endingWith(
     }
   } finally {
     signal.removeEventListener('abort', onAbort);
-    // Not awaited: a source that waits for its next event ends only after it.
+    // Not awaited: a source that waits for its next event ends only after that event.
     source.return().catch(() => {});
   }
 }

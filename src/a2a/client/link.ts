@@ -18,17 +18,17 @@ import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
 import { CALL_FACTS } from './in-process.js';
 
-/** The way to one agent: its transport, and what the agent can do over it. */
+/** The connection to one agent: its transport, and what the agent supports. */
 export interface Link {
   readonly transport: Transport;
-  /** Sends and subscriptions are event streams; else the task is polled. */
+  /** Whether sends and subscriptions are event streams. Otherwise the task is polled. */
   readonly streams: boolean;
-  /** Replays missed events by cursor, and knows a message that was sent twice. */
+  /** Whether the agent replays missed events by cursor and recognizes a repeated message. */
   readonly replays: boolean;
   readonly extensions: readonly string[];
 }
 
-/** A link whose agent may move: what was begun over the old one goes on over the new one. */
+/** A link whose agent may move to another address: open tasks continue over the new link. */
 export class MovingLink implements Link {
   #now: Link;
 
@@ -36,7 +36,7 @@ export class MovingLink implements Link {
     this.#now = link;
   }
 
-  /** To be called with the link of the agent's next card. */
+  /** Replaces the link by that of the agent's next card. */
   moveTo(next: Link): void {
     this.#now = next;
   }
@@ -62,11 +62,11 @@ export interface LinkCall {
   readonly scope: Scope | undefined;
   readonly signal: AbortSignal;
   readonly after?: number | undefined;
-  /** What the call is part of. */
+  /** The trace that the call is part of. */
   readonly trace?: Trace | undefined;
 }
 
-/** The protocol bindings that we speak, as cards name them. */
+/** The supported protocol bindings, as cards name them. */
 export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 export type Binding = (typeof BINDINGS)[number];
 const [JSON_RPC, , GRPC] = BINDINGS;
@@ -81,18 +81,18 @@ export function createLink(transport: Transport, card: AgentCard): Link {
   };
 }
 
-/** What it takes to reach a peer. */
+/** What a connection to a peer needs. */
 export interface Reach {
   readonly fetch: typeof fetch;
-  /** Without it gRPC is not spoken. */
+  /** Undefined disables gRPC. */
   readonly grpc: GrpcPeer | undefined;
-  /** Nothing else is spoken. Default: whatever both sides know. */
+  /** The only binding to use. Default: any that both sides support. */
   readonly binding?: Binding | undefined;
 }
 
 /**
- * The transport for the first interface that we speak, in the card's order, but version 1.0 before 0.3, the HTTP
- * bindings before gRPC, and of 0.3 JSON-RPC first. Throws `not-supported` when there is none.
+ * Creates the transport for the first supported interface of the card. Version 1.0 goes before 0.3, HTTP before gRPC,
+ * and in 0.3 JSON-RPC first; otherwise the card's order counts. Rejects with `not-supported` when there is none.
  */
 export async function createRemoteTransport(card: AgentCard, reach: Reach): Promise<Transport> {
   const options = { fetchImpl: reach.fetch, legacyCompat: { enabled: true } };
@@ -115,7 +115,7 @@ export async function createRemoteTransport(card: AgentCard, reach: Reach): Prom
   }
   throw new LangoError(
     'not-supported',
-    `The card names no interface that we speak (${binding ?? BINDINGS.join(', ')}).`,
+    `The card names no interface that this client supports (${binding ?? BINDINGS.join(', ')}).`,
   );
 }
 
@@ -142,7 +142,7 @@ export function requestOptions(link: Link, call: LinkCall): RequestOptions {
   };
 }
 
-/** Sends; the events until the stream ends, or the one snapshot that a peer without streams gives. */
+/** Sends a message. Yields the events of its stream, or the one snapshot that a peer without streams returns. */
 export async function* send(
   link: Link,
   request: SendMessageRequest,
@@ -165,8 +165,8 @@ const GOES_ON: ReadonlySet<TaskState | undefined> = new Set([
 ]);
 
 /**
- * For streams that forget whether a chunk continues the one before, as the SDK's proto codec of 0.3 does: chunks are
- * left out, and where the task ends or asks it is read as a whole.
+ * Wraps a transport whose streams lose whether a chunk continues the previous one, as the SDK's proto codec of 0.3 does.
+ * Chunks are dropped, and the whole task is read when it ends or asks a question.
  */
 function withWholeArtifacts(transport: Transport): Transport {
   async function* whole(events: Events, options: RequestOptions | undefined): Events {

@@ -7,7 +7,14 @@ import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { fromWireError } from '../translate/errors.js';
 import type { CardTrust } from './card.js';
-import { assertTrustedCard, assertTrusted, fetchCardJson, parseCard, relocated, toProfile } from './card.js';
+import {
+  assertTrustedCard,
+  assertReachable,
+  fetchCardJson,
+  parseCard,
+  relocated,
+  toProfile,
+} from './card.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
 import type { Binding, Link } from './link.js';
@@ -27,15 +34,15 @@ interface LocalSource {
 
 export interface RemoteSource {
   readonly kind: 'remote';
-  /** The name it has here; without one it is made of the card's. */
+  /** The local name of the agent. Default: made from the name on its card. */
   readonly name?: string;
-  /** Of the card, of the agent, or of a host. */
+  /** The address of the card, the agent, or its host. */
   readonly url: string;
-  /** The bearer token, for the origin of `url` only. */
+  /** The bearer token. It is sent to the origin of `url` only. */
   readonly token?: string;
-  /** What its card has to prove; without it the origin alone is trusted. */
+  /** What the card must prove. Without it, any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;
-  /** The way out for this agent. Default: that of `OpenOptions`. */
+  /** The connections to this agent. Default: those of `OpenOptions`. */
   readonly way?: Pick<OpenOptions, 'fetch' | 'grpc'> | undefined;
   /** The configuration that the source was made from: a directory keeps the source when a new one has equal settings. */
   readonly settings?: unknown;
@@ -47,18 +54,18 @@ export interface LoadOptions extends OpenOptions {
 }
 
 export interface OpenOptions {
-  /** The way out: every request to a remote agent takes it. */
+  /** Sends every request to a remote agent. */
   readonly fetch: typeof fetch;
-  /** The same for gRPC; without it gRPC is not spoken. */
+  /** The rules for gRPC connections. Without them gRPC is not used. */
   readonly grpc?: GrpcRules;
-  /** Nothing else is spoken. Default: the first interface of the card that we speak, HTTP before gRPC. */
+  /** The only binding to use. Default: the first interface of the card that we support, HTTP before gRPC. */
   readonly binding?: Binding | undefined;
-  /** Time for one card. */
+  /** The time limit for loading one card. */
   readonly timeoutMs?: number;
   readonly cardBytes?: number;
   /**
-   * Call the agent where its card was found, whatever address it goes by: for a person's own server behind
-   * a published port or a tunnel. Else a card that names another origin is refused.
+   * Calls the agent at the origin where its card was found, for a server behind a published port or a tunnel. Otherwise
+   * a card that names another origin is refused.
    */
   readonly relocate?: boolean;
 }
@@ -66,20 +73,20 @@ export interface OpenOptions {
 export interface LoadedAgent {
   readonly source: CardSource;
   readonly peer: Peer;
-  /** Over which the peer is spoken to. */
+  /** The connection that the peer uses. */
   readonly link: MovingLink;
   /** Changes when the card does, apart from its signatures. */
   readonly fingerprint: string;
 }
 
-interface SkippedAgent extends Miss {
+interface SkippedAgent extends SkipReason {
   readonly source: CardSource;
-  /** Its name, else its URL. */
+  /** The name of the source, else its URL. */
   readonly label: string;
 }
 
-/** Why there is no agent. */
-export interface Miss {
+/** Why a source has no agent. */
+export interface SkipReason {
   readonly reason: string;
   /** What to do about it. */
   readonly hint?: string;
@@ -96,9 +103,9 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_CARD_BYTES = 256 * 1024;
 
 /**
- * Makes a peer of each source, local or remote, all at the same time (requirement X2). One whose card cannot
- * be reached, read or trusted, or whose name is taken by an earlier source, is left out with a warning that
- * says why. Never rejects.
+ * Loads the card of each source, local or remote, in parallel and creates a peer for it (requirement X2). A source whose
+ * card cannot be reached, read or trusted, or whose name an earlier source has, is skipped with a warning that says why.
+ * Never rejects.
  */
 export async function loadRemoteAgents(
   sources: readonly CardSource[],
@@ -119,7 +126,7 @@ export async function loadRemoteAgents(
       continue;
     }
     skipped.push(outcome);
-    options.logger.warn('agent skipped', { agent: outcome.label, ...missOf(outcome) });
+    options.logger.warn('agent skipped', { agent: outcome.label, ...skipReason(outcome) });
   }
   return { agents, peers: agents.map(({ peer }) => peer), skipped };
 }
@@ -128,8 +135,8 @@ export function labelOf(source: CardSource): string {
   return source.name ?? (source.kind === 'remote' ? source.url : '');
 }
 
-/** Why an agent is left out whose name an earlier source has. */
-export function nameTaken({ peer: { name } }: LoadedAgent): Miss {
+/** The reason for an agent whose name an earlier source has. */
+export function nameTaken({ peer: { name } }: LoadedAgent): SkipReason {
   return {
     reason: `The name ${name} is taken by another agent.`,
     hint: 'Give it another name in its entry of a2a.remoteAgents.',
@@ -161,17 +168,17 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     return {
       source,
       label: labelOf(source),
-      ...missOf({ reason: errorText(error), hint: adviceFor(error) }),
+      ...skipReason({ reason: errorText(error), hint: adviceFor(error) }),
     };
   }
 }
 
-/** Without a hint that is none, as logs and JSON tell it. */
-export function missOf({ reason, hint }: { reason: string; hint?: string | undefined }): Miss {
+/** Leaves out an undefined hint, so that logs and JSON show none. */
+export function skipReason({ reason, hint }: { reason: string; hint?: string | undefined }): SkipReason {
   return { reason, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** For the person who wrote its entry. */
+/** Advice for the operator of this server. */
 function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
   switch (code) {
@@ -183,13 +190,13 @@ function adviceFor({ code, hint }: LangoError): string {
     case 'timeout':
       return 'It joins when it answers. See that it runs, and that url in its entry of a2a.remoteAgents leads to it.';
     default:
-      return 'Check its entry in a2a.remoteAgents; what its card says is for whoever runs it to correct.';
+      return 'Check its entry in a2a.remoteAgents. If its card is wrong, only its operator can correct it.';
   }
 }
 
 /**
- * What agents of another server are called here: the peer by the name it has here, whoever stands below it under
- * that name, so that nobody out there can speak as one of ours.
+ * Gives the local names of agents of another server: the peer has its local name, and its sub-agents are prefixed with
+ * that name. So no remote agent can write under the name of a local one.
  */
 function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (author: string) => string {
   if (source.kind === 'local') return (author) => author;
@@ -206,7 +213,7 @@ async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
   return { card, link: createLink(createInProcessTransport(handler), card) };
 }
 
-/** Also used by the command line's client. Throws a `LangoError`. */
+/** Loads a remote card and opens a link to its agent. Throws a `LangoError`. */
 export async function openRemote(
   source: Omit<RemoteSource, 'kind'>,
   options: OpenOptions,
@@ -232,7 +239,7 @@ export async function openRemote(
     if (source.trust) await assertTrustedCard(json, source.trust);
     const named = parseCard(json);
     const card = options.relocate === true ? relocated(named, origin) : named;
-    assertTrusted(card, origin);
+    assertReachable(card, origin);
     const isSecure = origin.startsWith('https:');
     const grpc = options.grpc && { rules: options.grpc, token: source.token, isSecure };
     const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
@@ -244,20 +251,20 @@ export async function openRemote(
 
 function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCard): string {
   const { supportedInterfaces, capabilities } = AgentCard.toJSON(card) as Record<string, unknown>;
-  // Nobody calls a local agent by its address, which is known only once the server listens.
+  // The address of a local agent is known only once the server listens, and nothing calls it.
   return hashJson([profile, capabilities, kind === 'remote' ? supportedInterfaces : []]);
 }
 
 export interface OriginFetchOptions {
   readonly fetch: typeof fetch;
-  /** The only origin that is asked, and the only one that sees the token. */
+  /** The only origin that requests may go to, and the only one that receives the token. */
   readonly origin: string;
   readonly token: string | undefined;
 }
 
 /**
- * A `fetch` bound to one server. Rejects with `forbidden` for any other origin, and with a `LangoError`
- * for answers that are about access or load, whatever their body says.
+ * Creates a `fetch` for one server. It rejects with `forbidden` for any other origin, and with a `LangoError` for
+ * responses about access or load (401, 403, 429, 502 to 504).
  */
 export function createOriginFetch(options: OriginFetchOptions): typeof fetch {
   return async (input, init) => {

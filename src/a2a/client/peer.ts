@@ -5,27 +5,27 @@ import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
 import type { Link } from './link.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
-import { findAskedTask, cancelAsked, watchTask } from './watch.js';
+import { findTaskByMessage, cancelTaskOf, watchTask } from './watch.js';
 
 export interface PeerFacts {
   readonly profile: AgentProfile;
   readonly link: Link;
   readonly retry: RetryRules;
   readonly rename: (author: string) => string;
-  /** Whether it is an agent of another server. */
+  /** Whether the agent runs on another server. */
   readonly isRemote: boolean;
 }
 
-const NOBODY_KNOWS =
+const OUTCOME_UNKNOWN =
   'it may have been asked before this server was started again, and cannot tell what came of it';
 
-/** The agent behind `link`, in core's words. */
+/** Creates the core `Peer` for the agent behind `link`. */
 export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts): Peer {
   return {
     ...profile,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
       const taskId = request.taskId ?? (await findRepeated(link, request));
-      // A task that is known and not answered is watched again, never asked for a second time.
+      // A known task without an answer is watched again. Its message is never sent a second time.
       const isWatch = taskId !== undefined && request.isAnswer !== true;
       const reader = new TaskReader({
         agent: profile.name,
@@ -36,7 +36,7 @@ export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts
         isRemote,
       });
       if (!isWatch && isUnsafe(link, request)) {
-        yield reader.giveUp('failed', NOBODY_KNOWS);
+        yield reader.giveUp('failed', OUTCOME_UNKNOWN);
         return;
       }
       const { scope, grant } = request;
@@ -47,11 +47,11 @@ export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts
         if (event.type !== 'status') yield event;
       }
     },
-    cancel: (scope, task) => cancelAsked(link, scope, task),
+    cancel: (scope, task) => cancelTaskOf(link, scope, task),
   };
 }
 
-/** Whether it may have been sent before, to a peer that would do it a second time. */
+/** Whether the message may have been sent before, to a peer that would act on it a second time. */
 function isUnsafe({ replays }: Link, { isRepeat, isAnswer }: PeerRequest): boolean {
   return isRepeat === true && isAnswer !== true && !replays;
 }
@@ -59,7 +59,7 @@ function isUnsafe({ replays }: Link, { isRepeat, isAnswer }: PeerRequest): boole
 async function findRepeated(link: Link, request: PeerRequest): Promise<string | undefined> {
   if (!isUnsafe(link, request)) return undefined;
   const { scope, contextId, message } = request;
-  return findAskedTask(link, scope, { contextId, messageId: message.id });
+  return findTaskByMessage(link, scope, { contextId, messageId: message.id });
 }
 
 function toWireRequest({
@@ -77,7 +77,7 @@ function toWireRequest({
   return {
     tenant: '',
     message: toWireMessage(delegated, { taskId, contextId }),
-    // Without streams the task is polled; no connection waits for the whole of it.
+    // Without streams the task is polled, so that no connection stays open for the whole task.
     configuration: {
       acceptedOutputModes: [],
       taskPushNotificationConfig: undefined,

@@ -5,39 +5,39 @@ import { codeOf, LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 
 export interface PushVerifierOptions {
-  /** The address of the server that sends: it signs with it, and its keys stand below it. */
+  /** The address of the sending server: the issuer of its signatures, with its keys below that address. */
   readonly issuer: string;
-  /** The origin that the receiver was registered under, such as `https://receiver.example`. */
+  /** The origin that the webhook was registered with, such as `https://receiver.example`. */
   readonly audience: string;
-  /** The token of the config, when it has one. */
+  /** The token of the push config, if it has one. */
   readonly token?: string;
   readonly fetch: typeof fetch;
 }
 
-/** A request as the receiver got it. */
+/** A request as the webhook received it. */
 export interface PushRequest {
-  /** By lower-case name, as Node gives them. */
+  /** By lower-case name, as in Node's `IncomingMessage.headers`. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Byte for byte. */
+  /** The exact bytes of the body. */
   readonly body: string;
 }
 
 export interface PushNotification {
-  /** Of the delivery. A retry has the same: what was seen before needs nothing more than a 200. */
+  /** The id of the delivery. A retry has the same id: answer 200 to an id that was handled before. */
   readonly id: string;
   readonly taskId: string;
-  /** The StreamResponse. */
+  /** The event, a `StreamResponse` of A2A. */
   readonly event: JsonObject;
 }
 
-/** Rejects with `forbidden` for a request that is not a delivery of that server, made now, for this receiver. */
+/** Rejects with `forbidden` unless the request is a current delivery of that server for this receiver. */
 export type VerifyPush = (request: PushRequest) => Promise<PushNotification>;
 
 const CLOCK_SKEW_SECONDS = 30;
-/** Keys are read again when one is not among them, but not more often than this. */
+/** Keys are read again when a signature names an unknown key, but not more often than this. */
 const COOLDOWN_MS = 10_000;
 
-/** Checks deliveries of push notifications, for whoever receives them. The keys are read at the first one, and kept. */
+/** Creates a function that verifies deliveries of push notifications. It reads the keys at the first one and keeps them. */
 export function createPushVerifier(options: PushVerifierOptions): VerifyPush {
   const keys = new SenderKeys(options);
   return async ({ headers, body }) => {
@@ -79,7 +79,7 @@ class SenderKeys {
     this.#options = options;
   }
 
-  /** Tries again with fresh keys when the one that is named is not known. */
+  /** Runs `verify`, and again with fresh keys when the named key is unknown. */
   async use<Result>(verify: (find: Find) => Promise<Result>): Promise<Result> {
     const held = (this.#held ??= await this.#read());
     try {

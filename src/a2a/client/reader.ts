@@ -19,21 +19,21 @@ import { isInterrupted, isTerminal } from '../../core/task.js';
 import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
 import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
 
-/** What a watcher of a task is told: a peer's events, and each change of its state. */
+/** The events that a watcher of a task receives: the peer's events, and each change of the task's state. */
 export type ClientEvent = PeerEvent | { readonly type: 'status'; readonly state: TaskState };
 export type EndEvent = Extract<PeerEvent, { readonly type: 'end' }>;
 
 export interface ReaderOptions {
-  /** Who speaks when an event does not say. */
+  /** The author of events that name none. */
   readonly agent: string;
-  /** The only ids that count, when they are known already. */
+  /** The ids of the task, when they are known. An event with other ids is an error. */
   readonly taskId?: string | undefined;
   readonly contextId?: string | undefined;
-  /** A question of the task was just answered: its first snapshot may still show the question. */
+  /** Whether a question of the task was just answered: the first snapshot may still show that question. */
   readonly isAnswer?: boolean;
-  /** Whether the agent is one of another server: all it says is text from outside. */
+  /** Whether the agent runs on another server: all of its output is text from outside. */
   readonly isRemote?: boolean;
-  /** How an author that the sender names is called here; as it says when left out. */
+  /** Gives the local name of an author that the sender names. Default: the same name. */
   readonly rename?: (author: string) => string;
 }
 
@@ -42,8 +42,8 @@ const MAX_CHARACTERS = 16 * 1024 * 1024;
 const MAX_QUESTIONS = 16;
 
 /**
- * Reads what an agent sends about one task, by stream or snapshot, into events without repeats. It trusts
- * nothing: `read` throws `invalid-agent-response` when ids change, `too-large` when there is no end to it.
+ * Turns what an agent sends about one task, as stream events or snapshots, into events without repeats. Trusts no
+ * sender: `read` throws `invalid-agent-response` when ids change, and `too-large` past the limits above.
  */
 export class TaskReader {
   readonly #agent: string;
@@ -54,8 +54,8 @@ export class TaskReader {
   #taskId: string | undefined;
   #contextId: string | undefined;
   #isAnnounced = false;
-  #awaitsNews: boolean;
-  #held: EndEvent | undefined;
+  #awaitsUpdate: boolean;
+  #pendingEnd: EndEvent | undefined;
   #state: TaskState | undefined;
   #cursor: number | undefined;
   #events = 0;
@@ -67,7 +67,7 @@ export class TaskReader {
     this.#agent = options.agent;
     this.#taskId = options.taskId;
     this.#contextId = options.contextId;
-    this.#awaitsNews = options.isAnswer ?? false;
+    this.#awaitsUpdate = options.isAnswer ?? false;
     this.#rename = options.rename ?? ((author) => author);
     this.#isRemote = options.isRemote ?? true;
   }
@@ -76,19 +76,19 @@ export class TaskReader {
     return this.#taskId;
   }
 
-  /** The `seq` of the last event, from peers that number them. */
+  /** The `seq` of the last event, for peers that number their events. */
   get cursor(): number | undefined {
     return this.#cursor;
   }
 
-  /** The `end` was given out; nothing may be read any more. */
+  /** Whether the `end` was returned. `read` must not be called after it. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
   read({ payload }: StreamResponse): readonly ClientEvent[] {
-    if (++this.#events > MAX_EVENTS) throw endless(`more than ${MAX_EVENTS} events`);
-    this.#held = undefined;
+    if (++this.#events > MAX_EVENTS) throw tooLarge(`more than ${MAX_EVENTS} events`);
+    this.#pendingEnd = undefined;
     if (payload === undefined) return [];
     const before = this.#identify(payload);
     this.#cursor = seqIn(payload.value.metadata) ?? this.#cursor;
@@ -98,21 +98,21 @@ export class TaskReader {
       case 'message':
         return this.#readMessage(payload.value);
       case 'statusUpdate':
-        this.#awaitsNews = false;
+        this.#awaitsUpdate = false;
         return [...before, ...this.#readStatus(payload.value.status, payload.value.metadata)];
       case 'artifactUpdate':
-        this.#awaitsNews = false;
+        this.#awaitsUpdate = false;
         return [...before, ...this.#readArtifactUpdate(payload.value)];
     }
   }
 
-  /** The stream is over: the end that only a later event could have withdrawn, if there is one. */
+  /** To be called when the stream is over. Returns the end that a later event could have withdrawn, if there is one. */
   settle(): EndEvent | undefined {
-    if (this.#held) this.#hasEnded = true;
-    return this.#held;
+    if (this.#pendingEnd) this.#hasEnded = true;
+    return this.#pendingEnd;
   }
 
-  /** The end of a task that is not watched any further, as far as it was read. */
+  /** Returns the end for a task that is no longer watched. */
   giveUp(state: EndEvent['state'], text: string): EndEvent {
     this.#hasEnded = true;
     const rest = { author: this.#agent, questions: [], usage: this.#usage, fromOutside: this.#isRemote };
@@ -134,18 +134,18 @@ export class TaskReader {
     const artifacts = task.artifacts.flatMap((artifact) => this.#readSnapshot(artifact));
     const status = this.#readStatus(task.status, task.metadata);
     const last = status.at(-1);
-    if (this.#awaitsNews && last?.type === 'end' && isInterrupted(last.state)) {
+    if (this.#awaitsUpdate && last?.type === 'end' && isInterrupted(last.state)) {
       this.#hasEnded = false;
-      this.#held = last;
+      this.#pendingEnd = last;
       return [...artifacts, ...status.slice(0, -1)];
     }
     return [...artifacts, ...status];
   }
 
-  /** A message instead of a task is the whole answer. */
+  /** Reads a message that came instead of a task: it is the whole answer. */
   #readMessage(message: WireMessage): readonly ClientEvent[] {
     if (this.#isAnnounced) throw invalid('The agent sent a message in the middle of a task.');
-    return [...this.#readSnapshot(asArtifact(message)), this.#end('completed', undefined, message.metadata)];
+    return [...this.#readSnapshot(toArtifact(message)), this.#end('completed', undefined, message.metadata)];
   }
 
   #readStatus(status: TaskStatus | undefined, metadata: unknown): readonly ClientEvent[] {
@@ -157,8 +157,8 @@ export class TaskReader {
     if (isTerminal(state) || isInterrupted(state)) {
       // Some agents put their answer into the closing status instead of an artifact.
       const answer = state === 'completed' && !this.#hasAnswer() ? status.message : undefined;
-      const spoken = answer ? this.#readSnapshot(asArtifact(answer)) : [];
-      return [...events, ...spoken, this.#end(state as EndEvent['state'], status.message, metadata)];
+      const answerEvents = answer ? this.#readSnapshot(toArtifact(answer)) : [];
+      return [...events, ...answerEvents, this.#end(state as EndEvent['state'], status.message, metadata)];
     }
     return [...events, ...this.#readActivity(status.message, metadata)];
   }
@@ -180,29 +180,29 @@ export class TaskReader {
     if (!artifact) return [];
     const seen = this.#artifact(artifact, metadata);
     if (!append) seen.files = [];
-    const { text, files } = divide(artifact);
+    const { text, files } = splitParts(artifact);
     this.#count(text.length + sizeOf(files));
     const events: ClientEvent[] = [];
-    if (text !== '' || (!append && seen.text !== '')) events.push(seen.say(text, !append));
-    if (files.length > 0) events.push(seen.hold(files, artifact));
+    if (text !== '' || (!append && seen.text !== '')) events.push(seen.addText(text, !append));
+    if (files.length > 0) events.push(seen.addFiles(files, artifact));
     return events;
   }
 
-  /** An artifact as it stands: only what is new about it is told. */
+  /** Reads a whole artifact, and returns events for its new content only. */
   #readSnapshot(artifact: WireArtifact): readonly ClientEvent[] {
     const seen = this.#artifact(artifact, undefined);
-    const { text, files } = divide(artifact);
+    const { text, files } = splitParts(artifact);
     const events: ClientEvent[] = [];
     if (text !== seen.text) {
       const continues = text.startsWith(seen.text);
       const news = continues ? text.slice(seen.text.length) : text;
       this.#count(news.length);
-      events.push(seen.say(news, !continues || seen.text === ''));
+      events.push(seen.addText(news, !continues || seen.text === ''));
     }
     if (files.length > 0 && hashJson(files) !== hashJson(seen.files)) {
       this.#count(sizeOf(files));
       seen.files = [];
-      events.push(seen.hold(files, artifact));
+      events.push(seen.addFiles(files, artifact));
     }
     return events;
   }
@@ -216,7 +216,7 @@ export class TaskReader {
     return seen;
   }
 
-  /** The first that says who speaks; else the agent itself. */
+  /** The author in the first metadata that names one; else the agent itself. */
   #authorOf(...metadata: readonly unknown[]): string {
     const mark = metadata.map(authorIn).find((one) => one !== undefined);
     return mark ? this.#rename(mark.author) : this.#agent;
@@ -240,12 +240,12 @@ export class TaskReader {
       author,
       questions: isInterrupted(state) ? this.#questions(state, parts, author) : [],
       usage: this.#usage,
-      // One of ours says whether; who says nothing is not taken at its word.
+      // Agents of this server mark it. Without a mark the text counts as from outside.
       fromOutside: this.#isRemote || (authorIn(metadata)?.fromOutside ?? true),
     };
   }
 
-  /** The agent's own questions; one that asks in plain words asks for plain words. */
+  /** The questions in the agent's message. A message without any is itself a question that wants text. */
   #questions(state: TaskState, parts: readonly Part[], author: string): readonly Question[] {
     const asked = questionsIn(parts)
       .slice(0, MAX_QUESTIONS)
@@ -257,7 +257,7 @@ export class TaskReader {
 
   #count(characters: number): void {
     this.#characters += characters;
-    if (this.#characters > MAX_CHARACTERS) throw endless(`more than ${MAX_CHARACTERS} characters`);
+    if (this.#characters > MAX_CHARACTERS) throw tooLarge(`more than ${MAX_CHARACTERS} characters`);
   }
 }
 
@@ -271,25 +271,25 @@ class SeenArtifact {
     this.#id = id;
   }
 
-  say(text: string, replace: boolean): ClientEvent {
+  addText(text: string, replace: boolean): ClientEvent {
     this.text = replace ? text : this.text + text;
     return { type: 'text-delta', author: this.author, artifactId: this.#id, text, replace };
   }
 
-  /** Files and data are told whole: what came before is told again with what is new. */
-  hold(files: readonly Part[], artifact: WireArtifact): ClientEvent {
+  /** Files and data are passed on whole: earlier ones are repeated together with the new ones. */
+  addFiles(files: readonly Part[], artifact: WireArtifact): ClientEvent {
     this.files = [...this.files, ...files];
     const whole = { ...fromWireArtifact(artifact), parts: this.files };
     return { type: 'artifact', author: this.author, artifact: whole };
   }
 }
 
-function asArtifact({ messageId, parts, metadata }: WireMessage): WireArtifact {
+function toArtifact({ messageId, parts, metadata }: WireMessage): WireArtifact {
   return { artifactId: messageId, name: '', description: '', parts, metadata, extensions: [] };
 }
 
-/** Running text, which is joined as it comes, and everything else. */
-function divide(artifact: WireArtifact): { readonly text: string; readonly files: readonly Part[] } {
+/** Separates running text, whose chunks are joined, from files and data. */
+function splitParts(artifact: WireArtifact): { readonly text: string; readonly files: readonly Part[] } {
   const parts = fromWireParts(artifact.parts);
   const isText = (part: Part): boolean => part.kind === 'text' && part.filename === undefined;
   const text = parts.map((part) => (isText(part) && part.kind === 'text' ? part.text : '')).join('');
@@ -310,6 +310,6 @@ function invalid(message: string): LangoError {
   return new LangoError('invalid-agent-response', message);
 }
 
-function endless(what: string): LangoError {
+function tooLarge(what: string): LangoError {
   return new LangoError('too-large', `The agent sent ${what}.`);
 }

@@ -12,11 +12,11 @@ import { requestOptions, send } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
 
 export interface RetryRules {
-  /** Failures in a row after which the peer is given up. */
+  /** The number of consecutive failures after which the watch ends. */
   readonly attempts: number;
-  /** The first pause; each next one is twice as long, up to 5 s. */
+  /** The pause after the first failure. It doubles with each failure, up to 5 s. */
   readonly firstDelayMs: number;
-  /** The pause between looks at a task that has nothing new to tell. */
+  /** The pause between polls of a task without new events. */
   readonly pollMs: number;
 }
 
@@ -27,22 +27,22 @@ export interface Watch {
   readonly reader: TaskReader;
   readonly scope: Scope | undefined;
   readonly trace?: Trace | undefined;
-  /** What to send first; without it the task that `reader` names is looked at and followed. */
+  /** The message to send first. Without it the watch begins with the current state of the task that `reader` names. */
   readonly request?: SendMessageRequest;
-  /** With an answer for `request`: that somebody else answered before is no failure. */
+  /** For an answer in `request`: it is no failure when another client answered first. */
   readonly mayBeLate?: boolean;
-  /** Without `request`: the `seq` to go on after, instead of a look at the task as it stands. */
+  /** Without `request`: the `seq` after which to resume, instead of reading the current state first. */
   readonly after?: number;
   readonly signal: AbortSignal;
   readonly retry: RetryRules;
 }
 
 const MAX_DELAY_MS = 5_000;
-/** Reasons to stop after which nobody comes back for the task. */
+/** Abort reasons that cancel the task: nobody will ask for it again. */
 const CANCELING: ReadonlySet<ErrorCode> = new Set(['canceled', 'timeout', 'limit-reached']);
-/** How an ended task refuses a message; over the wire it is no more than "unsupported". */
-const TAKES_NO_MORE: ReadonlySet<ErrorCode> = new Set(['already-ended', 'not-supported']);
-/** What goes wrong before a request has left this machine. */
+/** The errors with which an ended task refuses a message. Over the wire they are one code, "unsupported". */
+const TASK_HAS_ENDED: ReadonlySet<ErrorCode> = new Set(['already-ended', 'not-supported']);
+/** Connection errors that occur before a request leaves this machine. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -52,8 +52,8 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Follows one task to its end, over dropped connections and restarts of the peer. Yields exactly one
- * `end`, as the last event, and never throws.
+ * Follows one task to its end, across dropped connections and restarts of the peer. Yields exactly one `end`, as the
+ * last event, and never throws.
  */
 export function watchTask(watch: Watch): AsyncGenerator<ClientEvent, void, undefined> {
   return new TaskWatch(watch).run();
@@ -62,8 +62,8 @@ export function watchTask(watch: Watch): AsyncGenerator<ClientEvent, void, undef
 class TaskWatch {
   readonly #watch: Watch;
   readonly #reader: TaskReader;
-  /** Ends what is open to the peer; later than the caller's signal, when a task has yet to be named. */
-  readonly #line = new AbortController();
+  /** Aborts the open request. It fires later than the caller's signal while the task's id is awaited. */
+  readonly #connection = new AbortController();
   #request: SendMessageRequest | undefined;
   #after: number | undefined;
   #needsSnapshot: boolean;
@@ -92,19 +92,19 @@ class TaskWatch {
     } finally {
       signal.removeEventListener('abort', this.#onAbort);
       clearTimeout(this.#grace);
-      this.#line.abort();
+      this.#connection.abort();
     }
   }
 
-  /** One request or subscription, until it ends or breaks, and the pause after it. */
+  /** Runs one request or subscription until it ends or breaks, and pauses after it when it brought nothing. */
   async *#round(): AsyncGenerator<ClientEvent, void, undefined> {
-    let hasNews = false;
+    let hasEvents = false;
     try {
       for await (const response of this.#open()) {
         this.#request = undefined;
         const events = this.#reader.read(response);
         this.#failures = 0;
-        hasNews ||= events.length > 0;
+        hasEvents ||= events.length > 0;
         yield* events;
         if (this.#reader.hasEnded || this.#watch.signal.aborted) return;
       }
@@ -116,36 +116,36 @@ class TaskWatch {
       if (end) yield end;
       return;
     }
-    if (!hasNews && !this.#reader.hasEnded) await this.#pause(this.#watch.retry.pollMs);
+    if (!hasEvents && !this.#reader.hasEnded) await this.#pause(this.#watch.retry.pollMs);
   }
 
   #open(): AsyncGenerator<StreamResponse, void, undefined> {
     const { link, scope, trace } = this.#watch;
     if (!this.#request) return this.#resume();
-    return send(link, this.#request, requestOptions(link, { scope, trace, signal: this.#line.signal }));
+    return send(link, this.#request, requestOptions(link, { scope, trace, signal: this.#connection.signal }));
   }
 
-  /** The events after the last one read; from a peer that cannot tell them, the task as it stands. */
+  /** Yields the events after the last one read, or the current task when the peer cannot replay events. */
   async *#resume(): AsyncGenerator<StreamResponse, void, undefined> {
     const { link, scope, trace } = this.#watch;
     const after = this.#reader.cursor ?? this.#after;
     let count = 0;
     if (this.#canSubscribe && !this.#needsSnapshot) {
-      const options = requestOptions(link, { scope, trace, signal: this.#line.signal, after });
+      const options = requestOptions(link, { scope, trace, signal: this.#connection.signal, after });
       try {
         for await (const response of link.transport.resubscribeTask({ tenant: '', id: this.#id }, options)) {
           count += 1;
           yield response;
         }
       } catch (error) {
-        // Stock servers refuse it for a task that has just ended, and some for any.
-        if (count > 0 || isPassing(fromWireError(error))) throw error;
+        // Stock servers refuse to subscribe to a task that has just ended; some refuse it for every task.
+        if (count > 0 || isTransient(fromWireError(error))) throw error;
         this.#canSubscribe = false;
       }
     }
     if (count > 0) return;
     this.#needsSnapshot = false;
-    const options = requestOptions(link, { scope, trace, signal: this.#line.signal });
+    const options = requestOptions(link, { scope, trace, signal: this.#connection.signal });
     const task = await link.transport.getTask({ tenant: '', id: this.#id, historyLength: 0 }, options);
     yield { payload: { $case: 'task', value: task } };
   }
@@ -154,7 +154,7 @@ class TaskWatch {
     return this.#reader.taskId ?? '';
   }
 
-  /** The end, when there is no use in trying again; else undefined, after a pause. */
+  /** Returns the end when a retry is useless; else pauses and returns undefined. */
   async #afterFailure(error: LangoError): Promise<EndEvent | undefined> {
     const { retry, link } = this.#watch;
     if (this.#isLateAnswer(error)) {
@@ -164,19 +164,19 @@ class TaskWatch {
     }
     this.#failures += 1;
     const isSafe = !this.#request || link.replays || error.code === 'too-many' || wasNeverSent(error);
-    if (isPassing(error) && isSafe && this.#failures <= retry.attempts) {
+    if (isTransient(error) && isSafe && this.#failures <= retry.attempts) {
       const backoff = Math.min(retry.firstDelayMs * 2 ** (this.#failures - 1), MAX_DELAY_MS);
       await this.#pause(Math.max(backoff, Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS)));
       return undefined;
     }
-    // It may still run and nobody listens any more.
+    // The task may still run, and nobody reads its events any more.
     if (error.code === 'too-large' || error.code === 'invalid-agent-response') await this.#cancel();
     return this.#reader.giveUp(error.code === 'limit-reached' ? 'rejected' : 'failed', error.message);
   }
 
-  /** The task took no answer any more: somebody else gave one, and what came of it is to be seen on the task. */
+  /** Whether another client answered first. The task itself then shows the outcome. */
   #isLateAnswer({ code }: LangoError): boolean {
-    return this.#watch.mayBeLate === true && this.#request !== undefined && TAKES_NO_MORE.has(code);
+    return this.#watch.mayBeLate === true && this.#request !== undefined && TASK_HAS_ENDED.has(code);
   }
 
   async #abandon(): Promise<EndEvent> {
@@ -197,10 +197,10 @@ class TaskWatch {
 
   readonly #onAbort = (): void => {
     const { signal } = this.#watch;
-    const abort = (): void => this.#line.abort(signal.reason);
-    // A task that was asked for but not named yet could not be canceled: its name is waited for.
+    const abort = (): void => this.#connection.abort(signal.reason);
+    // A task whose id is unknown cannot be canceled, so the request stays open a moment longer for its id.
     const isUnnamed = this.#request !== undefined && this.#reader.taskId === undefined;
-    if (isUnnamed && this.#isCanceling()) this.#grace = setTimeout(abort, BRIEF_MS);
+    if (isUnnamed && this.#isCanceling()) this.#grace = setTimeout(abort, BEST_EFFORT_MS);
     else abort();
   };
 
@@ -209,8 +209,8 @@ class TaskWatch {
   }
 }
 
-/** Whether the same may go well a little later. */
-function isPassing(error: LangoError): boolean {
+/** Whether a retry may succeed. */
+function isTransient(error: LangoError): boolean {
   return error.retryable || error.code === 'unavailable' || error.code === 'timeout';
 }
 
@@ -218,15 +218,15 @@ function wasNeverSent(error: unknown): boolean {
   return causesOf(error).some((cause) => NEVER_SENT.has(codeOf(cause) ?? ''));
 }
 
-/** How long a peer is given for what the caller can do without. */
-const BRIEF_MS = 2_000;
+/** The time limit of calls that are best effort. */
+const BEST_EFFORT_MS = 2_000;
 
-/** A task that was just asked for is among the newest of its context, and has said little. */
+/** A recent task is among the newest of its context, and its history is short. */
 const NEWEST_TASKS = 20;
 const NEWEST_MESSAGES = 50;
 
-/** The task that began with this message, when the peer keeps a list of its tasks. Never rejects. */
-export async function findAskedTask(
+/** Finds the id of the task that began with this message, if the peer lists its tasks. Never rejects. */
+export async function findTaskByMessage(
   link: Link,
   scope: Scope,
   { contextId, messageId }: Exclude<AskedTask, { readonly taskId: string }>,
@@ -240,31 +240,33 @@ export async function findAskedTask(
     historyLength: NEWEST_MESSAGES,
     statusTimestampAfter: undefined,
   };
-  const page = await inTime((signal) =>
+  const page = await withinTimeLimit((signal) =>
     link.transport.listTasks(query, requestOptions(link, { scope, signal })),
   );
   return page?.tasks.find(({ history }) => history.some((message) => message.messageId === messageId))?.id;
 }
 
-/** What `work` gives; undefined when it fails or takes too long. */
-async function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+/** Resolves with the result of `work`; with undefined when it fails or takes too long. */
+async function withinTimeLimit<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const over = new AbortController();
   const result = await Promise.race([
-    work(AbortSignal.timeout(BRIEF_MS)).catch(() => undefined),
-    delay(BRIEF_MS, undefined, { signal: over.signal }).catch(() => undefined),
+    work(AbortSignal.timeout(BEST_EFFORT_MS)).catch(() => undefined),
+    delay(BEST_EFFORT_MS, undefined, { signal: over.signal }).catch(() => undefined),
   ]);
   over.abort();
   return result;
 }
 
-/** Asks for the cancellation of a task: best effort, for two seconds at most. Never throws. */
+/** Asks the peer to cancel a task. Best effort, for at most two seconds. Never rejects. */
 async function cancelTask(link: Link, scope: Scope | undefined, taskId: string): Promise<void> {
   const request = { tenant: '', id: taskId, metadata: undefined };
-  await inTime((signal) => link.transport.cancelTask(request, requestOptions(link, { scope, signal })));
+  await withinTimeLimit((signal) =>
+    link.transport.cancelTask(request, requestOptions(link, { scope, signal })),
+  );
 }
 
-/** The same for a task that may not be known by its id: then the peer's list tells it, if it keeps one. */
-export async function cancelAsked(link: Link, scope: Scope, task: AskedTask): Promise<void> {
-  const taskId = 'taskId' in task ? task.taskId : await findAskedTask(link, scope, task);
+/** Cancels a task that is known by its id or by the message that began it. Best effort. Never rejects. */
+export async function cancelTaskOf(link: Link, scope: Scope, task: AskedTask): Promise<void> {
+  const taskId = 'taskId' in task ? task.taskId : await findTaskByMessage(link, scope, task);
   if (taskId !== undefined) await cancelTask(link, scope, taskId);
 }

@@ -12,58 +12,52 @@ import type { JsonObject } from '../../core/json.js';
 import { EXTENSIONS } from '../translate/extensions.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];
-/** What a server binds to when it takes every address; nobody can call it. */
+/** Addresses that a server can bind to but no client can call. */
 const BIND_ADDRESSES: readonly string[] = ['0.0.0.0', '[::]'];
 
 const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
-  author: 'Who wrote an event, message or artifact, and what that agent does.',
+  author: 'Names the author of an event, message or artifact, and the activity of that agent.',
   cursor:
-    'Numbered events; a subscription with Last-Event-ID replays every later one, also on an ended task.',
-  chain: 'Who delegated to whom, and what of depth, time and tokens is left.',
-  approval: 'Questions to a person and their answers, as data parts.',
-  usage: 'Tokens of the task and of all tasks below it, on the closing status.',
+    'Numbers all events. A subscription with Last-Event-ID replays the later ones, also of an ended task.',
+  chain: 'Carries the chain of delegations with the remaining depth, time and tokens.',
+  approval: 'Carries questions to a person and their answers as data parts.',
+  usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
 };
 
 export interface CardParts {
-  /** What is fixed about the agent; without it the profile alone speaks. */
+  /** The reviewed card file of the agent. Undefined: description and modes come from the profile and the defaults. */
   readonly file: CardFile | undefined;
   readonly profile: AgentProfile;
-  /** Of the agent. */
+  /** The version of the agent. */
   readonly version: string;
-  /** Scheme, host and port under which clients reach this node. */
+  /** The address under which clients reach this node. */
   readonly baseUrl: string;
   /** Host and port of the gRPC binding; undefined without one. */
   readonly grpc?: string | undefined;
-  /** Whether it is the agent that answers at the root of the host. */
+  /** Whether the agent answers at the root of the host. */
   readonly isRoot?: boolean;
-  /** How callers are told apart: declared exactly as it is enforced. */
+  /** How callers are authenticated. The card declares exactly what is enforced. */
   readonly auth: CardAuth;
-  /** Whether news of tasks are sent to who asks for them. */
+  /** Whether this node sends push notifications. */
   readonly push?: boolean;
 }
 
-/** The public card of an agent. Equal parts give equal cards, to the byte. */
+/** Builds the public card of an agent. Equal parts give equal bytes. */
 export function buildCard(parts: CardParts): AgentCard {
   const { file, profile, version, auth, push = false } = parts;
-  const url = agentUrl(parts.baseUrl, profile.name);
   const security = cardSecurity(auth);
   return {
     name: profile.name,
     description: file?.description ?? profile.description,
     version,
-    supportedInterfaces: interfacesOf({
-      name: profile.name,
-      url,
-      grpc: parts.grpc,
-      isRoot: parts.isRoot ?? false,
-    }),
+    supportedInterfaces: interfacesOf(parts),
     provider: file?.provider && { url: publicBase(parts.baseUrl), ...file.provider },
     documentationUrl: file?.documentationUrl,
     iconUrl: file?.iconUrl,
     capabilities: {
       streaming: true,
       pushNotifications: push,
-      // Without callers to tell apart there is nothing to show to some of them only.
+      // Without authentication every caller sees the same card.
       ...(auth === 'none' ? {} : { extendedAgentCard: true }),
       extensions: declaredExtensions(),
     },
@@ -76,25 +70,25 @@ export function buildCard(parts: CardParts): AgentCard {
   };
 }
 
-/** The card for callers that are known: the public one, and what only they may see. */
+/** Builds the card for authenticated callers: the public card with further skills. */
 export function buildExtendedCard(parts: CardParts): AgentCard {
   const { profile } = parts;
   const skills = [...profile.skills, ...(profile.extendedSkills?.() ?? [])];
   return buildCard({ ...parts, profile: { ...profile, skills } });
 }
 
-/** The card as it is served: ProtoJSON, with the required fields that are empty. */
+/** Converts a card to ProtoJSON, and keeps required fields that are empty. */
 export function cardJson(card: AgentCard): JsonObject {
   const json = AgentCard.toJSON(card) as JsonObject & { readonly skills?: readonly JsonObject[] };
   return { ...json, skills: (json.skills ?? []).map((skill) => ({ tags: [], ...skill })) };
 }
 
-/** Where an agent's interfaces are, under the address that clients use. */
+/** The address of an agent's HTTP interfaces. */
 export function agentUrl(baseUrl: string, name: string): string {
   return `${publicBase(baseUrl)}/agents/${name}`;
 }
 
-/** Where its gRPC binding is, under the same address. */
+/** The address of the node's gRPC interface. */
 export function grpcAddress(baseUrl: string, port: number): string {
   return `${new URL(publicBase(baseUrl)).hostname}:${port}`;
 }
@@ -132,23 +126,23 @@ function toAgentSkill({ id, name, description, tags, examples }: Skill, security
   };
 }
 
-/** How callers are told apart, as far as clients have to know. */
+/** How callers are authenticated, as far as clients need to know. */
 export type CardAuth =
   | 'token'
   | 'mtls'
   | 'none'
   | {
-      /** Where clients learn how to get a token; undefined when only its issuer can tell. */
+      /** The discovery document of the issuer; undefined when the issuer publishes none. */
       readonly openIdConnectUrl: string | undefined;
-      /** What the whole agent asks for. */
+      /** The scopes that every call to the agent needs. */
       readonly scopes: readonly string[];
-      /** What single skills ask for on top, by their id. */
+      /** The further scopes of single skills, by skill id. */
       readonly skillScopes: ReadonlyMap<string, string>;
     };
 
-/** The security of a card: exactly what is enforced. */
+/** The security fields of a card. They declare exactly what is enforced. */
 interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequirements'> {
-  /** What a skill asks for; empty when that is no more than its agent does. */
+  /** The requirements of a skill; empty when they are those of the agent. */
   readonly ofSkill: (skillId: string) => SecurityRequirement[];
 }
 
@@ -203,22 +197,12 @@ function openIdScheme(openIdConnectUrl: string): SecurityScheme {
   return { scheme: { $case: 'openIdConnectSecurityScheme', value: { openIdConnectUrl, description } } };
 }
 
-interface InterfaceFacts {
-  /** Of the agent. */
-  readonly name: string;
-  /** Of its HTTP bindings. */
-  readonly url: string;
-  /** Host and port of the gRPC binding; undefined without one. */
-  readonly grpc: string | undefined;
-  /** Whether it is the root agent. */
-  readonly isRoot: boolean;
-}
-
 /**
- * The ways to an agent, best first. All agents share the gRPC port, so that interface names its agent as the tenant;
- * 0.3 has no word for that, so over gRPC it reaches the root agent only.
+ * The interfaces of an agent, best first. All agents share the gRPC port, so the interface names its agent as the tenant.
+ * A2A 0.3 has no tenants, so its gRPC interface reaches the root agent only.
  */
-function interfacesOf({ name, url, grpc, isRoot }: InterfaceFacts): AgentInterface[] {
+function interfacesOf({ profile: { name }, baseUrl, grpc, isRoot = false }: CardParts): AgentInterface[] {
+  const url = agentUrl(baseUrl, name);
   return [
     at(url, 'JSONRPC', '1.0'),
     at(url, 'HTTP+JSON', '1.0'),

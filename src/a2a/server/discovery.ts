@@ -25,8 +25,8 @@ export interface Discovery {
 }
 
 /**
- * Serves a public card as the version asked for writes it, signed once for each change. A client that does not say
- * gets one that both versions can read; at the old path there is the old card only.
+ * Serves a public card in the requested protocol version, signed once for each change. Without a version the card has the
+ * members of both versions; the path of 0.3 always serves the card of 0.3.
  */
 export async function answerCard(
   exchange: HttpExchange,
@@ -36,8 +36,8 @@ export async function answerCard(
   const key = keys && (await keys()).current;
   const json = cardJson(card);
   const version = path === OLD_CARD_PATH ? '0.3' : askedVersion(exchange);
-  const place = `${exchange.baseUrl} ${exchange.path} ${version}`;
-  const document = cache.get(place, `${key?.kid} ${JSON.stringify(json)}`, () =>
+  const cacheKey = `${exchange.baseUrl} ${exchange.path} ${version}`;
+  const document = cache.get(cacheKey, `${key?.kid} ${JSON.stringify(json)}`, () =>
     JSON.stringify(servedCard(json, version, key)),
   );
   answerDocument(exchange, {
@@ -63,7 +63,7 @@ function servedCard(
   return version === '0.3' ? old : signedJson(toCardOfBoth(json, old), key, json);
 }
 
-/** A version that nobody speaks is no reason to hide which ones are spoken. */
+/** The version that the client names. An unknown one counts as none: the card tells which versions there are. */
 function askedVersion(exchange: HttpExchange): ProtocolVersion | undefined {
   try {
     return namedVersion(exchange, ['1.0', '0.3']);
@@ -72,7 +72,7 @@ function askedVersion(exchange: HttpExchange): ProtocolVersion | undefined {
   }
 }
 
-/** Serves the AI Catalog of a node: an entry for each card. */
+/** Serves the AI Catalog of a node, with an entry for each card. */
 export function answerCatalog(
   exchange: HttpExchange,
   catalog: { readonly baseUrl: string; readonly cards: readonly AgentCard[] },
@@ -104,7 +104,7 @@ interface DocumentAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Public, and cacheable by tag and date (RFC 9110 section 13). */
+/** Serves a public document that clients cache by entity tag or date (RFC 9110 section 13). */
 function answerDocument(exchange: HttpExchange, answer: DocumentAnswer): void {
   const { request, response } = exchange;
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -123,7 +123,7 @@ function answerDocument(exchange: HttpExchange, answer: DocumentAnswer): void {
   else sendJson(exchange, { status: 200, type, body: document.body, headers });
 }
 
-/** A tag says more than a date, so the date counts only without one. */
+/** Whether the client's copy is current. The date counts only without an entity tag. */
 function isFresh(headers: IncomingHttpHeaders, { etag, modifiedAt }: CachedDocument): boolean {
   const held = headers['if-none-match'];
   if (held !== undefined) {
@@ -138,27 +138,27 @@ export interface CachedDocument {
   readonly body: string;
   /** A strong entity tag: the hash of the body. */
   readonly etag: string;
-  /** When the body was last another one, in milliseconds since the epoch; whole seconds. */
+  /** When the body last changed, in milliseconds since the epoch, rounded down to seconds. */
   readonly modifiedAt: number;
 }
 
-const MAX_PLACES = 256;
+const MAX_DOCUMENTS = 256;
 const ETAG_CHARACTERS = 22;
 
-/** Documents that stay the same, to the byte and in their dates, until what they are made of changes. */
+/** Keeps documents with their entity tags and dates until their source changes. */
 export class EtagCache {
   readonly #held = new Map<string, CachedDocument & { readonly source: string }>();
 
-  /** Calls `make` only when `source` is not the one of the last time at this place. */
-  get(place: string, source: string, make: () => string): CachedDocument {
-    const held = this.#held.get(place);
+  /** Returns the document under `key`. Calls `make` only when `source` differs from that of the last call. */
+  get(key: string, source: string, make: () => string): CachedDocument {
+    const held = this.#held.get(key);
     if (held?.source === source) return held;
     const body = make();
     const etag = `"${hash('sha256', body, 'base64url').slice(0, ETAG_CHARACTERS)}"`;
     const fresh = { body, etag, source, modifiedAt: Math.floor(Date.now() / 1_000) * 1_000 };
-    this.#held.delete(place);
-    if (this.#held.size >= MAX_PLACES) this.#held.delete(this.#held.keys().next().value!);
-    this.#held.set(place, fresh);
+    this.#held.delete(key);
+    if (this.#held.size >= MAX_DOCUMENTS) this.#held.delete(this.#held.keys().next().value!);
+    this.#held.set(key, fresh);
     return fresh;
   }
 }

@@ -6,7 +6,7 @@ import { readTrace } from '../../core/trace.js';
 import type { Call } from '../translate/call.js';
 import { toCallContext } from '../translate/call.js';
 import type { WireError } from '../translate/errors.js';
-import { isTold } from '../translate/errors.js';
+import { isVisible } from '../translate/errors.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
@@ -130,7 +130,7 @@ type ErrorFacts = Pick<WireError, 'retryAfterSeconds' | 'headers'>;
 
 /** Logs in full what the client is told as "internal error" only. */
 export function logDefect({ logger, path }: HttpExchange, error: unknown): void {
-  if (isTold(error)) return;
+  if (isVisible(error)) return;
   logger.error('an A2A request failed', {
     path,
     error: error instanceof Error ? error.stack : String(error),

@@ -17,7 +17,7 @@ export function assertInputModes(parts: readonly Part[], modes: readonly string[
   }
 }
 
-/** Throws `content-type-not-supported` when the client accepts nothing that the agent gives. An empty list accepts all. */
+/** Throws `content-type-not-supported` when the agent gives none of the accepted modes. An empty list accepts all. */
 export function assertOutputModes(accepted: readonly string[], modes: readonly string[]): void {
   if (accepted.length === 0) return;
   const isMet = accepted.some((want) => modes.some((mode) => covers(bareType(want), bareType(mode))));
@@ -32,7 +32,7 @@ function impliedType(part: Part): string {
   return part.kind === 'data' ? JSON_TYPE : BYTES;
 }
 
-/** Without parameters; `text`, which many cards and clients write, is `text/plain`. */
+/** Removes parameters. `text`, which many cards and clients write, means `text/plain`. */
 function bareType(type: string): string {
   const bare = (type.split(';')[0] ?? '').trim().toLowerCase();
   return bare === 'text' ? TEXT : bare;

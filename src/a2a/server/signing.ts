@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { cardJson } from './card.js';
 
-/** A JSON Web Token in its compact form (RFC 7519). */
+/** Signs claims as a JSON Web Token in compact form (RFC 7519). */
 export function signJwt(key: SigningKey, claims: JsonObject): string {
   const head = encode({ alg: key.publicJwk.alg, kid: key.kid, typ: 'JWT' });
   const bytes = `${head}.${encode(claims)}`;
@@ -16,7 +16,7 @@ export interface DetachedSignature {
   readonly signature: string;
 }
 
-/** A JSON Web Signature whose payload travels apart from it (RFC 7515 appendix F). */
+/** Signs a payload as a JSON Web Signature that does not contain it (RFC 7515 appendix F). */
 export function signDetached(key: SigningKey, payload: string): DetachedSignature {
   const head = encode({ alg: key.publicJwk.alg, kid: key.kid, typ: 'JOSE' });
   return { protected: head, signature: key.sign(`${head}.${Buffer.from(payload).toString('base64url')}`) };
@@ -26,15 +26,15 @@ function encode(value: JsonObject): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** The same card with one signature, over the JSON that is served. Equal cards and keys give equal signatures. */
+/** Adds a signature over the JSON of the card. Equal cards and keys give equal signatures. */
 export function signCard(card: AgentCard, key: SigningKey): AgentCard {
   const signature = signDetached(key, canonicalCard(cardJson(card)));
   return { ...card, signatures: [{ ...signature, header: undefined }] };
 }
 
 /**
- * The card's JSON with a signature over all of it, and one over each of its `views`: readers that drop what their
- * version does not know come to other bytes than those that do not.
+ * Adds a signature over the whole JSON of the card, and one over each of its `views`: a reader that drops the members of
+ * another version verifies other bytes than one that keeps them.
  */
 export function signedJson(
   json: JsonObject,

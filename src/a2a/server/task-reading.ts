@@ -2,7 +2,7 @@ import type { Task } from '@a2a-js/sdk';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { stateAfter } from '../../core/task.js';
-import { signed } from '../translate/events.js';
+import { withAuthor } from '../translate/events.js';
 import type { TaskView } from '../translate/task.js';
 import { TaskFold } from '../translate/task.js';
 
@@ -35,7 +35,7 @@ export class TaskReading {
     const state = stateAfter(event.body, this.#record.state);
     if (state === undefined) return;
     const message = event.body.type === 'run-end' ? event.body.message : undefined;
-    const statusMessage = message && signed(message, this.#authorOf(event));
+    const statusMessage = message && withAuthor(message, this.#authorOf(event));
     this.#record = { ...this.#record, state, statusMessage, statusAt: event.at };
   }
 

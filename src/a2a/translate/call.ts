@@ -3,10 +3,10 @@ import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Trace } from '../../core/trace.js';
 
-/** What our handler needs to know of a call besides its parameters, whatever transport brought it. */
+/** What a handler knows of a call besides its parameters, over any transport. */
 export interface Call {
   readonly scope: Caller;
-  /** Ends waiting and streaming, never the task. */
+  /** Aborting it ends waiting and streaming, never the task. */
   readonly signal: AbortSignal;
   /** For a subscription: the `seq` of the last event the caller saw. */
   readonly after: number | undefined;
@@ -14,15 +14,15 @@ export interface Call {
   readonly from?: string;
   /** The address under which the client reached this server; absent inside the process and over gRPC. */
   readonly baseUrl?: string;
-  /** The trace that it is part of. */
+  /** The trace that the call is part of. */
   readonly trace?: Trace | undefined;
-  /** Which version of the protocol it speaks; 1.0 when absent. */
+  /** The protocol version of the client. Default: 1.0. */
   readonly version?: string;
 }
 
 const CALL_KEY = 'lango.call';
 
-/** The SDK's context of a call, so that any of its transports can carry one of ours. */
+/** Wraps a call into the SDK's context, so that any of its transports can carry it. */
 export function toCallContext(call: Call): ServerCallContext {
   return new ServerCallContext({
     user: { isAuthenticated: true, userName: call.scope.owner },
@@ -32,7 +32,7 @@ export function toCallContext(call: Call): ServerCallContext {
   });
 }
 
-/** Throws `unauthenticated` when the context names nobody. Contexts made by the SDK's own transports work too. */
+/** Returns the call of a context, also of one that the SDK's own transport made. Throws `unauthenticated` without a user. */
 export function callOf(context: ServerCallContext): Call {
   const call = (context.state.get(CALL_KEY) as Call | undefined) ?? sdkCall(context);
   if (call.scope.owner !== '') return call;

@@ -2,14 +2,14 @@ import type { Json, JsonObject } from '../../core/json.js';
 import { canonicalJson, isJsonObject } from '../../core/json.js';
 
 /**
- * What is known of a member. `always`: required, there even when it is empty. `set`: has presence, there when it was
- * set, whatever to. `filled`: there unless it has its default value.
+ * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was
+ * set, to any value. `filled`: kept unless it has its default value.
  */
 interface Member {
   readonly keep: 'always' | 'set' | 'filled';
   /** The default value; members with presence have none. */
   readonly empty?: '' | false | readonly never[] | Readonly<Record<string, never>>;
-  /** What it holds: one of these, a list of them, or a map to them. */
+  /** The shape of the member, of each item of a list, or of each value of a map. */
   readonly of?: Shape;
 }
 
@@ -94,10 +94,9 @@ const CARD: Shape = {
 };
 
 /**
- * The text that signatures of an agent card are made over (A2A 1.0 section 8.4.1): the card as it was received,
- * without its signatures, by the presence rules of protobuf and in the form of RFC 8785. Members that this version
- * of the protocol does not know stay as they are, so that none can be slipped in. Throws `TypeError` for what JSON
- * cannot hold.
+ * Computes the text that signatures of an agent card cover (A2A 1.0 section 8.4.1): the card as it was received, without
+ * its signatures, by the presence rules of protobuf and in the form of RFC 8785. Unknown members stay, so that none can
+ * be added to a signed card. Throws `TypeError` for values that JSON cannot hold.
  */
 export function canonicalCard(card: JsonObject): string {
   const { signatures: _, ...signed } = card;

@@ -42,7 +42,7 @@ export function toWirePart(part: Part): WirePart {
   }
 }
 
-/** Undefined when the part has no content that we know. */
+/** Undefined when the content of the part is unknown. */
 function fromWirePart(part: WirePart): Part | undefined {
   const extras = {
     ...(part.mediaType ? { mediaType: part.mediaType } : {}),
@@ -63,12 +63,12 @@ function fromWirePart(part: WirePart): Part | undefined {
   }
 }
 
-export interface MessagePlace {
+export interface MessageIds {
   readonly taskId: string;
   readonly contextId: string;
 }
 
-export function toWireMessage(message: Message, place: MessagePlace): WireMessage {
+export function toWireMessage(message: Message, place: MessageIds): WireMessage {
   return {
     messageId: message.id,
     contextId: place.contextId,

@@ -3,10 +3,10 @@ import { LangoError, isLangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 
-/** The protocol versions (Major.Minor) that our interfaces speak. */
+/** The protocol versions (Major.Minor) of our interfaces. */
 const SUPPORTED_VERSIONS: readonly string[] = ['1.0', '0.3'];
 
-/** An error as every binding tells it (A2A 1.0 sections 5.4, 9.5, 11.6). */
+/** An error with its fields for every binding (A2A 1.0 sections 5.4, 9.5, 11.6). */
 export interface WireError {
   readonly jsonRpcCode: number;
   readonly httpStatus: number;
@@ -14,9 +14,9 @@ export interface WireError {
   readonly status: string;
   readonly message: string;
   readonly details: readonly JsonObject[];
-  /** Seconds after which trying again makes sense, for `Retry-After`. */
+  /** Seconds to wait before a retry, for `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
-  /** Of an answer over HTTP: a challenge, a rate limit. */
+  /** Headers of the response over HTTP: a challenge, a rate limit. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -24,7 +24,7 @@ interface Row {
   readonly jsonRpc: number;
   readonly http: number;
   readonly status: string;
-  /** The reason that A2A and its SDKs know; without it the error is told under our own domain. */
+  /** The reason that A2A defines. Without it the error is reported under our own domain. */
   readonly reason?: string;
   /** The message is for the log only. */
   readonly hidden?: true;
@@ -44,7 +44,7 @@ const UNSUPPORTED: Row = {
   reason: 'UNSUPPORTED_OPERATION',
 };
 
-/** The one place where our error codes get numbers. The first code with a reason is what it maps back to. */
+/** Maps our error codes to numbers. In the other direction, the first code with a reason counts. */
 const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'not-found': { jsonRpc: -32001, http: 404, status: 'NOT_FOUND', reason: 'TASK_NOT_FOUND' },
   'not-cancelable': precondition(-32002, 'TASK_NOT_CANCELABLE'),
@@ -85,14 +85,14 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   tool: INTERNAL,
 };
 
-/** Whether an error is told with its own words; else its text is for the log, and the log only. */
-export function isTold(error: unknown): error is LangoError {
+/** Whether clients may see the message of an error. Other messages go to the log only. */
+export function isVisible(error: unknown): error is LangoError {
   return isLangoError(error) && TABLE[error.code].hidden !== true;
 }
 
-/** How an error is told to a client. What is not told says "internal error" and nothing of its cause. */
+/** Converts an error for clients. A hidden one becomes "internal error", without its cause. */
 export function toWireError(error: unknown): WireError {
-  if (!isTold(error)) {
+  if (!isVisible(error)) {
     const row = isLangoError(error) ? TABLE[error.code] : INTERNAL;
     return wireError(row, { code: 'internal', message: 'internal error', details: {} });
   }
@@ -100,29 +100,29 @@ export function toWireError(error: unknown): WireError {
 }
 
 /**
- * What an SDK client threw, in our words: by our own code where the peer is Lango, else by A2A's reason,
- * else by the number of the transport. Something that is no answer at all is `unavailable`.
+ * Converts an error of the SDK's client: by our own code when the peer is Lango, else by A2A's reason, else by the number
+ * of the transport. An error without a readable response is `unavailable`.
  */
 export function fromWireError(error: unknown): LangoError {
   if (isLangoError(error)) return error;
-  const told = answerIn(error);
-  if (!told)
-    return new LangoError('unavailable', 'no answer came that can be read', {
+  const response = responseIn(error);
+  if (!response)
+    return new LangoError('unavailable', 'The peer sent no readable response.', {
       cause: error,
       retryable: true,
     });
-  const code = codeOf(told);
+  const code = codeOf(response);
   const retryable = code === 'unavailable' || code === 'too-many' || code === 'timeout';
-  return new LangoError(code, told.message, { cause: error, retryable });
+  return new LangoError(code, response.message, { cause: error, retryable });
 }
 
-interface Told {
+interface VisibleError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details: ErrorDetails;
 }
 
-function wireError(row: Row, { code, message, details }: Told): WireError {
+function wireError(row: Row, { code, message, details }: VisibleError): WireError {
   const violations = details.violations ?? [];
   const retryable = row.http === 429 || row.http === 503;
   const waitMs = details.retryAfterMs ?? (retryable ? 1_000 : undefined);
@@ -155,7 +155,7 @@ function precondition(jsonRpc: number, reason: string): Row {
   return { jsonRpc, http: 400, status: 'FAILED_PRECONDITION', reason };
 }
 
-interface Answer {
+interface PeerResponse {
   readonly message: string;
   readonly reason: unknown;
   readonly code: unknown;
@@ -164,20 +164,20 @@ interface Answer {
   readonly jsonRpcCode: unknown;
 }
 
-/** The peer's own words in what an SDK client threw; a stream's error stands in the cause. */
-function answerIn(error: unknown): Answer | undefined {
+/** Reads the peer's response in an error of the SDK's client. For streams it is in the cause. */
+function responseIn(error: unknown): PeerResponse | undefined {
   if (!(error instanceof Error)) return undefined;
   const { reason, metadata, data, statusCode, envelopeCode, transport, status } = error as Error &
     Record<string, unknown>;
   if (reason === undefined && statusCode === undefined && envelopeCode === undefined)
-    return answerIn(error.cause);
+    return responseIn(error.cause);
   const info = (Array.isArray(data) ? data : []).find(
     (detail): detail is JsonObject => isJsonObject(detail) && detail['@type'] === ERROR_INFO,
   );
   const members = info?.['metadata'] ?? metadata;
   const isGrpc = transport === 'grpc';
   return {
-    message: (isGrpc && grpcWords(error.cause)) || error.message,
+    message: (isGrpc && grpcMessage(error.cause)) || error.message,
     reason: info?.['reason'] ?? reason,
     code: isJsonObject(members) ? members['code'] : undefined,
     httpStatus: statusCode,
@@ -186,25 +186,25 @@ function answerIn(error: unknown): Answer | undefined {
   };
 }
 
-/** What the peer said, without what the library puts round it. */
-function grpcWords(cause: unknown): string | undefined {
+/** The peer's message, without the library's prefix. */
+function grpcMessage(cause: unknown): string | undefined {
   const details: unknown = cause instanceof Error && 'details' in cause ? cause.details : undefined;
   return typeof details === 'string' ? details : undefined;
 }
 
-function codeOf(answer: Answer): ErrorCode {
-  if (isCode(answer.code)) return answer.code;
+function codeOf(response: PeerResponse): ErrorCode {
+  if (isCode(response.code)) return response.code;
   const rows = Object.entries(TABLE) as [ErrorCode, Row][];
   const row =
-    rows.find(([, { reason }]) => reason !== undefined && reason === answer.reason) ??
-    rows.find(([, { jsonRpc }]) => jsonRpc !== SERVER_ERROR && jsonRpc === answer.jsonRpcCode) ??
-    rows.find(([, { http }]) => http !== 400 && http !== 500 && http === answer.httpStatus);
+    rows.find(([, { reason }]) => reason !== undefined && reason === response.reason) ??
+    rows.find(([, { jsonRpc }]) => jsonRpc !== SERVER_ERROR && jsonRpc === response.jsonRpcCode) ??
+    rows.find(([, { http }]) => http !== 400 && http !== 500 && http === response.httpStatus);
   if (row) return row[0];
-  if (answer.httpStatus === 400) return 'invalid-input';
-  return FROM_GRPC_STATUS[Number(answer.grpcStatus)] ?? 'internal';
+  if (response.httpStatus === 400) return 'invalid-input';
+  return FROM_GRPC_STATUS[Number(response.grpcStatus)] ?? 'internal';
 }
 
-/** What the number of a gRPC status says by itself. */
+/** Error codes by the number of a gRPC status. */
 const FROM_GRPC_STATUS: Readonly<Partial<Record<number, ErrorCode>>> = {
   1: 'canceled',
   3: 'invalid-input',

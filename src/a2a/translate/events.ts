@@ -3,22 +3,22 @@ import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message } from '../../core/message.js';
 import { textPart } from '../../core/message.js';
 import type { Activity, EventBody, TaskEvent, TaskState } from '../../core/task.js';
-import type { MessagePlace } from './content.js';
+import type { MessageIds } from './content.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
 
-/** The protocol's name for the text an agent answers with. */
+/** The name of the artifact that holds an agent's answer. */
 export const ANSWER_ARTIFACT_NAME = 'answer';
 
 const RESULT_PREVIEW_CHARACTERS = 2_000;
 
 /**
- * One journal event as what a stream shows of it; undefined for entries that are only bookkeeping.
- * `author` is the resolved one (requirements A1 and A2).
+ * Converts a journal event into its stream event; undefined for events that clients do not see. `author` is the resolved
+ * author (requirements A1 and A2).
  */
 export function toStreamResponse(
   event: TaskEvent,
-  place: MessagePlace,
+  place: MessageIds,
   author: string,
 ): StreamResponse | undefined {
   const { body } = event;
@@ -28,7 +28,7 @@ export function toStreamResponse(
     case 'run-end':
       return status(event, place, {
         state: body.state,
-        message: body.message && signed(body.message, author),
+        message: body.message && withAuthor(body.message, author),
         metadata: closingMetadata(body, author),
       });
     case 'text-delta':
@@ -37,7 +37,7 @@ export function toStreamResponse(
         append: !body.replace,
       });
     case 'artifact':
-      return artifact(event, place, { artifact: signed(body.artifact, author), append: body.append });
+      return artifact(event, place, { artifact: withAuthor(body.artifact, author), append: body.append });
     default: {
       const activity = activityOf(event);
       return activity && working(event, place, { author, activity });
@@ -45,7 +45,7 @@ export function toStreamResponse(
   }
 }
 
-/** What the end of a run says beside its state. */
+/** The metadata of the event that ends a run. */
 export function closingMetadata(
   { usage, fromOutside = false }: Extract<EventBody, { type: 'run-end' }>,
   author: string,
@@ -53,7 +53,7 @@ export function closingMetadata(
   return { ...authorMetadata({ author, fromOutside }), ...usageMetadata(usage) };
 }
 
-/** What an entry tells of an agent's doings, for whoever watches. */
+/** The activity that an event reports; undefined when it reports none. */
 function activityOf({ body }: TaskEvent): Activity | undefined {
   switch (body.type) {
     case 'activity':
@@ -77,15 +77,16 @@ function activityOf({ body }: TaskEvent): Activity | undefined {
 
 function working(
   event: TaskEvent,
-  place: MessagePlace,
+  place: MessageIds,
   mark: { readonly author: string; readonly activity: Activity },
 ): StreamResponse {
-  const message = mark.activity.type === 'text' ? spoken(event, mark.author, mark.activity.text) : undefined;
+  const message =
+    mark.activity.type === 'text' ? textMessage(event, mark.author, mark.activity.text) : undefined;
   return status(event, place, { state: 'working', message, metadata: authorMetadata(mark) });
 }
 
-/** What an agent said on the way, as a message of the task. */
-export function spoken(event: TaskEvent, author: string, text: string): Message {
+/** A text of the agent before its answer, as a message of the task. */
+export function textMessage(event: TaskEvent, author: string, text: string): Message {
   return {
     id: `${event.taskId}:${event.seq}`,
     role: 'agent',
@@ -98,8 +99,8 @@ export function textArtifact(id: string, text: string, author: string): Artifact
   return { id, name: ANSWER_ARTIFACT_NAME, parts: [textPart(text)], metadata: authorMetadata({ author }) };
 }
 
-/** The same with its author on it (requirements A1 and A2). */
-export function signed<Whole extends Artifact | Message>(whole: Whole, author: string): Whole {
+/** Adds the author to an artifact or message (requirements A1 and A2). */
+export function withAuthor<Whole extends Artifact | Message>(whole: Whole, author: string): Whole {
   return { ...whole, metadata: { ...whole.metadata, ...authorMetadata({ author }) } };
 }
 
@@ -109,7 +110,7 @@ interface StatusFields {
   readonly metadata: JsonObject;
 }
 
-function status(event: TaskEvent, place: MessagePlace, fields: StatusFields): StreamResponse {
+function status(event: TaskEvent, place: MessageIds, fields: StatusFields): StreamResponse {
   const value: TaskStatusUpdateEvent = {
     taskId: place.taskId,
     contextId: place.contextId,
@@ -128,7 +129,7 @@ interface ArtifactFields {
   readonly append: boolean;
 }
 
-function artifact(event: TaskEvent, place: MessagePlace, fields: ArtifactFields): StreamResponse {
+function artifact(event: TaskEvent, place: MessageIds, fields: ArtifactFields): StreamResponse {
   const value: TaskArtifactUpdateEvent = {
     taskId: place.taskId,
     contextId: place.contextId,

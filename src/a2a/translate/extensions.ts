@@ -7,31 +7,31 @@ import type { Activity, Grant, TaskState } from '../../core/task.js';
 import { TASK_STATES } from '../../core/task.js';
 
 /**
- * The extensions Lango declares on its cards. All are optional for a client: they only add members to
- * `metadata` (and one data part for questions), under these URIs. See docs/reference/extensions.md and the pages it lists.
+ * The extensions that Lango declares on its cards. All are optional for clients: they only add members to `metadata`
+ * (and one data part for questions), under these URIs. See docs/reference/extensions.md and the pages it lists.
  */
 export const EXTENSIONS = {
-  /** Who wrote an event, message or artifact, what they do, and whether it rests on text of outside. */
+  /** The author of an event, message or artifact, the author's activity, and whether it may stem from outside text. */
   author: 'urn:lango:a2a:author:v1',
   /** `{ seq }` on each event; a subscription with the header `Last-Event-ID: seq` replays from there. */
   cursor: 'urn:lango:a2a:cursor:v1',
-  /** On a message that delegates: who delegated to whom, and what is left: `{ parentTaskId, …grant }`. */
+  /** On a delegating message: the chain of delegations and the remaining limits, `{ parentTaskId, …grant }`. */
   chain: 'urn:lango:a2a:chain:v1',
   /** Questions and answers as data parts: `{ question }`, `{ answer }`. */
   approval: 'urn:lango:a2a:approval:v1',
-  /** Tokens of the task and all below it, on the closing status: `{ input, output, cached }`. */
+  /** The tokens of the task and its sub-tasks, on the final status: `{ input, output, cached }`. */
   usage: 'urn:lango:a2a:usage:v1',
 } as const;
 
 export const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
-/** The longest id of anything that comes from outside, in characters. */
+/** The longest id that a client may send, in characters. */
 export const MAX_ID_LENGTH = 256;
 
 export interface AuthorMark {
   readonly author: string;
   readonly activity?: Activity;
-  /** At the end of a run: whether what it said may stem from text of outside. */
+  /** At the end of a run: whether its output may stem from text from outside. */
   readonly fromOutside?: boolean;
 }
 
@@ -39,7 +39,7 @@ export function authorMetadata(mark: AuthorMark): JsonObject {
   return { [EXTENSIONS.author]: mark as unknown as JsonObject };
 }
 
-/** Undefined when the sender does not speak the extension, or speaks it badly. */
+/** Undefined when the extension is absent or malformed. */
 export function authorIn(metadata: unknown): AuthorMark | undefined {
   const mark = extensionIn(metadata, EXTENSIONS.author);
   if (typeof mark?.['author'] !== 'string' || mark['author'] === '') return undefined;
@@ -66,14 +66,14 @@ export interface ChainMark {
   readonly grant: Partial<Grant>;
 }
 
-/** The trace has a header of its own. */
+/** Leaves out the trace, which has a header of its own. */
 export function chainMetadata(parentTaskId: string, { trace: _, ...grant }: Grant): JsonObject {
   return { [EXTENSIONS.chain]: { parentTaskId, ...grant } };
 }
 
 /**
- * What a sender says of its chain. A limit that cannot be read is no licence to go without: throws `invalid-input`
- * that names the member.
+ * Reads the chain of delegations. A malformed member must not lift a limit, so it throws `invalid-input` with the name of
+ * the member.
  */
 export function chainIn(metadata: unknown): ChainMark {
   const given = isJsonObject(metadata) ? metadata[EXTENSIONS.chain] : undefined;
@@ -98,7 +98,7 @@ export function chainIn(metadata: unknown): ChainMark {
   return { parentTaskId, grant: Object.fromEntries(said) };
 }
 
-/** How each member must look; others are ignored. */
+/** Checks the type of each known member; others are ignored. */
 const CHAIN_MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
   parentTaskId: isId,
   chain: isTexts,

@@ -5,27 +5,27 @@ import { isPlainText, textPart } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
-import { closingMetadata, signed, spoken, textArtifact } from './events.js';
+import { closingMetadata, withAuthor, textMessage, textArtifact } from './events.js';
 import { cursorMetadata } from './extensions.js';
 
 export interface TaskView {
-  /** At most so many of the newest messages; undefined for all. */
+  /** The number of newest messages to include; undefined for all. */
   readonly historyLength: number | undefined;
   readonly includeArtifacts: boolean;
 }
 
 /**
- * Reads a task's journal into the protocol's Task: what the caller said, what agents said on the way,
- * and the artifacts with their text joined. Costs one pass over the events.
+ * Folds a task's journal into the protocol's Task: the messages of the caller and of the agents, and the artifacts with
+ * their text joined. Takes one pass over the events.
  */
 export class TaskFold {
   readonly #messages: Message[] = [];
   readonly #artifacts = new Map<string, OpenArtifact>();
   readonly #continued = new Set<string>();
-  /** Of the newest run, once it has ended. */
+  /** The final metadata of the newest run, once it has ended. */
   #closing: JsonObject = {};
 
-  /** `author` is the resolved one (requirements A1 and A2). Events come in order, each once. */
+  /** Adds the next event. `author` is the resolved author (requirements A1 and A2). */
   add(event: TaskEvent, author: string): void {
     const { body } = event;
     switch (body.type) {
@@ -33,25 +33,26 @@ export class TaskFold {
         this.#messages.push(body.message);
         break;
       case 'activity':
-        if (body.activity.type === 'text') this.#messages.push(spoken(event, author, body.activity.text));
+        if (body.activity.type === 'text')
+          this.#messages.push(textMessage(event, author, body.activity.text));
         break;
       case 'turn-end': {
         const text = body.stopReason === 'function-calls' ? answerText(body.content).trim() : '';
-        if (text !== '') this.#messages.push(spoken(event, author, text));
+        if (text !== '') this.#messages.push(textMessage(event, author, text));
         break;
       }
       case 'text-delta':
         this.#open(textArtifact(body.artifactId, '', author), body.replace).addText(body.text);
         break;
       case 'artifact':
-        this.#open(signed(body.artifact, author), !body.append).add(body.artifact.parts);
+        this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact.parts);
         break;
       case 'run-start':
         this.#closing = {};
         break;
       case 'run-end':
         this.#closing = closingMetadata(body, author);
-        if (body.message) this.#messages.push(signed(body.message, author));
+        if (body.message) this.#messages.push(withAuthor(body.message, author));
         break;
       default:
         break;
@@ -75,7 +76,7 @@ export class TaskFold {
     };
   }
 
-  /** Ids of artifacts that go on from entries before the first that was added. */
+  /** Ids of artifacts that began before the first added event. */
   continued(): readonly string[] {
     return [...this.#continued];
   }
@@ -91,28 +92,30 @@ export class TaskFold {
   }
 }
 
-/** An artifact that still grows: text that follows text is kept in pieces and joined once. */
+/** An artifact that still grows: consecutive texts are collected and joined once. */
 class OpenArtifact {
   readonly #head: Artifact;
-  readonly #pieces: (Part | string[])[] = [];
+  readonly #segments: (Part | string[])[] = [];
 
   constructor(head: Artifact) {
     this.#head = head;
   }
 
   addText(text: string): void {
-    const last = this.#pieces.at(-1);
+    const last = this.#segments.at(-1);
     if (Array.isArray(last)) last.push(text);
-    else this.#pieces.push([text]);
+    else this.#segments.push([text]);
   }
 
-  /** Text that says nothing more about itself may be continued by later text. */
+  /** Plain text without metadata may be continued by later text. */
   add(parts: readonly Part[]): void {
-    for (const part of parts) this.#pieces.push(isPlainText(part) ? [part.text] : part);
+    for (const part of parts) this.#segments.push(isPlainText(part) ? [part.text] : part);
   }
 
   close(): Artifact {
-    const parts = this.#pieces.map((piece) => (Array.isArray(piece) ? textPart(piece.join('')) : piece));
+    const parts = this.#segments.map((segment) =>
+      Array.isArray(segment) ? textPart(segment.join('')) : segment,
+    );
     return { ...this.#head, parts };
   }
 }

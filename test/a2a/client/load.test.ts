@@ -135,7 +135,7 @@ describe('loadRemoteAgents', () => {
     [
       'only transports we lack',
       (origin) => cardJson(origin, { bindings: ['GRPC'] }),
-      /no interface that we speak/,
+      /no interface that this client supports/,
     ],
     ['an interface on another origin', () => cardJson('http://169.254.169.254'), /not on http:\/\/127/],
     [

@@ -216,7 +216,7 @@ describe('a peer that cannot be trusted', () => {
   it('is given up when its answer cannot be read, and not said to be out of reach', async () => {
     const { peer } = await start((_call, wire) => wire.babble());
     const { end } = await collect(peer.send(request(), never));
-    expect(end).toMatchObject({ state: 'failed', text: 'no answer came that can be read' });
+    expect(end).toMatchObject({ state: 'failed', text: 'The peer sent no readable response.' });
   });
 
   it('is given up when it sends what is no event', async () => {

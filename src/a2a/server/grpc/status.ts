@@ -4,7 +4,7 @@ import type { StatusObject } from '@grpc/grpc-js';
 import type { JsonObject } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import type { WireError } from '../../translate/errors.js';
-import { isTold, toWireError } from '../../translate/errors.js';
+import { isVisible, toWireError } from '../../translate/errors.js';
 
 const DETAILS = 'grpc-status-details-bin';
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
@@ -28,7 +28,7 @@ export class NoSuchAgent extends Error {
 export function statusOf(error: unknown, { path, logger }: CallInLog): StatusObject {
   if (error instanceof NoSuchAgent)
     return grpcStatus({ status: 'NOT_FOUND', message: error.message, details: [], headers: {} });
-  if (!isTold(error)) {
+  if (!isVisible(error)) {
     const shown = error instanceof Error ? error.stack : String(error);
     logger.error('an A2A call failed', { path, error: shown });
   }
