@@ -23,7 +23,7 @@ interface AgentList {
 const DESCRIPTION_CHARACTERS = 200;
 const SKILLS_CHARACTERS = 200;
 
-/** `lango agents`: who is there, and who is not and why. */
+/** `lango agents`: lists all agents, with the reason for those that are skipped. */
 export async function agents(flags: AgentsFlags, { env, terminal }: CommandContext): Promise<number> {
   const connection = await connect(flags, env);
   const status = await readStatus(connection);
@@ -33,7 +33,7 @@ export async function agents(flags: AgentsFlags, { env, terminal }: CommandConte
   return EXIT.ok;
 }
 
-/** The published agents that are nobody's peers (the root), then all that can be delegated to. */
+/** The published agents that no agent delegates to (the root), then all peers. */
 async function ofNode(status: NodeStatus, connection: Connection): Promise<AgentList> {
   const { root, model, published, peers } = status;
   const names = new Set(peers.map(({ name }) => name));

@@ -3,7 +3,7 @@ import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
-import { nobody, terminalAsker, waysToAnswer, converse } from './conversation.js';
+import { leavingOpen, terminalAsker, answerCommands, converse } from './conversation.js';
 import { EXIT, onInterrupt } from './exit.js';
 import { agentsHint, ask, missingAgent } from './explain.js';
 import type { LineReader } from './input.js';
@@ -24,7 +24,7 @@ const HELP = `/new           start a new conversation
 /exit          leave (so does Ctrl-C)`;
 const LISTED_TASKS = 20;
 
-/** `lango chat`: requests one after the other in one conversation, until the lines end. */
+/** `lango chat`: sends one request after the other in one conversation, until the input ends. */
 export async function chat(flags: ChatFlags, { env, terminal }: CommandContext): Promise<number> {
   const connection = await connect(flags, env);
   const served = await ask(connection, connection.client.card(flags.agent), flags.agent);
@@ -44,7 +44,7 @@ class Chat {
   readonly #flags: ChatFlags;
   #agent: string | undefined;
   #contextId: string | undefined;
-  /** A task that waits for words. */
+  /** The task that waits for a reply in text. */
   #openTask: string | undefined;
 
   constructor(connection: Connection, terminal: Terminal, flags: ChatFlags) {
@@ -63,7 +63,7 @@ class Chat {
       try {
         await (line.startsWith('/') ? this.#command(line) : this.#say(line));
       } catch (error) {
-        // A person may try again; a script must hear of it.
+        // A person can try again; a script must fail.
         if (!this.#terminal.canAsk || !isLangoError(error)) throw error;
         this.#terminal.note(safeText([error.message, error.hint].join(' ').trim()));
       }
@@ -119,7 +119,7 @@ class Chat {
     }
   }
 
-  /** One request to its end; Ctrl-C cancels it, and leaves when it comes again. */
+  /** Sends one request and follows it to its end. Ctrl-C cancels the request; a second Ctrl-C leaves. */
   async #say(line: string): Promise<void> {
     const { progress, note } = this.#terminal;
     const canceling = new AbortController();
@@ -138,15 +138,15 @@ class Chat {
         {
           connection: this.#connection,
           view: storyView(this.#terminal),
-          asker: this.#terminal.canAsk ? terminalAsker(this.#terminal) : nobody,
+          asker: this.#terminal.canAsk ? terminalAsker(this.#terminal) : leavingOpen,
           signal: canceling.signal,
         },
       );
-      const waitsForWords = isInterrupted(end.state) && end.questions.every(({ kind }) => kind === 'input');
-      this.#openTask = waitsForWords ? taskId : undefined;
+      const waitsForText = isInterrupted(end.state) && end.questions.every(({ kind }) => kind === 'input');
+      this.#openTask = waitsForText ? taskId : undefined;
       if (taskId === undefined) return;
       this.#contextId ??= await this.#contextOf(taskId);
-      if (!waitsForWords) for (const way of waysToAnswer(taskId, end.questions, this.#flags)) note(way);
+      if (!waitsForText) for (const line of answerCommands(taskId, end.questions, this.#flags)) note(line);
     } finally {
       progress.stop();
     }

@@ -16,7 +16,7 @@ export interface ConfigFlags {
   readonly json?: boolean;
 }
 
-/** `lango config check`: everything that is wrong, at once. */
+/** `lango config check`: lists all that is wrong with the configuration. */
 export async function checkFile(flags: ConfigFlags, { env, terminal }: CommandContext): Promise<number> {
   const problems = await checkConfig({ env, overrides: overridesOf(flags) });
   if (flags.json) terminal.print(jsonLine({ ok: problems.length === 0, problems }));
@@ -29,7 +29,7 @@ export async function checkFile(flags: ConfigFlags, { env, terminal }: CommandCo
   return problems.length === 0 ? EXIT.ok : EXIT.failure;
 }
 
-/** `lango config show`: each key, its value, and where that came from. Secrets are not shown. */
+/** `lango config show`: lists each key with its value and the origin of the value. Secrets are left out. */
 export async function showConfig(flags: ConfigFlags, { env, terminal }: CommandContext): Promise<number> {
   const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
   const keys = describeConfig(loaded);
@@ -49,7 +49,7 @@ export async function showConfig(flags: ConfigFlags, { env, terminal }: CommandC
   return EXIT.ok;
 }
 
-/** `lango config schema`: the JSON Schema of the file, for editors. */
+/** `lango config schema`: prints the JSON Schema of the configuration file, for editors. */
 export async function showSchema({ terminal }: CommandContext): Promise<number> {
   terminal.print(JSON.stringify(configSchema(), null, 2));
   return EXIT.ok;
@@ -59,12 +59,12 @@ export interface KeysFlags extends Pick<ConnectionFlags, 'home' | 'config'> {
   readonly json?: boolean;
 }
 
-/** `lango keys list`: the keys that this node signs with, without their private halves. */
+/** `lango keys list`: lists the public keys of this node. */
 export async function showKeys(flags: KeysFlags, context: CommandContext): Promise<number> {
   return print(await listKeys(await homeOf(flags, context)), flags, context);
 }
 
-/** `lango keys rotate`: a new key from now on; what the one before signed can still be checked for 30 days. */
+/** `lango keys rotate`: signs with a new key from now on. Signatures of the previous key can be checked for 30 days. */
 export async function rotate(flags: KeysFlags, context: CommandContext): Promise<number> {
   return print(await rotateKeys(await homeOf(flags, context)), flags, context);
 }

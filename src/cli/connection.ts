@@ -16,26 +16,26 @@ import type { OwnerClient } from '../owners/client.js';
 import { createOwnerClient } from '../owners/client.js';
 import { usageError } from './exit.js';
 
-/** The flags that every command with a server has. */
+/** The flags of all commands that talk to a server. */
 export interface ConnectionFlags {
   readonly url?: string;
   readonly token?: string;
   readonly home?: string;
   readonly config?: string;
-  /** The only one that is spoken. */
+  /** The only transport that is used. */
   readonly transport?: keyof typeof TRANSPORTS;
 }
 
-/** What `--transport` takes, and what cards call it. */
+/** The values of `--transport`, with their names on agent cards. */
 const TRANSPORTS = { jsonrpc: 'JSONRPC', http: 'HTTP+JSON', grpc: 'GRPC' } as const;
 
-/** The way to one server. */
+/** The clients of one server. */
 export interface Connection {
   readonly url: string;
   readonly client: AgentClient;
   /** What the caller keeps there, on a Lango server. */
   readonly owner: OwnerClient;
-  /** Bound to the server, with its token. */
+  /** Sends requests to this server only, with its token. */
   readonly fetch: typeof fetch;
 }
 
@@ -44,15 +44,15 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const WILDCARD = /^(0\.0\.0\.0|::|)$/;
 
 /**
- * The server is that of `--url`, else of LANGO_URL, else the one that the configuration describes. Does not
- * talk to it. Throws `invalid-config`, or a usage error.
+ * Connects to the server of `--url`, else of LANGO_URL, else the one that the configuration describes. Sends nothing.
+ * Throws `invalid-config`, or a usage error.
  */
 export async function connect(flags: ConnectionFlags, env: Env): Promise<Connection> {
   const given = flags.url ?? env.url;
   const address = given === undefined ? undefined : parseUrl(given);
   const token = flags.token ?? env.token;
   const binding = flags.transport && TRANSPORTS[flags.transport];
-  // With both given the configuration is not needed, and may be broken.
+  // With address and token given the configuration is not read: it may be broken.
   if (address && token !== undefined) return open(address, { token, binding });
   const loaded = await loadConfig({ env, overrides: overridesOf(flags), secretsMayLack: true });
   const url = address ?? new URL(configuredOrigin(loaded.config));
@@ -61,16 +61,16 @@ export async function connect(flags: ConnectionFlags, env: Env): Promise<Connect
   return open(url, { token: token ?? (await ownToken(loaded)), binding, trust });
 }
 
-/** How a server is called. */
+/** How requests to a server are authenticated and transported. */
 export interface Access {
   readonly token: string | undefined;
   /** The only one that is spoken. */
   readonly binding?: Binding | undefined;
-  /** Which certificates are taken. Default: what Node trusts. */
+  /** Which certificates are accepted. Default: those that Node trusts. */
   readonly trust?: ServerTrust | undefined;
 }
 
-/** The connection to a server that is known already. */
+/** Connects to a server whose address and token are known. */
 export function open(url: URL, { token, binding, trust }: Access): Connection {
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   const egress = createEgress({
@@ -79,7 +79,7 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
     trust,
     logger: silentLogger,
   });
-  // Its port is another one; the host on the card has to be the same.
+  // gRPC listens on a port of its own, but the card must name the same host.
   const grpc = { addressOf: createAddressCheck([url.hostname]), trust };
   const access = token === undefined ? {} : { token };
   const fetch = createOriginFetch({ fetch: egress, origin: url.origin, token });
@@ -91,7 +91,7 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
   };
 }
 
-/** Where a server with this configuration answers on this machine. Throws when its port is not fixed. */
+/** The origin of a server with this configuration on this machine. Throws when its port is not fixed. */
 function configuredOrigin({ server }: Config): string {
   const scheme = server.tls.certFile === undefined ? 'http' : 'https';
   if (server.port === 0) {
@@ -125,7 +125,7 @@ export function isLoopback(url: URL): boolean {
   return LOOPBACK.test(url.hostname);
 }
 
-/** Whether it is on this machine, or the server that the configuration describes. */
+/** Whether the server is on this machine, or is the one that the configuration describes. */
 function isOwn(url: URL, config: Config): boolean {
   return (
     isLoopback(url) ||
@@ -134,12 +134,12 @@ function isOwn(url: URL, config: Config): boolean {
   );
 }
 
-/** The token of our own server is told to nobody else. */
+/** The token of this node's own server. Other servers never get it. */
 async function ownToken({ config, secrets }: LoadedConfig): Promise<string | undefined> {
   return config.auth.mode === 'token' ? (secrets.token ?? loadToken(config.home)) : undefined;
 }
 
-/** Our own certificate needs no authority. Who may not read it goes by what Node trusts. */
+/** Trusts the node's own certificate without an authority. When this user cannot read its file, what Node trusts counts. */
 async function ownTrust(url: URL, { server }: Config): Promise<ServerTrust | undefined> {
   const { certFile } = server.tls;
   if (url.protocol !== 'https:' || certFile === undefined) return undefined;

@@ -12,7 +12,7 @@ import type { Terminal } from './terminal.js';
 import type { View } from './view.js';
 
 export interface Outcome {
-  /** Undefined when the agent answered with a message instead of a task. */
+  /** Undefined when the agent answered with a message and made no task. */
   readonly taskId: string | undefined;
   readonly end: EndEvent;
 }
@@ -25,8 +25,8 @@ export interface ConverseOptions {
 }
 
 /**
- * Sends a request and goes on until the task has ended, or waits for words that nobody gives. Throws when the
- * request was never accepted.
+ * Sends a request, answers the questions of its task, and follows the task until it ends or waits for an answer that the
+ * asker leaves open. Rejects when the server never accepted the request.
  */
 export async function converse(request: SendRequest, options: ConverseOptions): Promise<Outcome> {
   const { connection, view, asker, signal } = options;
@@ -46,7 +46,7 @@ export async function converse(request: SendRequest, options: ConverseOptions): 
   }
 }
 
-/** Shows every event but the end, which is given back. */
+/** Shows all events but the last one, and resolves with that one. */
 export async function follow(events: AsyncIterable<ClientEvent>, view: View): Promise<Outcome> {
   let taskId: string | undefined;
   for await (const event of events) {
@@ -69,38 +69,38 @@ async function answersTo(questions: readonly Question[], asker: Asker): Promise<
   return parts;
 }
 
-/** Says what becomes of a question; undefined leaves it open. */
+/** Answers a question. Resolves with undefined to leave it open. */
 export type Asker = (question: Question) => Promise<Answer | undefined>;
 
-/** Asks the person at the terminal, who has the question in front of them already. */
+/** Asks the person at the terminal. The view has shown the question already. */
 export function terminalAsker({ progress }: Terminal): Asker {
   return async (question) => {
     progress.stop();
-    const answer = await (question.kind === 'input' ? askForWords(question) : askForDecision(question));
+    const answer = await (question.kind === 'input' ? askForText(question) : askForDecision(question));
     progress.start('working');
     return answer;
   };
 }
 
-/** Leaves every question open. */
-export const nobody: Asker = async () => undefined;
+/** Leaves all questions open. */
+export const leavingOpen: Asker = async () => undefined;
 
-/** Approves each call that waits for approval, and leaves other questions to `next`. */
+/** Approves each call that waits for approval. Other questions go to `next`. */
 export function approving(next: Asker): Asker {
   return async (question) =>
     question.kind === 'approval' ? { hash: question.hash, decision: 'approve' } : next(question);
 }
 
-/** How a task that waits is answered later, with the flags that lead to the same server. */
-export function waysToAnswer(
+/** The command lines that answer the questions of a waiting task, with the flags of the same server. */
+export function answerCommands(
   taskId: string,
   questions: readonly Question[],
   flags: ConnectionFlags,
 ): readonly string[] {
-  const places = (['url', 'home', 'config'] as const).flatMap((name) =>
+  const flagWords = (['url', 'home', 'config'] as const).flatMap((name) =>
     flags[name] === undefined ? [] : [` --${name} ${shellWord(flags[name])}`],
   );
-  const send = `lango send${places.join('')} --task ${shellWord(taskId)}`;
+  const send = `lango send${flagWords.join('')} --task ${shellWord(taskId)}`;
   return questions.flatMap(({ kind, hash }) => {
     if (kind === 'input') return [`To answer:  ${send} "your reply"`];
     const name = shellWord(hash);
@@ -108,7 +108,7 @@ export function waysToAnswer(
   });
 }
 
-async function askForWords({ hash }: Question): Promise<Answer | undefined> {
+async function askForText({ hash }: Question): Promise<Answer | undefined> {
   const { isCancel, text } = await import('@clack/prompts');
   const reply = await text({ message: 'Your reply (empty: later)', output: process.stderr });
   if (isCancel(reply) || !reply.trim()) return undefined;
@@ -121,7 +121,7 @@ async function askForDecision({ hash, kind }: Question): Promise<Answer | undefi
   const choice = await select({
     message: kind === 'approval' ? 'Allow this call?' : 'Run it again?',
     output,
-    initialValue: 'deny', // whoever presses Enter without looking, or typed ahead, has allowed nothing
+    initialValue: 'deny', // Enter, pressed without reading, must allow nothing.
     options: [
       { value: 'approve', label: 'Yes' },
       { value: 'deny', label: 'No' },
@@ -132,6 +132,6 @@ async function askForDecision({ hash, kind }: Question): Promise<Answer | undefi
   if (isCancel(choice) || choice === 'later') return undefined;
   if (choice === 'approve') return { hash, decision: 'approve' };
   if (choice === 'deny') return { hash, decision: 'deny' };
-  const reason = await text({ message: 'Why not? The agent is told.', output });
+  const reason = await text({ message: 'Why not? The agent gets this reason.', output });
   return isCancel(reason) ? undefined : { hash, decision: 'deny', text: reason };
 }

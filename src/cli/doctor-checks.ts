@@ -7,22 +7,22 @@ import type { LoadedConfig } from '../config/load.js';
 import { ANYONE_ELSE } from '../config/private-file.js';
 import { codeOf, errorText, isLangoError } from '../core/errors.js';
 
-/** The first bytes of every SQLite file, and where two of our marks stand in them (https://sqlite.org/fileformat2.html). */
+/** The first bytes of an SQLite file, and the offsets of two marks in its header (https://sqlite.org/fileformat2.html). */
 const SQLITE_MAGIC = 'SQLite format 3\0';
 const HEADER_BYTES = 100;
 const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
-/** It may be made yet; below a file it may not, which the file itself tells. */
+/** The errors for a path that does not exist. */
 const MISSING = new Set(['ENOENT', 'ENOTDIR']);
 const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
 
-/** The marks that a program leaves in its database. */
+/** The marks of a program in the header of its database. */
 export interface DatabaseMarks {
   readonly applicationId: number;
   readonly schema: number;
 }
 
-/** Whether the folder is there and can be written, or can be made. Tried, for permissions do not tell all. */
+/** Checks that the folder can be written or made. It tries to write, because permissions do not say everything. */
 export async function checkFolder(check: string, folder: string): Promise<Finding> {
   let existing = folder;
   try {
@@ -50,7 +50,7 @@ async function nearestExisting(folder: string): Promise<string> {
   }
 }
 
-/** Reads the file without opening it as a database: `ours` are the marks of one that this version made. */
+/** Checks the file without opening it as a database. `ours` are the marks of a database that this version made. */
 export async function checkDatabase({ storage }: Config, ours: DatabaseMarks | undefined): Promise<Finding> {
   const check = 'database';
   const { file } = storage.sqlite;
@@ -61,7 +61,7 @@ export async function checkDatabase({ storage }: Config, ours: DatabaseMarks | u
     const marks = await readMarks(file);
     if (!marks)
       return fail(check, `${file} is not a database.`, 'Move it away, or restore it from a backup.');
-    // What a program that died has not folded in yet is not in the header.
+    // The header lacks what a killed program has not yet written from the log into the file.
     if (await hasLog(file)) return ok(check, `${file}, to be recovered at the next start`);
     if (ours && marks.applicationId !== ours.applicationId) {
       return fail(check, `${file} is a database of another program.`, 'Choose another data folder.');
@@ -79,7 +79,7 @@ export async function checkDatabase({ storage }: Config, ours: DatabaseMarks | u
   }
 }
 
-/** Undefined when it is no SQLite file. */
+/** Reads the marks. Resolves with undefined for a file that is not an SQLite database. */
 export async function readMarks(file: string): Promise<DatabaseMarks | undefined> {
   const handle = await open(file, 'r');
   try {
@@ -94,7 +94,7 @@ export async function readMarks(file: string): Promise<DatabaseMarks | undefined
   }
 }
 
-/** Whether nobody else can read the key of the vault. */
+/** Checks that no other user can read the key of the vault. */
 export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<Finding> {
   const check = 'vault';
   const { keyFile } = config.vault;
@@ -132,7 +132,7 @@ export async function checkPort({ server: { host, port } }: Config): Promise<Fin
   );
 }
 
-/** Where gRPC is served, or how to have it. The port is tried while no server with this configuration runs. */
+/** Checks gRPC. The port is tried when no server with this configuration runs. */
 export async function checkGrpc({ server: { host, grpc } }: Config, isRunning: boolean): Promise<Finding> {
   const { enabled, port } = grpc;
   if (!enabled) return ok('grpc', 'off (server.grpc.enabled: true switches it on)');
@@ -146,7 +146,7 @@ export async function checkGrpc({ server: { host, grpc } }: Config, isRunning: b
   );
 }
 
-/** What is in the way of listening there; undefined when nothing is. */
+/** Tries to listen on the port. Resolves with the reason when that fails, else with undefined. */
 async function tryPort(host: string, port: number): Promise<string | undefined> {
   const probe = createServer();
   try {
@@ -162,7 +162,7 @@ async function tryPort(host: string, port: number): Promise<string | undefined> 
   }
 }
 
-/** One line of `lango doctor`. */
+/** One result of `lango doctor`. */
 export interface Finding {
   readonly check: string;
   readonly status: 'ok' | 'warn' | 'fail';

@@ -10,7 +10,7 @@ import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { open } from './connection.js';
-import { nobody, converse } from './conversation.js';
+import { leavingOpen, converse } from './conversation.js';
 import type { DatabaseMarks, Finding } from './doctor-checks.js';
 import { readMarks, fail, failedBy, ok, warn } from './doctor-checks.js';
 import { readStatus } from './explain.js';
@@ -24,9 +24,9 @@ export interface Trial {
 
 /** What the tiny request to the model may cost. */
 const MODEL_LIMITS = { turns: 1, answerTokens: 64, seconds: 60 };
-/** The offline model understands it too. */
+/** A request that the offline model understands as well. */
 const MODEL_REQUEST = 'Hello';
-/** Has no tools and delegates to nobody. */
+/** Has no tools and delegates to no other agent. */
 const MODEL_AGENT = 'planner';
 /** The server warns of it when commands run without one. */
 const SANDBOX = /sandbox/;
@@ -145,7 +145,7 @@ async function askModel({ origin, token, model, agents }: AppAddress): Promise<F
   };
   const connection = open(new URL(origin), { token });
   const { signal } = new AbortController();
-  const { end } = await converse(request, { connection, view: silentView, asker: nobody, signal });
+  const { end } = await converse(request, { connection, view: silentView, asker: leavingOpen, signal });
   if (end.state === 'completed') {
     return ok('model', `${model} answered: ${end.text.slice(0, ANSWER_CHARACTERS)}`);
   }

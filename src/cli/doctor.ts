@@ -19,7 +19,7 @@ import {
 import type { Trial } from './doctor-trial.js';
 import { describeFamily, tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
-import { isNobodyThere, readStatus } from './explain.js';
+import { isNoServer, readStatus } from './explain.js';
 import { OLDEST_NODE } from './node-runtime.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeLine } from './safe-text.js';
@@ -30,7 +30,7 @@ export interface DoctorFlags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
-/** `lango doctor`: looks at everything the server needs; changes nothing. */
+/** `lango doctor`: checks everything that the server needs, and changes nothing. */
 export async function doctor(flags: DoctorFlags, context: CommandContext): Promise<number> {
   const { terminal } = context;
   const findings: Finding[] = [];
@@ -60,7 +60,7 @@ async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGener
   for (const folder of config.workspace) yield await checkFolder('workspace', folder);
   yield await checkToken(loaded);
 
-  const server = await lookForServer(flags, loaded, { env });
+  const server = await findServer(flags, loaded, { env });
   yield server.finding;
   yield await checkGrpc(config, server.status !== undefined);
   const trial = await tryServer(loaded, flags.model ?? false);
@@ -86,17 +86,17 @@ async function checkToken({ config, secrets }: LoadedConfig): Promise<Finding> {
   }
 }
 
-interface ServerLook {
+interface ServerState {
   readonly finding: Finding;
-  /** Of the server that runs with this configuration; undefined when none does. */
+  /** What the running server with this configuration says about itself; undefined when no server runs. */
   readonly status: NodeStatus | undefined;
 }
 
-async function lookForServer(
+async function findServer(
   flags: DoctorFlags,
   { config }: LoadedConfig,
   { env }: Pick<CommandContext, 'env'>,
-): Promise<ServerLook> {
+): Promise<ServerState> {
   const isNamed = (flags.url ?? env.url) !== undefined;
   if (!isNamed && config.server.port === 0) {
     return { finding: ok('server', 'takes a free port at each start'), status: undefined };
@@ -109,13 +109,13 @@ async function lookForServer(
     const text = `Something that is not Lango answers at ${connection.url}.`;
     return { finding: fail('server', text, 'Choose another port with server.port.'), status: undefined };
   } catch (error) {
-    const finding = isNobodyThere(error) && !isNamed ? await checkPort(config) : failedBy('server', error);
+    const finding = isNoServer(error) && !isNamed ? await checkPort(config) : failedBy('server', error);
     return { finding, status: undefined };
   }
 }
 
 /** Tools that the running server lacks although a fresh one has them, as with a vault that cannot be opened. */
-function missingThere({ status }: ServerLook, { findings }: Trial): readonly Finding[] {
+function missingThere({ status }: ServerState, { findings }: Trial): readonly Finding[] {
   const missing = (status?.families ?? []).filter(({ state }) => state === 'missing').map(describeFamily);
   const known = findings.filter((finding) => finding.status === 'warn').map(({ check }) => check);
   return missing
@@ -123,8 +123,8 @@ function missingThere({ status }: ServerLook, { findings }: Trial): readonly Fin
     .map((finding) => ({ ...finding, text: `in the running server ${finding.text}` }));
 }
 
-/** Whether the address on our cards leads back to us. */
-async function checkAdvertised({ config, secrets }: LoadedConfig, { status }: ServerLook): Promise<Finding> {
+/** Checks that the address on the cards leads back to this server. */
+async function checkAdvertised({ config, secrets }: LoadedConfig, { status }: ServerState): Promise<Finding> {
   const check = 'address';
   const { baseUrl } = config.a2a;
   if (baseUrl === undefined) return ok(check, 'cards name the address that the client used (no a2a.baseUrl)');

@@ -2,7 +2,7 @@ import type { EndEvent } from '../a2a/client/reader.js';
 import type { ErrorCode, ErrorDetails } from '../core/errors.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 
-/** What the program ends with: docs/reference/cli.md lists them. */
+/** The exit codes of the program, as docs/reference/cli.md lists them. */
 export const EXIT = {
   ok: 0,
   failure: 1,
@@ -27,7 +27,7 @@ export class CommandError extends LangoError {
   }
 }
 
-/** The command line itself is wrong. */
+/** The error for a command line that is itself wrong. */
 export function usageError(message: string, hint?: string): CommandError {
   return new CommandError('invalid-input', message, {
     exitCode: EXIT.usage,
@@ -35,7 +35,7 @@ export function usageError(message: string, hint?: string): CommandError {
   });
 }
 
-/** A person left a prompt. */
+/** The error for a prompt that the person left. */
 export function nothingChanged(): CommandError {
   return new CommandError('canceled', 'Nothing was changed.', { exitCode: EXIT.interrupted });
 }
@@ -63,17 +63,17 @@ export function exitCodeOfState(state: EndEvent['state']): number {
   }
 }
 
-/** How the person, or the system, asks the program to stop. */
+/** Listens for the signals that ask the program to stop. */
 export interface Interrupt {
-  /** The exit code that goes with the signal; undefined as long as there was none. */
+  /** The exit code of the signal that arrived; undefined before one arrives. */
   readonly exitCode: number | undefined;
-  /** Puts the signals back to what they do by default. */
+  /** Restores the default effect of the signals. */
   [Symbol.dispose](): void;
 }
 
 const SIGNALS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated } as const;
 
-/** Calls `onFirst` at the first SIGINT or SIGTERM; the second one ends the program at once. */
+/** Calls `onFirst` at the first SIGINT or SIGTERM. The second signal ends the program at once. */
 export function onInterrupt(onFirst: () => void): Interrupt {
   let exitCode: number | undefined;
   const handle = (signal: keyof typeof SIGNALS): void => {
@@ -93,7 +93,7 @@ export function onInterrupt(onFirst: () => void): Interrupt {
   };
 }
 
-/** Calls `work` at each SIGHUP, until it is disposed of. */
+/** Calls `work` at each SIGHUP, until the result is disposed of. */
 export function onHangup(work: () => Promise<void>): Disposable {
   const handle = (): void => void work();
   process.on('SIGHUP', handle);

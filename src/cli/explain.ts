@@ -6,10 +6,10 @@ import type { Connection } from './connection.js';
 import { isLoopback } from './connection.js';
 import { CommandError, EXIT } from './exit.js';
 
-/** What a machine answers, or its name service, when nothing listens there. */
-const NOBODY_THERE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);
+/** The error codes of an address where no server listens. */
+const NO_SERVER = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);
 
-/** What went wrong between us and the server, in the words of somebody who typed a command. */
+/** Turns an error of a call to the server into one for the person who typed the command, with a hint and an exit code. */
 export async function explain(error: unknown, connection: Connection, agent?: string): Promise<unknown> {
   const { url, client } = connection;
   if (!isLangoError(error)) return error;
@@ -19,7 +19,7 @@ export async function explain(error: unknown, connection: Connection, agent?: st
     exitCode: exitCodeOf(error),
     ...(advice === undefined ? {} : { hint: advice }),
   };
-  if (isNobodyThere(error)) {
+  if (isNoServer(error)) {
     const isHere = isLoopback(new URL(url));
     const hint = isHere
       ? 'Start one with: lango serve'
@@ -38,7 +38,7 @@ export async function explain(error: unknown, connection: Connection, agent?: st
   return code === 'unavailable' || code === 'timeout' ? new CommandError(code, message, details) : error;
 }
 
-/** Why nothing can be sent to an agent of this name, and what to do instead. */
+/** Says why nothing can be sent to an agent of this name, and what to do instead. */
 export async function missingAgent(
   name: string,
   connection: Connection,
@@ -56,14 +56,14 @@ export async function missingAgent(
   return { text: `There is no agent ${name} at ${url}.`, hint };
 }
 
-/** What to write in the place of an agent's name that is none. */
+/** Suggests names for an agent's name that does not exist. */
 export function agentsHint(wrong: string, names: readonly string[]): string {
   const nearest = nearestOf(wrong, names);
   const all = `Agents published there: ${names.join(', ')}.`;
   return nearest === undefined ? all : `Did you mean ${nearest}? ${all}`;
 }
 
-/** Runs a call to the server; what it throws is explained. */
+/** Awaits a call to the server. Rejects with the explained error when the call fails. */
 export async function ask<T>(connection: Connection, call: Promise<T>, agent?: string): Promise<T> {
   try {
     return await call;
@@ -72,7 +72,7 @@ export async function ask<T>(connection: Connection, call: Promise<T>, agent?: s
   }
 }
 
-/** What a Lango server says about itself; undefined for a server of another kind. */
+/** Reads what a Lango server says about itself. Resolves with undefined for other servers. */
 export async function readStatus(connection: Connection): Promise<NodeStatus | undefined> {
   try {
     return await ask(connection, connection.owner.readStatus({}));
@@ -82,7 +82,7 @@ export async function readStatus(connection: Connection): Promise<NodeStatus | u
   }
 }
 
-/** Why a request never became a task: `text` is what the stream ended with. */
+/** Finds out why a request never became a task. `text` is the error text at the end of the stream. */
 export async function refusal(connection: Connection, text: string, agent?: string): Promise<unknown> {
   const { client } = connection;
   try {
@@ -101,8 +101,8 @@ function exitCodeOf({ code }: LangoError): number {
   return code === 'unauthenticated' ? EXIT.noAccess : EXIT.failure;
 }
 
-export function isNobodyThere(error: unknown): boolean {
-  return causesOf(error).some((cause) => NOBODY_THERE.has(codeOf(cause) ?? ''));
+export function isNoServer(error: unknown): boolean {
+  return causesOf(error).some((cause) => NO_SERVER.has(codeOf(cause) ?? ''));
 }
 
 async function hasCard(client: AgentClient, agent: string): Promise<boolean> {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 
-/** What many commands share stands behind a command's own options in its help. */
+/** The heading of the shared options, which follow a command's own options in its help. */
 const PLACE_HEADING = 'Where:';
 
-/** For a command that works on a data folder. */
+/** Adds the options of a command that works on a data folder. */
 export function withFolders(command: Command): Command {
   return addPlaces(command, [
     new Option('--home <folder>', 'data folder; default: LANGO_HOME, else ~/.lango'),
@@ -15,7 +15,7 @@ export function withFolders(command: Command): Command {
   ]);
 }
 
-/** For a command that asks a server. */
+/** Adds the options of a command that asks a server. */
 export function withServer(command: Command): Command {
   return withFolders(
     addPlaces(command, [
@@ -25,7 +25,7 @@ export function withServer(command: Command): Command {
   );
 }
 
-/** For commands that speak the protocol itself. */
+/** Adds the options of a command that speaks A2A. */
 export function withAgents(command: Command): Command {
   return addPlaces(withServer(command), [
     new Option('--transport <name>', 'speak nothing else; default: what the card names first').choices([
@@ -36,12 +36,12 @@ export function withAgents(command: Command): Command {
   ]);
 }
 
-/** For an option that may be given several times. */
+/** Collects the values of an option that may be given several times. */
 export function collect(value: string, others: readonly string[] = []): readonly string[] {
   return [...others, value];
 }
 
-/** The order of the groups of a command's help: its own first. */
+/** Sorts the groups of a command's help: its own options first. */
 export function ownFirst<T>(
   _all: readonly T[],
   visible: readonly T[],

@@ -6,28 +6,31 @@ import { usageError } from './exit.js';
 
 export interface FoundFile {
   readonly file: string;
-  /** How it is cited: its folder and what lies below. */
+  /** The name in citations: the last folder and the path below it. */
   readonly name: string;
 }
 
 export interface Skipped {
   readonly file: string;
-  /** In a sentence part. */
+  /** A part of a sentence: "it is a link". */
   readonly reason: string;
 }
 
-/** What the paths of a command stand for. All addresses are absolute and without links. */
+/** The files that the paths of a command stand for. All paths are absolute, with links resolved. */
 export interface Found {
   readonly files: readonly FoundFile[];
   readonly skipped: readonly Skipped[];
-  /** What is not among the files, and lies here, is gone. */
+  /** Documents from these folders that are not among the files have been deleted. */
   readonly folders: readonly string[];
-  /** Nobody can say what is in there now. */
+  /** Folders whose files are unknown, because they could not be read. */
   readonly unreadable: readonly string[];
 }
 
 const MOST_FILES = 100_000;
 const PATTERN = /[*?[\]{}]/;
+/** Limits of a `.gitignore`, because its lines become regular expressions. */
+const MOST_LINES = 1_000;
+const LONGEST_LINE = 500;
 
 export async function findFiles(paths: readonly string[]): Promise<Found> {
   const walk = new Walk();
@@ -62,7 +65,7 @@ async function findPattern(given: string, walk: Walk): Promise<void> {
   );
 }
 
-/** Hidden files and packages are meant only by a pattern that names them. */
+/** Hidden files and packages match only a pattern that names them. */
 function isHidden(pattern: string, match: string): boolean {
   const named = new Set(pattern.split(/[\\/]/));
   return match.split(/[\\/]/).some((part) => isLeftOut(part) && !named.has(part));
@@ -72,7 +75,7 @@ function isLeftOut(name: string): boolean {
   return name.startsWith('.') || name === 'node_modules';
 }
 
-interface Place {
+interface WalkFolder {
   readonly root: string;
   readonly rules: readonly { readonly folder: string; readonly rule: IgnoreRule }[];
 }
@@ -92,17 +95,17 @@ class Walk {
     if (!this.files.has(file)) this.files.set(file, { file, name: name.split(path.sep).join('/') });
   }
 
-  /** What is hidden or ignored is passed over without a word; links are never followed. */
-  async folder(folder: string, place: Place): Promise<void> {
+  /** Adds the files of a folder. Skips hidden and ignored files silently, and never follows links. */
+  async folder(folder: string, at: WalkFolder): Promise<void> {
     const entries = await this.#read(folder);
     const here = entries.some(({ name }) => name === '.gitignore') ? await rulesOf(folder) : [];
-    const rules = [...here, ...place.rules];
+    const rules = [...here, ...at.rules];
     for (const entry of entries) {
       const file = path.join(folder, entry.name);
       if (isLeftOut(entry.name) || isIgnored(file, { rules, isFolder: entry.isDirectory() })) continue;
-      if (entry.isDirectory()) await this.folder(file, { ...place, rules });
+      if (entry.isDirectory()) await this.folder(file, { ...at, rules });
       else if (entry.isFile())
-        this.add(file, path.join(path.basename(place.root), path.relative(place.root, file)));
+        this.add(file, path.join(path.basename(at.root), path.relative(at.root, file)));
       else this.skipped.push({ file, reason: entry.isSymbolicLink() ? 'it is a link' : 'it is no file' });
     }
   }
@@ -119,15 +122,15 @@ class Walk {
   }
 }
 
-async function rulesOf(folder: string): Promise<Place['rules']> {
+async function rulesOf(folder: string): Promise<WalkFolder['rules']> {
   const text = await readFile(path.join(folder, '.gitignore'), 'utf8').catch(() => '');
   return [{ folder, rule: readIgnoreRules(text) }];
 }
 
-/** The innermost `.gitignore` that says something decides. */
+/** The innermost `.gitignore` with a matching line decides. */
 function isIgnored(
   file: string,
-  { rules, isFolder }: { readonly rules: Place['rules']; readonly isFolder: boolean },
+  { rules, isFolder }: { readonly rules: WalkFolder['rules']; readonly isFolder: boolean },
 ): boolean {
   for (const { folder, rule } of rules) {
     const answer = rule(path.relative(folder, file).split(path.sep).join('/'), isFolder);
@@ -136,13 +139,10 @@ function isIgnored(
   return false;
 }
 
-/** Says of a name in the folder of a `.gitignore` whether its lines leave it out; undefined when none is about it. */
+/** Whether a `.gitignore` leaves out a path below its folder; undefined when no line matches. */
 type IgnoreRule = (relative: string, isFolder: boolean) => boolean | undefined;
 
-const MOST_LINES = 1_000;
-const LONGEST_LINE = 500;
-
-/** The last line that fits decides, as in git. Lines that are too long are passed over. */
+/** The last matching line decides, as in git. Longer lines than LONGEST_LINE are skipped. */
 function readIgnoreRules(text: string): IgnoreRule {
   const rules = text
     .split(/\r?\n/)

@@ -64,7 +64,7 @@ export async function ingest(
   terminal.progress.start('looking for files');
   try {
     await withOwner(flags, context, async (owner) => {
-      if (paths.length > 0) await takeIn(found, { owner, collection, tally, terminal });
+      if (paths.length > 0) await submitFiles(found, { owner, collection, tally, terminal });
       if (flags.reembed) {
         const collections = flags.collection === undefined ? {} : { collections: [flags.collection] };
         await owner.updateVectors({ action: 'drop-vectors', ...collections });
@@ -74,7 +74,7 @@ export async function ingest(
   } finally {
     terminal.progress.stop();
   }
-  tell(tally, { collection, isJson: flags.json ?? false, terminal });
+  printTally(tally, { collection, isJson: flags.json ?? false, terminal });
   return EXIT.ok;
 }
 
@@ -85,13 +85,13 @@ interface Work {
   readonly terminal: Terminal;
 }
 
-async function takeIn(found: Found, work: Work): Promise<void> {
+async function submitFiles(found: Found, work: Work): Promise<void> {
   const { owner, collection, tally, terminal } = work;
   const { maxBytes } = await owner.listDocuments({});
   const kept = new Set<string>();
   for (const [index, file] of found.files.entries()) {
     terminal.progress.label(`${index + 1} of ${found.files.length}  ${file.name}`);
-    if (await takeInFile(file, { ...work, maxBytes })) kept.add(originOf(file.file));
+    if (await submitFile(file, { ...work, maxBytes })) kept.add(originOf(file.file));
   }
   const named = new Set(found.files.map(({ file }) => originOf(file)));
   const gone = (await listAll(owner, collection))
@@ -101,8 +101,8 @@ async function takeIn(found: Found, work: Work): Promise<void> {
   if (gone.length > 0) tally.removed += await removeAll(owner, collection, gone);
 }
 
-/** False when nothing of the file is to be kept. One that cannot be read now is left as it is. */
-async function takeInFile(
+/** Resolves with false when nothing of the file is kept. An unreadable file keeps what was taken in from it before. */
+async function submitFile(
   { file, name }: FoundFile,
   { owner, collection, tally, maxBytes }: Work & { readonly maxBytes: number },
 ): Promise<boolean> {
@@ -126,7 +126,7 @@ async function takeInFile(
   return false;
 }
 
-/** Of the file that was found, and of nothing that was put into its place as a link since. */
+/** Reads the file that was found. A link that has replaced the file since is not followed. */
 async function readWhole(
   file: string,
   maxBytes: number,
@@ -238,13 +238,13 @@ function liesIn(origin: string, places: readonly string[]): boolean {
   return places.some((place) => origin === originOf(place) || origin.startsWith(`${originOf(place)}/`));
 }
 
-interface Telling {
+interface Printing {
   readonly collection: string;
   readonly isJson: boolean;
   readonly terminal: Terminal;
 }
 
-function tell(tally: Tally, { collection, isJson, terminal }: Telling): void {
+function printTally(tally: Tally, { collection, isJson, terminal }: Printing): void {
   const { added, changed, unchanged, removed, embedded, note, skipped } = tally;
   if (isJson) {
     const counts = { added, changed, unchanged, removed, embedded };

@@ -2,16 +2,16 @@ import { createInterface } from 'node:readline';
 import { LangoError } from '../core/errors.js';
 import { nothingChanged } from './exit.js';
 
-/** Lines that somebody types or pipes in. */
+/** Reads lines from the terminal or from a pipe. */
 export interface LineReader {
-  /** The next line; undefined when there is none any more, or when the person leaves. */
+  /** Resolves with the next line; with undefined at the end of the input, or when the person presses Ctrl-C or Ctrl-D. */
   next(prompt: string): Promise<string | undefined>;
   close(): void;
 }
 
 const HISTORY_LINES = 200;
 
-/** A person's lines, with a history; the terminal is free for others between two of them. */
+/** Reads lines that a person types, with a history. Between two lines the terminal is free for other output. */
 export function terminalLines(): LineReader {
   let history: string[] = [];
   return {
@@ -37,7 +37,7 @@ export function terminalLines(): LineReader {
   };
 }
 
-/** Lines from a pipe or a file. */
+/** Reads lines from a pipe or a file. */
 export function pipedLines(): LineReader {
   const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
   const iterator = lines[Symbol.asyncIterator]();
@@ -52,7 +52,7 @@ export function pipedLines(): LineReader {
 
 const MAX_BYTES = 64 * 1024;
 
-/** Asks on the terminal, without echo. */
+/** Asks on the terminal, without echo. Rejects when the person leaves the prompt. */
 export async function askHidden(message: string): Promise<string> {
   const { isCancel, password } = await import('@clack/prompts');
   const value = await password({ message, output: process.stderr });
@@ -60,7 +60,7 @@ export async function askHidden(message: string): Promise<string> {
   throw nothingChanged();
 }
 
-/** All of standard input; the line break at its end is the pipe's. */
+/** Reads standard input to its end. The line break at its end is dropped. */
 export async function readPiped(): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-import { keepCompiledCode, OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-runtime.js';
+import { enableCompileCache, OLDEST_NODE, isSupportedNode, runWithOwnNode } from './node-runtime.js';
 
-// Nothing more may be loaded before the version is known: native parts crash on a Node that is too old.
+// Nothing else is imported before this check: native modules crash on a Node that is too old.
 if (isSupportedNode(process.versions.node)) {
-  // The stack of an error then names the sources; reading the maps would cost every other start.
+  // With source maps a stack names the sources. Other starts do without: reading the maps takes time.
   if (process.argv.includes('--debug')) process.setSourceMapsEnabled(true);
-  // News for who maintains this program, not for who runs it.
+  // Deprecation warnings are for the maintainers of this program, not for its users.
   else process.noDeprecation = true;
-  keepCompiledCode();
+  enableCompileCache();
   const { run } = await import('./run.js');
   process.exit(await run(process.argv.slice(2)));
 }

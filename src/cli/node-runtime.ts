@@ -7,20 +7,23 @@ import { readEnv } from '../config/env.js';
 import { packageRoot } from '../config/package-root.js';
 import { isAtLeast } from '../core/text.js';
 
-/** Older ones lack what the program is built on, and crash in its native parts. */
+/** Older versions lack APIs that the program uses, and crash in its native modules. */
 export const OLDEST_NODE = '22.19';
 
 export function isSupportedNode(version: string): boolean {
   return isAtLeast(version, OLDEST_NODE);
 }
 
-/** Runs the same command line with the Node that a clone brings as a package; resolves with its exit code, or undefined when there is none. */
+/**
+ * Runs the same command line with the Node that a clone has installed as a package. Resolves with its exit code, or with
+ * undefined when that Node is not there.
+ */
 export async function runWithOwnNode(): Promise<number | undefined> {
   const program = join(packageRoot(), 'node_modules/node/bin/node');
   if (!existsSync(program)) return undefined;
   const child = spawn(program, process.argv.slice(1), { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    // A terminal sends its signals to both of us.
+    // A terminal sends SIGINT to the child as well.
     process.on(signal, () => void (process.stdin.isTTY && signal === 'SIGINT' ? false : child.kill(signal)));
   }
   return new Promise((resolve) => {
@@ -30,16 +33,16 @@ export async function runWithOwnNode(): Promise<number | undefined> {
 }
 
 /**
- * Keeps what V8 makes of the program for the next start: beside the program, or in the data folder where the program
- * belongs to somebody else (an image, a global installation). What is kept is code that we will run, so it is only
- * kept where nobody but us may write; without such a place nothing is. NODE_DISABLE_COMPILE_CACHE=1 turns it off.
+ * Keeps the code that V8 compiles for the next start: beside the program, or in the data folder when the program belongs
+ * to another user (an image, a global installation). The next start runs this code, so it is kept only in a folder where
+ * this user alone can write, and nowhere otherwise. NODE_DISABLE_COMPILE_CACHE=1 switches the cache off.
  */
-export function keepCompiledCode(): void {
-  const place = [join(packageRoot(), 'dist/cli'), readEnv().home].find(isOursAlone);
-  if (place !== undefined) nodeModule.enableCompileCache(join(place, 'compiled'));
+export function enableCompileCache(): void {
+  const folder = [join(packageRoot(), 'dist/cli'), readEnv().home].find(isPrivate);
+  if (folder !== undefined) nodeModule.enableCompileCache(join(folder, 'compiled'));
 }
 
-function isOursAlone(folder: string): boolean {
+function isPrivate(folder: string): boolean {
   const { uid, mode } = statSync(folder, { throwIfNoEntry: false }) ?? {};
   return mode !== undefined && uid === process.getuid?.() && (mode & 0o022) === 0;
 }

@@ -97,7 +97,7 @@ export function createProgram(act: Act): Command {
   return program;
 }
 
-/** An empty value comes from a variable that is not set, as in --home "$PLACE": nothing may take its place silently. */
+/** Refuses empty values. They come from unset variables, as in --home "$FOLDER"; a default must not replace them. */
 function refuseEmptyValues(command: Command): void {
   for (const { flags } of command.options.filter((option) => isEmpty(command, option))) {
     command.error(`error: option '${flags}' has an empty value. Leave it out, or give it one.`);
@@ -109,7 +109,7 @@ function isEmpty(command: Command, option: Option): boolean {
   return [command.getOptionValue(option.attributeName())].flat().includes('');
 }
 
-/** What is wrong with a command line is told like every other error, with the help of the command it is about. */
+/** Makes commander throw usage errors, so that they are printed like all errors, with the help of their command. */
 function throwErrors(command: Command, name: string): void {
   command.configureOutput({ outputError: () => {} }).exitOverride((error) => {
     if (error.exitCode === 0 || error.code === 'commander.help') throw error;
@@ -118,7 +118,7 @@ function throwErrors(command: Command, name: string): void {
   for (const sub of command.commands) throwErrors(sub, `${name} ${sub.name()}`);
 }
 
-/** "error: unknown command 'sen'", a line feed, "(Did you mean send?)" */
+/** Makes one line of commander's "error: unknown command 'sen'", a line feed, "(Did you mean send?)". */
 function sentenceOf(message: string): string {
   return message.replace(/^error: /, '').replace(/\s+/g, ' ');
 }

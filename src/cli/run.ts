@@ -6,19 +6,19 @@ import { createProgram } from './program.js';
 import { createPaint } from './render.js';
 import { jsonLine, safeText } from './safe-text.js';
 import type { CommandContext, Terminal } from './terminal.js';
-import { createTerminal, outlastReaders } from './terminal.js';
+import { createTerminal, surviveClosedOutput } from './terminal.js';
 
 /** The command line program. Resolves with its exit code once all output is written; never rejects. */
 export async function run(args: readonly string[]): Promise<number> {
   const env = readEnv();
   const terminal = createTerminal(env);
-  outlastReaders(args[0] === 'serve');
+  surviveClosedOutput(args[0] === 'serve');
   const exitCode = await perform(args, { env, terminal });
   await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
   return exitCode;
 }
 
-/** What a command line asks for. Resolves with the exit code; never rejects. */
+/** Performs one command line. Resolves with the exit code; never rejects. */
 export async function perform(args: readonly string[], context: CommandContext): Promise<number> {
   let exitCode: number = EXIT.ok;
   try {
@@ -31,15 +31,15 @@ export async function perform(args: readonly string[], context: CommandContext):
   return exitCode;
 }
 
-/** The one place where a command's error is told: sentence, hint, exit code; a stack only with --debug. */
+/** Prints the error of a command: message and hint, and the stack with --debug. Returns the exit code. */
 function fail(error: unknown, args: readonly string[], terminal: Terminal): number {
-  // Help was asked for, or is what was shown.
+  // Commander has printed the help already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   terminal.progress.stop();
-  const isTold = isLangoError(error);
-  const code = isTold ? error.code : 'internal';
-  const message = isTold ? error.message : `Something went wrong inside Lango: ${errorText(error)}`;
-  const hint = isTold ? error.hint : 'Run it again with --debug, and report what it says.';
+  const isExpected = isLangoError(error);
+  const code = isExpected ? error.code : 'internal';
+  const message = isExpected ? error.message : `Something went wrong inside Lango: ${errorText(error)}`;
+  const hint = isExpected ? error.hint : 'Run the command again with --debug, and report the output.';
   if (args.includes('--json')) {
     terminal.note(jsonLine({ error: { code, message, ...(hint === undefined ? {} : { hint }) } }));
   } else {

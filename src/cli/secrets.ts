@@ -31,19 +31,22 @@ export interface RotateFlags extends Pick<SecretFlags, 'json' | 'home' | 'config
   readonly keyFile?: boolean;
 }
 
-/** `lango secrets set`: the value comes from the terminal, without echo, or from standard input. */
+/** `lango secrets set`: reads the value from the terminal, without echo, or from standard input. */
 export async function setSecret(name: string, flags: SetFlags, context: CommandContext): Promise<number> {
   const { terminal } = context;
-  const isSaid = flags.for !== undefined || flags.host !== undefined;
-  const said = permissionOf(flags);
+  const isGiven = flags.for !== undefined || flags.host !== undefined;
+  const given = permissionOf(flags);
   const isAsked = process.stdin.isTTY;
   const value = isAsked ? await askHidden(`The secret ${name}`) : await readPiped();
-  const permission = isAsked && !isSaid ? await askPermission(name) : said;
+  const permission = isAsked && !isGiven ? await askPermission(name) : given;
   const replace = flags.replace ?? false;
   const { secret } = await withOwner(flags, context, (owner) =>
     owner.storeSecret({ name, value, ...permission, replace }),
   );
-  return tell(secret, `Stored the secret ${secret.name}, version ${secret.version}.`, { flags, terminal });
+  return printSecret(secret, `Stored the secret ${secret.name}, version ${secret.version}.`, {
+    flags,
+    terminal,
+  });
 }
 
 /** `lango secrets list` */
@@ -64,7 +67,7 @@ export async function allowSecret(
 ): Promise<number> {
   const permission = permissionOf(flags);
   const { secret } = await withOwner(flags, context, (owner) => owner.allowSecret({ name, ...permission }));
-  return tell(secret, `Changed where the secret ${secret.name} may be used.`, {
+  return printSecret(secret, `Changed where the secret ${secret.name} may be used.`, {
     flags,
     terminal: context.terminal,
   });
@@ -81,7 +84,7 @@ export async function deleteSecret(
   return EXIT.ok;
 }
 
-/** `lango secrets rotate`: a new master key. The server has to be stopped, so that nobody uses the old one. */
+/** `lango secrets rotate`: makes a new master key. The server must be stopped: it would use the old key. */
 export async function rotateKey(flags: RotateFlags, { env, terminal }: CommandContext): Promise<number> {
   if (flags.passphrase && flags.keyFile) throw usageError('Give --passphrase or --key-file, not both.');
   const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
@@ -131,12 +134,12 @@ function permissionOf({ for: given = [], host: hosts = [] }: PermissionFlags): S
   return permissionIn(given, hosts);
 }
 
-interface Telling {
+interface Printing {
   readonly flags: SecretFlags;
   readonly terminal: Terminal;
 }
 
-function tell(item: SecretItem, sentence: string, { flags, terminal }: Telling): number {
+function printSecret(item: SecretItem, sentence: string, { flags, terminal }: Printing): number {
   if (flags.json) {
     terminal.print(jsonLine({ secret: item }));
     return EXIT.ok;
@@ -166,7 +169,7 @@ function lineOf(item: SecretItem, { color }: Terminal): string {
   return `${paint.bold(safeLine(name))}  ${safeLine(reference)}  ${paint.dim(safeLine(`may be used: ${where}${to}`))}${state}`;
 }
 
-/** They say nothing without the name of a host. */
+/** The uses that also need the name of a host. */
 export const SENDING_PLACES: readonly SecretPlace[] = SECRET_PLACES.filter((place) => place !== 'exec');
 
 const LABELS: Readonly<Record<SecretPlace, string>> = {
@@ -176,8 +179,8 @@ const LABELS: Readonly<Record<SecretPlace, string>> = {
 };
 
 /**
- * What `--for` ("exec,http:HOST") and `--host` say together. Hosts are allowed for requests and pages alike, so a
- * host that is named for one of them only is refused rather than allowed for both. A host by itself means requests.
+ * Reads `--for` ("exec,http:HOST") and `--host` together. A host is allowed for requests and pages alike, so a host that
+ * is named for only one of them is refused, and not allowed for both. A host without a use means requests.
  */
 export function permissionIn(given: readonly string[], hosts: readonly string[]): SecretPermission {
   const wanted = given.flatMap((text) => text.split(',')).map((text) => wantedUse(text.trim()));

@@ -7,7 +7,7 @@ import { answerPart } from '../core/questions.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
 import type { Asker, Outcome } from './conversation.js';
-import { approving, nobody, terminalAsker, waysToAnswer, converse } from './conversation.js';
+import { approving, leavingOpen, terminalAsker, answerCommands, converse } from './conversation.js';
 import { exitCodeOfState, usageError, onInterrupt } from './exit.js';
 import { jsonLine } from './safe-text.js';
 import { locateTask } from './tasks.js';
@@ -29,7 +29,7 @@ export interface SendFlags extends ConnectionFlags {
   readonly reason?: string;
 }
 
-/** `lango send`: one request, from its words to its end. */
+/** `lango send`: sends one request and shows its task to the end. */
 export async function send(
   words: readonly string[],
   flags: SendFlags,
@@ -51,12 +51,12 @@ export async function send(
 
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, request, connection)));
   if (outcome.taskId !== undefined && !flags.json) {
-    for (const line of waysToAnswer(outcome.taskId, outcome.end.questions, flags)) terminal.note(line);
+    for (const line of answerCommands(outcome.taskId, outcome.end.questions, flags)) terminal.note(line);
   }
   return interrupt.exitCode ?? exitCodeOfState(outcome.end.state);
 }
 
-/** Text, answers to questions, or both. */
+/** The parts of the message: text, answers to questions, or both. */
 async function partsOf(words: readonly string[], flags: SendFlags): Promise<readonly Part[]> {
   const { approve = [], deny = [], reason, task } = flags;
   const answers = [
@@ -98,11 +98,11 @@ function viewOf({ json, stream }: SendFlags, terminal: Terminal): View {
 }
 
 function askerOf({ json, yes, input }: SendFlags, terminal: Terminal): Asker {
-  const asker = terminal.canAsk && input && !json ? terminalAsker(terminal) : nobody;
+  const asker = terminal.canAsk && input && !json ? terminalAsker(terminal) : leavingOpen;
   return yes ? approving(asker) : asker;
 }
 
-/** What `--json` prints: the shape is part of docs/reference/cli.md. */
+/** What `--json` prints. docs/reference/cli.md describes its shape. */
 async function summary({ taskId, end }: Outcome, { agent }: SendRequest, { client }: Connection) {
   const { state, text, author, questions, usage } = end;
   const task =

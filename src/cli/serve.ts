@@ -29,8 +29,8 @@ export interface ServeFlags {
 }
 
 const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
-/** What callers need where there is no token of this node. */
-const ACCESS_WORDS = {
+/** What callers need, by authentication mode, when the node has no token of its own. */
+const ACCESS_TEXT = {
   token: '',
   jwt: 'of the issuer in auth.jwt.issuer (auth.mode: jwt)',
   mtls: 'none; a client certificate is asked for (auth.mode: mtls)',
@@ -39,7 +39,7 @@ const ACCESS_WORDS = {
 const OFFLINE_ADVICE =
   'a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider for a real one';
 
-/** `lango serve`: runs until a signal comes. */
+/** `lango serve`: runs until SIGINT or SIGTERM. */
 export async function serve(flags: ServeFlags, { env, terminal }: CommandContext): Promise<number> {
   const { host, port } = flags;
   const overrides = {
@@ -55,7 +55,7 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   using _interrupt = onInterrupt(() => stopping.abort());
   const app = createApp({ ...loaded, logger, hidden });
   const address = await app.start();
-  // A file that was there is missed; else it would be taken for one that says nothing.
+  // The reload must fail when the file has been deleted, and not take the defaults.
   const again = { env, overrides: { ...overrides, ...(config.file ? { configFile: config.file } : {}) } };
   using _reload = onHangup(() => reload(app, () => loadConfig(again), logger));
 
@@ -70,13 +70,13 @@ export async function serve(flags: ServeFlags, { env, terminal }: CommandContext
   return EXIT.ok;
 }
 
-/** A configuration that is wrong does not stop the server: it goes on with the old one. */
+/** Reloads the configuration. When it is wrong, the server logs why and keeps the present one. */
 async function reload(app: App, read: () => Promise<LoadedConfig>, logger: Logger): Promise<void> {
   try {
     await app.reload(read);
   } catch (error) {
     const hint = isLangoError(error) ? error.hint : undefined;
-    logger.error('took up nothing: something is wrong, so all stays as it was', {
+    logger.error('the configuration was not reloaded: the server keeps the present one', {
       error: errorText(error),
       ...(hint === undefined ? {} : { hint }),
     });
@@ -102,7 +102,7 @@ function facts(address: AppAddress, { home }: Config) {
 
 interface Place {
   readonly config: Config;
-  /** The token that clients on this machine find by themselves. */
+  /** The token in the data folder, which clients on this machine find without a flag. */
   readonly keptToken: string | undefined;
 }
 
@@ -117,7 +117,7 @@ function greeting(address: AppAddress, { config, keptToken }: Place, color: bool
     paint.bold(`Lango ${packageVersion()}`),
     row('card', origin + CARD_PATH),
     ...(grpcPort === undefined ? [] : [row('gRPC', `${new URL(origin).hostname}:${grpcPort}`)]),
-    row('token', token ?? ACCESS_WORDS[config.auth.mode]),
+    row('token', token ?? ACCESS_TEXT[config.auth.mode]),
     row('data', config.home),
     row('pid', String(process.pid)),
     row('model', `${model} (${config.model.reason})${model === 'offline' ? `: ${OFFLINE_ADVICE}` : ''}`),
@@ -132,24 +132,24 @@ async function keptToken({ home }: Config): Promise<string | undefined> {
   return loadToken(home).catch(() => undefined);
 }
 
-/** How often it is looked whether there is something to give back. */
-const LOOK_MS = 1_000;
-/** Less work than this since the last look, in microseconds of CPU, and the server is taken to be idle. */
+/** The interval between two checks. */
+const CHECK_MS = 1_000;
+/** The server counts as idle when it used less CPU time than this since the last check, in microseconds. */
 const IDLE_CPU_MICROSECONDS = 30_000;
-/** Memory is given back only when there is more of it than this, in bytes: it costs a pause. */
+/** Memory is released only when it has grown by more than this, in bytes, because releasing costs a pause. */
 const WORTH_BYTES = 24 * 1024 * 1024;
 
 type Collect = (options: { type: 'major'; flavor: 'last-resort'; execution: 'sync' }) => void;
 
 /**
- * Gives memory back whenever the server has become idle: what the start took for loading and compiling, and what a
- * burst of requests left behind. V8 keeps a heap several times of what is alive, and a server at rest gives it no
- * reason to let go. Costs a pause of some 100 ms, once after each burst.
+ * Releases memory whenever the server becomes idle: memory of the start, of loading and compiling, and of bursts of
+ * requests. V8 keeps a heap of several times the live size, and an idle server gives it no reason to shrink the heap.
+ * Costs a pause of about 100 ms, once after each burst.
  */
 export function releaseIdleMemory(): void {
   let cpu = process.cpuUsage();
   let kept = 0;
-  const look = (): void => {
+  const check = (): void => {
     const { user, system } = process.cpuUsage(cpu);
     cpu = process.cpuUsage();
     if (user + system > IDLE_CPU_MICROSECONDS || process.memoryUsage.rss() < kept + WORTH_BYTES) return;
@@ -157,7 +157,7 @@ export function releaseIdleMemory(): void {
     cpu = process.cpuUsage();
     kept = process.memoryUsage.rss();
   };
-  setInterval(look, LOOK_MS).unref();
+  setInterval(check, CHECK_MS).unref();
 }
 
 function release(): void {

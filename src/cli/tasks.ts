@@ -5,7 +5,7 @@ import type { TaskState } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { connect } from './connection.js';
-import { waysToAnswer } from './conversation.js';
+import { answerCommands } from './conversation.js';
 import { EXIT } from './exit.js';
 import { ask, explain } from './explain.js';
 import { createPaint, questionText } from './render.js';
@@ -29,7 +29,7 @@ interface ListedTask extends TaskView {
 }
 
 const TEXT_CHARACTERS = 60;
-/** A request, what was asked back, and the answer to that. */
+/** Enough for a request, the agent's question and the answer to it. */
 const LISTED_MESSAGES = 3;
 
 /** `lango tasks list`: the newest tasks first, of one agent or of all. */
@@ -63,7 +63,7 @@ export async function cancelTask(taskId: string, flags: TaskFlags, context: Comm
   return isTerminal(task.state) ? EXIT.ok : EXIT.failure;
 }
 
-/** The newest tasks of the conversation, or of everything. */
+/** The newest tasks, of one agent or all, of one conversation or all. */
 export async function newestTasks(
   { agent, state, context, limit }: Pick<ListFlags, 'agent' | 'state' | 'context' | 'limit'>,
   connection: Connection,
@@ -103,7 +103,7 @@ export function rowOf(task: ListedTask, color: boolean): string {
   return columns.filter((column) => column !== '').join('  ');
 }
 
-/** The words of the person; an approval has none. */
+/** The first text that the person sent. An approval has no text. */
 function requestOf({ history }: TaskView): string {
   const said = history.filter(({ role }) => role === 'user').map(({ parts }) => textOf(parts));
   return said.find((words) => words !== '') ?? '';
@@ -121,7 +121,7 @@ function detailsOf(task: ListedTask, flags: ConnectionFlags, color: boolean): re
     ...task.artifacts.map(({ name, id, parts }) => row(safeLine(name ?? id), safeText(textOf(parts)))),
     ...(task.text === '' ? [] : [row('says', safeText(task.text))]),
     ...task.questions.map((question) => questionText(question, color)),
-    ...waysToAnswer(task.id, task.questions, flags),
+    ...answerCommands(task.id, task.questions, flags),
   ];
 }
 
@@ -130,12 +130,12 @@ function toJson({ stateAt, agent, ...task }: ListedTask) {
 }
 
 export interface LocatedTask {
-  /** Undefined when it belongs to the agent that stands at the server's own address. */
+  /** Undefined for the agent that answers at the root of the server. */
   readonly agent: string | undefined;
   readonly task: TaskView;
 }
 
-/** Finds out which agent a task belongs to. Throws `not-found` when it is none of them. */
+/** Finds the agent that a task belongs to. Rejects with `not-found` when no agent knows the task. */
 export async function locateTask(
   connection: Connection,
   taskId: string,
@@ -146,8 +146,8 @@ export async function locateTask(
     try {
       return { agent: name, task: await connection.client.get(refTo(taskId, name)) };
     } catch (error) {
-      const isElsewhere = isLangoError(error, 'not-found') && names.length > 1;
-      if (!isElsewhere) throw await explain(error, connection, name);
+      const isUnknownThere = isLangoError(error, 'not-found') && names.length > 1;
+      if (!isUnknownThere) throw await explain(error, connection, name);
     }
   }
   throw new LangoError('not-found', `There is no task ${safeLine(taskId)} of yours at ${connection.url}.`, {
@@ -155,7 +155,7 @@ export async function locateTask(
   });
 }
 
-/** The agents of the server; none when it has no catalog. */
+/** The names of the agents of the server; empty when the server has no catalog. */
 export async function agentNames(connection: Connection): Promise<readonly string[]> {
   try {
     return (await connection.client.catalog()).map(({ name }) => name);
@@ -165,12 +165,12 @@ export async function agentNames(connection: Connection): Promise<readonly strin
   }
 }
 
-/** How the client names a task. */
-export interface TaskPlace {
+/** A task, as the client names it. */
+export interface TaskRef {
   readonly taskId: string;
   readonly agent?: string;
 }
 
-export function refTo(taskId: string, agent: string | undefined): TaskPlace {
+export function refTo(taskId: string, agent: string | undefined): TaskRef {
   return { taskId, ...(agent === undefined ? {} : { agent }) };
 }

@@ -3,21 +3,22 @@ import { EXIT } from './exit.js';
 import type { Progress } from './progress.js';
 import { createProgress } from './progress.js';
 
-/** Where a command writes: results to standard output, everything about them to standard error. */
+/** The terminal of a command: results go to standard output, messages about them to standard error. */
 export interface Terminal {
-  /** Somebody looks at the output as it comes. */
+  /** Whether standard output is a terminal, so that output is shown as it arrives. */
   readonly isLive: boolean;
-  /** Somebody is there who can be asked. */
+  /** Whether questions can be asked: standard input and standard error are a terminal. */
   readonly canAsk: boolean;
-  /** Colors on the output, and on standard error. */
+  /** Whether standard output is written in color. */
   readonly color: boolean;
+  /** Whether standard error is written in color. */
   readonly noteColor: boolean;
   readonly progress: Progress;
-  /** To standard output, as it is. */
+  /** Writes text to standard output, without a line feed. */
   readonly write: (text: string) => void;
-  /** A line to standard output. */
+  /** Writes a line to standard output. */
   readonly print: (line: string) => void;
-  /** A line to standard error. */
+  /** Writes a line to standard error. */
   readonly note: (line: string) => void;
 }
 
@@ -45,8 +46,8 @@ export function createTerminal(env: Env, { stdin, stdout, stderr }: Streams = pr
   };
 }
 
-/** A reader of the output that goes away, such as `head`, is no failure; a server goes on without it. */
-export function outlastReaders(isServer: boolean): void {
+/** Survives a closed output, as with `lango … | head`: a command ends with success, a server keeps running. */
+export function surviveClosedOutput(isServer: boolean): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (!isServer) process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure);
   });
@@ -57,16 +58,16 @@ function hasColor(stream: NodeJS.WriteStream, { noColor, forceColor }: Env): boo
   return !noColor && (forceColor || (isTerminal(stream) && stream.hasColors()));
 }
 
-/** Of a pipe Node leaves `isTTY` undefined, in spite of its type. */
+/** Node leaves `isTTY` undefined for a pipe, in spite of its type. */
 function isTerminal({ isTTY }: { readonly isTTY?: boolean }): boolean {
   return isTTY === true;
 }
 
-/** What every command is given besides its flags; it resolves with the exit code, and throws what went wrong. */
+/** What each command gets besides its flags. A command resolves with its exit code and throws what went wrong. */
 export interface CommandContext {
   readonly env: Env;
   readonly terminal: Terminal;
 }
 
-/** Runs a command: loads what it needs, and only that. */
+/** Runs a command. Its module is imported inside, so that a start loads only what the command needs. */
 export type Act = (command: (context: CommandContext) => Promise<number>) => Promise<void>;

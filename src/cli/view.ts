@@ -4,12 +4,12 @@ import { createRenderer, questionText } from './render.js';
 import { jsonLine, safeText } from './safe-text.js';
 import type { Terminal } from './terminal.js';
 
-/** One way to show a task to whoever started the command. */
+/** Shows the events of a task to the person who started the command. */
 export interface View {
   show(event: ClientEvent): void;
 }
 
-/** Everything as it happens, and a sign of life while nothing does. */
+/** Shows all events as they happen, and a progress line in between. */
 export function storyView(terminal: Terminal): View {
   const { progress } = terminal;
   const renderer = createRenderer({ color: terminal.color, live: terminal.isLive, write: terminal.write });
@@ -22,7 +22,7 @@ export function storyView(terminal: Terminal): View {
   };
 }
 
-/** The answer alone on standard output, fit for a pipe; what else there is to say on standard error. */
+/** Writes only the answer to standard output, fit for a pipe, and all else to standard error. */
 export function answerView(terminal: Terminal): View {
   return {
     show(event) {
@@ -36,7 +36,7 @@ export function answerView(terminal: Terminal): View {
   };
 }
 
-/** Each event as a line of JSON. */
+/** Writes each event as a line of JSON. */
 export function jsonLinesView(terminal: Terminal): View {
   return { show: (event) => terminal.print(jsonLine(event)) };
 }

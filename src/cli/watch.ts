@@ -3,10 +3,10 @@ import type { TaskView } from '../a2a/client/client.js';
 import { isInterrupted } from '../core/task.js';
 import { connect } from './connection.js';
 import type { ConverseOptions, Outcome } from './conversation.js';
-import { waysToAnswer, follow } from './conversation.js';
+import { answerCommands, follow } from './conversation.js';
 import { exitCodeOfState, onInterrupt } from './exit.js';
 import { ask, refusal } from './explain.js';
-import type { TaskPlace, TaskFlags } from './tasks.js';
+import type { TaskRef, TaskFlags } from './tasks.js';
 import { locateTask, refTo } from './tasks.js';
 import type { CommandContext, Terminal } from './terminal.js';
 import type { View } from './view.js';
@@ -17,7 +17,7 @@ export interface WatchFlags extends TaskFlags {
   readonly stream: boolean;
 }
 
-/** `lango tasks watch`: from its first event to its end. Leaving does nothing to the task. */
+/** `lango tasks watch`: shows a task from its first event to its end. Ctrl-C leaves the task as it is. */
 export async function watch(taskId: string, flags: WatchFlags, context: CommandContext): Promise<number> {
   const { env, terminal } = context;
   const connection = await connect(flags, env);
@@ -34,7 +34,7 @@ export async function watch(taskId: string, flags: WatchFlags, context: CommandC
   if (interrupt.exitCode !== undefined) return interrupt.exitCode;
   if (seen === undefined) throw await refusal(connection, end.text, agent);
   view.show(end);
-  if (!flags.json) for (const line of waysToAnswer(taskId, end.questions, flags)) terminal.note(line);
+  if (!flags.json) for (const line of answerCommands(taskId, end.questions, flags)) terminal.note(line);
   return exitCodeOfState(end.state);
 }
 
@@ -44,10 +44,10 @@ function viewOf({ json, stream }: WatchFlags, terminal: Terminal): View {
 }
 
 /**
- * The task from its first event. That stream ends at the first question; when it was answered since, the task
- * is shown as it stands now, and on from there.
+ * Follows the task from its first event. That stream ends at the first question. When the question has been answered
+ * since, the task is shown in its present state and followed from there.
  */
-async function watched(task: TaskPlace, options: Omit<ConverseOptions, 'asker'>): Promise<Outcome> {
+async function watched(task: TaskRef, options: Omit<ConverseOptions, 'asker'>): Promise<Outcome> {
   const { connection, view, signal } = options;
   const replay = await follow(connection.client.subscribe({ ...task, after: 0 }, signal), view);
   if (signal.aborted || !isInterrupted(replay.end.state)) return replay;
