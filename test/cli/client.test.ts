@@ -53,6 +53,13 @@ describe('lango send', () => {
     expect(await readFile(path.join(home.folder, 'workspace/sky.txt'), 'utf8')).toBe('blue');
   });
 
+  it('says why a request was rejected, and ends with the code for that', async () => {
+    const { code, stdout, stderr } = await run('send', 'dance');
+    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
+    expect(stderr).toContain('rejected: I do not understand "dance". Nothing was done.');
+    expect(stderr).toContain('- read [path]');
+  });
+
   it('tells the whole story with --stream', async () => {
     const { code, stdout } = await run('send', '--stream', 'write "red" into rose.txt');
     expect(code).toBe(0);

@@ -143,7 +143,7 @@ const FILE_WORK: readonly (readonly [sentence: string, answer: string])[] = [
   ['search for tea', 'todo.txt:1: buy tea'],
   ['search for tea in .', 'todo.txt:1: buy tea'],
   ['does the file todo.txt exist?', 'type: file'],
-  ['create a folder docs', 'made the folder docs'],
+  ['create a folder docs', 'the folder docs'],
   ['move one.txt to docs/one.txt', 'moved one.txt to docs/one.txt'],
   ['delete todo.txt', 'deleted todo.txt'],
   ['delete the folder docs with everything in it', 'deleted docs'],

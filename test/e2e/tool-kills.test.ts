@@ -230,7 +230,7 @@ describeBrowsing('the browser, killed while it works', () => {
       const none = 'No page is open';
       await answersAll(server, [
         ['browser_navigate', `open ${site.origin}/`, 'Page: Harbor'],
-        ['browser_search', 'search the web for oranges', 'oranges'],
+        ['browser_search', 'search with the browser for oranges', 'oranges'],
         ['browser_observe', 'what can be clicked on the page', none],
         ['browser_extract', 'read the page', none],
         ['browser_screenshot', 'take a screenshot', none],

@@ -2,9 +2,8 @@ import { isJsonObject, type Json } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
 import { TABLE } from './table.js';
 
-const IDENTITY =
-  "I am Lango's offline model: I compare requests with a table of sentences. I do not reason, and I know nothing about the world. " +
-  'For a real model set ANTHROPIC_API_KEY or OPENAI_API_KEY, or model.provider in the configuration.';
+const ADVICE = 'For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.';
+const IDENTITY = `I am Lango's offline model: I compare requests with a table of sentences, and know nothing else. ${ADVICE}`;
 
 const GREETINGS = ['hello', 'hi', 'hey', 'hello there', 'hi there', 'good morning'];
 const LONGEST_TALK = 40;
@@ -31,7 +30,7 @@ export function refusal(reason: string, offers: Offers): string {
   const lines = sentencesFor(offers).map((line) => `- ${line}`);
   const examples = lines.slice(0, MOST_EXAMPLES).join('\n');
   const more = 'Ask "what can you do" for all that I understand.';
-  return `${reason} Nothing was done.\n\nI understand, for example:\n${examples}\n${more}\n\n${IDENTITY}`;
+  return `${reason} Nothing was done.\n\nI understand, for example:\n${examples}\n${more}\n${ADVICE}`;
 }
 
 /** One sentence for each tool that is here. */

@@ -1,12 +1,6 @@
 import { isJsonObject, isTexts } from '../../core/json.js';
 import { textOf } from '../../core/message.js';
-import type {
-  FunctionCall,
-  FunctionResult,
-  FunctionSpec,
-  ModelMessage,
-  ModelRequest,
-} from '../../core/model.js';
+import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
 import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './answers.js';
 import { MOST_STEPS, readRequest, type Step, type ToolCall } from './request.js';
@@ -23,6 +17,8 @@ export type Decision =
 /** The agent of every shipped roster that plans. */
 const PLANNER = 'planner';
 const ID_PREFIX = 'offline_';
+const UNREAD = 'The offline model reads text only. It did not read what came with the text.';
+const NO_RESULT = { content: 'No result came back.', isError: true };
 
 /** Decides from the request alone: the same request gets the same answer, ids of calls included. */
 export function decide({ functions, messages }: ModelRequest, agentOf: AgentOf): Decision {
@@ -47,7 +43,7 @@ interface CurrentRequest {
   readonly hasAttachments: boolean;
   /** The calls that this model made for it so far, in order. */
   readonly calls: readonly FunctionCall[];
-  readonly results: ReadonlyMap<string, FunctionResult>;
+  readonly resultOf: (call: FunctionCall) => Omit<Entry, 'job'>;
   /** The ids of all calls of the conversation. */
   readonly usedIds: ReadonlySet<string>;
 }
@@ -62,7 +58,10 @@ function currentRequest(messages: readonly ModelMessage[]): CurrentRequest {
     text: textOf(parts).trim(),
     hasAttachments: parts.some(({ kind }) => kind !== 'text'),
     calls: callsIn(since).filter(({ id }) => id.startsWith(ID_PREFIX)),
-    results: new Map(results.map((result) => [result.id, result])),
+    resultOf: ({ id }) => {
+      const { content, isError } = results.find((result) => result.id === id) ?? NO_RESULT;
+      return { text: readable(content), isError };
+    },
     usedIds: new Set(callsIn(messages).map(({ id }) => id)),
   };
 }
@@ -157,7 +156,7 @@ function work(
       const goal = job.call?.name === PLAN ? textArgument(job.call, 'goal') : undefined;
       const call = goal === undefined ? made.shift() : undefined;
       if (goal !== undefined) done.push({ job, text: outline(goal), isError: false });
-      else if (call) done.push(toEntry(job, current.results.get(call.id)));
+      else if (call) done.push({ job, ...current.resultOf(call) });
       else open.push(job);
     }
     if (open.length > 0 && open.every(({ call }) => call && offers(call.name))) {
@@ -177,11 +176,6 @@ function roundsOf(jobs: readonly Step[]): readonly (readonly Step[])[] {
     else rounds.push([job]);
   }
   return rounds;
-}
-
-function toEntry(job: Step, result: FunctionResult | undefined): Entry {
-  if (!result) return { job, text: 'No result came back.', isError: true };
-  return { job, text: readable(result.content), isError: result.isError };
 }
 
 /** Ids are unique in the conversation: a vendor refuses a history in which one occurs twice. */
@@ -206,8 +200,6 @@ function report(jobs: readonly Step[], done: readonly Entry[], hasAttachments: b
   return [
     ...entries,
     ...(left.length === 0 ? [] : [`Not done: ${left.join(', ')}.`]),
-    ...(hasAttachments
-      ? ['The offline model reads text only. It did not read what came with the text.']
-      : []),
+    ...(hasAttachments ? [UNREAD] : []),
   ].join('\n\n');
 }

@@ -1,8 +1,7 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { parseObject } from '../conversation.js';
-import { matchSentence, parseSentence, type Clause, type Values } from './sentence.js';
+import { matchSentence, parseSentence, toTokens, type Token } from './sentence.js';
 import { TABLE, type TableRow } from './table.js';
-import { toTokens, type Token } from './words.js';
 
 /** One thing that a request asks for. */
 export interface Step {
@@ -18,6 +17,8 @@ export interface ToolCall {
   readonly name: string;
   readonly arguments: JsonObject;
 }
+
+type Values = ReadonlyMap<string, string>;
 
 /** More steps than a person writes in one message. */
 export const MOST_STEPS = 30;
@@ -45,7 +46,7 @@ export function readRequest(text: string): readonly Step[] {
   let isParallel = false;
   const close = (end: number): void => {
     const own = withoutComma(text, tokens.slice(start, end), end === tokens.length);
-    if (own.length > 0) steps.push(toStep({ text, tokens: own, from: 0, to: own.length }, isParallel));
+    if (own.length > 0) steps.push({ ...toStep(text, own), isParallel });
   };
   for (let index = start + 1; index < tokens.length && steps.length < MOST_STEPS; index += 1) {
     const joint = jointAt(text, tokens, index);
@@ -75,14 +76,14 @@ function withoutComma(text: string, tokens: readonly Token[], isEnd: boolean): r
   return tokens.with(-1, { ...last, end: last.end - 1 });
 }
 
-function toStep(clause: Clause, isParallel: boolean): Step {
-  const text = clause.text.slice(clause.tokens[0]!.start, clause.tokens.at(-1)!.end);
+function toStep(text: string, tokens: readonly Token[]): Omit<Step, 'isParallel'> {
+  const own = text.slice(tokens[0]!.start, tokens.at(-1)!.end);
   for (const { row, sentence } of SENTENCES) {
-    const values = matchSentence(sentence, clause);
+    const values = matchSentence(sentence, text, tokens);
     const call = values && toCall(row, values);
-    if (call) return { text, isParallel, call };
+    if (call) return { text: own, call };
   }
-  return { text, isParallel, call: undefined };
+  return { text: own, call: undefined };
 }
 
 /** The sentence "call TOOL with JSON" brings all arguments at once; it is not understood when they are no JSON object. */
@@ -97,14 +98,10 @@ function toCall([, tool, others = {}]: TableRow, values: Values): ToolCall | und
   return { name, arguments: { ...given, ...fillAll(others, values) } };
 }
 
-function fillAll(value: JsonObject, values: Values): JsonObject {
-  const filled = (member: Json | undefined) => (typeof member === 'string' ? fill(member, values) : member);
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      fill(name, values),
-      isJsonObject(member) ? fillAll(member, values) : filled(member),
-    ]),
-  );
+/** Puts values into the texts of the template, which is JSON: what they hold stays text. */
+function fillAll(template: JsonObject, values: Values): JsonObject {
+  const inJson = new Map([...values].map(([name, value]) => [name, JSON.stringify(value).slice(1, -1)]));
+  return JSON.parse(fill(JSON.stringify(template), inJson)) as JsonObject;
 }
 
 function fill(template: string, values: Values): string {

@@ -1,97 +1,114 @@
-import { plainWord, type Token } from './words.js';
-
-/** Part of a text: the tokens from `from` up to, and not including, `to`. */
-export interface Clause {
-  readonly text: string;
-  readonly tokens: readonly Token[];
-  readonly from: number;
-  readonly to: number;
+/** A word or a quotation of a text, with the punctuation that is attached to it. */
+export interface Token {
+  readonly start: number;
+  readonly end: number;
+  /** Lower case, without `, . ; ! ?` at its end. Empty for a quotation. */
+  readonly word: string;
+  /** The text between the quotes. Undefined for a word. */
+  readonly quoted: string | undefined;
 }
 
 type Element =
   | { readonly type: 'word'; readonly word: string }
-  /** Takes one token; with a suffix, one that ends with it. */
+  /** Takes one token, which has to end with the suffix. */
   | { readonly type: 'one'; readonly name: string; readonly suffix: string }
-  /** Takes all tokens that the elements before and after it leave. */
+  /** Takes all tokens that the elements before and after it leave, one at least. */
   | { readonly type: 'rest'; readonly name: string };
 
-/** A sentence of the table, ready to be compared with clauses. */
+/** A sentence of the table, ready to be compared with requests. */
 export interface Sentence {
-  /** As the table has it. */
-  readonly source: string;
   readonly elements: readonly Element[];
-  /** How many words of its own it has: the measure of how exactly it fits. */
+  /** The number of words of its own: the measure of how exactly it fits. */
   readonly weight: number;
   readonly isQuestion: boolean;
 }
 
-/** The values of the placeholders, by name. */
-export type Values = ReadonlyMap<string, string>;
+const CLOSING_QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’' };
+/** A longer word is data: it matches no word of a sentence. */
+const LONGEST_WORD = 40;
+const PUNCTUATION = /[,.;:!?]{0,4}/y;
+
+/**
+ * Splits a text at white space; a quotation stays one token, whatever it holds. A quote that is never closed is an
+ * ordinary character. Takes time in proportion to the length of the text.
+ */
+export function toTokens(text: string): readonly Token[] {
+  const tokens: Token[] = [];
+  const unclosed = new Set<string>();
+  const words = /\S+/g;
+  for (let match = words.exec(text); match; match = words.exec(text)) {
+    const start = match.index;
+    const closer = CLOSING_QUOTES[text.charAt(start)];
+    const quoteEnd = closer && !unclosed.has(closer) ? closingQuote(text, start + 1, closer) : -1;
+    if (quoteEnd === -1) {
+      if (closer) unclosed.add(closer);
+      tokens.push({ start, end: words.lastIndex, word: plainWord(match[0]), quoted: undefined });
+    } else {
+      words.lastIndex = afterPunctuation(text, quoteEnd + 1);
+      tokens.push({ start, end: words.lastIndex, word: '', quoted: text.slice(start + 1, quoteEnd) });
+    }
+  }
+  return tokens;
+}
+
+/** The position of the quote that closes: white space, punctuation or nothing follows it. -1 when there is none. */
+function closingQuote(text: string, from: number, closer: string): number {
+  for (let at = text.indexOf(closer, from); at !== -1; at = text.indexOf(closer, at + 1)) {
+    if (/^\s?$/.test(text.charAt(afterPunctuation(text, at + 1)))) return at;
+  }
+  return -1;
+}
+
+function afterPunctuation(text: string, from: number): number {
+  PUNCTUATION.lastIndex = from;
+  return from + (PUNCTUATION.exec(text)?.[0].length ?? 0);
+}
+
+function plainWord(word: string): string {
+  return word.length > LONGEST_WORD ? '' : word.replace(/[,.;!?]+$/, '').toLowerCase();
+}
 
 export function parseSentence(source: string): Sentence {
-  const isQuestion = source.endsWith('?');
   const elements = source.replace(/\?$/, '').split(' ').map(toElement);
   const weight = elements.filter(({ type }) => type === 'word').length;
-  return { source, elements, weight, isQuestion };
+  return { elements, weight, isQuestion: source.endsWith('?') };
 }
 
 function toElement(part: string): Element {
   const [, name, dots, suffix = ''] = /^\{(\w+)(\.\.\.)?\}([:,]?)$/.exec(part) ?? [];
-  if (name === undefined) return { type: 'word', word: plainWord(part, 0, part.length) };
+  if (name === undefined) return { type: 'word', word: plainWord(part) };
   return dots === undefined ? { type: 'one', name, suffix } : { type: 'rest', name };
 }
 
-/** The values that make the sentence the clause; undefined when it is another sentence. Both are read once, from both ends. */
-export function matchSentence({ elements, isQuestion }: Sentence, clause: Clause): Values | undefined {
+/** The values of the placeholders that make the sentence these tokens of `text`; undefined for another sentence. */
+export function matchSentence(
+  { elements, isQuestion }: Sentence,
+  text: string,
+  tokens: readonly Token[],
+): ReadonlyMap<string, string> | undefined {
+  const surplus = tokens.length - elements.length;
+  if (surplus < 0) return undefined;
   const values = new Map<string, string>();
-  const rest = elements.findIndex(({ type }) => type === 'rest');
-  const head = rest === -1 ? elements : elements.slice(0, rest);
-  const tail = rest === -1 ? [] : elements.slice(rest + 1);
-  const tailStart = clause.to - tail.length;
-  let at = clause.from;
-  for (const element of head) {
-    const next = take(element, { ...clause, from: at, to: tailStart }, values);
-    if (next === undefined) return undefined;
-    at = next;
-  }
-  if (rest === -1) return at === clause.to ? values : undefined;
-  if (at >= tailStart) return undefined;
-  for (const [index, element] of tail.entries()) {
-    if (take(element, { ...clause, from: tailStart + index }, values) === undefined) return undefined;
-  }
-  const text = textOf({ ...clause, from: at, to: tailStart });
-  const { name } = elements[rest] as Extract<Element, { type: 'rest' }>;
-  values.set(name, isQuestion && tail.length === 0 ? text.replace(/\?$/, '') : text);
-  return values;
-}
-
-/** Takes the element from the beginning of the clause; gives where the next one begins, or undefined when it does not fit. */
-function take(element: Element, clause: Clause, values: Map<string, string>): number | undefined {
-  const { text, tokens, from, to } = clause;
-  const token = tokens[from];
-  if (!token || from >= to) return undefined;
-  switch (element.type) {
-    case 'word':
-      return token.word === element.word ? from + 1 : undefined;
-    case 'one': {
-      if (!text.slice(token.start, token.end).endsWith(element.suffix)) return undefined;
-      values.set(element.name, oneValue(text, token));
-      return from + 1;
+  let at = 0;
+  for (const element of elements) {
+    const first = tokens[at]!;
+    if (element.type === 'word' && first.word !== element.word) return undefined;
+    if (element.type === 'one') {
+      if (!text.endsWith(element.suffix, first.end)) return undefined;
+      values.set(element.name, oneValue(text, first));
     }
-    case 'rest':
-      return undefined;
+    if (element.type === 'rest') {
+      at += surplus;
+      const value =
+        surplus === 0 && first.quoted !== undefined ? first.quoted : text.slice(first.start, tokens[at]!.end);
+      values.set(element.name, isQuestion && at === tokens.length - 1 ? value.replace(/\?$/, '') : value);
+    }
+    at += 1;
   }
+  return at === tokens.length ? values : undefined;
 }
 
-/** The text of a clause to the letter; of a single quotation, what is between the quotes. */
-function textOf({ text, tokens, from, to }: Clause): string {
-  const first = tokens[from];
-  const last = tokens[to - 1];
-  if (!first || !last) return '';
-  return from === to - 1 && first.quoted !== undefined ? first.quoted : text.slice(first.start, last.end);
-}
-
-/** A word without the punctuation that ends it in a sentence. A path such as `..` and a name such as `a.` in quotes keep theirs. */
+/** The quotation, or the word without the punctuation that ends it in a sentence. A path such as `..` keeps its dots. */
 function oneValue(text: string, { start, end, quoted }: Token): string {
   return quoted ?? text.slice(start, end).replace(/(?<=[^\s.,:;!?])[,:;.!?]{1,3}$/, '');
 }

@@ -21,7 +21,6 @@ const DEPENDS_ON = { predicate: 'depends on' };
 export const TABLE: readonly TableRow[] = [
   // Files and commands.
   ['list the files', 'fs_list'],
-  ['show the files', 'fs_list'],
   ['which files are there?', 'fs_list'],
   ['ls', 'fs_list'],
   ['list the files in {path}', 'fs_list'],
@@ -29,7 +28,6 @@ export const TABLE: readonly TableRow[] = [
   ['read {path}', 'fs_read'],
   ['read the file {path}', 'fs_read'],
   ['show the file {path}', 'fs_read'],
-  ['cat {path}', 'fs_read'],
   ['what is in the file {path}?', 'fs_read'],
   ['write {content...} to {path}', 'fs_write'],
   ['write {content...} into {path}', 'fs_write'],
@@ -38,7 +36,6 @@ export const TABLE: readonly TableRow[] = [
   ['replace {oldText} with {newText} in {path}', 'fs_edit'],
   ['search for {pattern...}', 'fs_search'],
   ['search for {pattern...} in {path}', 'fs_search'],
-  ['search the files for {pattern...}', 'fs_search'],
   ['how big is the file {path}?', 'fs_stat'],
   ['does the file {path} exist?', 'fs_stat'],
   ['create a folder {path}', 'fs_mkdir'],
@@ -57,7 +54,6 @@ export const TABLE: readonly TableRow[] = [
   ['stop process {id}', 'exec_stop'],
   // The web.
   ['open {url}', 'browser_navigate'],
-  ['go to {url}', 'browser_navigate'],
   ['take a screenshot', 'browser_screenshot'],
   ['take a screenshot of the whole page', 'browser_screenshot', { fullPage: true }],
   ['read the page', 'browser_extract', { mode: 'text' }],
@@ -72,7 +68,6 @@ export const TABLE: readonly TableRow[] = [
   ['store the secret {value} as {name}', 'secrets_store'],
   ['store the secret {value} as {name} for commands', 'secrets_store', { for: ['exec'] }],
   ['which secrets are there?', 'secrets_list'],
-  ['list the secrets', 'secrets_list'],
   ['show the secret {name}', 'secrets_get'],
   ['delete the secret {name}', 'secrets_delete'],
   ['hash {text...}', 'crypto_hash'],
@@ -81,7 +76,6 @@ export const TABLE: readonly TableRow[] = [
   ['create a {algorithm} key named {name}', 'crypto_create_key'],
   ['create an encryption key named {name}', 'crypto_create_key', { algorithm: 'aes256' }],
   ['which keys are there?', 'crypto_keys'],
-  ['list the keys', 'crypto_keys'],
   ['sign {text...} with the key {key}', 'crypto_sign'],
   ['sign {text...} with the key {key} as a jws', 'crypto_sign', { format: 'jws' }],
   ['verify the signature {signature} of {text...} with the key {key}', 'crypto_verify'],

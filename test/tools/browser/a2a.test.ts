@@ -27,7 +27,7 @@ describeBrowsing('the navigator, asked in plain words over A2A', () => {
     await withServer({ settings: settings() }, async (server) => {
       const contextId = 'one-talk';
       const ask = (text: string) => sendText(server, text, { contextId });
-      const shot = await ask(`open ${site.origin}/ and take a screenshot`);
+      const shot = await ask(`open ${site.origin}/ and then take a screenshot`);
       expect(shot.end.state).toBe('completed');
       expect(doings(shot)).toEqual(
         expect.arrayContaining([
@@ -47,9 +47,9 @@ describeBrowsing('the navigator, asked in plain words over A2A', () => {
       const task = await server.fetch(`/tasks/${shot.taskId}`, { headers: { 'a2a-version': '1.0' } });
       expect(await task.text()).toContain(`"raw":"${bytes.toString('base64').slice(0, 60)}`);
 
-      expect(answerOf(await ask('what links are on the page?'))).toContain(`The ship: ${site.origin}/ship`);
+      expect(answerOf(await ask('list the links of the page'))).toContain(`The ship: ${site.origin}/ship`);
       expect(answerOf(await ask('what can be clicked on the page?'))).toContain('button "Ring"');
-      const read = answerOf(await ask(`go to ${site.origin}/ship and read the article`));
+      const read = answerOf(await ask(`open ${site.origin}/ship and then read the article`));
       expect(read).toContain('a cargo of oranges');
       expect(answerOf(await ask('close the browser'))).toContain('The browser is closed.');
       expect(answerOf(await ask('take a screenshot'))).toContain('No page is open in this conversation');
@@ -60,7 +60,7 @@ describeBrowsing('the navigator, asked in plain words over A2A', () => {
     await withServer(
       { settings: settings({ searchUrl: `${site.origin}/search?q={query}` }) },
       async (server) => {
-        const found = await sendText(server, 'search the web for oranges');
+        const found = await sendText(server, 'search with the browser for oranges');
         expect(doings(found)).toContain('navigator: tool-call browser_search');
         expect(answerOf(found)).toContain('https://example.com/oranges');
       },
