@@ -3,7 +3,8 @@ import { closeFamilies, openFamilies, startSandboxSearch, warnOfMissing } from '
 import { createAccess, createIdentity, openCredentials } from './app/identity.js';
 import type { Library } from './app/knowledge.js';
 import { openExtraction, openLibrary, openMemory } from './app/knowledge.js';
-import { NodeAddress, createListeners } from './app/listeners.js';
+import type { MountedHandler } from './app/listeners.js';
+import { NodeAddress, assertMountable, createListeners } from './app/listeners.js';
 import { createModel } from './app/model.js';
 import { ownerMount } from './app/owners.js';
 import { createDirectory, keepFresh, localSources, remoteSources } from './app/peers.js';
@@ -18,11 +19,12 @@ import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
 import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
-import { errorText } from './core/errors.js';
+import { LangoError, errorText } from './core/errors.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool, ToolFamily } from './core/tool.js';
+import { answerError } from './http/errors.js';
 import { createJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 
@@ -42,13 +44,8 @@ export interface AppOptions extends LoadedConfig {
   readonly additions?: (run: Run) => Promise<string | undefined>;
 }
 
-export interface AppAddress {
-  readonly host: string;
-  readonly port: number;
-  /** How a client on this machine reaches the server. */
-  readonly origin: string;
-  /** Undefined without gRPC. */
-  readonly grpcPort: number | undefined;
+/** What a node says of itself once it has started. */
+export interface MountedAddress {
   /** Undefined with `auth.mode: none`. */
   readonly token: string | undefined;
   readonly model: string;
@@ -57,9 +54,30 @@ export interface AppAddress {
   readonly root: string;
 }
 
+export interface AppAddress extends MountedAddress {
+  readonly host: string;
+  readonly port: number;
+  /** How a client on this machine reaches the server. */
+  readonly origin: string;
+  /** Undefined without gRPC. */
+  readonly grpcPort: number | undefined;
+}
+
+export interface MountOptions {
+  /** Opens no port: `router()` answers inside another app. */
+  readonly listen: false;
+}
+
 export interface App {
   /** Resolves once the node serves requests. Rejects with a `LangoError` and leaves nothing open. Call it once. */
   start(): Promise<AppAddress>;
+  /** Rejects with `invalid-config` when the configuration asks for gRPC, which needs a port of its own. */
+  start(options: MountOptions): Promise<MountedAddress>;
+  /**
+   * Makes a handler for `app.use(path, …)` of express. It answers the node's paths below that path, with 503 before the
+   * start and after the stop, and leaves all other paths to the app.
+   */
+  router(): MountedHandler;
   /**
    * Applies a new list of remote agents and reads the files of the TLS certificate again. Without `read` the list stays.
    * Resolves once the cards of new agents were loaded. Rejects with `invalid-config` when anything is wrong, and then
@@ -79,18 +97,20 @@ class NodeApp implements App {
   readonly #options: AppOptions;
   readonly #closers: (() => Promise<void> | void)[] = [];
   readonly #stopping = new AbortController();
-  #reload: Reload | undefined;
+  #node: OpenNode | undefined;
 
   constructor(options: AppOptions) {
     this.#options = options;
   }
 
-  async start(): Promise<AppAddress> {
+  start(): Promise<AppAddress>;
+  start(options: MountOptions): Promise<MountedAddress>;
+  async start(options?: MountOptions): Promise<MountedAddress> {
     try {
       const onStop: OnStop = (close) => void this.#closers.push(close);
-      const node = await openNode(this.#options, onStop, this.#stopping.signal);
-      this.#reload = node.reload;
-      return node.address;
+      const context = { onStop, stopping: this.#stopping.signal, listen: options === undefined };
+      this.#node = await openNode(this.#options, context);
+      return this.#node.address;
     } catch (error) {
       await this.stop();
       throw error;
@@ -98,7 +118,14 @@ class NodeApp implements App {
   }
 
   async reload(read?: ReadConfig): Promise<void> {
-    await this.#reload?.(read);
+    await this.#node?.reload(read);
+  }
+
+  router(): MountedHandler {
+    return (request, response, next) => {
+      if (this.#node) this.#node.answerMounted(request, response, next);
+      else answerError({ request, response }, notStarted(), this.#options.logger);
+    };
   }
 
   async stop(): Promise<void> {
@@ -111,14 +138,30 @@ class NodeApp implements App {
   }
 }
 
+function notStarted(): LangoError {
+  return new LangoError('unavailable', 'Lango has not started.', {
+    hint: 'Await start({ listen: false }) before the app listens.',
+    retryable: true,
+  });
+}
+
 interface OpenNode {
-  readonly address: AppAddress;
+  /** An `AppAddress` when the node listens. */
+  readonly address: MountedAddress;
   readonly reload: Reload;
+  readonly answerMounted: MountedHandler;
+}
+
+interface StartContext {
+  readonly onStop: OnStop;
+  readonly stopping: AbortSignal;
+  readonly listen: boolean;
 }
 
 /** The start, in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
-async function openNode(options: AppOptions, onStop: OnStop, stopping: AbortSignal): Promise<OpenNode> {
+async function openNode(options: AppOptions, { onStop, stopping, listen }: StartContext): Promise<OpenNode> {
   const { config, secrets, hidden = new Set(secretValues(options.secrets)), additions } = options;
+  if (!listen) assertMountable(config);
   await prepareFolders(config);
   const sandbox = startSandboxSearch(config);
   const { tls, token } = await openCredentials(config, secrets);
@@ -185,13 +228,14 @@ async function openNode(options: AppOptions, onStop: OnStop, stopping: AbortSign
   // At the same time: the journal takes its runs back while the listeners tell the clients that wait for them.
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
   await journal.start();
-  const bound = await listeners.start();
+  const bound = listen ? await listeners.start() : {};
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
-  const { renewTls } = listeners;
+  const { renewTls, answerMounted } = listeners;
   return {
     address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
     reload: createReload({ started: options, hidden, peers: directory, local, renewTls, stopping, logger }),
+    answerMounted,
   };
 }
 

@@ -9,7 +9,7 @@ import type { VerifyPush } from './a2a/client/push-verifier.js';
 import { createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
 import { assertDescribable } from './agents/arguments.js';
 import { createApp } from './app.js';
-import type { App, AppAddress } from './app.js';
+import type { App, AppAddress, MountOptions, MountedAddress } from './app.js';
 import { readEnv } from './config/env.js';
 import type { LoadedConfig } from './config/load.js';
 import { resolveConfig } from './config/load.js';
@@ -64,8 +64,14 @@ export function createServer(options: ServerOptions = {}): Server {
   const resolve = (input: SettingsInput): LoadedConfig =>
     resolveConfig({ env: readEnv(), overrides, settings: input });
   const app = createApp({ ...resolve(settings), ...own, logger });
+  function start(): Promise<AppAddress>;
+  function start(mount: MountOptions): Promise<MountedAddress>;
+  function start(mount?: MountOptions): Promise<MountedAddress> {
+    return mount ? app.start(mount) : app.start();
+  }
   return {
-    start: () => app.start(),
+    start,
+    router: () => app.router(),
     stop: () => app.stop(),
     reload: (next) => app.reload(next && (async () => resolve(next))),
   };
@@ -111,7 +117,7 @@ export function createPushVerifier(source: PushSource): VerifyPush {
 
 const REQUEST_TIMEOUT_MS = 60_000;
 
-export type { AppAddress, SettingsInput };
+export type { AppAddress, MountOptions, MountedAddress, SettingsInput };
 export type { AgentClient, SendRequest } from './a2a/client/client.js';
 export type { PushNotification, PushRequest, VerifyPush } from './a2a/client/push-verifier.js';
 export type { ClientEvent } from './a2a/client/reader.js';

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { grpcAddress } from '../a2a/server/card.js';
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import type { GrpcTls } from '../a2a/server/grpc/listener.js';
@@ -6,6 +7,7 @@ import { createA2aRoutes, createDiscoveryRoutes, isA2aPath } from '../a2a/server
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import type { Config } from '../config/config.js';
 import type { ReadKeys } from '../core/card.js';
+import { LangoError } from '../core/errors.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { HostAddress } from '../http/host.js';
@@ -38,8 +40,9 @@ export class NodeAddress {
     return this.#config.server.grpc.advertise ?? grpcAddress(baseUrl, this.#grpcPort);
   }
 
-  httpListens(origin: string): void {
-    this.#origin = origin;
+  /** `url` has the mount path too, when the node is mounted in another app. */
+  httpAnswersAt(url: string): void {
+    this.#origin = url;
   }
 
   grpcListens(port: number): void {
@@ -68,10 +71,32 @@ export interface ListenersOptions {
 export interface Listeners {
   /** Resolves once both listen. Rejects with `unavailable` when an address cannot be taken. Call it once. */
   start(): Promise<HostAddress & { readonly grpcPort: number | undefined }>;
+  /** Answers requests of another app, in which this node is mounted. Needs no `start`. */
+  readonly answerMounted: MountedHandler;
   /** Gives new connections this certificate. Only for listeners that were made with TLS. */
-  renewTls(tls: TlsMaterial): void;
+  readonly renewTls: (tls: TlsMaterial) => void;
   /** Ends open requests and closes the listeners. Never rejects. */
   stop(): Promise<void>;
+}
+
+/** A handler for `app.use(path, …)` of express, or of another framework over node:http. */
+export type MountedHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  /** Called for paths that are not ours. */
+  next: () => void,
+) => void;
+
+/** Throws `invalid-config` for a configuration that does not work without listeners of its own. */
+export function assertMountable({ server }: Config): void {
+  if (!server.grpc.enabled) return;
+  throw new LangoError(
+    'invalid-config',
+    'gRPC needs a port of its own, and start({ listen: false }) opens none.',
+    {
+      hint: 'Set server.grpc.enabled to false, or start the server without listen: false.',
+    },
+  );
 }
 
 export async function createListeners(options: ListenersOptions): Promise<Listeners> {
@@ -91,6 +116,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
+    isLoopbackOnly: config.auth.mode === 'none',
     claims: isA2aPath,
     routes: [a2aRoutes],
     mounts: [createDiscoveryRoutes({ agents, keys, ...(baseUrl ? { baseUrl } : {}) }), ...mounts],
@@ -103,8 +129,12 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
       const grpcPort = await grpc?.start();
       if (grpcPort !== undefined) address.grpcListens(grpcPort);
       const bound = await host.start();
-      address.httpListens(bound.origin);
+      address.httpAnswersAt(bound.origin);
       return { ...bound, grpcPort };
+    },
+    answerMounted(request, response, next) {
+      host.answerMounted(request, response, next);
+      if (host.baseUrl !== undefined) address.httpAnswersAt(host.baseUrl);
     },
     renewTls(renewed) {
       host.renewTls(renewed);

@@ -47,7 +47,7 @@ export async function readBytes(request: IncomingMessage, limits: BodyLimits): P
 
 /**
  * The body that a parser of the surrounding app (`express.json()` and its like) has read already, as bytes or as JSON;
- * undefined when the stream is untouched. Throws `invalid-config` when a parser read it and left nothing to use.
+ * undefined when the stream is untouched. Throws `unavailable` when a parser read it and left nothing to use.
  */
 function takenBody(request: IncomingMessage): Buffer | { readonly json: Json } | undefined {
   if (!request.readableDidRead) return undefined;
@@ -59,7 +59,7 @@ function takenBody(request: IncomingMessage): Buffer | { readonly json: Json } |
 }
 
 function bodyIsGone(): LangoError {
-  return new LangoError('invalid-config', 'Another middleware has read the body of this request.', {
+  return new LangoError('unavailable', 'Another middleware has read the body of this request.', {
     hint: 'Mount lango.router() before body parsers, or use express.json() alone.',
   });
 }

@@ -23,6 +23,10 @@ describe('the examples', () => {
     expect(await example('own-tool-and-model')).toBe('lango-agent: In Oslo the sun shines, 21 degrees.\n');
   });
 
+  it('mounted: an express app serves agents below a path, beside pages of its own', async () => {
+    expect(await example('mounted')).toBe('a page of the app\nYou said: hello\n');
+  });
+
   it('push-receiver: takes what the server sends, and nothing else', async () => {
     expect(await example('push-receiver')).toMatch(
       /^[1-9]\d* notifications, the last: TASK_STATE_COMPLETED\nforged: 403\n$/,
