@@ -3,24 +3,24 @@ import type { Usage } from './model.js';
 import type { Run, RunEnd } from './run.js';
 import type { Activity, Grant, Question, Scope, TaskState } from './task.js';
 
-/** An agent that this server runs: its public face and its work. */
+/** An agent that this server runs. */
 export interface Agent {
   readonly profile: AgentProfile;
   /**
-   * Works on one task. May throw: the journal ends the task as failed, with the text of a
-   * `LangoError` or a general one. Stops soon after `run.signal` aborts. The task is stored with the first thing that is
-   * appended: what must not be done for a task that could not be stored, or not twice, waits for an `append`.
+   * Works on one task and stops soon after `run.signal` aborts. When it throws, the journal ends the task as failed, with
+   * the text of a `LangoError` or a general one. The first append stores the task: await an `append` before doing
+   * anything that must not happen for a task that could not be stored, or must not happen twice.
    */
   run(run: Run): Promise<RunEnd>;
 }
 
 export interface AgentProfile {
-  /** As `AGENT_NAME` says. */
+  /** Matches `AGENT_NAME`. */
   readonly name: string;
-  /** One or two sentences for people and for an orchestrator; never a tool name. */
+  /** One or two sentences for people and for an orchestrator, without names of tools. */
   readonly description: string;
   readonly skills: readonly Skill[];
-  /** What callers that are known may see besides: each tool by its name, each agent behind it. Asked at each request. */
+  /** The skills that only authenticated callers see, such as each tool by name. Called for each request. */
   readonly extendedSkills?: () => readonly Skill[];
 }
 
@@ -34,37 +34,34 @@ export interface Skill {
   readonly examples: readonly string[];
 }
 
-/**
- * An agent that tasks can be delegated to, behind A2A: in this process or on another machine, the
- * caller cannot tell. Made by `loadRemoteAgents`.
- */
+/** An agent that tasks can be delegated to over A2A. Its user cannot tell whether it runs in this process or elsewhere. */
 export interface Peer extends AgentProfile {
   /**
-   * Sends a request and yields what happens until exactly one `end`, which is last. Never throws: an
-   * unreachable peer is an `end` with state `failed`. Sending the same `messageId` again re-attaches to
-   * the same task. When `signal` aborts for cancel, the peer's task is canceled too.
+   * Sends a request and yields events; the last one, and only that, is an `end`. Never throws: an unreachable peer yields
+   * an `end` with state `failed`. Sending a message with the same id again re-attaches to the same task. When `signal`
+   * aborts because the task is canceled, the peer's task is canceled too.
    */
   send(request: PeerRequest, signal: AbortSignal): AsyncIterable<PeerEvent>;
-  /** Asks the peer to cancel one of its tasks that nobody watches: best effort, for seconds at most. Never throws. */
+  /** Tries for a few seconds to cancel a task of the peer that no `send` follows. Never throws. */
   cancel(scope: Scope, task: AskedTask): Promise<void>;
 }
 
-/** A task that a peer was asked for: by its id, or by the message that asked as long as the id is not known. */
+/** A task of a peer: by its id, or by the message that created it while the id is not known. */
 export type AskedTask =
   { readonly taskId: string } | { readonly contextId: string; readonly messageId: string };
 
 export interface PeerRequest {
   readonly scope: Scope;
-  /** The user role message for the peer; its id is the idempotency key. */
+  /** Has the role `user`; its id is the idempotency key. */
   readonly message: Message;
   readonly contextId: string;
   readonly parentTaskId: string;
   readonly grant: Grant;
   /** The peer's task to continue (an answer to its question) or to re-attach to. */
   readonly taskId?: string;
-  /** True when `message` answers a question of that task; else the task is only watched again. */
+  /** True when `message` answers a question of the task `taskId`; false to only follow the task again. */
   readonly isAnswer?: boolean;
-  /** An earlier process may have sent `message` already: it is not sent to a peer that would do it twice. */
+  /** An earlier process may have sent `message`: a peer without idempotent sends does not get it again. */
   readonly isRepeat?: boolean;
 }
 
@@ -78,51 +75,51 @@ export type PeerEvent =
       readonly text: string;
       readonly replace: boolean;
     }
-  /** A file or data artifact; whole, not in pieces. */
+  /** A whole file or data artifact. */
   | { readonly type: 'artifact'; readonly author: string; readonly artifact: Artifact }
   | {
       readonly type: 'end';
       readonly state: Exclude<TaskState, 'submitted' | 'working'>;
-      /** The answer's text when completed, else the reason or question. */
+      /** The text of the answer when completed, else the reason or the question. */
       readonly text: string;
       readonly author: string;
       readonly questions: readonly Question[];
       readonly usage: Usage;
-      /** Whether what it says may stem from text of outside. True of every agent of another server. */
+      /** Whether the text may come from outside sources. Always true for an agent of another server. */
       readonly fromOutside: boolean;
     };
 
-/** The peers there are right now. Agents ask for the list at each turn, so peers may come and go. */
+/** The current peers. Agents read the list at each turn, because peers come and go. */
 export interface PeerDirectory {
   list(): readonly Peer[];
-  /** Also one that has left: what was begun with it may go on, or be called off. */
+  /** Finds a peer by name, also one that has left: its tasks may still be followed or canceled. */
   get(name: string): Peer | undefined;
   /**
-   * The same for one that may still come up, as when all nodes are started again at once. Undefined when nobody of
-   * that name is expected, when it does not come in time, or when `signal` aborts.
+   * Like `get`, but waits for a configured peer that cannot be reached yet. Resolves with undefined when no peer of that
+   * name is configured, when it does not come in time, or when `signal` aborts.
    */
   wait(name: string, signal: AbortSignal): Promise<Peer | undefined>;
 }
 
-/** How an agent may be named: it is part of its URL and of the delegation function's enum. */
+/** The form of an agent's name, which is a part of its URL and a value that models choose. */
 export const AGENT_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
-/** One agent of the roster, as data: the registry is a list of these, shipped or from the config. */
+/** One agent of the roster, as data: shipped, or from the configuration. */
 export interface AgentSpec {
   readonly name: string;
-  /** What it is for, in one sentence; the words of its capabilities are added from its tools. */
+  /** The purpose in one sentence. The capabilities of the agent's tools are added to it. */
   readonly description: string;
-  /** What it does, its input, its output, its constraints, and how it reports. */
+  /** The task, input, output, constraints and the form of reports. */
   readonly instruction: string;
-  /** It owns each tool whose name begins with one of these; the first spec in the list that matches wins. */
+  /** The agent gets each tool whose name begins with one of these; the first spec that matches wins. */
   readonly prefixes: readonly string[];
-  /** Exists even without a tool. */
+  /** Whether the agent exists without a tool. */
   readonly alwaysInclude: boolean;
-  /** Whether it also gets the tools that no prefix matches. At most one spec of a roster. */
+  /** Whether the agent also gets the tools that no prefix matches; true for at most one spec of a roster. */
   readonly takesUnmatched: boolean;
 }
 
-/** In the order in which prefixes are matched (requirement P1). */
+/** Prefixes are matched in this order (requirement P1). */
 export type Roster = readonly AgentSpec[];
 
 export const ORCHESTRATOR_NAME = 'lango-orchestrator';
@@ -133,35 +130,31 @@ export function rootAgentName(multiAgent: boolean): string {
   return multiAgent ? ORCHESTRATOR_NAME : FLAT_AGENT_NAME;
 }
 
-/** What bounds one run. Code enforces each; the instruction only mentions them. */
+/** The bounds of one task, enforced in code. The setting `agent.limits` documents each. */
 export interface AgentLimits {
-  /** Rounds of delegation an orchestrator may make in one task; several at once are one round. */
+  /** Delegations at the same time are one round. */
   readonly delegationRounds: number;
-  /** Delegations at once in one round. */
   readonly fanOut: number;
-  /** How many delegations may stand above each other. */
+  /** The longest chain of delegations. */
   readonly depth: number;
-  /** Model answers in one task. */
   readonly turns: number;
   readonly toolCalls: number;
-  /** Input plus output tokens of one task and all below it. */
+  /** Input plus output tokens of a task and the tasks below it. */
   readonly tokens: number;
-  /** Wall-clock time of one task, questions to a person not counted. */
+  /** Wall-clock time without the time of questions to a person. */
   readonly seconds: number;
-  /** How long a call waits for a person to allow it. */
+  /** How long a call waits for approval. */
   readonly approvalSeconds: number;
-  /** The same tool with equal arguments more often than this is refused. */
+  /** Calls of one tool with equal arguments. */
   readonly repeats: number;
-  /** Tool output handed to a model, in bytes. */
   readonly toolOutputBytes: number;
-  /** One model answer, in tokens. */
   readonly answerTokens: number;
-  /** Earlier conversation handed to a model, in (estimated) tokens. */
+  /** Estimated tokens of earlier conversation that a model gets. */
   readonly historyTokens: number;
 }
 
-/** Which tool calls wait for a person: those marked dangerous, all, none, or the tools named. */
+/** The tool calls that wait for a person: dangerous ones, all, none, or those of the named tools. */
 export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
 
-/** The longest that a timer can wait: it holds 31 bits of milliseconds, and fires at once for more. */
+/** The longest time that `setTimeout` can wait; with a longer one it fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;

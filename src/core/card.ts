@@ -1,14 +1,14 @@
 import type { Skill } from './agent.js';
 
-/** Where an agent's card is (RFC 8615), below the agent's own path. */
+/** The path of an agent's card (RFC 8615), below the path of the agent. */
 export const CARD_PATH = '/.well-known/agent-card.json';
-/** Where peers of before 0.3, and some of 0.3, look. */
+/** The path of the card before version 0.3, and for some clients of 0.3. */
 export const OLD_CARD_PATH = '/.well-known/agent.json';
-/** Where a server lists the cards of all its agents. */
+/** The path of the catalog, which lists the cards of all agents of a server. */
 export const CATALOG_PATH = '/.well-known/ai-catalog.json';
-/** What an entry of the catalog is, when it is a card. */
+/** The media type of a card in the catalog. */
 export const CARD_TYPE = 'application/a2a-agent-card+json';
-/** Where a server publishes the keys that it signs with (RFC 7517). */
+/** The path of the keys that the server signs with (RFC 7517). */
 export const KEYS_PATH = '/.well-known/jwks.json';
 
 /**
@@ -50,28 +50,28 @@ interface PublicJwk {
   readonly use: 'sig';
 }
 
-/** One of the node's own key pairs; Ed25519, so that equal content has equal signatures. */
+/** A key pair of the node. With Ed25519, equal content has equal signatures. */
 export interface SigningKey {
-  /** The thumbprint of its public half (RFC 7638). */
+  /** The thumbprint of the public key (RFC 7638). */
   readonly kid: string;
   readonly publicJwk: PublicJwk;
-  /** The signature of the text's bytes, in base64url. */
+  /** Returns the signature of the text's bytes, in base64url. */
   sign(bytes: string): string;
 }
 
-/** What a node signs with, and what others may check with. */
+/** The keys that a node signs with and publishes. */
 export interface KeySet {
   readonly current: SigningKey;
-  /** The current one first, then those that were rotated out a while ago. */
+  /** The current key first, then the keys that it replaced recently. */
   readonly published: readonly SigningKey[];
 }
 
-/** The keys there are now: they may be rotated under a running server. */
+/** Reads the current keys, which may be rotated while the server runs. */
 export type ReadKeys = () => Promise<KeySet>;
 
 /**
- * Signatures that are taken from others, by their names in a JWS (RFC 7518, RFC 8037, RFC 9864). Asymmetric ones
- * only: with "none" or a shared secret anybody could have signed.
+ * The signature algorithms that are accepted from others, as named in a JWS (RFC 7518, RFC 8037, RFC 9864). Only
+ * asymmetric ones: without a key, or with a shared one, anyone could have signed.
  */
 export const SIGNATURE_ALGORITHMS = [
   'RS256',

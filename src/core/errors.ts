@@ -1,6 +1,6 @@
 /**
- * What can go wrong, in words that every ring shares. Numbers and HTTP statuses are given at the
- * borders only (a2a/translate for A2A and JSON-RPC, http for plain routes, cli for exit codes).
+ * The kinds of errors that all rings share. Only the borders translate them to numbers: a2a/translate to A2A and
+ * JSON-RPC codes, http to statuses, cli to exit codes.
  */
 export type ErrorCode =
   | 'invalid-input'
@@ -32,22 +32,21 @@ export type ErrorCode =
   | 'internal';
 
 export interface ErrorDetails {
-  /** What the reader can do about it, one sentence. */
+  /** One sentence on what to do about it. */
   readonly hint?: string;
   readonly cause?: unknown;
-  /** Which fields were wrong: a path in dots ("message.parts") and what is wrong with it. */
+  /** The wrong fields, each as a path ("message.parts") with what is wrong. */
   readonly violations?: readonly { readonly field: string; readonly description: string }[];
   /** Whether the same request may succeed later. */
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
-  /** What an answer over HTTP says besides: a challenge, a rate limit. */
+  /** Headers for an HTTP answer, such as a challenge or a rate limit. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * The one error kind that crosses rings. `message` is fit for the person who asked: no stack, no
- * path of this machine, no value of a secret. Anything else that is thrown is a defect and is shown
- * to nobody but the log.
+ * The error kind that crosses rings. Its message is for the caller: it holds no stack, no path of this machine and no
+ * value of a secret. Any other error is a defect, and only the log shows it.
  */
 export class LangoError extends Error {
   readonly code: ErrorCode;
@@ -73,12 +72,12 @@ export function isLangoError(error: unknown, code?: ErrorCode): error is LangoEr
   return error instanceof LangoError && (code === undefined || error.code === code);
 }
 
-/** The text of whatever was thrown, without its stack. */
+/** Returns the text of a thrown value, without a stack. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** For whatever comes in while the server stops: another node may take it, or this one when it is back. */
+/** The answer to requests that arrive while the server stops: the client may repeat them soon. */
 export function serverStopping(): LangoError {
   return new LangoError('unavailable', 'The server is stopping.', { retryable: true, retryAfterMs: 2_000 });
 }
@@ -86,8 +85,8 @@ export function serverStopping(): LangoError {
 const MOST_CAUSES = 20;
 
 /**
- * An error, what caused it, and so on, the outermost first; the parts of an aggregate too, at most about 20 in all.
- * Libraries throw more than `Error`s: whatever is not an object stands alone.
+ * Returns an error and its causes, the outermost first, with the parts of an aggregate; about 20 at most. A thrown value
+ * that is not an object has no causes.
  */
 export function causesOf(error: unknown): readonly unknown[] {
   const causes: unknown[] = [error];
@@ -99,7 +98,7 @@ export function causesOf(error: unknown): readonly unknown[] {
   return causes;
 }
 
-/** The code of an error that the system or a library threw ("ENOENT"); undefined when it has none. */
+/** Returns the code of a system or library error ("ENOENT"); undefined without one. */
 export function codeOf(error: unknown): string | undefined {
   return isObject(error) && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -24,21 +24,21 @@ export interface HttpExchange {
   readonly signal: AbortSignal;
   /** Aborts when the host shuts down. */
   readonly closing: AbortSignal;
-  /** Where the request came from: the client's address, as far as known. */
+  /** The client's address, as far as known. */
   readonly address: string;
-  /** Rejects as `Authenticator.authenticate` does, and with `unavailable` when the host stops. Asked once per request. */
+  /** Authenticates once per request. Rejects like `Authenticator.authenticate`, and with `unavailable` when the host stops. */
   caller(): Promise<Caller>;
-  /** Counts a request that needs no caller, once however often it is called. Throws `too-many`. */
+  /** Counts a request that needs no caller; counts it once. Throws `too-many`. */
   anyone(): void;
-  /** The whole body as JSON. Throws `too-large` or `invalid-input` (syntax, depth, keys, encoding). */
+  /** Reads the whole body as JSON. Throws `too-large` or `invalid-input` (syntax, depth, keys, encoding). */
   readJson(): Promise<Json>;
-  /** The whole body as it is, of at most `limit` bytes. Throws `too-large` or `content-type-not-supported`. */
+  /** Reads the whole body, of at most `limit` bytes. Throws `too-large` or `content-type-not-supported`. */
   readBytes(limit: number): Promise<Buffer>;
 }
 
 /**
- * A part of the host that answers some paths. Resolves to false, with nothing written, when the path is
- * not its own. What it throws before the head was sent is answered by the host.
+ * Answers some paths of the host. Resolves with false, with nothing written, for other paths. The host answers an error
+ * that it throws before it has sent the headers.
  */
 export type HttpRoute = (exchange: HttpExchange) => Promise<boolean>;
 
@@ -48,7 +48,7 @@ interface Attached {
   [EXCHANGE]?: HttpExchange;
 }
 
-/** Makes an exchange known to the express routes that answer its request. */
+/** Gives express routes access to the exchange of their request. */
 export function attachExchange(exchange: HttpExchange): void {
   (exchange.request as Attached)[EXCHANGE] = exchange;
 }
@@ -58,10 +58,10 @@ export function exchangeOf(request: IncomingMessage): HttpExchange {
   return (request as Attached)[EXCHANGE]!;
 }
 
-/** Which certificates a client takes from servers, in the words of Node's TLS. */
+/** Which server certificates a client accepts, as options of Node's TLS. */
 export interface ServerTrust {
   readonly secureContext: SecureContext;
-  /** Called with the name that was connected to, once the chain was verified; gives what is wrong. */
+  /** Checks the host's name once the chain is verified; returns what is wrong. */
   readonly checkServerIdentity: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 

@@ -1,61 +1,60 @@
 import type { ErrorCode } from './errors.js';
 import type { Scope } from './task.js';
 
-/** The authenticated party behind a request: what its data is filed under. */
+/** The authenticated party behind a request. Its data is stored under this scope. */
 export interface Caller extends Scope {
-  /** What its token allows; undefined when callers are not told apart by scopes. */
+  /** The scopes of the token; undefined when the mode of authentication has none. */
   readonly scopes?: ReadonlySet<string>;
 }
 
-/** What a request says of who sent it, whatever transport brought it. */
+/** What a request tells about its sender, on any transport. */
 export interface Credentials {
   /** The `Authorization` header, or the metadata entry of that name. */
   readonly authorization: string | undefined;
-  /** Where it came from: failures are counted by it. */
+  /** The client's address, by which failures are counted. */
   readonly address: string;
-  /** Of the connection; asked for only where certificates count. */
+  /** The client's certificate. Called only in modes that use certificates. */
   certificate(): ClientCertificate | undefined;
 }
 
-/** What a client showed during the TLS handshake. */
+/** The certificate of a client in the TLS handshake. */
 export interface ClientCertificate {
-  /** Why it is not trusted ("CERT_HAS_EXPIRED"); undefined when it is. */
+  /** Why the certificate is not trusted ("CERT_HAS_EXPIRED"); undefined when it is trusted. */
   readonly problem: string | undefined;
-  /** By attribute: `CN`, `O`; a list where one stands several times. */
+  /** By attribute (`CN`, `O`); a list for an attribute that occurs several times. */
   readonly subject: Readonly<Record<string, string | readonly string[]>>;
   /** "DNS:a.example, URI:spiffe://b", or empty. */
   readonly alternativeNames: string;
 }
 
-/** Says who sends a request. */
+/** Authenticates the senders of requests. */
 export interface Authenticator {
   /**
-   * Rejects with `unauthenticated`, with `too-many` after many failures from one address or requests of one caller,
-   * and with `unavailable` when nobody can be known now. The error's `headers` hold the challenge.
+   * Rejects with `unauthenticated`, with `too-many` after many failures of an address or requests of a caller, and with
+   * `unavailable` when authentication does not work now. The error's `headers` hold the challenge.
    */
   authenticate(credentials: Credentials): Promise<Caller>;
-  /** Counts a request that nobody needs to be known for. Throws `too-many`. */
+  /** Counts a request that needs no caller. Throws `too-many`. */
   admitAnyone(address: string): void;
 }
 
-/** Who did what. It never holds content, nor anything that gives access. */
+/** One line of the audit log: who did what. It holds no content and no credentials. */
 export interface AuditEntry {
   /** An operation of the protocol, or `Authenticate`. */
   readonly operation: string;
   readonly outcome: 'ok' | ErrorCode;
-  /** Undefined when nobody was known. */
+  /** Undefined when the caller is not known. */
   readonly caller?: Pick<Caller, 'owner' | 'tenant'>;
-  /** The client's address; absent inside the process. */
+  /** The client's address; absent for calls inside the process. */
   readonly from?: string;
   readonly agent?: string;
   readonly task?: string;
-  /** Of the trace that the request is part of. */
   readonly traceId?: string;
-  /** Why it was refused, in our own words. */
+  /** Why the request was refused; holds no text of the client. */
   readonly reason?: string;
 }
 
-/** Writes one line. Never throws. */
+/** Writes an entry. Never throws. */
 export type Audit = (entry: AuditEntry) => void;
 
 export const noAudit: Audit = () => {};

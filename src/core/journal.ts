@@ -2,28 +2,28 @@ import type { Message } from './message.js';
 import type { NewPush } from './push.js';
 import type { Grant, Scope, TaskEvent, TaskRecord, TaskState } from './task.js';
 
-/** What the protocol border needs of the task log. Implemented by the journal ring. */
+/** The task log, as the protocol border uses it. The journal ring implements it. */
 export interface Journal {
   /**
-   * Accepts a message: a new task, or a follow-up when `taskId` is set. Resolves after commit. The same
-   * message id with the same content gives the same task again (`repeated`), also across restarts.
-   * Errors: `not-found` (no such task in this scope), `already-ended`, `conflict` (id used with other
-   * content), `invalid-input` (context of another task), `too-many`.
+   * Accepts a message: a new task, or a follow-up when `taskId` is set. Resolves after commit. The same message id with the
+   * same content gives the same task again (`repeated`), also after a restart. Rejects with `not-found` (no such task in
+   * this scope), `already-ended`, `conflict` (id used with other content), `invalid-input` (context of another task) or
+   * `too-many`.
    */
   submit(submission: Submission): Promise<Accepted>;
-  /** Undefined also for a task of somebody else. */
+  /** Undefined for a task that is absent or in another scope. */
   get(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   list(scope: Scope, query: TaskQuery): Promise<TaskPage>;
   /**
-   * Asks for cancellation and resolves once the task is terminal or `waitMs` passed. Idempotent on a
-   * canceled task. Errors: `not-found`, `not-cancelable` (ended otherwise).
+   * Requests cancellation and resolves once the task has ended, or after a few seconds. Idempotent on a canceled task.
+   * Rejects with `not-found`, or with `not-cancelable` when the task ended in another state.
    */
   cancel(scope: Scope, taskId: string): Promise<TaskRecord>;
-  /** Events with `seq > after`, in order, at most `limit`. The caller has checked the scope. */
+  /** Reads at most `limit` events with `seq > after`, in order. The caller has checked the scope. */
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
   /**
-   * All events with `seq > after`, as they become durable, in batches in order. Ends after the terminal
-   * event, or when `signal` aborts (without an error).
+   * Yields all events with `seq > after` as they become durable, in order and in batches. Ends after the terminal event,
+   * or without an error when `signal` aborts.
    */
   follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]>;
 }
@@ -36,13 +36,13 @@ export interface Submission {
   readonly taskId: string | undefined;
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
-  /** Who is to be told of what comes of it; stored with the message, or not at all. */
+  /** A push config that is stored in the same transaction as the message. */
   readonly push?: NewPush | undefined;
 }
 
 export interface Accepted {
   readonly task: TaskRecord;
-  /** The `seq` of the message's event: what a stream of this request starts after. */
+  /** The `seq` of the message's event. A stream of this request starts after it. */
   readonly seq: number;
   readonly repeated: boolean;
 }
@@ -51,16 +51,16 @@ export interface TaskQuery {
   readonly agent: string;
   readonly contextId?: string;
   readonly state?: TaskState;
-  /** Milliseconds since the epoch, inclusive (A2A 1.0 section 3.1.4). */
+  /** Inclusive, in milliseconds since the epoch (A2A 1.0 section 3.1.4). */
   readonly statusFrom?: number;
   readonly pageSize: number;
   readonly pageToken?: string;
 }
 
 export interface TaskPage {
-  /** Newest status first. */
+  /** The newest status first. */
   readonly tasks: readonly TaskRecord[];
-  /** Empty at the end. */
+  /** Empty on the last page. */
   readonly nextPageToken: string;
   readonly totalSize: number;
 }

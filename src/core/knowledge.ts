@@ -2,32 +2,32 @@ import type { NewPassage, Provenance } from './library.js';
 import type { Scope } from './task.js';
 
 /**
- * What an agent keeps: knowledge under a key, what it learned from something that went wrong, or a single fact that a
- * person wants remembered; the fact's own words are its key.
+ * `knowledge` is kept under a key. A `learning` says what fixed a problem. A `fact` is what a person wants remembered; its
+ * own words are its key.
  */
 export type EntryKind = 'knowledge' | 'learning' | 'fact';
 
 export interface NewEntry {
   readonly kind: EntryKind;
-  /** Its name; saving it again makes a new version. Of a learning: what triggers it. */
+  /** The name, or the trigger of a learning. Saving under the same key makes a new version. */
   readonly key: string;
   readonly category: string;
-  /** Of a learning: the fix. */
+  /** The text, or the fix of a learning. */
   readonly content: string;
   readonly diagnosis?: string;
   readonly tags: readonly string[];
   readonly provenance: Provenance;
-  /** The same key on a repeat of the same call: it makes no second version. */
+  /** The idempotency key of the call: a repeat makes no second version. */
   readonly callKey: string;
-  /** What searches find of it. */
+  /** The passages that searches find. */
   readonly passages: readonly NewPassage[];
 }
 
 /** One version of an entry. */
 export interface Entry extends Omit<NewEntry, 'callKey' | 'passages'> {
-  /** From 1; the highest is what searches find. */
+  /** Counts from 1. Searches find the highest. */
   readonly version: number;
-  /** In milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly savedAt: number;
 }
 
@@ -39,38 +39,38 @@ export interface EntryId {
 export interface EntryQuery {
   readonly kind: EntryKind;
   readonly limit: number;
-  /** The key after which to go on. */
+  /** The last key of the page before. */
   readonly after?: string;
 }
 
 export interface HistoryQuery {
   readonly limit: number;
-  /** The version after which to go on. */
+  /** The last version of the page before. */
   readonly after?: Pick<Entry, 'key' | 'version'>;
 }
 
 /**
- * An owner's knowledge, learnings and facts, every version of them. The newest version of each is found by searches of
- * the library, in the collections `knowledge`, `learnings` and `memory`. Keys are the same when they differ only in case or white
- * space. Writes are atomic and resolve after commit; failures reject with code `storage`.
+ * An owner's knowledge, learnings and facts with all versions. Searches of the library find the newest version of each,
+ * in the collections `knowledge`, `learnings` and `memory`. Keys with the same `nameKey` are the same key. Writes are
+ * atomic, resolve after commit and reject with code `storage`.
  */
 export interface KnowledgeStore {
-  /** Resolves with what is kept now under this call: the new version, or the one that the call made before. */
+  /** Resolves with the new version, or with the version that this call made before. */
   save(scope: Scope, entry: NewEntry): Promise<Entry>;
-  /** The newest version, or the one named. */
+  /** Returns the newest version, or the given one. */
   get(scope: Scope, id: EntryId, version?: number): Promise<Entry | undefined>;
-  /** Newest first. */
+  /** Lists the versions of an entry, the newest first. */
   versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]>;
-  /** The newest version of each, by key. */
+  /** Lists the newest version of each entry, by key. */
   list(scope: Scope, query: EntryQuery): Promise<readonly Entry[]>;
-  /** Every version of each, by key and version. */
+  /** Lists every version of each entry, by key and version. */
   history(scope: Scope, kind: EntryKind, query: HistoryQuery): Promise<readonly Entry[]>;
-  /** All versions, and what searches find of it. Resolves with how many versions there were. */
+  /** Removes all versions of an entry and its passages. Resolves with the number of versions. */
   forget(scope: Scope, id: EntryId): Promise<number>;
   /**
-   * What stems from this context: entries whose newest version was saved in it, with all versions, and of others the
-   * versions that were. Goes in steps between which others get their turn: what is gone stays gone, and asked again it
-   * goes on. Resolves with how many versions are gone.
+   * Removes what was saved in a context: all versions of an entry whose newest version was, and single versions of others.
+   * Runs in steps, so that other work is not held up; when one fails, a repeated call continues. Resolves with the number
+   * of versions.
    */
   forgetContext(scope: Scope, contextId: string): Promise<number>;
 }

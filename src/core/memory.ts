@@ -1,107 +1,107 @@
 import type { Run } from './run.js';
 import type { Scope, TaskRecord } from './task.js';
 
-/** Something that happened in a conversation, in a sentence or two. */
+/** One or two sentences on what happened in a conversation. */
 export interface Observation {
   readonly id: string;
-  /** Whose conversation it was: the session is that of owner, agent and context. */
+  /** With the owner and the context, the agent identifies the session. */
   readonly agent: string;
   readonly contextId: string;
   readonly text: string;
-  /** When the newest of what it tells happened, in milliseconds since the epoch. */
+  /** The time of the newest event that it tells, in milliseconds since the epoch. */
   readonly at: number;
-  /** The range of tasks whose messages it comes from, first and last. */
+  /** The first and the last task that it was made from. */
   readonly tasks: readonly [first: string, last: string];
-  /** Who made it: a model's id, `rules`, or the agent that recorded it. */
+  /** The author: a model's id, `rules`, or the agent that recorded it. */
   readonly by: string;
-  /** Whether it may stem from text of outside. */
+  /** Whether it may come from text from outside. */
   readonly fromOutside: boolean;
 }
 
 export type NewObservation = Omit<Observation, 'id' | 'agent' | 'contextId'>;
 
-/** What several observations come to. */
+/** A summary of several observations. */
 export interface Reflection {
   readonly id: string;
   readonly text: string;
-  /** The dates of the observations it stands for, in milliseconds since the epoch. */
+  /** The range of the observations' dates, in milliseconds since the epoch. */
   readonly from: number;
   readonly to: number;
   readonly by: string;
-  /** Whether one of them may stem from text of outside. */
+  /** Whether one of the observations may come from text from outside. */
   readonly fromOutside: boolean;
 }
 
 export interface ObservationBatch {
   readonly agent: string;
   readonly contextId: string;
-  /** The last task that was observed before; undefined for the first time. */
+  /** The mark before this batch: the last observed task; undefined for the first batch. */
   readonly after: string | undefined;
-  /** The last task that is observed now: everything up to it is. */
+  /** The new mark: tasks up to this one are observed. */
   readonly upTo: string;
   readonly observations: readonly NewObservation[];
 }
 
 export interface ObservationQuery {
   readonly contextId?: string;
-  /** Only those that no reflection stands for yet. */
+  /** Only observations without a reflection. */
   readonly open?: boolean;
   readonly limit: number;
-  /** Only older ones. */
+  /** Only older observations. */
   readonly before?: MemoryCursor;
 }
 
-/** Where an observation or a reflection stands among its like, by the time it tells of last. */
+/** A position in the list of observations or reflections, which is sorted by time. */
 export interface MemoryCursor {
   readonly at: number;
   readonly id: string;
 }
 
 /**
- * An owner's observations and reflections, kept beside the journal, which keeps every message itself. Writes are
- * atomic and resolve after commit; failures reject with code `storage`. Forgetting goes in steps between which others
- * get their turn: what is gone stays gone, and asked again it goes on.
+ * An owner's observations and reflections. The messages themselves are in the journal. Writes are atomic, resolve after
+ * commit and reject with code `storage`. Forgetting runs in steps, so that other work is not held up; when one fails, a
+ * repeated call continues.
  */
 export interface MemoryStore {
-  /** The last task of this session whose messages were observed. */
+  /** Returns the mark of a session: its last observed task. */
   observedUpTo(scope: Scope, agent: string, contextId: string): Promise<string | undefined>;
-  /** The observations and their mark at once. False, and nothing written, when the mark is not `after` any more. */
+  /** Writes observations and the mark in one transaction. False, with nothing written, when the mark is not `after`. */
   observe(scope: Scope, batch: ObservationBatch): Promise<boolean>;
-  /** One that an agent makes by itself; `id` is the key of its call, and a repeat changes nothing. */
+  /** Writes an observation that an agent makes by a tool call; `id` is the key of the call, and a repeat changes nothing. */
   record(scope: Scope, observation: Observation): Promise<void>;
-  /** The newest `limit`, newest first. */
+  /** Lists the newest observations, the newest first. */
   observations(scope: Scope, query: ObservationQuery): Promise<readonly Observation[]>;
-  /** The reflection, in the place of these observations. False, and nothing written, when one of them has one already or is gone. */
+  /** Writes a reflection of these observations. False, with nothing written, when one of them is gone or has a reflection. */
   reflect(
     scope: Scope,
     reflection: Omit<Reflection, 'id'>,
     observationIds: readonly string[],
   ): Promise<boolean>;
-  /** The newest `limit`, newest first; with `before` only older ones. */
+  /** Lists the newest reflections, the newest first; with `before` only older ones. */
   reflections(scope: Scope, limit: number, before?: MemoryCursor): Promise<readonly Reflection[]>;
   /**
-   * Everything that stems from this context: its observations, the reflections that stand for any of them, and how far it was
-   * observed. Other observations of these reflections are open again. Resolves with how many entries are gone.
+   * Removes the observations of a context, the reflections made from any of them, and the mark. Other observations of
+   * these reflections have no reflection again. Resolves with the number of removed entries.
    */
   forgetContext(scope: Scope, contextId: string): Promise<number>;
   forgetAll(scope: Scope): Promise<number>;
 }
 
-/** What a run begins with besides the newest messages. */
+/** What a run starts with besides the newest messages. */
 export interface Recollection {
-  /** Undefined when nothing is remembered. */
+  /** Undefined when there is nothing to recall. */
   readonly text: string | undefined;
-  /** The last task of this session that `text` stands for: its messages and older ones need not be read again. */
+  /** The last task of the session that `text` covers: the messages up to it need not be read again. */
   readonly upTo: string | undefined;
-  /** Whether some of `text` may stem from text of outside. */
+  /** Whether `text` may come from text from outside. */
   readonly fromOutside: boolean;
 }
 
 export const NOTHING_RECALLED: Recollection = { text: undefined, upTo: undefined, fromOutside: false };
 
-/** The memory that works by itself, round the runs that answer a person. */
+/** A memory that works without tool calls: before and after each run. */
 export interface Remembering {
   recall(run: Run): Promise<Recollection>;
-  /** Word that a run of this task is over. Returns at once and never throws. */
+  /** Tells the memory that a run of this task is over. Returns at once and never throws. */
   runEnded(task: TaskRecord): void;
 }

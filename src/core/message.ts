@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from './json.js';
 
 /**
- * A piece of content with exactly one of text, data or file (A2A 1.0 section 4.1.6). `bytes` is
- * base64 text, so that a part is always plain JSON.
+ * A part of a message or artifact: text, data or a file (A2A 1.0 section 4.1.6). `bytes` is base64 text, so that a part is
+ * always plain JSON.
  */
 export type Part =
   | ({ readonly kind: 'text'; readonly text: string } & PartExtras)
@@ -36,7 +36,7 @@ export interface Artifact {
   readonly metadata?: JsonObject;
 }
 
-/** For what comes from code that nobody checked. */
+/** Checks a value from code that is not type-checked. */
 export function isPart(value: unknown): value is Part {
   if (!isJsonObject(value)) return false;
   if (value.kind === 'file') return typeof value.bytes === 'string' || typeof value.url === 'string';
@@ -49,12 +49,12 @@ export function textPart(text: string): Part {
   return { kind: 'text', text };
 }
 
-/** Whether it is text with nothing more said about it. */
+/** Whether the part is text without media type, file name and metadata. */
 export function isPlainText(part: Part): part is { readonly kind: 'text'; readonly text: string } {
   return part.kind === 'text' && !('mediaType' in part || 'filename' in part || 'metadata' in part);
 }
 
-/** The text parts of `parts`, joined by line breaks; empty when there are none. */
+/** Joins the text parts with line breaks; empty without text parts. */
 export function textOf(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
 }

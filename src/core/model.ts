@@ -2,9 +2,8 @@ import type { JsonObject } from './json.js';
 import type { Part } from './message.js';
 
 /**
- * A model vendor behind one streaming call. `stream` never throws once it was started: it ends with
- * exactly one `end` or `error` event, and nothing comes after that. Retries on 429, 5xx and overload
- * happen inside, and only before the first text was handed out.
+ * A model vendor behind one streaming call. A started stream never throws: its last event, and only that, is an `end` or
+ * an `error`. The provider retries on 429, 5xx and overload, but not after it yielded text.
  */
 export interface ModelProvider {
   /** Provider and model, for logs and usage: "anthropic/claude-…", "offline". */
@@ -13,11 +12,11 @@ export interface ModelProvider {
 }
 
 export interface ModelRequest {
-  /** The instruction, most stable text first; a provider may cache up to the last `stable` block. */
+  /** The instruction, the most stable text first. A provider may cache up to the last `stable` block. */
   readonly system: readonly SystemBlock[];
   readonly messages: readonly ModelMessage[];
   readonly functions: readonly FunctionSpec[];
-  /** Upper bound of the answer, in tokens. */
+  /** The longest answer, in tokens. */
   readonly maxTokens: number;
   /** Aborting ends the stream with an `error` event of code `canceled`. */
   readonly signal: AbortSignal;
@@ -28,7 +27,7 @@ export interface SystemBlock {
   readonly stable: boolean;
 }
 
-/** A function that the model may call: a tool, the delegation, or a control function of the loop. */
+/** A function that the model may call: a tool, delegation, or a control function of the loop. */
 export interface FunctionSpec {
   readonly name: string;
   readonly description: string;
@@ -44,15 +43,15 @@ export type ModelMessage =
 export type AnswerBlock =
   | { readonly type: 'text'; readonly text: string }
   | FunctionCall
-  /** Passed back to the same provider as it came (thinking blocks), and to no other. */
+  /** Content such as thinking blocks, sent back unchanged to the same provider only. */
   | { readonly type: 'opaque'; readonly provider: string; readonly block: JsonObject };
 
 export interface FunctionCall {
   readonly type: 'function-call';
-  /** The vendor's id of the call: its result carries the same. Unique within an answer. */
+  /** The vendor's id of the call, unique within an answer. The result has the same id. */
   readonly id: string;
   readonly name: string;
-  /** The arguments; `undefined` when the model wrote no JSON object, or one that cannot be kept: see `invalid`. */
+  /** Undefined when the model wrote no valid JSON object: see `invalid`. */
   readonly arguments: JsonObject | undefined;
   /** What the model wrote instead of a JSON object, at most 2,000 characters. */
   readonly invalid?: string;
@@ -63,7 +62,7 @@ export interface FunctionResult {
   readonly name: string;
   readonly content: string;
   readonly isError: boolean;
-  /** Images for a model that takes them; others are told of in `content`. */
+  /** Images for a model that reads images. `content` mentions them for others. */
   readonly images?: readonly Part[];
 }
 
@@ -75,7 +74,7 @@ export interface ModelAnswer {
   readonly usage: Usage;
 }
 
-/** Tokens of one or more model calls. `input` counts cached ones too; `cached` is the part read from a cache. */
+/** Tokens of one or more model calls. `cached` is the part of `input` that was read from a cache. */
 export interface Usage {
   readonly input: number;
   readonly output: number;
@@ -91,7 +90,7 @@ export type ModelEvent =
   | {
       readonly type: 'error';
       readonly code: ModelErrorCode;
-      /** Fit for a log and for the person who runs the server; never holds a key. */
+      /** For the log and the operator of the server; holds no key. */
       readonly message: string;
       readonly retryable: boolean;
     };
@@ -102,7 +101,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return { input: a.input + b.input, output: a.output + b.output, cached: a.cached + b.cached };
 }
 
-/** The text blocks of an answer, joined as they stand. */
+/** Joins the text blocks of an answer. */
 export function answerText(content: readonly AnswerBlock[]): string {
   return content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 }
@@ -111,13 +110,13 @@ export function functionCalls(content: readonly AnswerBlock[]): readonly Functio
   return content.filter((block) => block.type === 'function-call');
 }
 
-/** Turns a text into a few lines: what is worth remembering of it, or what it says. */
+/** Summarizes a text in a few lines. */
 export interface Distiller {
-  /** A model's id: it stands beside what was made. */
+  /** The id of the model, which is stored with the result. */
   readonly by: string;
   /**
-   * The lines that `instruction` asks for. The text is data, whatever stands in it. Rejects with code `model` when
-   * there is no usable answer, with `unavailable` when the model cannot be asked, and with the signal's reason after an
+   * Returns the lines that `instruction` asks for. Instructions inside the text are not followed. Rejects with `model`
+   * without a usable answer, with `unavailable` when the model cannot be reached, and with the signal's reason after an
    * abort.
    */
   distill(request: DistillRequest): Promise<readonly string[]>;
@@ -129,22 +128,21 @@ export interface DistillRequest {
   readonly signal: AbortSignal;
 }
 
-/** Turns texts into vectors whose angle says how near their meanings are. One implementation per vendor. */
+/** Makes vectors of texts; the angle between two vectors tells how close the meanings are. */
 export interface EmbeddingProvider {
-  /** Vendor and model, such as "openai/text-embedding-3-small": vectors of different ids cannot be compared. */
+  /** Vendor and model, such as "openai/text-embedding-3-small". Vectors of different ids cannot be compared. */
   readonly id: string;
-  /** How many texts one call takes at most. */
+  /** The most texts of one call. */
   readonly batch: number;
   /**
-   * A vector of length 1 for each text, in order, all of one dimension. Some models make other vectors of what is
-   * searched for than of what is searched. Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key, no such
-   * model) or with the signal's reason.
+   * Returns a vector of length 1 for each text, in order and of one dimension. Some models embed queries and documents
+   * differently. Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key, unknown model) or the signal's reason.
    */
   embed(
     texts: readonly string[],
     purpose: 'document' | 'query',
     signal: AbortSignal,
   ): Promise<readonly Float32Array[]>;
-  /** Gives back what it holds. */
+  /** Frees memory and connections. */
   close?(): Promise<void>;
 }

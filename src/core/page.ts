@@ -1,34 +1,34 @@
 import type { Scope } from './task.js';
 
-/** Some of many, in an order of the store's own. */
+/** A page of a list, in the order of the store. */
 export interface Page<Item> {
-  /** May be fewer than asked for, or none, though more follow. */
+  /** May be fewer than asked for, even none, on any page. */
   readonly items: readonly Item[];
-  /** Where the next page begins; undefined when this is the last one. */
+  /** The start of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
-/** What one look adds to a page. */
+/** The result of one read for a page. */
 export interface Chunk {
   readonly items: readonly unknown[];
-  /** About how many bytes or characters they make. */
+  /** The approximate size of the items, in bytes or characters. */
   readonly size: number;
-  /** Where the next look begins; undefined when there is nothing more. */
+  /** The start of the next read; undefined at the end. */
   readonly next: string | undefined;
 }
 
-/** A page ends with the chunk that makes it so long. */
+/** A page ends with the chunk that reaches this size. */
 const PAGE_SIZE = 500_000;
 
-/** Looks again and again, so that a page is neither long nor short, however large what it holds is. */
+/** Reads chunks until the page is full, so that pages have a similar size whatever the size of the items. */
 export async function pageBySize(
   after: string,
-  look: (after: string) => Promise<Chunk>,
+  read: (after: string) => Promise<Chunk>,
 ): Promise<Page<unknown>> {
   const items: unknown[] = [];
   let place: string | undefined = after;
   for (let size = 0; place !== undefined && size < PAGE_SIZE;) {
-    const chunk: Chunk = await look(place);
+    const chunk: Chunk = await read(place);
     items.push(...chunk.items);
     size += chunk.size;
     place = chunk.next;
@@ -36,14 +36,14 @@ export async function pageBySize(
   return { items, next: place };
 }
 
-/** What owners keep of one kind, wherever it lies. */
+/** One kind of data that owners keep, in the database or elsewhere. */
 export interface OwnedKind {
-  /** As `lango data` names it. */
+  /** The name of the kind in `lango data`. */
   readonly kind: string;
-  /** All of it, page by page. Throws `invalid-input` for an `after` that was no `next`. */
+  /** Lists the data in pages. Throws `invalid-input` for an `after` that was not a `next`. */
   list(scope: Scope, after: string): Promise<Page<unknown>>;
-  /** Resolves with how many of this name are gone. */
+  /** Removes the items of a name and resolves with their number. */
   remove(scope: Scope, name: string): Promise<number>;
-  /** Resolves with how many are gone; asked again after a failure, it goes on where it ended. */
+  /** Removes all items and resolves with their number. After a failure, a repeated call continues. */
   removeAll(scope: Scope): Promise<number>;
 }

@@ -2,8 +2,8 @@ import { LangoError } from './errors.js';
 import type { Scope } from './task.js';
 
 /**
- * Where a secret may go: `exec`, a command's environment; `http`, a header of a request; `browser`, a field of a page.
- * The last two also need the host.
+ * The places that a secret may be sent to: the environment of a command (`exec`), a header of a request (`http`), a field
+ * of a page (`browser`). The last two also need a permitted host.
  */
 export const SECRET_PLACES = ['exec', 'http', 'browser'] as const;
 export type SecretPlace = (typeof SECRET_PLACES)[number];
@@ -14,66 +14,66 @@ export function secretReference(name: string): string {
   return `{{secret:${name}}}`;
 }
 
-/** The names that `text` refers to, each once. */
+/** Returns the names that `text` refers to, each once. */
 export function referencedSecrets(text: string): readonly string[] {
   return text.includes('{{secret:')
     ? [...new Set([...text.matchAll(REFERENCE)].map(([, name]) => name!))]
     : [];
 }
 
-/** `text` with each reference replaced by what `valueOf` gives for its name. */
+/** Replaces each reference in `text` with `valueOf(name)`. */
 export function replaceReferences(text: string, valueOf: (name: string) => string): string {
   return text.replace(REFERENCE, (_, name: string) => valueOf(name));
 }
 
-/** Where its owner lets a secret go. Both empty: nowhere. */
+/** Where an owner permits a secret to be sent. Without places, nowhere. */
 export interface SecretPermission {
   readonly places: readonly SecretPlace[];
   /** Lower-case names, exact: "api.example.com". */
   readonly hosts: readonly string[];
 }
 
-/** What anybody may know of a secret: everything but its value. */
+/** A secret without its value. */
 export interface SecretItem extends SecretPermission {
   readonly name: string;
-  /** What stands for it in arguments: `{{secret:NAME}}`. */
+  /** The placeholder in arguments: `{{secret:NAME}}`. */
   readonly reference: string;
   readonly version: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** True when its value cannot be read any more: damaged, or tampered with. */
+  /** True when the stored value was damaged or tampered with, and cannot be read. */
   readonly isDamaged?: boolean;
 }
 
 export interface NewSecret extends SecretPermission {
   readonly name: string;
   readonly value: string;
-  /** The idempotency key of the call that stores it: doing so again changes nothing. */
+  /** The idempotency key of the call: a repeat changes nothing. */
   readonly key?: string;
-  /** Whether one of that name is replaced; else that is a `conflict`. */
+  /** Whether to replace a secret of that name; otherwise it is a `conflict`. */
   readonly replace: boolean;
 }
 
-/** A person's secrets, to look after. Scoped: those of others are absent. */
+/** Manages the secrets of an owner. Secrets of other owners are absent. */
 export interface SecretKeeper {
-  /** Rejects with `invalid-input` for a value that is too short or too long to be kept out of texts. */
+  /** Rejects with `invalid-input` for a value that is too short or too long to be found in texts. */
   store(scope: Scope, secret: NewSecret): Promise<SecretItem>;
   list(scope: Scope): Promise<readonly SecretItem[]>;
   get(scope: Scope, name: string): Promise<SecretItem | undefined>;
-  /** Replaces what was allowed before. Rejects with `not-found`. */
+  /** Replaces the permission. Rejects with `not-found`. */
   allow(scope: Scope, name: string, permission: SecretPermission): Promise<SecretItem>;
   /** False when there was none. */
   delete(scope: Scope, name: string): Promise<boolean>;
 }
 
-/** What stands between agents and the values of secrets. */
+/** The access of agents and the journal to secrets. */
 export interface SecretGuard {
-  /** Of one owner; it always knows the newest secrets. */
+  /** Returns the scrubber of an owner. It always knows the newest secrets. */
   scrubber(scope: Scope): Scrubber;
   /**
-   * `text` with every reference replaced by the value. Rejects with `not-found` for a name that this owner does not
-   * have, and with `forbidden` unless the owner allowed this use.
+   * Replaces every reference in `text` with the value. Rejects with `not-found` for an unknown name, and with `forbidden`
+   * when the owner does not permit this use.
    */
   resolve(scope: Scope, text: string, use: SecretUse): Promise<string>;
 }
@@ -81,34 +81,34 @@ export interface SecretGuard {
 export interface SecretUse {
   readonly tool: string;
   readonly place: SecretPlace;
-  /** Where the value would be sent; required for `http` and `browser`. */
+  /** The receiver of the value; required for `http` and `browser`. */
   readonly host?: string;
 }
 
-/** Takes the values of secrets out of texts, in plain and in encoded forms. */
+/** Removes the values of secrets from texts, in plain and encoded forms. */
 export interface Scrubber {
-  /** There is nothing to look for: texts pass as they are, at no cost. */
+  /** Whether there are no secrets. Texts then stay unchanged, at no cost. */
   readonly isEmpty: boolean;
   text(text: string): string;
-  /** For a text that comes in pieces: a value is found across their borders. */
+  /** For a text in chunks: finds values across the borders of chunks. */
   stream(): ScrubStream;
 }
 
 export interface ScrubStream {
-  /** What may be shown now: all of the text so far but an end that a value may begin with. */
+  /** Returns the text that may be shown now. It holds back an end that may be the beginning of a value. */
   push(piece: string): string;
-  /** The rest; the next piece begins a new text. */
+  /** Returns the rest. The next chunk begins a new text. */
   end(): string;
 }
 
-/** Finds nothing. */
+/** Changes nothing. */
 export const noScrubber: Scrubber = {
   isEmpty: true,
   text: (text) => text,
   stream: () => ({ push: (piece) => piece, end: () => '' }),
 };
 
-/** For an agent that has no vault: a reference cannot be resolved. */
+/** For a node without a vault: references cannot be resolved. */
 export const noSecrets: SecretGuard = {
   scrubber: () => noScrubber,
   async resolve(_scope, text) {
