@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 
-/** Random digits are made for many ids at a time: one call each would cost more than the rest of an id. */
+/** Random digits for many ids are made at once: a call per id would cost more than the rest of it. */
 const POOL_BYTES = 4_096;
 let digits = '';
 let used = 0;
 
 let lastMs = 0;
 let counter = 0;
-/** What the ids of `lastMs` begin with: the time and the version. */
+/** The beginning of the ids of `lastMs`: time and version. */
 let prefix = '';
 
 /**
- * A new id: a UUID version 7 (RFC 9562 section 5.7), 36 characters. Ids made by one process sort in
- * the order they were made, also within a millisecond, so that an index on them only grows at its end.
+ * Returns a new UUID version 7 (RFC 9562 section 5.7), 36 characters. Ids of one process sort in the order of the calls,
+ * also within a millisecond, so an index on them grows only at its end.
  */
 export function newId(): string {
   const now = Date.now();

@@ -8,9 +8,8 @@ export interface JsonObject {
 }
 
 /**
- * One text for equal values: object keys sorted by UTF-16 code units, no white space, absent
- * members left out (RFC 8785, for values that came out of `JSON.parse`). Throws `TypeError` on a
- * number that JSON cannot hold.
+ * Writes equal values as equal texts: keys sorted by UTF-16 code units, no white space, no absent members (RFC 8785, for
+ * values from `JSON.parse`). Throws a `TypeError` for a value that JSON cannot hold.
  */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') {
@@ -35,7 +34,7 @@ export function canonicalJson(value: unknown): string {
   throw new TypeError(`JSON cannot hold a ${typeof value}`);
 }
 
-/** SHA-256 of the canonical JSON of `value`, as 64 lower-case hex digits. */
+/** Returns the SHA-256 of the canonical JSON, as 64 lower-case hex digits. */
 export function hashJson(value: unknown): string {
   return hash('sha256', canonicalJson(value), 'hex');
 }

@@ -1,16 +1,16 @@
 import type { Scope, TaskEvent } from './task.js';
 import type { Trace } from './trace.js';
 
-/** Where news of a task are to be sent (A2A 1.0 section 4.3). */
+/** The receiver of a task's notifications (A2A 1.0 section 4.3). */
 interface PushTarget {
   /** Unique within its task. */
   readonly id: string;
   readonly url: string;
   /** The HTTP authentication scheme that the credentials are for. */
   readonly scheme: string | undefined;
-  /** What only the receiver may see, sealed: see `PushSecrets`. Undefined when there is none. */
+  /** The sealed `PushSecrets`; undefined without secrets. */
   readonly sealed: string | undefined;
-  /** The protocol version whose bodies the client reads. */
+  /** The protocol version of the notifications. */
   readonly version: '1.0' | '0.3';
 }
 
@@ -19,7 +19,7 @@ export interface PushSecrets {
   readonly credentials?: string;
 }
 
-/** Keeps secrets of push configs unreadable in the database. */
+/** Encrypts the secrets of push configs in the database. */
 export interface Sealer {
   seal(text: string): string;
   /** Throws `storage` when `sealed` was not made with this key, or was changed. */
@@ -32,7 +32,7 @@ export interface PushConfig extends PushTarget {
   readonly createdAt: number;
 }
 
-/** How many there may be. */
+/** The most push configs. */
 export interface PushCaps {
   readonly perTask: number;
   readonly perOwner: number;
@@ -44,85 +44,85 @@ export interface NewPush {
   readonly caps: PushCaps;
 }
 
-/** Whose configs: a task of somebody. */
+/** The task that push configs belong to. */
 export interface PushTask {
   readonly scope: Scope;
   readonly taskId: string;
 }
 
-/** A config with how far its deliveries got. */
+/** A push config with the progress of its deliveries. */
 export interface PushDelivery extends PushConfig {
-  /** Of the config in the store, time-ordered; a part of every delivery's id. */
+  /** Identifies the config in the store, time-ordered; a part of every delivery's id. */
   readonly key: string;
   readonly agent: string;
   readonly contextId: string;
-  /** That the task is part of. */
+  /** The trace of the task. */
   readonly trace: Trace | undefined;
-  /** The `seq` of the last event that was delivered, or was there before the config. */
+  /** The `seq` of the last event that was delivered, or that preceded the config. */
   readonly cursor: number;
-  /** The `seq` of the delivery that was begun; 0 when none was. A retry ends with the same event. */
+  /** The last `seq` of the delivery that has begun; 0 without one. A retry ends with the same event. */
   readonly upTo: number;
-  /** Failed ones of the delivery that was begun. */
+  /** The failed attempts of that delivery. */
   readonly attempts: number;
-  /** Milliseconds since the epoch before which nothing is sent. */
+  /** The time of the next attempt, in milliseconds since the epoch. */
   readonly nextAt: number;
 }
 
 export type PushOutcome =
   | { readonly kind: 'delivered'; readonly cursor: number }
   | { readonly kind: 'failed'; readonly nextAt: number; readonly reason: string }
-  /** The task has ended and its last event was delivered: the config goes with it. */
+  /** The task has ended and its last event was delivered: the config is removed. */
   | { readonly kind: 'ended' }
   | { readonly kind: 'given-up'; readonly reason: string };
 
-/** How deliveries stand, over all owners: for the operator. */
+/** The number of push configs of all owners, for the operator. */
 export interface PushCounts {
   readonly active: number;
-  /** Those whose last attempt failed. */
+  /** The configs whose last attempt failed. */
   readonly failing: number;
-  /** In the last days; kept for the operator, not shown to clients. */
+  /** The configs given up in the last days; clients do not see them. */
   readonly givenUp: number;
 }
 
-/** Durable state of push notifications; the rules of `TaskStore` hold. A task that is not in the scope has no configs. */
+/** The durable state of push notifications. The rules of `TaskStore` hold. A task in another scope has no configs. */
 export interface PushStore {
   /**
-   * Adds a config, or replaces the one of that id. Its first event is the next one of the task; that of an
-   * ended task is its last. Errors: `not-found` (no such task in this scope), `too-many`.
+   * Adds a config, or replaces the one with that id. Its first event is the task's next one, or the last one of an ended
+   * task. Rejects with `not-found` (no such task in this scope) or `too-many`.
    */
   save(place: PushTask, push: NewPush): Promise<PushConfig>;
   get(place: PushTask, id: string): Promise<PushConfig | undefined>;
-  /** By id, those after `after`; at most `limit`. */
+  /** Lists at most `limit` configs after `after`, by id. */
   list(place: PushTask, after: string, limit: number): Promise<readonly PushConfig[]>;
-  /** Does nothing when there is none. */
+  /** Does nothing without such a config. */
   delete(place: PushTask, id: string): Promise<void>;
 
-  /** What deliveries are due of, now or later: all active configs by key, those after `after`. */
+  /** Lists the active configs after `after`, by key. */
   listActive(after: string, limit: number): Promise<readonly PushDelivery[]>;
   listActiveOf(taskId: string): Promise<readonly PushDelivery[]>;
   getActive(key: string): Promise<PushDelivery | undefined>;
   /**
-   * Takes the next delivery, up to the event `upTo`, for `worker`; false when the config is gone or has moved on, or
-   * another worker is at it. Lasts for `PUSH_LEASE_MS`.
+   * Leases the next delivery, up to the event `upTo`, to `worker` for `PUSH_LEASE_MS`. False when the config is gone or has
+   * changed, or another worker has the lease.
    */
   claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean>;
-  /** Ends what `claim` began. Nothing happens when the config was deleted or replaced meanwhile. */
+  /** Records the outcome of a claimed delivery. Does nothing when the config was deleted or replaced meanwhile. */
   settle(key: string, worker: string, outcome: PushOutcome): Promise<void>;
-  /** Gives back what `worker` claimed and did not settle. */
+  /** Ends the leases of `worker`. */
   release(worker: string): Promise<void>;
   counts(): Promise<PushCounts>;
 }
 
-/** Longer than an attempt may take, in milliseconds of the store's clock. */
+/** Longer than the longest attempt, by the store's clock. */
 export const PUSH_LEASE_MS = 60_000;
 
-/** Makes requests of events. Implemented by the protocol border. */
+/** Sends events to receivers. The protocol border implements it. */
 export interface PushSender {
-  /** Whether a stream would show the event. */
+  /** Whether the event is visible to clients. */
   shows(event: TaskEvent): boolean;
   /**
-   * Resolves once the receiver took it. Rejects with a `LangoError`: `retryable` when trying again makes sense, not
-   * before `retryAfterMs`.
+   * Resolves once the receiver accepted the event. Rejects with a `LangoError` that is `retryable` when another attempt
+   * makes sense, after `retryAfterMs`.
    */
   send(work: PushDelivery, event: TaskEvent, signal: AbortSignal): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * A map for values that come and go by the thousand, and hold much. When a `Map` of V8 outgrows its table, the old
- * table names the new one, and keeps the entries it had: once one of them is in the old generation, all that follow
- * live until the next full collection, with everything that stood in them. What is deleted here is let go of at once.
+ * A map that releases deleted values at once, for thousands of large values that come and go. When V8's `Map` outgrows its
+ * table, the old table keeps its entries and refers to the new one; once it is in the old generation, deleted values stay
+ * in memory until the next full garbage collection.
  */
 export class ReleasingMap<Key, Value> {
   readonly #boxes = new Map<Key, { value: Value | undefined }>();
@@ -18,7 +18,7 @@ export class ReleasingMap<Key, Value> {
     return this.#boxes.get(key)?.value;
   }
 
-  /** Puts it at the end, as a `Map` does with a new key. */
+  /** Puts the key at the end, as a `Map` does with a new key. */
   set(key: Key, value: Value): void {
     this.delete(key);
     this.#boxes.set(key, { value });
@@ -31,7 +31,7 @@ export class ReleasingMap<Key, Value> {
     this.#boxes.delete(key);
   }
 
-  /** In the order they were set. May be deleted from meanwhile. */
+  /** Yields the entries in the order they were set. Entries may be deleted meanwhile. */
   *[Symbol.iterator](): IterableIterator<readonly [Key, Value]> {
     for (const [key, box] of this.#boxes) yield [key, box.value as Value];
   }

@@ -1,12 +1,12 @@
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 16_000;
 
-/** A server that asks for more patience than this gets none: the caller decides what to do. */
+/** The longest wait that a server may ask for. When it asks for more, the caller decides what to do. */
 export const LONGEST_ASKED_MS = 60_000;
 
 /**
- * How long to wait after the `failures`-th failure in a row: what the server asked for, else a time that
- * doubles each time, of which a random part up to a half is taken off so that clients do not come back at once.
+ * Returns the wait after the `failures`-th failure in a row: what the server asked for, else a time that doubles with each
+ * failure, less a random part of up to a half, so that clients do not all return at the same time.
  */
 export function retryDelayMs(failures: number, askedMs: number | undefined): number {
   if (askedMs !== undefined) return askedMs;
@@ -14,12 +14,12 @@ export function retryDelayMs(failures: number, askedMs: number | undefined): num
   return longest * (1 - Math.random() / 2);
 }
 
-/** The headers of a response, of whichever `fetch`. */
+/** The headers of a response. */
 export interface HeaderLookup {
   get(name: string): string | null;
 }
 
-/** What `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3) ask for; never negative. */
+/** Reads `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3). Never negative. */
 export function retryAfterMs(headers: HeaderLookup | undefined): number | undefined {
   const milliseconds = headers?.get('retry-after-ms');
   if (milliseconds) return atLeastZero(Number(milliseconds));

@@ -5,34 +5,33 @@ import type { Scrubber } from './secrets.js';
 import type { EventBody, Grant, Question, TaskEvent, TaskRecord } from './task.js';
 
 /**
- * One pass of an agent over a task: what the journal hands to an agent. A run that is resumed (after
- * a crash, or after a person's answer) starts from the top; `recorded` says which steps are already
- * done, so that nothing completed is done twice.
+ * One pass of an agent over a task. A run that resumes after a crash or an answer starts from the top; `recorded` gives the
+ * results of completed steps, so that no step is done twice.
  */
 export interface Run {
   readonly task: TaskRecord;
   readonly grant: Grant;
-  /** 1 for the first; each restart and each answer adds one. */
+  /** Counts from 1; each restart and each answer adds one. */
   readonly attempt: number;
   /** The caller's messages of this task in order: the request, then each follow-up. At least one. */
   readonly inputs: readonly RunInput[];
   /**
-   * Aborts on cancel, on a passed deadline, on shutdown, and when another process took the task over.
-   * Its `reason` is a `LangoError`.
+   * Aborts on cancellation, deadline and shutdown, and when another process takes the task. The reason is a
+   * `LangoError`.
    */
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /**
-   * Takes the values of the owner's secrets out of what goes on to a model. What is appended passes it anyway.
+   * Removes the values of the owner's secrets from text for a model. Appended events pass it in any case.
    */
   readonly scrubber: Scrubber;
-  /** What earlier attempts recorded under a step; undefined when it never began. */
+  /** Returns what earlier attempts recorded for a step; undefined for a step that never began. */
   recorded(step: string): RecordedStep | undefined;
-  /** Questions asked by earlier attempts, by their hash; asked twice, the first counts. */
+  /** The questions of earlier attempts, by hash. */
   readonly questions: ReadonlyMap<string, AskedQuestion>;
   /**
-   * Conversation events of earlier tasks of this session, oldest first: the newest `limit` of them.
-   * The session is that of tenant, owner, agent and context. With `after`, only those of tasks later than that one.
+   * Reads the newest `limit` conversation events of earlier tasks of the session (owner, agent and context), the oldest
+   * first. With `after`, only events of tasks later than that task.
    */
   history(limit: number, after?: string): Promise<readonly TaskEvent[]>;
   /**
@@ -41,13 +40,13 @@ export interface Run {
    */
   append(body: EventBody, author?: string): Promise<void>;
   /**
-   * Like `append`, without waiting. Text deltas of one artifact are joined and become durable (and
-   * visible) within 50 ms or 4 KiB. A failure shows at the next `append` and aborts `signal`.
+   * Appends without waiting. Text deltas of one artifact are joined and become durable and visible within 50 ms or 4 KiB.
+   * A failure rejects the next `append` and aborts `signal`.
    */
   emit(body: EventBody, author?: string): void;
-  /** What this task and those below it used so far, over all attempts. */
+  /** Returns the usage of this task and the tasks below it, over all attempts. */
   usage(): Usage;
-  /** Whether an entry of this task is from outside, over all attempts, or its grant is. */
+  /** Whether this task, in any attempt, or its grant has text from outside. */
   hasReadOutside(): boolean;
 }
 
@@ -59,25 +58,25 @@ export interface RunInput {
 export interface AskedQuestion {
   readonly seq: number;
   readonly question: Question;
-  /** The `seq` of the entry that put it to the person; undefined while the run that asked goes on. */
+  /** The `seq` of the event that showed the question; undefined while the run that asked is active. */
   readonly shownAt?: number;
-  /** The `seq` of the entry that ended its time; what came before it still counts. */
+  /** The `seq` of the event that ended the question's time. Earlier answers count. */
   readonly expiredAt?: number;
 }
 
 export interface RecordedStep {
   /** `turn-start`, `tool-call` or `delegation-start`. */
   readonly intent: EventBody;
-  /** The `turn-end`, `tool-result` or `delegation-end`; undefined when the outcome is not known. */
+  /** The `turn-end`, `tool-result` or `delegation-end`; undefined while the outcome is not known. */
   readonly result: EventBody | undefined;
-  /** The peer's task of a delegation, when it became known. */
+  /** The peer's task of a delegation, once known. */
   readonly childTaskId: string | undefined;
 }
 
-/** How a run ended, said by the agent. The journal adds `canceled` and what the deadline brings by itself. */
+/** How a run ended. The journal itself ends tasks that are canceled or whose deadline passed. */
 export interface RunEnd {
   readonly state: 'completed' | 'failed' | 'rejected' | 'input-required' | 'auth-required';
-  /** For the person: a question, a reason. An answer belongs into an artifact, not here. */
+  /** A question or a reason for the person. An answer belongs in an artifact. */
   readonly text?: string;
   readonly reason?: string;
   /** The agent that wrote the answer, when it is another than the agent of the run (a final delegation). */

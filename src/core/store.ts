@@ -10,9 +10,9 @@ import type { NewPush, PushStore } from './push.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
 import type { VaultStore } from './vault.js';
 
-/** One database with everything that is kept. One implementation per kind of database. */
+/** A database with all stores. There is one implementation per kind of database. */
 export interface Storage {
-  /** A name for it that stays the same over restarts. */
+  /** The stable name of the node whose database this is. */
   readonly nodeId: string;
   readonly tasks: TaskStore;
   readonly retention: RetentionStore;
@@ -25,72 +25,71 @@ export interface Storage {
   readonly knowledge: KnowledgeStore;
   readonly library: LibraryStore;
   /**
-   * Takes away what deleted data left behind: nothing of it is in the files any more. May take seconds for a large
-   * database, in steps between which others get their turn. Rejects with code `storage`.
+   * Removes the remains of deleted data from the files. Takes seconds for a large database, in steps, so that other work is
+   * not held up. Rejects with `storage`.
    */
   purge(): Promise<void>;
-  /** Finishes what was asked for before; afterwards every store of it refuses with code `storage`. Never rejects. */
+  /** Finishes earlier calls and closes. Later calls of any store reject with `storage`. Never rejects. */
   close(): Promise<void>;
 }
 
 /**
- * Durable state of the journal. One implementation per database, all held to one contract suite.
- * Every write is atomic, resolves after commit, and rejects with code `storage` when the database
- * fails (the original as cause). Writes of one turn of the event loop may share a transaction.
+ * The durable state of the journal. Every write is atomic, resolves after commit, and rejects with `storage` when the
+ * database fails (the original error is the cause). Writes of one turn of the event loop may share a transaction.
  */
 export interface TaskStore {
   /**
-   * What `accept` would give for a message that was sent before; undefined for a new one. Rejects with `too-many` when
-   * there is no room for `push`.
+   * Returns what `accept` gives for a message that was sent before; undefined for a new message. Rejects with `too-many`
+   * when the owner has too many push configs for `push`.
    */
   findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined>;
   /**
-   * Inbox row, task row, event 1 and those of `start` in one transaction; without `start` the task waits for `claim`. The
-   * outcome holds the task as it is with event 1. A message id that this owner already sent to this agent gives the
-   * earlier task, and leaves its push configs as they are. Rejects with `too-many` when there is no room for `push`.
+   * Creates a task in one transaction: its inbox row, its task row, event 1 and the events of `start`. Without `start` the
+   * task waits for `claim`. The outcome holds the task as of event 1. For a message id that this owner sent to this agent
+   * before, gives the earlier task and keeps its push configs. Rejects with `too-many` like `findEarlier`.
    */
   accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome>;
-  /** Inbox row and `message` event on an existing task that has not ended; leased when it was idle and `lease` is set. */
+  /** Adds a message to a task that has not ended. Leases an idle task to `lease`, when that is set. */
   addInput(
     entry: NewInput,
   ): Promise<AcceptOutcome | { readonly kind: 'not-found' } | { readonly kind: 'already-ended' }>;
   /**
-   * Appends with the next numbers, if `epoch` still is the task's and it has not ended; else rejects
-   * with code `fenced` and nothing is written. Renews the lease. Resolves with the new head.
+   * Appends events with the next numbers, renews the lease and resolves with the new head. Rejects with `fenced`, with
+   * nothing written, when the task has another epoch or has ended.
    */
   append(fence: Fence, events: readonly NewEvent[]): Promise<number>;
   /**
-   * Cancels in one transaction: an idle task ends as canceled at once; on a leased one a `cancel-request`
-   * is appended for its worker. Repeats add nothing. Undefined when it is not in this scope.
+   * In one transaction, ends an idle task as canceled, or appends a `cancel-request` for the worker of a leased task. A
+   * repeat adds nothing. Undefined for a task that is not in this scope.
    */
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   /**
-   * Takes unfinished tasks of these agents whose lease ran out or never was, and raises their epoch: the oldest, up to
-   * `free(level)` with so many delegations above them. Before that, each of their tasks that waits with a question whose
-   * `expiresAt` has come by the store's clock gets a `question-expiry`, and so is unfinished again.
+   * Leases unfinished tasks of these agents that have no lease, and raises their epochs: the oldest first, and of tasks
+   * with `level` delegations above them at most `free(level)`. Before that, appends a `question-expiry` to their waiting
+   * tasks with a question whose `expiresAt` has passed by the store's clock; these tasks are unfinished again.
    */
   claim(
     worker: string,
     agents: readonly string[],
     free: (level: number) => number,
   ): Promise<readonly TaskRecord[]>;
-  /** Renews leases held by `worker`; resolves with the ids of those that are lost. */
+  /** Renews leases of `worker`; resolves with the ids of tasks whose lease is lost. */
   renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]>;
-  /** Gives all leases of `worker` back, so that others (or the next start) may claim at once. */
+  /** Ends all leases of `worker`, so that others can claim the tasks at once. */
   release(worker: string): Promise<void>;
 
   get(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   list(scope: Scope, query: TaskQuery): Promise<TaskPage>;
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
   /**
-   * Conversation events of earlier tasks of this task's session, oldest first, the newest `limit`; with `after`
-   * only those of tasks later than that one.
+   * Reads the newest `limit` conversation events of earlier tasks of the session, the oldest first; with `after`, only events
+   * of tasks later than that task.
    */
   readSession(task: TaskRecord, limit: number, after?: string): Promise<readonly TaskEvent[]>;
 
   /**
-   * Called after commit with each task that got events, and the `seq` of its newest: a hint to look, nothing more.
-   * Returns the way to stop.
+   * Calls `listener` after each commit, with each task that got events and the `seq` of its newest event. Returns a function
+   * that removes the listener.
    */
   onAppend(listener: (taskId: string, head: number) => void): () => void;
 }
@@ -108,9 +107,9 @@ export interface NewTask {
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
   readonly message: Message;
-  /** Hash of what was sent, to tell a repeat from a conflict. */
+  /** The hash of the request, which tells a repeat from a conflict. */
   readonly requestHash: string;
-  /** Stored in the same transaction, for the events after the message. */
+  /** A push config for the events after the message, stored in the same transaction. */
   readonly push?: NewPush | undefined;
 }
 
@@ -137,17 +136,17 @@ export type AcceptOutcome =
       readonly kind: 'accepted';
       readonly task: TaskRecord;
       readonly seq: number;
-      /** Whether the lease was taken by this call. */
+      /** Whether this call took the lease. */
       readonly leased: boolean;
     }
   | EarlierOutcome;
 
-/** Of a message whose id this owner already sent to this agent. */
+/** The outcome for a message id that this owner sent to this agent before. */
 export type EarlierOutcome =
   | { readonly kind: 'repeated'; readonly task: TaskRecord; readonly seq: number }
   | { readonly kind: 'conflict' };
 
-/** A task as it is with its first event. `at` is in milliseconds since the epoch. */
+/** Returns a new task as of its first event. `at` is in milliseconds since the epoch. */
 export function taskOfNew(entry: NewTask, at: number): TaskRecord {
   return {
     id: entry.id,
@@ -170,22 +169,21 @@ export function taskOfNew(entry: NewTask, at: number): TaskRecord {
 /** How long a lease lasts without a renewal or an append, in milliseconds of the store's clock. */
 export const LEASE_MS = 10_000;
 
-/** How tasks go when nobody needs them any more. The rules of `TaskStore` hold. */
+/** Lists and removes tasks. The rules of `TaskStore` hold. */
 export interface RetentionStore {
-  /** The ids of tasks, of all owners, that ended at least `ageMs` ago by the store's clock; looks at `limit` tasks. */
+  /** Of the next `limit` tasks of all owners, lists the ids of those that ended at least `ageMs` ago by the store's clock. */
   listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>>;
   /**
-   * All tasks of an owner, of whatever agent: each once, unless its state changes meanwhile. Throws `invalid-input` for
-   * an `after` that was no `next`.
+   * Lists the tasks of an owner, of all agents; each once, unless its state changes meanwhile. Throws `invalid-input` for an
+   * `after` that was not a `next`.
    */
   listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;
-  /** Tasks of an owner in this context, of whatever agent. */
+  /** Lists the tasks of an owner in a context, of all agents. */
   listContext(scope: Scope, contextId: string, limit: number): Promise<readonly TaskRecord[]>;
   /**
-   * Takes tasks away with all that belongs to them: events, idempotency rows, push configs. Passes over those that
-   * have not ended, or whose parent is here and has not. From the first commit on nobody sees anything of them; the
-   * rest goes in small transactions, and what a crash left of it goes with the next call. Resolves with the ids of
-   * those that are gone.
+   * Removes tasks with their events, idempotency rows and push configs, and resolves with their ids. Skips tasks that have
+   * not ended, or whose parent is here and has not. After the first commit nothing shows them; small transactions remove
+   * the rest, and the next call removes what a crash left.
    */
   remove(taskIds: readonly string[]): Promise<readonly string[]>;
 }

@@ -23,72 +23,72 @@ export function isTerminal(state: TaskState): boolean {
   return TERMINAL_STATES.has(state);
 }
 
-/** Waiting for a person: no run is under way and none starts until a message comes. */
+/** Whether the task waits for a person: no run is active, and none starts before a message arrives. */
 export function isInterrupted(state: TaskState): boolean {
   return state === 'input-required' || state === 'auth-required';
 }
 
-/** Whose data it is. Every key in the store begins with it. */
+/** The owner of data. Every key in the store begins with it. */
 export interface Scope {
-  /** A2A's routing string; empty when the deployment has none. */
+  /** A2A's tenant; empty without tenants. */
   readonly tenant: string;
-  /** The authenticated party that the task belongs to. */
+  /** The authenticated party. */
   readonly owner: string;
 }
 
-/** One text for one owner, for maps: owners of one name in two tenants have two. */
+/** Returns a unique text for the scope, as a key of maps. */
 export function scopeKey({ tenant, owner }: Scope): string {
   return JSON.stringify([tenant, owner]);
 }
 
 /**
- * What a task may still do. Authority travels with the task and only narrows: see `narrowGrant`.
- * On the wire it is the delegation-chain extension.
+ * What a task may do. The grant travels with delegations and only narrows: see `narrowGrant`. On the wire it is the
+ * delegation-chain extension.
  */
 export interface Grant {
   /** The agents that delegated to this task, root first, each as "name@node". Empty for a person's own task. */
   readonly chain: readonly string[];
-  /** Delegations still allowed below this task; 0 forbids any. */
+  /** How many levels of delegation are allowed below this task. */
   readonly depth: number;
-  /** Milliseconds since the epoch after which nothing may start. */
+  /** The time after which nothing may start, in milliseconds since the epoch. */
   readonly deadline?: number;
-  /** Model tokens this task and all below it may still use. */
+  /** The model tokens that this task and the tasks below it may still use. */
   readonly tokens?: number;
-  /** The only tools that may run, by name; absent means all that the agent has. */
+  /** The names of the only tools that may run; absent for all tools of the agent. */
   readonly tools?: readonly string[];
-  /** What is asked for may stem from text of outside: nothing that is kept for it may go without that mark. */
+  /** The request may come from text from outside: everything that is kept for it gets this mark. */
   readonly fromOutside?: boolean;
-  /** The trace that the task is part of: no authority, but it travels the same way. */
+  /** The trace of the task. It gives no authority, but travels the same way. */
   readonly trace?: Trace;
 }
 
-/** One row of the tasks table: what a list needs, without reading the log. */
+/** A task as lists show it, without its log. */
 export interface TaskRecord extends Scope {
-  /** Time-ordered (`newId`), made by the server. */
+  /** Time-ordered: see `newId`. */
   readonly id: string;
   readonly agent: string;
   readonly contextId: string;
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
   readonly state: TaskState;
-  /** The message that goes with the state: a question, a reason. */
+  /** The message of the state: a question, a reason. */
   readonly statusMessage: Message | undefined;
   /** The `seq` of the newest event. */
   readonly head: number;
-  /** Rises with each change of owner; an append with an older one is refused. */
+  /** Rises each time a worker takes the task; the store refuses an append with an older epoch. */
   readonly epoch: number;
   readonly attempts: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** When the state was last set; lists are ordered by it, newest first. */
+  /** When the state was last set. Lists are sorted by it, the newest first. */
   readonly statusAt: number;
 }
 
-/** What waits for a person's word. */
+/** A question that a task waits for a person to answer. */
 export interface Question {
   /**
-   * What an answer must name. For an approval it is the hash of task, call, tool and exact arguments:
-   * changed arguments have another hash.
+   * The id that an answer names. For an approval, the hash of task, call, tool and exact arguments: changed arguments have
+   * another hash.
    */
   readonly hash: string;
   readonly kind: 'approval' | 'outcome-unknown' | 'input';
@@ -97,17 +97,17 @@ export interface Question {
   /** The agent that asks. */
   readonly author: string;
   readonly tool?: string;
-  /** The exact arguments, in full. */
+  /** The exact arguments. */
   readonly arguments?: JsonObject;
-  /** Milliseconds since the epoch: without a word by then the answer is no. Absent: it is asked for as long as it takes. */
+  /** The time at which an unanswered question counts as denied, in milliseconds since the epoch. Absent: never. */
   readonly expiresAt?: number;
 }
 
-/** A person's word on one question. The first that names its hash counts; later ones have no effect. */
+/** A person's answer to a question. The first answer that names the hash counts. */
 export interface Answer {
   readonly hash: string;
   readonly decision: 'approve' | 'deny';
-  /** Told to the model on denial; the reply itself when the question was for input. */
+  /** The reason of a denial, which the model gets; or the reply to a question for input. */
   readonly text?: string;
 }
 
@@ -121,12 +121,12 @@ export type Activity =
   | { readonly type: 'delegation-end'; readonly agent: string; readonly state: TaskState };
 
 /**
- * One entry of a task's journal. Steps (`turn`, `tool`, `delegation`) come in pairs of intent and
- * result under one `step` id; a `step` id means the same work on every attempt. `fromOutside` marks what holds text of
- * outside, or was said after such text was read: of a page, a document, an agent of another server.
+ * One entry of a task's journal. Steps (turn, tool, delegation) are pairs of an intent and a result with one `step` id,
+ * which means the same work on every attempt. `fromOutside` marks text from a page, a document or another server's agent,
+ * and everything that was said after such text was read.
  */
 export type EventBody =
-  /** What the caller sent: the first event of each task, and each follow-up. */
+  /** A message of the caller: the first event of each task, and each follow-up. */
   | { readonly type: 'message'; readonly message: Message }
   | { readonly type: 'run-start'; readonly attempt: number }
   | { readonly type: 'turn-start'; readonly step: string }
@@ -168,37 +168,37 @@ export type EventBody =
       readonly agent: string;
       readonly request: string;
       readonly final: boolean;
-      /** The `messageId` of the request to the peer, the same on every attempt. */
+      /** The message id of the request, the same on every attempt. */
       readonly key: string;
     }
-  /** The peer's task, once known: a resumed run re-attaches to it. */
+  /** The peer's task, to which a resumed run re-attaches. */
   | { readonly type: 'delegation-task'; readonly step: string; readonly taskId: string }
   | {
       readonly type: 'delegation-end';
       readonly step: string;
       readonly agent: string;
-      /** With an interrupted state the peer's task goes on under a further step, with the person's answer. */
+      /** After an interrupted state, another step continues the peer's task with the person's answer. */
       readonly state: TaskState;
       readonly result: FunctionResult;
       /** The agent that wrote the answer, when it is another than `agent`: one that `agent` delegated to. */
       readonly author?: string;
-      /** What the peer used since the last entry of this kind for the same task. */
+      /** The usage of the peer's task since the last entry of this type. */
       readonly usage: Usage;
-      /** What the peer waits for, when the state is an interrupted one. */
+      /** The peer's questions, with an interrupted state. */
       readonly questions?: readonly Question[];
       readonly fromOutside?: boolean;
     }
-  /** What somebody below does; the event's author is that agent. */
+  /** The work of an agent below, which is the event's author. */
   | { readonly type: 'activity'; readonly activity: Activity }
   | { readonly type: 'question'; readonly step: string; readonly question: Question }
-  /** The time of the task's questions whose `expiresAt` has come is over: an answer that comes later is none. */
+  /** Ends the time of questions whose `expiresAt` has passed: later answers do not count. */
   | { readonly type: 'question-expiry' }
   | { readonly type: 'cancel-request' }
-  /** Closes a run. Exactly one of these with a terminal state stands at the end of an ended task. */
+  /** Ends a run. The log of an ended task has exactly one with a terminal state, as its last event. */
   | {
       readonly type: 'run-end';
       readonly state: Exclude<TaskState, 'submitted' | 'working'>;
-      /** A stable word for programs ("limit-tokens", "model-unreachable"); absent on success. */
+      /** A stable code for programs ("limit-tokens", "model-unreachable"); absent on success. */
       readonly reason?: string;
       readonly message?: Message;
       readonly questions?: readonly Question[];
@@ -209,27 +209,27 @@ export type EventBody =
 export type EventType = EventBody['type'];
 
 export interface NewEvent {
-  /** Who speaks or acts: an agent's name, or "user". Undefined in logs written by something that did not say. */
+  /** An agent's name, or "user". Undefined in logs of writers that gave none. */
   readonly author: string | undefined;
   readonly body: EventBody;
 }
 
 export interface TaskEvent extends NewEvent {
   readonly taskId: string;
-  /** 1, 2, 3 … within the task, no gaps. The cursor of streams. */
+  /** Counts from 1 within the task, without gaps. The cursor of streams. */
   readonly seq: number;
   /** Milliseconds since the epoch, by the store's clock. */
   readonly at: number;
 }
 
-/** Whether who reads this entry has read text from outside. */
+/** Whether the entry holds text from outside. */
 export function isFromOutside(body: EventBody): boolean {
   return 'fromOutside' in body && body.fromOutside === true;
 }
 
 /**
- * The state after `body` was appended; undefined when it does not change. A message to a task under work waits in it;
- * questions run out while it waits for a person, and then there is work again.
+ * Returns the state that appending `body` sets; undefined when the state stays. A message or expired questions set a task
+ * that waits for a person to `submitted`; a message to a working task changes no state.
  */
 export function stateAfter(body: EventBody, before: TaskState): TaskState | undefined {
   if (body.type === 'run-end') return body.state;
@@ -238,7 +238,7 @@ export function stateAfter(body: EventBody, before: TaskState): TaskState | unde
   return isWork && before !== 'working' ? 'submitted' : undefined;
 }
 
-/** The part of a parent's grant that a child may be given; asked-for limits can only make it smaller. */
+/** Returns the grant of a child task. The limits of `by` can only make the parent's grant smaller. */
 export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
   const tools =
     parent.tools && by.tools

@@ -1,4 +1,4 @@
-/** What is left of a text after a cut, and how much is missing. */
+/** A shortened text, and how much is missing. */
 export interface Cut {
   readonly text: string;
   readonly missingBytes: number;
@@ -7,8 +7,8 @@ export interface Cut {
 const HEAD_SHARE = 0.7;
 
 /**
- * At most `limitBytes` UTF-8 bytes of `text` (plus the mark): the head and the tail with a mark between
- * that says how much is missing and `advice` on how to read the rest. Never splits a character.
+ * Cuts `text` to `limitBytes` UTF-8 bytes: head and tail, with a mark between them that says how much is missing and gives
+ * `advice` on how to read the rest. The mark is not counted. Never splits a character.
  */
 export function cutText(text: string, limitBytes: number, advice: string): Cut {
   const bytes = Buffer.from(text, 'utf8');
@@ -27,12 +27,12 @@ function characterStart(bytes: Buffer, index: number): number {
   return start;
 }
 
-/** The first `longest` characters (UTF-16 code units) of `text`, and "…" for the rest. Always well formed. */
+/** Returns the first `longest` UTF-16 code units of `text`, and "…" for the rest. Never splits a character. */
 export function shorten(text: string, longest: number): string {
   return text.length <= longest ? text : `${text.slice(0, longest).toWellFormed()}…`;
 }
 
-/** `text` on one line: each run of white space becomes a space, none is left at the ends. */
+/** Replaces each run of white space with one space, and trims the ends. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
@@ -40,7 +40,7 @@ export function oneLine(text: string): string {
 /** The measure of `estimateTokens`. */
 export const BYTES_PER_TOKEN = 4;
 
-/** A rough count of tokens, for budgets where the vendor's own count is not known yet. */
+/** Estimates the number of tokens, where the vendor's count is not known. */
 export function estimateTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text, 'utf8') / BYTES_PER_TOKEN);
 }
@@ -50,7 +50,7 @@ export function counted(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
 
-/** Whether a version is this one or newer, number by number: "22.9.0" is older than "22.19". */
+/** Whether `version` is `oldest` or newer, number by number: "22.9.0" is older than "22.19". */
 export function isAtLeast(version: string, oldest: string): boolean {
   // Not localeCompare: its tables take 10 ms to load, at every start.
   const numbers = version.split('.').map(Number);
@@ -59,7 +59,7 @@ export function isAtLeast(version: string, oldest: string): boolean {
   return different === -1 || (numbers[different] ?? 0) > wanted[different]!;
 }
 
-/** What the spellings of one name have in common: equal for names that differ only in case, white space or Unicode form. */
+/** Returns one key for all spellings of a name that differ only in case, white space or Unicode form. */
 export function nameKey(name: string): string {
   return name.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
 }

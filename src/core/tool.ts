@@ -12,12 +12,11 @@ import type { SecretPlace } from './secrets.js';
 type DangerLevel = 'safe' | 'moderate' | 'dangerous';
 
 /**
- * Something an agent can do. The schema is the validation and what the model sees; unknown keys are
- * refused. Whatever `execute` throws becomes an error result that the model can read, so errors
- * name the argument, what was wrong and what would be right.
+ * A tool of an agent. The model sees the schema, and calls are validated by it; unknown keys are refused. The model reads
+ * an error of `execute` as an error result, so an error names the argument, what is wrong and what would be right.
  */
 export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
-  /** Its prefix decides which agent owns it (requirement P1). `[a-z][a-z0-9_]{0,63}`. */
+  /** `[a-z][a-z0-9_]{0,63}`. The prefix decides which agent gets the tool (requirement P1). */
   readonly name: string;
   /** Written for a model. */
   readonly description: string;
@@ -26,28 +25,28 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   /** May depend on the arguments; must not do I/O and must not throw. */
   danger(input: z.infer<Schema>): DangerLevel;
   /**
-   * What a call does, for the person who is asked about it: "pay 0.50 USDC to 0x… for tea", with everything that
-   * matters, also what is not in the arguments (which network). An approval is bound to these words too. Absent: the
-   * tool's name. Must not do I/O and must not throw.
+   * Describes a call to the person who approves it: "pay 0.50 USDC to 0x… for tea", with everything that matters, also
+   * what the arguments do not say (which network). An approval is bound to this text too. Default: the tool's name. Must
+   * not do I/O and must not throw.
    */
   describe?(input: z.infer<Schema>): string;
-  /** The time one call may take, in milliseconds; the loop aborts the signal after it. May depend on the arguments. */
+  /** The longest time of a call; the loop then aborts the signal. May depend on the arguments. */
   timeoutMs(input: z.infer<Schema>): number;
   /**
-   * Where this tool takes the values of secrets to. Absent: nowhere, and a reference in its arguments stays one. Its
-   * owner has to allow the place for each secret.
+   * The place that this tool sends values of secrets to, which their owner must permit. Absent: references in arguments
+   * stay references.
    */
   readonly secretPlace?: SecretPlace;
-  /** All of its output is text from outside: of a page, a document, another agent. */
+  /** All output is text from outside: from a page, a document, another agent. */
   readonly bringsOutside?: boolean;
   /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */
   execute(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput>;
   /**
-   * Rejects when the call cannot be made as things stand. Asked before a person is, so that nobody allows what cannot be
-   * done; has no effect itself, and `execute` looks again.
+   * Rejects when the call cannot be made now. Runs before a person is asked, so that nobody approves a call that cannot
+   * work. Has no effect; `execute` checks again.
    */
   check?(input: z.infer<Schema>, context: ToolContext): Promise<void>;
-  /** For `queryable` only: what became of the call with this key; undefined when it never happened. */
+  /** For `queryable` only: returns the outcome of the call with this key; undefined when it never happened. */
   settle?(input: z.infer<Schema>, context: ToolContext): Promise<ToolOutput | undefined>;
 }
 
@@ -61,69 +60,69 @@ export interface ToolContext {
   readonly taskId: string;
   readonly contextId: string;
   /**
-   * `text` with each `{{secret:NAME}}` replaced by the value: for tools with a `secretPlace`, asked at the last moment,
-   * and never put into a result. `host` is where it would be sent. Rejects with `not-found` or `forbidden`.
+   * Replaces each `{{secret:NAME}}` in `text` with the value, for tools with a `secretPlace`. Call it at the last moment, and
+   * never return the text. `host` is the receiver. Rejects with `not-found` or `forbidden`.
    */
   resolveSecrets(text: string, host?: string): Promise<string>;
-  /** Whether this task, or what it goes on from, has read text from outside; what it keeps now may stem from it. */
+  /** Whether this task or its session has read text from outside: what the tool keeps may come from it. */
   readonly hasReadOutside: boolean;
 }
 
 export interface ToolOutput {
-  /** What the model reads. Text goes as it is, other values as JSON. Cut to the loop's size limit. */
+  /** The model reads text as it is and other values as JSON, cut to the loop's size limit. */
   readonly content: Json;
-  /** True for a failure the model should know of and may work around. */
+  /** True for a failure that the model may work around. */
   readonly isError?: boolean;
-  /** True when this output holds text from outside, for tools that tell it apart. */
+  /** True when this output holds text from outside. */
   readonly fromOutside?: boolean;
   /** Files for the person (screenshots, documents): each becomes an artifact of the task. */
   readonly files?: readonly Part[];
 }
 
-/** A tool with its input type kept inside its own file; the catalogue sees plain tools. */
+/** Types the functions of a tool by its schema, and returns a plain tool. */
 export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool {
   return tool;
 }
 
-/** Tools that come and go, some of them one owner's own. */
+/** Tools that change while the server runs; some belong to one owner. */
 export interface ToolSource {
-  /** What they all have in common, also while there are none: how their names begin, and how they are asked for. */
+  /** The prefix of their names and examples of their use, also while there are none. */
   readonly kind: Pick<Tool, 'name'>;
-  /** Looks again; asked for before each run of this owner. Never rejects. */
+  /** Reads the tools again, before each run of this owner. Never rejects. */
   refresh(scope: Scope | undefined): Promise<void>;
-  /** Looks if it never looked for this owner. Never rejects. */
+  /** Reads the tools of this owner for the first time. Never rejects. */
   prepare(scope: Scope): Promise<void>;
-  /** Those that this owner has now; without a scope those that everybody has. The same tool stays the same object. */
+  /** Lists the tools of this owner, or without a scope those of everyone. An unchanged tool stays the same object. */
   list(scope: Scope | undefined): readonly Tool[];
 }
 
-/** What one shipped family brings, or why it brings nothing. */
+/** A family of tools, or why it has none. */
 export interface ToolFamily {
   /** As in the configuration: `tools.NAME`. */
   readonly name: string;
-  /** `off` by configuration; `missing` when it is wanted and cannot work here. */
+  /** `off` by configuration; `missing` when it is on and cannot work here. */
   readonly state: 'on' | 'off' | 'missing';
   /** Empty unless it is on. */
   readonly tools: readonly Tool[];
-  /** Further ones that come and go. */
+  /** Further tools, which change while the server runs. */
   readonly source?: ToolSource;
-  /** What owners keep in it outside the database; there whatever the state is. */
+  /** The data of owners outside the database, in every state. */
   readonly kept?: OwnedKind;
   /** Recalls something for each run. */
   readonly memory?: Remembering;
-  /** In a sentence part: why it is not on, or what there is to know about it. */
+  /** Part of a sentence: why the family is not on, or what to know about it. */
   readonly note?: string;
   /** What to set or install, as a sentence. */
   readonly hint?: string;
   close?(): Promise<void> | void;
 }
 
-/** A family that is switched off by `key`. */
+/** Returns a family that the setting `key` switches off. */
 export function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
   return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };
 }
 
-/** A family that is wanted and cannot work here, and why. */
+/** Returns a family that is on and cannot work here, with the reason. */
 export function missing(name: string, { message, hint }: Pick<LangoError, 'message' | 'hint'>): ToolFamily {
   return { name, state: 'missing', tools: [], note: message, ...(hint ? { hint } : {}) };
 }

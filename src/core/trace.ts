@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 
-/** The trace that work is part of (W3C Trace Context), under the names of the headers and metadata entries that carry it. */
+/** A trace (W3C Trace Context). The members have the names of the headers and metadata entries that carry it. */
 export interface Trace {
-  /** As version 00 writes it. */
+  /** In the form of version 00. */
   readonly traceparent: string;
-  /** What the systems on the way have to say of it; it goes on as it came. */
+  /** Data of the systems on the way, passed on unchanged. */
   readonly tracestate?: string;
 }
 
 const TRACE_PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** "Sampled" and "random": the flags that are known. */
+/** The known flags: "sampled" and "random". */
 const KNOWN_FLAGS = 0x03;
 const TRACE_ID = { from: 3, to: 35 };
 
@@ -20,8 +20,8 @@ const MAX_STATE_LENGTH = 512;
 const LONG_MEMBER = 128;
 
 /**
- * The trace that a caller says its request is part of; `said` gives what stands under a name. Undefined for anything
- * that is not one: a trace is a courtesy, and a broken one is no reason to refuse a request.
+ * Reads the trace of a request; `said` returns the header or metadata entry of a name. Undefined for an invalid trace: it
+ * is no reason to refuse a request.
  */
 export function readTrace(said: (name: keyof Trace) => string | undefined): Trace | undefined {
   const traceparent = readParent(said('traceparent') ?? '');
@@ -30,13 +30,13 @@ export function readTrace(said: (name: keyof Trace) => string | undefined): Trac
   return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }
 
-/** The trace as the work with this id hands it on: the id of its span is made of its own, the same on each attempt. */
+/** Returns the trace that the work with this id passes on. The span id is derived from the id, so all attempts share it. */
 export function continueTrace(trace: Trace, workId: string): Trace {
   const spanId = hash('sha256', workId).slice(0, 16);
   return { ...trace, traceparent: parentOf(traceIdOf(trace), spanId, trace.traceparent.slice(-2)) };
 }
 
-/** What stays the same over all hops. */
+/** Returns the trace id, which stays the same over all hops. */
 export function traceIdOf({ traceparent }: Trace): string {
   return traceparent.slice(TRACE_ID.from, TRACE_ID.to);
 }
@@ -53,7 +53,7 @@ function parentOf(traceId: string, parentId: string, flags: string): string {
   return `00-${traceId}-${parentId}-${known}`;
 }
 
-/** Undefined for none and for a malformed one. Of one that is too long the long members are left out, then the oldest, which stand last. */
+/** Undefined for an absent or malformed state. Shortens a long state: first drops long members, then the last ones, which are the oldest. */
 function readState(given: string): string | undefined {
   const members = given
     .split(',')

@@ -2,40 +2,39 @@ import type { JsonObject } from './json.js';
 import type { Scope } from './task.js';
 
 /**
- * What is kept for an owner and never shown to a model: secrets, private keys, wallets. Encrypted at rest. Nothing is
- * found across owners: what belongs to somebody else is absent.
+ * Secrets, private keys and wallets of owners, encrypted at rest and never shown to a model. Entries of other owners are
+ * absent.
  */
 export interface Vault {
   /**
-   * Keeps `entry` and resolves once it is durable. `expected` is the version that is replaced, 0 for none: when another
-   * stands there, it rejects with `conflict` and nothing is changed. Without it, the entry is made or replaced.
-   * Rejects with `invalid-input` (name, size), `too-many`, `unavailable` (the vault cannot be opened).
+   * Creates or replaces an entry and resolves once it is durable. With `expected`, the version to replace (0 for none),
+   * rejects with `conflict`, with nothing changed, when there is another version. Also rejects with `invalid-input` (name,
+   * size), `too-many` and `unavailable` (the vault cannot be opened).
    */
   put(scope: Scope, entry: VaultEntry, expected?: number): Promise<VaultItem>;
-  /** Undefined when there is none. Rejects with `storage` when what is stored was damaged or tampered with. */
+  /** Undefined without such an entry. Rejects with `storage` when the entry was damaged or tampered with. */
   get(scope: Scope, kind: VaultKind, name: string): Promise<KeptEntry | undefined>;
-  /** Without the values, by name. */
+  /** Lists entries without their values, by name. */
   list(scope: Scope, kind: VaultKind): Promise<readonly VaultItem[]>;
-  /** False when there was none. */
+  /** False without such an entry. */
   delete(scope: Scope, kind: VaultKind, name: string): Promise<boolean>;
 }
 
 /**
- * `secret`: what a person stored, for tools to use by reference. `key`: a named cryptographic key. `wallet`: a key
- * that signs payments. Names of different kinds have nothing to do with each other.
+ * `secret`: a value that tools use by reference. `key`: a named cryptographic key. `wallet`: a key that signs payments.
+ * Each kind has its own names.
  */
 export type VaultKind = 'secret' | 'key' | 'wallet';
 
-/** `[A-Za-z][A-Za-z0-9_.-]{0,63}` */
 export const VAULT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 export interface VaultEntry {
   readonly kind: VaultKind;
-  /** See `VAULT_NAME`. */
+  /** Matches `VAULT_NAME`. */
   readonly name: string;
   /** 1 byte to 64 KiB. */
   readonly value: Uint8Array;
-  /** Not secret, but bound to the value: a change of it outside the vault is found out. */
+  /** Not secret, but bound to the value: reading detects a change made outside the vault. */
   readonly metadata: JsonObject;
 }
 
@@ -43,7 +42,7 @@ export interface VaultItem {
   readonly kind: VaultKind;
   readonly name: string;
   readonly metadata: JsonObject;
-  /** 1 for the first value under this name; each replacement adds one. */
+  /** Counts from 1; each replacement adds one. */
   readonly version: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -54,37 +53,37 @@ export interface KeptEntry extends VaultItem {
   readonly value: Uint8Array;
 }
 
-/** What the vault keeps in a database: nothing here is readable without the master key. */
+/** The encrypted data of the vault. None of it is readable without the master key. */
 export interface VaultStore {
   master(): Promise<MasterRecord | undefined>;
-  /** Rejects with `conflict` when there is one already. */
+  /** Rejects with `conflict` when there is a master record. */
   createMaster(record: MasterRecord): Promise<void>;
   dataKey(scope: Scope): Promise<Uint8Array | undefined>;
   dataKeys(): Promise<readonly ScopedKey[]>;
-  /** Keeps the first one for a scope and resolves with the one that is kept. */
+  /** Stores the first data key of a scope, and resolves with the stored key. */
   addDataKey(key: ScopedKey): Promise<Uint8Array>;
   /**
-   * Replaces the master record and every data key in one transaction. Rejects with `conflict`, with nothing changed,
-   * unless `from` is the master now and `keys` holds each scope there is.
+   * Replaces the master record and all data keys in one transaction. Rejects with `conflict`, with nothing changed, when
+   * `from` is not the current master, or `keys` lacks a scope.
    */
   rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void>;
-  /** Undefined when there is none. */
+  /** Undefined without such an entry. */
   entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined>;
-  /** By name. */
+  /** Lists entries by name. */
   entries(scope: Scope, kind: VaultKind): Promise<readonly SealedEntry[]>;
-  /** The scopes that have entries of a kind. */
+  /** Lists the scopes that have entries of a kind. */
   scopes(kind: VaultKind): Promise<readonly Scope[]>;
   /**
-   * Writes the next version. Rejects with `conflict` when the newest there is (0 for none) is not the one before it, and
-   * with `too-many` when it would be more than `most` of its kind and owner.
+   * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
+   * `too-many` when the owner would have more than `most` entries of the kind.
    */
   putEntry(scope: Scope, entry: NewSealedEntry, most: number): Promise<SealedEntry>;
   deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean>;
 }
 
-/** How the master key is made, and a fingerprint to know it by. */
+/** The source of the master key, and the key's fingerprint. */
 export interface MasterRecord {
-  /** Of the key: 32 hex digits that tell nothing about it. */
+  /** The fingerprint: 32 hex digits that reveal nothing about the key. */
   readonly id: string;
   readonly source: MasterSource;
 }

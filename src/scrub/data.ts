@@ -3,8 +3,8 @@ import type { Scrubber } from '../core/secrets.js';
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Any plain data with every text in it scrubbed, names of members too; the same object when there was nothing to take
- * out. In a file part the bytes are looked through, not their base64.
+ * Scrubs every text in plain data, also the names of members. Returns the same object when nothing was found. In a file
+ * part it scrubs the bytes, not their base64 text.
  */
 export function scrubData<T>(value: T, scrubber: Scrubber): T {
   return scrubber.isEmpty ? value : (scrubValue(value, scrubber) as T);
@@ -29,7 +29,7 @@ function scrubValue(value: unknown, scrubber: Scrubber): unknown {
   return isSame ? value : (Object.fromEntries(members) as unknown);
 }
 
-/** The bytes of a file, as base64 again; text as text, anything else byte by byte. */
+/** Scrubs the bytes of a file: UTF-8 as text, other content byte by byte. */
 function scrubBase64(base64: string, scrubber: Scrubber): string {
   const bytes = Buffer.from(base64, 'base64');
   const encoding = isUtf8(bytes) ? 'utf8' : 'latin1';
@@ -38,7 +38,7 @@ function scrubBase64(base64: string, scrubber: Scrubber): string {
   return scrubbed === text ? base64 : Buffer.from(scrubbed, encoding).toString('base64');
 }
 
-/** `body` without the values of secrets in what an agent said, did or got; ids, keys and states stay as they are. */
+/** Scrubs what an agent said, did or got. Ids, keys and states stay unchanged. */
 export function scrubEvent<Body extends EventBody>(body: Body, scrubber: Scrubber): Body {
   return scrubber.isEmpty ? body : (scrubBody(body, scrubber) as Body);
 }
@@ -53,7 +53,7 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
     case 'message':
       return { ...body, message: scrubMessage(body.message, scrubber) };
     case 'turn-end': {
-      // What a vendor wants back unchanged is left out rather than changed.
+      // A vendor expects its opaque blocks back unchanged, so one that holds a secret is left out.
       const content = body.content.filter((block) => block.type !== 'opaque' || clean(block) === block);
       return {
         ...body,
@@ -94,7 +94,7 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
   }
 }
 
-/** Its parts and metadata; its id and what it refers to stay. */
+/** Scrubs parts and metadata. The id and references stay unchanged. */
 export function scrubMessage<M extends { readonly parts: unknown; readonly metadata?: unknown }>(
   message: M,
   scrubber: Scrubber,

@@ -3,7 +3,7 @@ import type { LogFields, Logger } from '../core/logger.js';
 import type { Scrubber } from '../core/secrets.js';
 import { scrubData } from './data.js';
 
-/** A logger that writes no value of a secret, in whatever form it comes. */
+/** Returns a logger that writes no value of a secret, in any form that the scrubber finds. */
 export function scrubLogger(logger: Logger, scrubber: Scrubber): Logger {
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
@@ -17,7 +17,7 @@ export function scrubLogger(logger: Logger, scrubber: Scrubber): Logger {
   };
 }
 
-/** Errors become plain data first, for their texts are no ordinary members. */
+/** Copies errors first, because their texts are not enumerable members. */
 function scrubFields(fields: LogFields, scrubber: Scrubber): LogFields {
   if (scrubber.isEmpty) return fields;
   const plain = Object.entries(fields).map(([name, value]) => [name, scrubbed(value, scrubber)]);

@@ -4,16 +4,16 @@ import { formsOf } from './secret-forms.js';
 import type { Fold, Found, WordAutomaton } from './word-finder.js';
 import { SKIPPED, WordReader, compileWords } from './word-finder.js';
 
-/** A value to take out of texts, and what to put in its place. */
+/** A value to remove from texts, and its replacement. */
 export interface Hidden {
   readonly value: string;
-  /** For the value as it is. */
+  /** Replaces the plain value. */
   readonly mask: string;
-  /** For another form of it. Default: `mask`. */
+  /** Replaces encoded forms of the value. Default: `mask`. */
   readonly encodedMask?: string;
 }
 
-/** One automaton per family of forms, made once: the cost of a text does not depend on how many values there are. */
+/** Compiles one automaton per family of forms, so the cost of a text does not depend on the number of values. */
 export function compileScrubber(hidden: readonly Hidden[]): Scrubber {
   if (hidden.length === 0) return noScrubber;
   const masks = hidden.flatMap(({ mask, encodedMask }) => [mask, encodedMask ?? mask]);
@@ -41,10 +41,10 @@ class LaneStream implements ScrubStream {
   readonly #masks: readonly string[];
   readonly #lanes: readonly WordAutomaton[];
   #readers: readonly WordReader[];
-  /** What has not been shown yet, and where it begins. */
+  /** The text that has not been returned yet, and its position. */
   #held = '';
   #base = 0;
-  /** Up to here, everything is covered by a mask that was shown. */
+  /** A returned mask covers the text up to here. */
   #maskedTo = 0;
   #found: Found[] = [];
 
@@ -74,7 +74,7 @@ class LaneStream implements ScrubStream {
     return rest;
   }
 
-  /** Everything before `end`; what overlaps becomes one mask, that of the earliest and longest. */
+  /** Returns the text before `end`. Overlapping finds get one mask, that of the first and longest. */
   #show(end: number): string {
     const ready = this.#found.filter(({ start }) => start < end);
     if (ready.length > 0) this.#found = this.#found.filter(({ start }) => start >= end);
@@ -107,7 +107,7 @@ function asItIs(code: number): number {
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
-/** The URL alphabet counts as the standard one; encoders break long lines. */
+/** Maps the URL alphabet to the standard one, and skips the line breaks that encoders insert. */
 function base64Character(code: number): number {
   if (code === LINE_FEED || code === CARRIAGE_RETURN) return SKIPPED;
   if (code === 45) return 43; // "-" is "+"
@@ -116,7 +116,7 @@ function base64Character(code: number): number {
 
 const SEPARATORS: ReadonlySet<number> = new Set([...' \t\r\n:%\\xX-,'].map((sign) => sign.charCodeAt(0)));
 
-/** "ab cd", "ab:cd", "%ab%cd" and "\xab\xcd" alike. */
+/** Maps "ab cd", "ab:cd", "%ab%cd" and "\xab\xcd" to the same digits. */
 function hexDigit(code: number): number {
   if (SEPARATORS.has(code)) return SKIPPED;
   return code >= 65 && code <= 70 ? code + 32 : code;

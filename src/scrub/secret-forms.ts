@@ -1,18 +1,18 @@
-/** The ways in which a value is written down, by what may stand between its characters. */
+/** The written forms of a value, grouped by the characters that may interrupt them. */
 export interface SecretForms {
-  /** Character by character. */
+  /** Not interrupted. */
   readonly plain: readonly string[];
-  /** In the standard alphabet; line breaks may stand between. */
+  /** In the standard alphabet. Line breaks may interrupt. */
   readonly base64: readonly string[];
-  /** In lower case; separators may stand between. */
+  /** In lower case. Separators may interrupt. */
   readonly hex: readonly string[];
 }
 
-/** A line of a value that is worth to be found by itself. */
+/** A line of a value that is at least this long is also searched for by itself. */
 const TELLING_LINE = 16;
 
 export function formsOf(value: string): SecretForms {
-  // White space round a value gets lost easily; what is left tells as much.
+  // White space around a value is easily lost, and the rest reveals as much.
   const bytes = Buffer.from(value.trim(), 'utf8');
   return {
     plain: [...plainForms(value), ...plainForms(value.trim())],
@@ -44,8 +44,8 @@ function plainForms(value: string): readonly string[] {
 }
 
 /**
- * What a value is in base64 whatever stands around it: one text for each place it may begin in a group of three bytes,
- * without the characters at the ends that also depend on its neighbors.
+ * Returns the base64 texts of a value inside other data: one for each position in a group of three bytes, without the
+ * characters at the ends, which also depend on neighboring bytes.
  */
 function base64Forms(bytes: Buffer): readonly string[] {
   return [0, 1, 2].map((shift) => {
@@ -66,7 +66,7 @@ function lowerEscapes(url: string): string {
   return url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase());
 }
 
-/** As a form sends it, which escapes more than `encodeURIComponent` and writes spaces as "+". */
+/** Encodes like an HTML form, which escapes more than `encodeURIComponent` and writes spaces as "+". */
 function formEncoded(url: string): string {
   return url
     .replaceAll('%20', '+')

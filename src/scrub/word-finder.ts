@@ -1,34 +1,34 @@
-/** A word that was found, by its place in the whole text. */
+/** A word that was found, by its position in the whole text. */
 export interface Found {
   readonly start: number;
   readonly end: number;
-  /** Of the word, as given to `compileWords`. */
+  /** The id of the word, as given to `compileWords`. */
   readonly id: number;
 }
 
-/** Gives the character that counts in the place of `code`, or `SKIPPED` for one that words may be interrupted by. */
+/** Returns the character that counts for `code`, or `SKIPPED` for one that may interrupt words. */
 export type Fold = (code: number) => number;
 export const SKIPPED = -1;
 
-/** A word is not looked for across a longer interruption. */
+/** A longer interruption ends a word. */
 const LONGEST_SKIP = 8;
 const CODES = 0x10000;
 const ASCII = 128;
 
-/** Words made into one automaton (Aho and Corasick, 1975): a text is read once, however many words there are. */
+/** An automaton that finds many words in one pass over a text (Aho and Corasick, 1975). */
 export interface WordAutomaton {
   readonly fold: Fold;
-  /** What `fold` says of each ASCII character. */
+  /** The result of `fold` for each ASCII character. */
   readonly folded: Int32Array;
-  /** By folded ASCII character: 1 when a word begins with it. */
+  /** By folded ASCII character: 1 for the first character of a word. */
   readonly begins: Uint8Array;
   /** By node and character. */
   readonly next: ReadonlyMap<number, number>;
-  /** The longest other beginning of a word that the text so far ends with. */
+  /** The node of the longest other word beginning that the text so far ends with. */
   readonly back: Int32Array;
-  /** How many characters lead to a node. */
+  /** The number of characters that lead to a node. */
   readonly depth: Int32Array;
-  /** The longest word that ends at a node: its length, 0 for none, and its id. */
+  /** The length (0 for none) and the id of the longest word that ends at a node. */
   readonly length: Int32Array;
   readonly id: Int32Array;
   readonly deepest: number;
@@ -77,7 +77,7 @@ interface Node {
   readonly code: number;
 }
 
-/** Nodes nearer to the root first, so that what a link leads to is done already. */
+/** Computes the links in order of depth, because a link leads to a node nearer to the root. */
 function linked(next: ReadonlyMap<number, number>, nodes: readonly Node[]) {
   const back = new Int32Array(nodes.length);
   const depth = Int32Array.from(nodes, (node) => node.depth);
@@ -95,7 +95,7 @@ function linked(next: ReadonlyMap<number, number>, nodes: readonly Node[]) {
   return { back, depth, length, id };
 }
 
-// Four numbers that change at each character of a text: an object for them would cost more than the rest.
+// Runs for each character of a text: an object for the four parameters would cost more than the work.
 // eslint-disable-next-line max-params
 function step(next: ReadonlyMap<number, number>, back: Int32Array, from: number, code: number): number {
   let node = from;
@@ -107,10 +107,10 @@ function step(next: ReadonlyMap<number, number>, back: Int32Array, from: number,
   }
 }
 
-/** Reads one text through an automaton, piece by piece. */
+/** Reads one text through an automaton, in chunks. */
 export class WordReader {
   readonly #words: WordAutomaton;
-  /** Where the newest characters that count stand, the newest at `#count - 1`. */
+  /** The positions of the newest characters that count, the newest at `#count - 1`. */
   readonly #places: Float64Array;
   #count = 0;
   #node = 0;
@@ -121,11 +121,11 @@ export class WordReader {
     this.#places = new Float64Array(words.deepest + 1);
   }
 
-  /** Reads the character at `place`; tells the longest word that ends with it. */
+  /** Reads the character at `place` and returns the longest word that ends with it. */
   read(code: number, place: number): Found | undefined {
     const { next, back, length, id, begins } = this.#words;
     const folded = code < ASCII ? this.#words.folded[code]! : this.#words.fold(code);
-    // Most characters: no word is under way, and none begins here.
+    // Fast path for most characters: no word has begun, and none begins here.
     if (this.#node === 0 && folded < ASCII && folded >= 0 && begins[folded] === 0) return undefined;
     if (folded === SKIPPED) {
       this.#skipped += 1;
@@ -141,7 +141,7 @@ export class WordReader {
     return { start: this.#placeOf(found), end: place + 1, id: id[this.#node]! };
   }
 
-  /** Where the longest end of the text begins that may become a word; undefined when it has none. */
+  /** The start of the longest end of the text that may become a word; undefined without one. */
   get openSince(): number | undefined {
     const depth = this.#words.depth[this.#node]!;
     return depth === 0 ? undefined : this.#placeOf(depth);
