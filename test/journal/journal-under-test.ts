@@ -9,7 +9,7 @@ import { textPart } from '../../src/core/message.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
 import type { Storage, TaskStore } from '../../src/core/store.js';
 import type { TaskEvent } from '../../src/core/task.js';
-import type { RunningJournal } from '../../src/journal/journal.js';
+import type { JournalOptions, RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
@@ -52,7 +52,7 @@ const peers: Pick<PeerDirectory, 'get'> = {
 
 export async function open(
   run: (run: Run) => Promise<RunEnd>,
-  limits: { concurrentRuns?: number; runSeconds?: number } = {},
+  limits: Partial<Pick<JournalOptions, 'concurrentRuns' | 'runSeconds' | 'secrets'>> = {},
 ): Promise<void> {
   folder = mkdtempSync(path.join(tmpdir(), 'lango-journal-'));
   canceled = [];
