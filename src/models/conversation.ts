@@ -11,15 +11,15 @@ import {
 } from '../core/model.js';
 import { estimateTokens } from '../core/text.js';
 
-/** A request in the form that vendors insist on, before it takes the shape of one vendor's API. */
+/** A request that every vendor accepts, before it takes the shape of one vendor's API. */
 export interface VendorRequest {
-  /** The texts of the instruction; none is blank. */
+  /** The blocks of the instruction. None is blank. */
   readonly system: ModelRequest['system'];
   readonly functions: readonly Pick<FunctionSpec, 'name' | 'description' | 'parameters'>[];
   readonly turns: readonly Turn[];
 }
 
-/** Prepares a request for `provider`: what is blank, or not for this vendor, is left out. */
+/** Prepares a request for `provider`. Leaves out blank texts and opaque blocks of other providers. */
 export function toVendorRequest(request: ModelRequest, provider: string): VendorRequest {
   return {
     system: request.system.filter(({ text }) => text.trim() !== ''),
@@ -32,7 +32,7 @@ export function toVendorRequest(request: ModelRequest, provider: string): Vendor
   };
 }
 
-/** About what vendors count for an image of usual size. */
+/** The number of tokens that vendors count for an image of usual size, roughly. */
 const IMAGE_TOKENS = 1_500;
 
 /** Estimates the tokens that a vendor would count for this request, from the same form that vendors are sent. */
@@ -62,12 +62,12 @@ function blockTokens(block: AnswerBlock): number {
   }
 }
 
-/** A conversation in the form that vendors insist on. */
+/** A part of a conversation that every vendor accepts. User and assistant turns alternate. */
 export type Turn = UserTurn | AssistantTurn;
 
 export interface UserTurn {
   readonly role: 'user';
-  /** One for each call of the turn before, in the order of the calls. */
+  /** One result for each call of the previous turn, in the order of the calls. */
   readonly results: readonly FunctionResult[];
   readonly content: readonly Content[];
 }
@@ -78,9 +78,9 @@ interface AssistantTurn {
 }
 
 /**
- * Messages as turns in which user and assistant alternate, nothing is blank, opaque blocks are of `provider`,
- * and each call has exactly one result, right after it. Vendors refuse a conversation that breaks one of these, and
- * a shortened or interrupted history does: a missing result is filled in, one without its call is left out.
+ * Turns messages into alternating turns of user and assistant. No turn is blank, opaque blocks belong to `provider`, and
+ * each call has exactly one result in the next turn. Vendors refuse other conversations. A shortened or interrupted
+ * history can lack a result, which is filled in, or a call, whose result is left out.
  */
 function toTurns(messages: readonly ModelMessage[], provider: string): readonly Turn[] {
   return withPairedResults(mergeTurns(messages, provider));
@@ -114,7 +114,7 @@ function isSendable(block: AnswerBlock, provider: string): boolean {
   return block.type === 'function-call' || block.provider === provider;
 }
 
-/** Undefined when the two must stay apart: other roles, or calls whose results are still due between them. */
+/** Undefined when the turns cannot be merged: their roles differ, or the results of calls belong between them. */
 function mergeTwo(first: Turn, second: Turn): Turn | undefined {
   if (first.role === 'user' && second.role === 'user') {
     return {
@@ -157,7 +157,7 @@ function noResult({ id, name }: FunctionCall): FunctionResult {
   return { id, name, content: 'This call was interrupted; its result is not known.', isError: true };
 }
 
-/** What a model can be shown. */
+/** Content that a model can read. */
 export type Content =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mediaType: ImageType; readonly bytes: string };
@@ -165,7 +165,7 @@ export type Content =
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 type ImageType = (typeof IMAGE_TYPES)[number];
 
-/** Images as they are, text and data as text, other files described in words. Nothing blank. */
+/** Keeps images and text, writes data as JSON text, describes other files in words, and drops blank text. */
 export function toContent(parts: readonly Part[]): readonly Content[] {
   return parts.map(contentOf).filter((content) => content.type === 'image' || content.text.trim() !== '');
 }
@@ -184,7 +184,7 @@ function contentOf(part: Part): Content {
 
 const LONGEST_INVALID_CHARACTERS = 2_000;
 
-/** The call a model wrote. Arguments it left out altogether are an empty object; never throws. */
+/** Parses the call that a model wrote. Missing arguments become an empty object. Never throws. */
 export function toFunctionCall(written: { id: string; name: string; argumentsText: string }): FunctionCall {
   const { id, name, argumentsText } = written;
   const args = argumentsText.trim() === '' ? {} : parseObject(argumentsText);
@@ -197,7 +197,7 @@ export function toFunctionCall(written: { id: string; name: string; argumentsTex
   };
 }
 
-/** The JSON object in `text`; undefined when it is none, only the beginning of one, or one that cannot be kept. */
+/** Parses a JSON object. Undefined when `text` holds no complete object, or one that cannot be stored. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -207,17 +207,17 @@ export function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** What stands for a call's arguments when it is sent back: vendors take objects only. */
+/** The arguments of a call as they are sent back to a vendor. Vendors accept objects only. */
 export function argumentsToSend(call: FunctionCall): JsonObject {
   return call.arguments ?? { INVALID_JSON: call.invalid ?? '' };
 }
 
-/** Arrays and objects inside each other. Far more than any tool takes, far less than what no code can walk. */
+/** The greatest nesting of arrays and objects: more than any tool needs, and safe for recursive code. */
 const DEEPEST = 64;
 
 /**
- * Whether what `JSON.parse` gave can be kept, hashed and written again: it accepts depths that other code cannot
- * walk, and makes an infinite number of "1e400".
+ * Whether a value from `JSON.parse` can be stored, hashed and serialized. `JSON.parse` accepts nesting that recursive code
+ * cannot process, and reads "1e400" as infinity.
  */
 function isKeepable(value: unknown, depth = DEEPEST): boolean {
   if (typeof value === 'number') return Number.isFinite(value);

@@ -12,8 +12,8 @@ const LONGEST_EVENT_CHARACTERS = 8 * 1024 * 1024;
  * Reads server-sent events (WHATWG HTML section 9.2) from bytes that may be cut anywhere. A last event
  * without its empty line counts; a last line without its line break does not, since its rest may be missing.
  *
- * Our own instead of the SDKs' readers because those swallow the pings that show a silent server to
- * be alive, fail on an unknown event that is not JSON, and hold a line of any length in memory.
+ * Replaces the readers of the SDKs, which drop the pings that show that a silent server is alive, fail on an unknown event
+ * that is not JSON, and buffer lines of any length.
  */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent, void> {
   let name = '';
@@ -37,7 +37,7 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<str
   let rest = '';
   for await (const chunk of chunks) {
     rest += decoder.decode(chunk, { stream: true });
-    // A carriage return at the very end may be the first half of a line break.
+    // A carriage return at the end of a chunk may be the first half of a line break.
     const lines = rest.split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() ?? '';
     if (rest.length > LONGEST_EVENT_CHARACTERS) {

@@ -4,11 +4,11 @@ import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from '.
 import { retryAfterMs, type HeaderLookup } from '../core/retry.js';
 import { parseObject } from './conversation.js';
 
-/** Puts a vendor's events together to an answer. */
+/** Assembles the events of a vendor's stream into an answer. */
 export interface AnswerReader {
   /** Takes the next event and returns the new text in it, empty when there is none. Throws `ModelFailure`. */
   accept(event: ServerEvent): string;
-  /** Whether the answer is whole: whatever happens to the connection after that does no harm. */
+  /** Whether the answer is complete. A connection that fails after that is no error. */
   readonly isWhole: boolean;
 }
 
@@ -24,12 +24,12 @@ export interface Exchange {
 
 const EVENT_STREAM = 'text/event-stream';
 
-/** How long to wait for the end of a response that has said all: read to its end, the connection is used again. */
+/** The longest wait for the end of a response once its answer is complete. Its connection can be reused only then. */
 const AFTER_WHOLE_MS = 1_000;
 
 /**
- * Yields the answer's text as it comes and returns once `reader` has it all. Throws `ModelFailure`. However
- * it ends, also when the consumer stops early, the HTTP request is over then.
+ * Yields the answer's text as it arrives and returns once `reader` has the complete answer. Throws `ModelFailure`. The HTTP
+ * request has ended when the generator ends, also when the consumer stops early.
  */
 export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEvent & { type: 'text' }, void> {
   const { reader, endpoint } = exchange;
@@ -48,7 +48,7 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
   }
 }
 
-/** The events of a response. A JSON body counts as one event, since some servers answer whole although asked to stream. */
+/** The events of a response. A JSON body is one event: some servers do not stream although they are asked to. */
 async function* eventsOf(
   response: Response,
   watch: SilenceWatch,
@@ -77,8 +77,8 @@ async function* chunksOf(
 }
 
 /**
- * Both SDKs throw errors with `status`, `headers` and the parsed body as `error`. Anything else that comes
- * from the network means that there was no answer, or no more of it.
+ * Turns any error into a failure. Both SDKs throw errors with `status`, `headers` and the parsed body as `error`. Any other
+ * error means that the connection failed before the answer was complete.
  */
 function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   if (error instanceof ModelFailure) return error;
@@ -102,7 +102,7 @@ interface SdkError extends Error {
   readonly error: unknown;
 }
 
-/** An event that breaks the reader is the server's fault, not ours. */
+/** Passes an event to the reader. An event that the reader cannot process is an error of the server. */
 function acceptEvent(reader: AnswerReader, event: ServerEvent): string {
   try {
     return reader.accept(event);
@@ -125,8 +125,8 @@ function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
 }
 
 /**
- * Watches how long a server stays silent. `signal` aborts when the silence lasts too long or `outer` aborts,
- * and at the latest on disposal, so that nothing begun under it outlives it.
+ * A read deadline for a server's stream. `signal` aborts when the server sends nothing for too long, when `outer` aborts,
+ * and on disposal, so that no request outlives the watch.
  */
 export class SilenceWatch implements Disposable {
   readonly #controller = new AbortController();
@@ -135,7 +135,7 @@ export class SilenceWatch implements Disposable {
   #timer: NodeJS.Timeout | undefined;
   #isBroken = false;
 
-  /** Begins to wait at once. */
+  /** Starts the deadline at once. */
   constructor(outer: AbortSignal, limitMs: number) {
     this.#outer = outer;
     this.#limitMs = limitMs;
@@ -148,17 +148,17 @@ export class SilenceWatch implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Whether the server was silent for too long. */
+  /** Whether the deadline passed. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
-  /** From now on, silence may last `limitMs` only. */
+  /** Lowers the limit to `limitMs` for the next waits. Never raises it. */
   shorten(limitMs: number): void {
     this.#limitMs = Math.min(this.#limitMs, limitMs);
   }
 
-  /** Something is expected from the server from now on. */
+  /** Starts the deadline again: the server has to send something. */
   wait(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -167,7 +167,7 @@ export class SilenceWatch implements Disposable {
     }, this.#limitMs);
   }
 
-  /** Something came, or nothing is expected: silence is fine until the next `wait`. */
+  /** Stops the deadline until the next `wait`. */
   rest(): void {
     clearTimeout(this.#timer);
   }

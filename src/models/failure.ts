@@ -3,9 +3,9 @@ import { isJsonObject } from '../core/json.js';
 import type { ModelErrorCode } from '../core/model.js';
 import { oneLine } from '../core/text.js';
 
-/** Where requests go, and the words in which a failure speaks of it. */
+/** The address of a model server, and how messages name it. */
 export interface Endpoint {
-  /** "Anthropic at api.anthropic.com:443": how a sentence about it begins. */
+  /** The subject of error messages: "Anthropic at api.anthropic.com:443". */
   readonly place: string;
   readonly model: string;
   readonly baseUrl: string;
@@ -16,7 +16,7 @@ export interface Endpoint {
 
 export interface FailureDetails {
   readonly retryable?: boolean;
-  /** How long the vendor asks to wait before the next attempt. */
+  /** The wait before the next attempt that the vendor asks for. */
   readonly retryAfterMs?: number | undefined;
 }
 
@@ -37,21 +37,21 @@ export class ModelFailure extends Error {
 
 /** An error that a vendor sent: as the answer to a request, or in the middle of a stream. */
 export interface VendorError {
-  /** The HTTP status, or the one that stands for the error's kind. */
+  /** The HTTP status, or the status that corresponds to the kind of error. */
   readonly status: number;
-  /** What came with it: the parsed body, or its text. */
+  /** The parsed body, or its text. */
   readonly body: unknown;
-  /** What the vendor itself says of another attempt. */
+  /** Whether the vendor says that another attempt makes sense. */
   readonly shouldRetry?: boolean | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 
 const MAX_QUOTED_CHARACTERS = 500;
 
-/** Some vendors send this as a 429 although waiting does not help: the kind in the body counts. */
+/** No credit left. Some vendors send status 429 for it, although waiting does not help; the body tells the kind. */
 const NO_CREDIT = 402;
 
-/** The kinds of error that vendors name in a body, as the HTTP status that means the same. */
+/** The HTTP statuses that correspond to the kinds of error in the bodies of vendors. */
 const STATUS_OF_KIND: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -86,7 +86,7 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
   });
 }
 
-/** The failure for an error object that came inside a stream, where no HTTP status tells its kind. */
+/** The failure for an error object inside a stream, which has no HTTP status of its own. */
 export function inStreamFailure(body: unknown, endpoint: Endpoint): ModelFailure {
   return vendorFailure({ status: kindOf(body) ?? 500, body }, endpoint);
 }
@@ -119,7 +119,7 @@ function verdictOn(status: number, endpoint: Endpoint): Verdict {
   return rejected(`rejects the request ${http}. Check model.name and model.baseUrl.`);
 }
 
-/** The status that goes with the kind of error a body names; undefined when it names none we know. */
+/** The status for the kind of error in a body; undefined for an unknown kind. */
 function kindOf(body: unknown): number | undefined {
   const error = innerError(body);
   if (!isJsonObject(error)) return undefined;
@@ -154,7 +154,7 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
 };
 
-/** The failure for a connection that could not be made, or was lost too early. */
+/** The failure for a connection that could not be opened, or that closed before the answer was complete. */
 export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFailure {
   const causes = causesOf(error);
   const codes = causes.flatMap((cause) => codeOf(cause) ?? []);
@@ -165,7 +165,7 @@ export function connectionFailure(error: unknown, endpoint: Endpoint): ModelFail
       `${endpoint.place} shows a certificate that is not trusted (${untrusted}).`,
     );
   }
-  // What our own way out refuses, it refuses at the next attempt too.
+  // The egress refuses the same address again at the next attempt.
   const refused = causes.filter((cause) => isLangoError(cause)).find(({ retryable }) => !retryable);
   if (refused) return new ModelFailure('rejected', refused.message);
   const reason = codes.map((code) => REASONS[code]).find((words) => words !== undefined);

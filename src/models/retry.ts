@@ -5,9 +5,9 @@ import type { ModelEvent } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
 import { ModelFailure } from './failure.js';
 
-/** One model call, as often as it takes. */
+/** One model call with its retries. */
 export interface Call {
-  /** Text as it comes, then one `end`. Throws whatever went wrong; may be started again after that. */
+  /** Yields text as it arrives, then one `end`. Throws on failure, and can be called again after that. */
   attempt(): AsyncIterable<AnswerEvent>;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
@@ -17,8 +17,8 @@ export interface Call {
 export type AnswerEvent = Extract<ModelEvent, { type: 'text' | 'end' }>;
 
 /**
- * Keeps a provider's promise: never throws, repeats what may be repeated while no text was handed
- * out, and ends with exactly one `end` or `error`.
+ * Runs a model call under the contract of a provider: never throws, retries a retryable failure until the first text was
+ * yielded, and ends with exactly one `end` or `error`.
  */
 export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> {
   let isTextOut = false;
@@ -48,17 +48,17 @@ const CANCELED = new ModelFailure('canceled', 'The model call was canceled.');
 function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
   if (signal.aborted) return CANCELED;
   if (error instanceof ModelFailure) return error;
-  logger.error('A model call failed in a way nobody thought of', { error: errorText(error) });
+  logger.error('a model call failed with an unexpected error', { error: errorText(error) });
   return new ModelFailure('bad-answer', 'The model call failed inside this server; its log says why.');
 }
 
-/** False when the wait was cut short by an abort. */
+/** Resolves with false when an abort ended the wait. */
 async function isWaitOver(
   delayMs: number,
   failure: ModelFailure,
   { signal, logger }: Call,
 ): Promise<boolean> {
-  logger.warn('A model call failed and is repeated', {
+  logger.warn('a model call failed and is retried', {
     code: failure.code,
     reason: failure.message,
     delayMs: Math.round(delayMs),

@@ -5,14 +5,14 @@ import type { Endpoint } from './failure.js';
 import type { AnswerEvent } from './retry.js';
 import { streamCall } from './retry.js';
 
-/** What a vendor's provider is made from. */
+/** The options of a vendor's provider. */
 export interface VendorOptions {
   readonly model: string;
-  /** Absent for servers that ask for none. */
+  /** Absent for servers that need no key. */
   readonly apiKey?: string;
-  /** The vendor's own address unless given. */
+  /** Default: the vendor's address. */
   readonly baseUrl?: string;
-  /** Further attempts after an overload or a lost connection; 3 unless given. */
+  /** Further attempts after an overload or a lost connection. Default: 3. */
   readonly maxRetries?: number;
   /**
    * Longest silence of the server, before its answer and between two pieces of it; 5 minutes unless
@@ -38,9 +38,9 @@ function openEndpoint({ vendor, ...parts }: Omit<Endpoint, 'place'> & { readonly
 const DEFAULT_MAX_RETRIES = 3;
 const DEFAULT_SILENCE_MS = 300_000;
 
-/** What one vendor's provider is, besides what all have. */
+/** What differs from vendor to vendor. */
 interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model' | 'apiKey'> {
-  /** "anthropic": with the model's name it is the provider's id. */
+  /** The first part of the provider's id: "anthropic". The name of the model follows it. */
   readonly name: string;
   /** Loads the vendor's SDK; called at the first request. */
   readonly open: (endpoint: Endpoint) => Promise<Client>;
@@ -55,7 +55,7 @@ export interface VendorContext<Client> {
   connect(): Promise<Client>;
 }
 
-/** A provider that asks a vendor as often as it takes. Throws `LangoError` `invalid-config` when `baseUrl` is no web address. */
+/** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
   { model, apiKey, timeoutMs, maxRetries, logger }: VendorOptions,
   { name, open, answer, ...place }: Vendor<Client>,

@@ -91,7 +91,7 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
       const controller = new AbortController();
       server.willReply(status(429, wire.errorBody('slow down'), { 'retry-after': '50' }), hello);
       const failed = errorOf(create({ logger }), modelRequest({ signal: controller.signal }));
-      await logger.saying('is repeated');
+      await logger.saying('is retried');
       controller.abort();
       await expect(failed).resolves.toMatchObject({ code: 'canceled' });
       expect(server.requests).toHaveLength(1);

@@ -28,14 +28,14 @@ type TokenCounts = Partial<
   >
 >;
 
-/** A content block while it grows. */
+/** A content block whose stream has not ended. */
 interface Draft {
   block: ContentBlock;
-  /** The JSON of its input, as far as it came. */
+  /** The JSON of its input that has arrived so far. */
   inputText: string;
 }
 
-/** Puts the events of one Messages API stream together. */
+/** Assembles the events of one Messages API stream into an answer. */
 export class AnthropicAnswerReader implements AnswerReader {
   readonly #providerId: string;
   readonly #endpoint: Endpoint;
@@ -48,7 +48,7 @@ export class AnthropicAnswerReader implements AnswerReader {
     this.#endpoint = endpoint;
   }
 
-  /** What the vendor calls the reason; empty while none is known. */
+  /** The vendor's stop reason; empty while none has arrived. */
   get stopReason(): string {
     return this.#stopReason ?? '';
   }
@@ -100,7 +100,7 @@ export class AnthropicAnswerReader implements AnswerReader {
     };
   }
 
-  /** Later counts are totals and replace earlier ones; a null says nothing. */
+  /** Later counts are totals and replace earlier ones. A null leaves the earlier count. */
   #count(counts: TokenCounts): void {
     const known = Object.entries(counts ?? {}).filter(([, count]) => typeof count === 'number');
     this.#counts = { ...this.#counts, ...Object.fromEntries(known) };
@@ -130,7 +130,7 @@ export class AnthropicAnswerReader implements AnswerReader {
       const argumentsText = inputText || JSON.stringify(block.input ?? {});
       return [toFunctionCall({ id: block.id, name: block.name, argumentsText })];
     }
-    // A thought that was cut short has no signature, and is refused when it is sent back.
+    // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (block.type === 'thinking' && !block.signature) return [];
     const raw = block as unknown as JsonObject;
     const whole = inputText ? { ...raw, input: parseObject(inputText) ?? {} } : raw;

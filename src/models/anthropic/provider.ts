@@ -24,12 +24,12 @@ export interface AnthropicOptions extends VendorOptions {
 
 const DEFAULT_BASE_URL = 'https://api.anthropic.com';
 
-/** How often one answer may pause and be continued. */
+/** How often one answer may pause. */
 const MAX_PAUSES = 8;
 
 /**
  * Claude through the Messages API. Loads the vendor's SDK at the first call, not before. Throws
- * `LangoError` `invalid-config` when `baseUrl` is no web address.
+ * `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
  */
 export function createAnthropicProvider(options: AnthropicOptions): ModelProvider {
   return createVendorProvider(options, {
@@ -51,7 +51,7 @@ async function openClient(options: AnthropicOptions, { baseUrl }: Endpoint): Pro
     apiKey: options.apiKey,
     baseURL: baseUrl,
     maxRetries: 0,
-    // The watch over time is ours.
+    // SilenceWatch sets the deadlines.
     timeout: LONGEST_TIMER_MS,
     logLevel: 'off',
     openTelemetry: false,
@@ -61,7 +61,7 @@ async function openClient(options: AnthropicOptions, { baseUrl }: Endpoint): Pro
   });
 }
 
-/** One answer, over as many requests as the model pauses in it. */
+/** One answer. Each pause of the model needs another request. */
 async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
   const client = await context.connect();
   let content: readonly AnswerBlock[] = [];
@@ -86,7 +86,7 @@ async function* answer(request: ModelRequest, context: Context): AsyncGenerator<
   throw new ModelFailure('bad-answer', `The model paused more than ${MAX_PAUSES} times in one answer.`);
 }
 
-/** A paused model goes on when it is sent what it has said so far; it may say only what is left of its limit. */
+/** The request that continues a paused answer: it holds the answer so far, and the limit is lowered by its tokens. */
 function continuation(
   { messages, maxTokens }: ModelRequest,
   content: readonly AnswerBlock[],
@@ -96,7 +96,7 @@ function continuation(
   return { messages: [...messages, sofar], maxTokens: maxTokens - usage.output };
 }
 
-/** A pause is final only when the limit is used up. A reason that we do not know ends the answer like a usual one. */
+/** A pause ends the answer only when the limit is used up. An unknown reason counts as a normal end. */
 function toStopReason(reason: string, content: readonly AnswerBlock[]): StopReason {
   switch (reason) {
     case 'max_tokens':

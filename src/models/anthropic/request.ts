@@ -47,8 +47,8 @@ function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {
 }
 
 /**
- * The functions on offer. The API refuses a conversation that holds calls when no tool is declared: when
- * nothing is on offer any more, what was called before is declared, and none of it may be called.
+ * The functions that may be called. The API refuses a conversation with calls when no tool is declared. Without functions,
+ * the tools called before are declared, and `tool_choice` forbids to call them.
  */
 function toolFields(
   functions: VendorRequest['functions'],
@@ -79,13 +79,13 @@ function toMessage(turn: Turn, index: number, turns: readonly Turn[]): MessagePa
   const isLast = index === turns.length - 1;
   const results = turn.results.map((result, at) => ({
     ...toResultBlock(result),
-    // In a tool loop the next request repeats all of this one.
+    // In a tool loop the next request begins with all of this one.
     ...(isLast && at === turn.results.length - 1 ? CACHED : {}),
   }));
   return { role: 'user', content: [...results, ...turn.content.map(toContentBlock)] };
 }
 
-/** The API refuses a message that ends with a thought, as an answer does that was cut short. */
+/** The API refuses a message that ends with a thinking block, as a truncated answer may. */
 function mayBeLast({ type }: ContentBlockParam): boolean {
   return type !== 'thinking' && type !== 'redacted_thinking';
 }
@@ -97,7 +97,7 @@ function toBlock(block: AnswerBlock): ContentBlockParam {
     case 'function-call':
       return { type: 'tool_use', id: block.id, name: block.name, input: argumentsToSend(block) };
     case 'opaque':
-      // It came from this API as a content block, and goes back untouched.
+      // The block came from this API as a content block and is sent back unchanged.
       return block.block as unknown as ContentBlockParam;
   }
 }

@@ -15,7 +15,7 @@ import { inStreamFailure, type Endpoint } from '../failure.js';
 
 const DONE = '[DONE]';
 
-/** A chunk as servers really send it: everything may be missing, and a whole `message` may stand for a `delta`. */
+/** A chunk as servers send it in practice: every field may be missing, and `message` may replace `delta`. */
 interface Chunk {
   readonly object?: unknown;
   readonly error?: unknown;
@@ -42,7 +42,7 @@ interface ChunkUsage {
   readonly prompt_tokens_details?: { readonly cached_tokens?: number | null } | null;
 }
 
-/** Puts the chunks of one Chat Completions stream together. */
+/** Assembles the chunks of one Chat Completions stream into an answer. */
 export class OpenaiAnswerReader implements AnswerReader {
   readonly #endpoint: Endpoint;
   readonly #calls = new CallCollector();
@@ -97,7 +97,7 @@ export class OpenaiAnswerReader implements AnswerReader {
     return text;
   }
 
-  /** Some servers finish with "stop" although they call functions, and a refusal looks like an answer. */
+  /** Calls count more than "stop", with which some servers end them. A refusal may come with any finish reason. */
   #stopReason(hasCalls: boolean): StopReason {
     if (this.#finishReason === 'length') return 'max-tokens';
     if (this.#finishReason === 'content_filter' || this.#hasRefused) return 'refusal';
@@ -105,7 +105,7 @@ export class OpenaiAnswerReader implements AnswerReader {
   }
 }
 
-/** Content is a text, or a list of parts of which those with `text` count. */
+/** The text of content that is a string, or a list of parts of which some have `text`. */
 function textOf(content: Delta['content']): string {
   if (typeof content === 'string') return content;
   return (content ?? [])
@@ -121,7 +121,7 @@ function toUsage(usage: ChunkUsage): Usage {
   };
 }
 
-/** A piece of a call, as servers really send it: everything may be missing. */
+/** A fragment of a call as servers send it in practice: every field may be missing. */
 interface CallFragment {
   readonly index?: number | null;
   readonly id?: string | null;
@@ -136,8 +136,8 @@ interface Draft {
 }
 
 /**
- * Puts function calls together from their fragments. A fragment belongs to the newest call of its index. Some
- * servers leave the index out, or number every call 0, so one that brings a name may begin another call.
+ * Assembles function calls from their fragments. A fragment belongs to the newest call of its index. Some servers omit the
+ * index, or number every call 0, so a fragment with a name may start another call.
  */
 class CallCollector {
   readonly #drafts: Draft[] = [];
@@ -151,7 +151,7 @@ class CallCollector {
     else if (args !== undefined && args !== null) draft.argumentsText = JSON.stringify(args);
   }
 
-  /** In the order in which they began; ids are made up where the server gave none or the same twice. */
+  /** The calls in the order in which they started. A missing or repeated id is replaced by a new one. */
   calls(): readonly FunctionCall[] {
     const ids = new Set<string>();
     return this.#drafts.map((draft) => {

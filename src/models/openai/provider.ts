@@ -12,7 +12,7 @@ const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
 /**
  * Any server that speaks Chat Completions: OpenAI, Ollama, vLLM and others. Loads the vendor's SDK at the
- * first call, not before. Throws `LangoError` `invalid-config` when `baseUrl` is no web address.
+ * first call, not before. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
  */
 export function createOpenaiProvider(options: VendorOptions): ModelProvider {
   return createVendorProvider(options, {
@@ -31,14 +31,14 @@ type Context = VendorContext<OpenAI>;
 async function openClient({ apiKey, fetch }: VendorOptions, { baseUrl }: Endpoint): Promise<OpenAI> {
   const { OpenAI } = await import('openai');
   return new OpenAI({
-    // The SDK insists on a key; for a server without one the header is left out below.
+    // The SDK requires a key. For a server without one, `defaultHeaders` removes the header.
     apiKey: apiKey ?? 'none',
     adminAPIKey: null,
     organization: null,
     project: null,
     baseURL: baseUrl,
     maxRetries: 0,
-    // The watch over time is ours.
+    // SilenceWatch sets the deadlines.
     timeout: LONGEST_TIMER_MS,
     logLevel: 'off',
     // A redirect would carry the conversation to another host.

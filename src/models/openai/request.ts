@@ -14,7 +14,7 @@ import {
 import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
 import type { Endpoint } from '../failure.js';
 
-/** The body of a Chat Completions request, kept to what compatible servers understand. */
+/** The body of a Chat Completions request, limited to fields that compatible servers support. */
 export function toOpenaiRequest(
   request: ModelRequest,
   endpoint: Endpoint,
@@ -41,8 +41,8 @@ export function toOpenaiRequest(
 }
 
 /**
- * OpenAI's own hosts (Azure's too) want `max_completion_tokens`: their newer models refuse the older name. All
- * other servers get `max_tokens`, which every one knows, while some ignore the newer name.
+ * The field that limits the answer. Newer models of OpenAI and Azure accept `max_completion_tokens` only. Other servers
+ * support `max_tokens`, and some of them ignore the newer name.
  */
 function answerLimit(
   maxTokens: number,
@@ -52,13 +52,13 @@ function answerLimit(
   return isOpenai ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens };
 }
 
-/** One message, since many chat templates take a single one at the start. */
+/** One message: many chat templates accept a single system message, at the start. */
 function systemMessage(system: readonly SystemBlock[]): readonly ChatCompletionMessageParam[] {
   const texts = system.map((block) => block.text);
   return texts.length > 0 ? [{ role: 'system', content: texts.join('\n\n') }] : [];
 }
 
-/** The results first, each in its message; images in them follow, because a tool message holds text only. */
+/** One message for each result, then one for the images in them, since a tool message holds text only. */
 function userMessages({ results, content }: UserTurn): readonly ChatCompletionMessageParam[] {
   const tail = [...results.flatMap(imagesOf), ...content];
   return [
@@ -78,7 +78,7 @@ function imagesOf({ id, name, images }: FunctionResult): readonly Content[] {
     : [];
 }
 
-/** Plain text where there is nothing else: not every server takes a list of parts. */
+/** A plain string for text alone: some servers accept no list of parts. */
 function userContent(content: readonly Content[]): string | ChatCompletionContentPart[] {
   const texts = content.flatMap((item) => (item.type === 'text' ? [item.text] : []));
   if (texts.length === content.length) return texts.join('\n\n');
