@@ -26,13 +26,13 @@ import { createEgress } from './http/egress.js';
 export interface ServerOptions {
   /** The data folder. Default: LANGO_HOME, else `~/.lango`. */
   readonly home?: string;
-  /** What a configuration file would say. No file is read. */
+  /** The settings of a configuration file. No file is read. */
   readonly settings?: SettingsInput;
-  /** Published besides the roster; the orchestrator delegates to them too. */
+  /** Agents that are published besides those of the roster. The orchestrator delegates to them too. */
   readonly agents?: readonly Agent[];
-  /** The prefix of a tool's name decides which agent owns it. */
+  /** Tools besides the shipped ones. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[];
-  /** In the place of the configured one. */
+  /** Replaces the configured model. */
   readonly model?: ModelProvider;
   /**
    * Text for a run (memory, retrieved knowledge): appended after the instruction, in a labelled slot. Undefined
@@ -45,15 +45,15 @@ export interface ServerOptions {
 
 export interface Server extends Omit<App, 'reload'> {
   /**
-   * Takes up the remote agents of other settings (`a2a.enabled`, `a2a.remoteAgents`) and reads the files of the TLS
-   * certificate again; what else differs is named in the log. Without settings the agents stay. Resolves once new
-   * agents were looked at. Rejects with `invalid-config` when anything is wrong: then nothing changes.
+   * Applies the remote agents of new settings (`a2a.enabled`, `a2a.remoteAgents`) and reads the files of the TLS
+   * certificate again. The log names other settings that differ. Without settings the agents stay. Resolves once the
+   * cards of new agents were loaded. Rejects with `invalid-config` when anything is wrong, and then changes nothing.
    */
   reload(settings?: SettingsInput): Promise<void>;
 }
 
 /**
- * The server that `lango serve` runs, in this program. Nothing is opened before `start`. Throws
+ * Makes the server that `lango serve` runs, in this program. Opens nothing before `start`. Throws
  * `LangoError` `invalid-config` that lists everything that is wrong with the settings, or names a tool that no
  * model could call.
  */
@@ -78,14 +78,14 @@ export function createServer(options: ServerOptions = {}): Server {
 }
 
 export interface ConnectOptions {
-  /** Of a Lango server, or of any A2A agent. */
+  /** The address of a Lango server, or of any A2A agent. */
   readonly url: string;
   readonly token?: string;
-  /** Nothing else is spoken. Default: the first interface of the card that both sides speak, HTTP before gRPC. */
+  /** The only binding to use. Default: the first interface of the card that both sides support, HTTP before gRPC. */
   readonly binding?: Binding;
 }
 
-/** A client of one server, also when that has a private or loopback address. Nothing is sent yet. */
+/** Makes a client of one server, which may have a private or loopback address. Sends nothing yet. */
 export function connect({ url, token, binding }: ConnectOptions): AgentClient {
   const { host, hostname } = new URL(url);
   const way = { allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger };
@@ -105,7 +105,7 @@ export interface PushSource {
   readonly token?: string;
 }
 
-/** Checks push notifications of a server, also when that has a private or loopback address. Nothing is sent yet. */
+/** Makes a check of a server's push notifications. The server may have a private or loopback address. Sends nothing yet. */
 export function createPushVerifier(source: PushSource): VerifyPush {
   const way = {
     allowPrivate: [new URL(source.issuer).host],
