@@ -6,16 +6,16 @@ import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../core/retry.js';
 import { oneLine } from '../core/text.js';
 import { toUnitVectors } from './vectors.js';
 
-/** What a vendor's provider is made from. */
+/** Options of a provider that speaks HTTP. */
 export interface WireOptions {
   readonly model: string;
-  /** How many numbers a vector has, where the model lets one choose. */
+  /** The dimension of the vectors, for models with a choice. */
   readonly dimension?: number;
-  /** Absent for servers that ask for none. */
+  /** Absent for servers without authentication. */
   readonly apiKey?: string;
-  /** The vendor's own address unless given. */
+  /** The vendor's own URL by default. */
   readonly baseUrl?: string;
-  /** Further attempts after an overload or a lost connection. */
+  /** Maximum retries after an overload or a lost connection. */
   readonly maxRetries: number;
   readonly fetch: typeof fetch;
   readonly logger: Logger;
@@ -30,7 +30,7 @@ const answerSchema = z.object({
 
 const LONGEST_QUOTE = 300;
 
-/** Asks `{baseUrl}/embeddings`, as often as it takes, for the vectors of so many texts: both vendors answer alike. */
+/** Requests vectors from `{baseUrl}/embeddings`, with retries. Both vendors use the same answer format. */
 export async function requestVectors(
   options: Wire,
   body: WireBody,

@@ -1,4 +1,4 @@
-/** Enough to tell text from the rest. */
+/** Enough bytes to distinguish text from binary data. */
 export const SAMPLE_BYTES = 8192;
 
 const SIGNATURES: readonly (readonly [string, string])[] = [
@@ -25,7 +25,7 @@ const SIGNATURES: readonly (readonly [string, string])[] = [
   ['feff', 'UTF-16 text'],
 ];
 
-/** What a file that is not text probably is, by its first bytes; undefined for text. */
+/** The probable type of a binary file, by its first bytes; undefined for text. */
 export function binaryKind(sample: Buffer): string | undefined {
   const start = sample.toString('hex', 0, 16);
   const isMedia = sample.toString('latin1', 4, 8) === 'ftyp';
@@ -34,7 +34,7 @@ export function binaryKind(sample: Buffer): string | undefined {
   return known !== undefined && !isPlainText(sample) ? known : undefined;
 }
 
-/** Some signatures are words that a text may begin with. */
+/** Some signatures are also the start of valid text. */
 function isPlainText(sample: Buffer): boolean {
   return !sample.some(
     (byte) => byte >= 0x80 || (byte < 0x20 && byte !== 9 && byte !== 10 && byte !== 13 && byte !== 12),

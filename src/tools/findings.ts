@@ -5,8 +5,8 @@ const LONGEST_TEXT = 2_000;
 const LONGEST_SOURCE = 300;
 
 /**
- * What a search found, for a model: each with its source, its text quoted line by line, so that nothing in it can be
- * taken for anything else.
+ * Describes search results for a model: each with its source, and its text quoted line by line, so that nothing in it
+ * can pass for another result or an instruction.
  */
 export function describeFindings(query: string, { hits, note }: SearchAnswer): ToolOutput {
   const end = note === undefined ? [] : [`[${note}]`];
@@ -31,7 +31,7 @@ function describe(hit: Hit): string {
   return [`${titleOf(hit)} [${facts(hit).join('; ')}]`, ...quoted].join('\n');
 }
 
-/** A fact's own words are its key: they are quoted like any text. */
+/** The title of a result. A fact's words are its key, so they are only quoted. */
 function titleOf(hit: Hit): string {
   if (hit.collection === MEMORY_COLLECTION) return 'fact';
   return KEPT_BY_AGENTS.includes(hit.collection) ? hit.name : cite(hit);

@@ -1,7 +1,7 @@
 import { NodeHtmlMarkdown } from 'node-html-markdown';
 import { LangoError } from '../core/errors.js';
 
-/** HTML as Markdown. Throws `invalid-input` for what cannot be read, as when it is nested without end. */
+/** Converts HTML to Markdown. Throws `invalid-input` for HTML that cannot be parsed, such as endless nesting. */
 export function toMarkdown(html: string): string {
   try {
     return NodeHtmlMarkdown.translate(html, {
@@ -9,6 +9,6 @@ export function toMarkdown(html: string): string {
       useLinkReferenceDefinitions: false,
     }).trim();
   } catch (cause) {
-    throw new LangoError('invalid-input', 'The HTML cannot be read as Markdown.', { cause });
+    throw new LangoError('invalid-input', 'The HTML cannot be converted to Markdown.', { cause });
   }
 }

@@ -1,20 +1,20 @@
 import type { NewPassage } from '../core/library.js';
 
 export interface PassageOptions {
-  /** In Markdown headings count, and fenced code stays whole. */
+  /** In Markdown, headings divide the text and fenced code stays whole. */
   readonly syntax: 'markdown' | 'plain';
-  /** False when the text was made from something else, so that its lines tell a person nothing. */
+  /** False for converted text, whose line numbers mean nothing to a person. */
   readonly hasLines: boolean;
 }
 
-/** A passage is about so long, in bytes of UTF-8, and never longer than the most. */
+/** Usual and maximum length of a passage, in bytes of UTF-8. */
 const ENOUGH_BYTES = 1_000;
 const MOST_BYTES = 2_000;
 
 const HEADING = /^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$/;
 const FENCE = /^[ \t]*(`{3,}|~{3,})/;
 
-/** Some lines that belong together, or a part of a line that is too long. */
+/** Lines that belong together, or a part of an overlong line. */
 interface Block {
   readonly start: number;
   readonly end: number;
@@ -32,8 +32,8 @@ interface Line {
 }
 
 /**
- * Cuts a text into passages: at headings, between paragraphs, else between lines, else between words. Each knows where
- * it stands. White space round it is left out; a text of white space has none.
+ * Cuts a text into passages: at headings, between paragraphs, otherwise between lines, otherwise between words. Each
+ * passage knows its position. Surrounding white space is left out, so a blank text has no passages.
  */
 export function cutIntoPassages(text: string, options: PassageOptions): readonly NewPassage[] {
   const blocks = blocksOf(text, options.syntax).flatMap((block) => split(text, block));
@@ -81,7 +81,7 @@ function blocksOf(text: string, syntax: PassageOptions['syntax']): readonly Bloc
   return blocks;
 }
 
-/** In pieces that are short enough: whole lines where they are. */
+/** Splits a block into short enough segments, at line ends where possible. */
 function split(text: string, block: Block): readonly Block[] {
   if (bytesOf(text, block) <= MOST_BYTES) return [block];
   const lines = linesOf(text.slice(block.start, block.end)).map(({ start, end, number }): Block => {
@@ -91,7 +91,7 @@ function split(text: string, block: Block): readonly Block[] {
   return lines.flatMap((line) => (bytesOf(text, line) <= MOST_BYTES ? [line] : splitLine(text, line)));
 }
 
-/** At the last space before the limit, if there is one. Never inside of a character. */
+/** Splits a line at the last space before the limit, if there is one, and never inside a character. */
 function splitLine(text: string, line: Block): readonly Block[] {
   const pieces: Block[] = [];
   let { start } = line;
@@ -119,7 +119,7 @@ function charactersThatFit(text: string, start: number): number {
   return Math.max(1, length);
 }
 
-/** Neighbors of one section together, until they are long enough. A heading stays with what follows it. */
+/** Groups neighboring blocks of a section up to the usual length. A heading stays with the text that follows it. */
 function group(text: string, blocks: readonly Block[]): readonly (readonly Block[])[] {
   const groups: Block[][] = [];
   for (const block of blocks) {
@@ -132,7 +132,7 @@ function group(text: string, blocks: readonly Block[]): readonly (readonly Block
   return groups.filter((members, index) => !isEmptySection(members, groups[index + 1]));
 }
 
-/** A heading alone whose text stands under the headings below it. */
+/** Whether a group is a lone heading that is followed by a subheading. */
 function isEmptySection(members: readonly Block[], next: readonly Block[] | undefined): boolean {
   const only = members.length === 1 ? members[0]! : undefined;
   return (only?.isHeading ?? false) && (next?.[0]!.heading.length ?? 0) > only!.heading.length;

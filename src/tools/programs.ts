@@ -2,10 +2,12 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
-/** Not PATH: what runs with the server's rights is found where only an administrator can put it. */
+/**
+ * Fixed folders instead of PATH: a program that runs with the server's rights must be installed by an administrator.
+ */
 const FOLDERS = ['/usr/bin', '/bin', '/usr/local/bin'];
 
-/** The absolute path of a system program, undefined when there is none. */
+/** Finds a system program. Resolves with its absolute path, or undefined. */
 export async function findProgram(name: string): Promise<string | undefined> {
   for (const folder of FOLDERS) {
     const path = `${folder}/${name}`;
@@ -21,7 +23,7 @@ export function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-/** Whether a package that lango can do without is there. */
+/** Whether an optional package is installed. */
 export function isInstalled(name: string): boolean {
   try {
     createRequire(import.meta.url).resolve(name);

@@ -3,7 +3,7 @@ import type { Entry, KnowledgeStore, NewEntry } from '../core/knowledge.js';
 import type { Retrieval } from '../core/library.js';
 import type { ToolContext } from '../core/tool.js';
 
-/** Where entries are kept, and what finds them. */
+/** The store of entries and the search over them. */
 export interface KnowledgeAccess {
   readonly store: KnowledgeStore;
   readonly retrieval: Retrieval;
@@ -11,7 +11,7 @@ export interface KnowledgeAccess {
 
 type EntryToKeep = Omit<NewEntry, 'provenance' | 'callKey'> & ProvenanceInput;
 
-/** Keeps it for the owner of the call, with where it comes from; searches find it from then on. */
+/** Saves an entry for the owner of the call, with its provenance. Searches find it from then on. */
 export async function saveEntry(
   { store, retrieval }: KnowledgeAccess,
   { source, fromOutside, ...entry }: EntryToKeep,
@@ -30,22 +30,22 @@ export async function saveEntry(
 
 const ADDRESS = /^https?:\/\//i;
 
-/** By which a model says so itself, for tools that keep something. */
+/** The argument by which a model declares that an entry stems from outside. */
 export function outsideField() {
   return z
     .boolean()
     .optional()
-    .describe('True when it stems from a page, a document or another agent and not from the user');
+    .describe('True when the content comes from a page, a document or another agent and not from the user');
 }
 
-/** What somebody asks to keep, as far as it tells where it comes from. */
+/** What the arguments of a call tell about the origin of an entry. */
 export interface ProvenanceInput {
   readonly fromOutside?: boolean | undefined;
-  /** Whatever is kept from an address stems from outside. */
+  /** A source that is a URL marks the entry as from outside. */
   readonly source?: string | undefined;
 }
 
-/** Whether what is kept now carries the mark. A model can set it, and cannot leave it out. */
+/** Whether a new entry is marked as from outside. A model can set the mark but not remove it. */
 export function isFromOutside(
   { fromOutside = false, source = '' }: ProvenanceInput,
   { hasReadOutside }: Pick<ToolContext, 'hasReadOutside'>,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { VAULT_NAME } from '../core/vault.js';
 
-/** The time that a call of the vault may take, in milliseconds. */
+/** Time limit of a call to the vault, in milliseconds. */
 export const ANSWER_TIME_MS = 10_000;
 
 /** The name of a secret or a key. */

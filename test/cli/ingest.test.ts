@@ -137,7 +137,7 @@ describe('lango ingest', () => {
       [[], 'Say what to take in'],
       [['nowhere'], 'There is no nowhere'],
       [[path.join(folder, '*.docx')], 'No file fits'],
-      [[folder, '--collection', 'knowledge'], 'cannot be a collection'],
+      [[folder, '--collection', 'knowledge'], 'is not a valid name for a collection'],
       [['remove'], 'Say what to forget'],
     ] as const;
     for (const [args, problem] of cases) {

@@ -66,7 +66,7 @@ describe('embedding.provider: local, when something is missing', () => {
     );
     const { stdout, stderr, code } = await lango(['ingest', ...files()], home);
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('2 added') });
-    expect(stderr).toMatch(/found by words only\. The library @huggingface\/transformers is not installed/);
+    expect(stderr).toMatch(/searched by words only\. The library @huggingface\/transformers is not installed/);
     const again = await lango(['ingest', '--reembed'], home);
     expect(again.code).not.toBe(0);
     expect(again.stderr).toMatch(/The library @huggingface\/transformers is not installed/);
@@ -111,7 +111,7 @@ describe('embedding.provider: local, when something is missing', () => {
       expect(await ask('retrieve passages about doctor')).toMatch(/1\. \S*\/clinic\.md:1-3 \(Clinic\)/);
       await writeFile(path.join(model, 'config.json'), '{"model_type":"bert","a":1}');
       expect(await ask('retrieve passages about doctor')).toMatch(
-        /vectors there were made by local\/tiny\/fp32/,
+        /vectors there were computed by local\/tiny\/fp32/,
       );
       const again = await lango(['ingest', '--reembed', '--json'], { env });
       expect(JSON.parse(again.stdout)).toMatchObject({ embedded: 2 });

@@ -82,7 +82,7 @@ describe.each(['searxng', 'brave'] as const)('B4 search_web with %s', (name) => 
   it('leaves out results that make no sense, and addresses that are none of the web', async () => {
     const odd = [{ ...HIT, url: 'javascript:alert(1)' }, { ...HIT, title: null }, { ...HIT, url: 7 }, HIT];
     const text = await answerTo(status(200, provider.answer(odd as (typeof HIT)[])));
-    expect(text).toMatch(/^1 of the web/);
+    expect(text).toMatch(/^1 web result/);
     expect(text).not.toContain('javascript');
   });
 

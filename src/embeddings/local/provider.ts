@@ -6,16 +6,18 @@ import type { EmbeddingProvider } from '../../core/model.js';
 import { toUnitVectors } from '../vectors.js';
 
 export interface LocalOptions {
-  /** A model in ONNX form: config.json, tokenizer.json, onnx/model.onnx or another of its files. Absolute. */
+  /**
+   * Absolute path of a model in ONNX format: config.json, tokenizer.json, and onnx/model.onnx or another of its files.
+   */
   readonly folder: string;
-  /** Which of the files of `onnx/`. */
+  /** Selects the model file in `onnx/`. */
   readonly precision: keyof typeof MODEL_FILES;
-  /** Put before each text; some models ask for it. */
+  /** Prefixes of the texts, which some models require. */
   readonly documentPrefix: string;
   readonly queryPrefix: string;
 }
 
-/** What we use of the library; see https://huggingface.co/docs/transformers.js */
+/** The used part of the library; see https://huggingface.co/docs/transformers.js */
 interface Transformers {
   readonly env: { allowRemoteModels: boolean; allowLocalModels: boolean; localModelPath: string };
   readonly pipeline: (task: 'feature-extraction', model: string, options: object) => Promise<Extractor>;
@@ -29,22 +31,22 @@ interface Extractor {
   dispose(): Promise<unknown>;
 }
 
-/** Not installed with Lango; a variable, so that nothing looks for it before it is wanted. */
+/** Not a dependency of Lango. The name is a variable, so that no tool resolves it before it is needed. */
 const LIBRARY = '@huggingface/transformers';
 const BATCH = 16;
-/** What the library reads for each. */
+/** The file that the library reads for each precision. */
 const MODEL_FILES = {
   fp32: 'onnx/model.onnx',
   fp16: 'onnx/model_fp16.onnx',
   q8: 'onnx/model_quantized.onnx',
   q4: 'onnx/model_q4.onnx',
 } as const;
-/** Of a folder's content, in its model's name. */
+/** Length of the content hash in the model id. */
 const MARK_LENGTH = 12;
 
 /**
- * A model in a folder of this machine, run in this process. Nothing is downloaded. Rejects with `invalid-config` when the
- * folder or the library is missing.
+ * Runs a model from a local folder in this process. Downloads nothing. Rejects with `invalid-config` when the folder or
+ * the library is missing.
  */
 export async function openLocalEmbeddings(options: LocalOptions): Promise<EmbeddingProvider> {
   const { folder, precision, documentPrefix, queryPrefix } = options;
@@ -66,7 +68,10 @@ export async function openLocalEmbeddings(options: LocalOptions): Promise<Embedd
   };
 }
 
-/** What vectors depend on: another model in the same folder makes others. Rejects when a file is missing. */
+/**
+ * Hashes what the vectors depend on, so that another model in the same folder gets another id. Rejects when a file is
+ * missing.
+ */
 async function markOf({ folder, precision, documentPrefix }: LocalOptions): Promise<string> {
   const hash = createHash('sha256').update(documentPrefix);
   try {

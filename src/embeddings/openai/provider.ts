@@ -5,7 +5,7 @@ import { requestVectors } from '../wire.js';
 const BASE_URL = 'https://api.openai.com/v1';
 const BATCH = 64;
 
-/** OpenAI, and every server that speaks its embeddings API: Ollama, vLLM, LM Studio, llama.cpp. */
+/** OpenAI, and every server with its embeddings API: Ollama, vLLM, LM Studio, llama.cpp. */
 export function createOpenaiEmbeddings(options: WireOptions): EmbeddingProvider {
   const { model, dimension, baseUrl = BASE_URL } = options;
   return {

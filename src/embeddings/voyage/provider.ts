@@ -5,7 +5,7 @@ import { requestVectors } from '../wire.js';
 const BASE_URL = 'https://api.voyageai.com/v1';
 const BATCH = 64;
 
-/** Voyage AI: it makes other vectors of a question than of what is searched. */
+/** Voyage AI, which computes different vectors for queries and for documents. */
 export function createVoyageEmbeddings(options: WireOptions): EmbeddingProvider {
   const { model, dimension, baseUrl = BASE_URL } = options;
   return {

@@ -12,16 +12,16 @@ export interface ExtractorOptions {
   readonly distiller: Distiller;
   /** The collections whose documents are read. */
   readonly shelves: CollectionFilter;
-  /** What is read of one document at most. */
+  /** Maximum characters read of one document. */
   readonly maxCharacters: number;
-  /** Calls of the model in any hour. */
+  /** Maximum calls of the model in any hour. */
   readonly callsPerHour: number;
   readonly logger: Logger;
 }
 
 const HOUR_MS = 60 * 60 * 1_000;
 const CALL_MS = 120_000;
-/** While the model cannot be asked; each pause is twice as long as the one before. */
+/** Pause while the model is unavailable; each pause is twice as long as the previous one. */
 const FIRST_PAUSE_MS = 15_000;
 const LONGEST_PAUSE_MS = 10 * 60 * 1_000;
 
@@ -31,13 +31,13 @@ Name things as the text does, and the same thing always the same way. A predicat
 rotates on. Only what the text states: nothing that you know besides, no opinions, and never a password, key or token. No lines when it states nothing.`;
 
 /**
- * Tells the graph what kept documents state, one document after the other. What is still to be read is marked in the
- * store, so that a call that is given up, or a server that dies, loses nothing.
+ * Extracts triples from stored documents, one document after the other. The store marks unread documents, so a canceled
+ * call and a crash lose nothing.
  */
 export class Extractor {
   readonly #options: ExtractorOptions;
   readonly #closing = new AbortController();
-  /** When the calls of the last hour were made. */
+  /** Times of the calls in the last hour. */
   #calls: readonly number[] = [];
   #pauseMs = FIRST_PAUSE_MS;
   #isAwake = false;
@@ -47,7 +47,7 @@ export class Extractor {
     this.#options = options;
   }
 
-  /** There may be something to read. Returns at once and never throws. */
+  /** Starts reading if there may be something to read. Returns at once and never throws. */
   wake(): void {
     if (this.#isAwake || this.#closing.signal.aborted) return;
     this.#isAwake = true;
@@ -59,7 +59,7 @@ export class Extractor {
       });
   }
 
-  /** Gives up what is under way: it is read again after the next start. Resolves when nothing is. */
+  /** Cancels the current call; its document is read again after the next start. Resolves when nothing is running. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the server stops'));
     await this.#work;
@@ -118,10 +118,10 @@ export class Extractor {
   }
 }
 
-/** What one call of a model reads. */
+/** Maximum characters per call of the model. */
 const PART_CHARACTERS = 8_000;
 
-/** A text in parts that are not too long, cut between paragraphs where that can be. */
+/** Splits a text into parts of bounded size, between paragraphs where possible. */
 function splitText(text: string): readonly string[] {
   const parts: string[] = [];
   for (const paragraph of text.split('\n\n').flatMap(segments)) {
@@ -136,7 +136,7 @@ function segments(paragraph: string): readonly string[] {
   return paragraph.match(new RegExp(`.{1,${PART_CHARACTERS}}`, 'gsu')) ?? [];
 }
 
-/** The lines that are "subject | predicate | object", each once; what else a model wrote is left out. */
+/** Parses the lines of the form "subject | predicate | object", each once, and ignores other lines. */
 function toTriples(lines: readonly string[]): readonly Triple[] {
   const triples = lines.flatMap((line) => {
     const names = line

@@ -9,13 +9,18 @@ import { GRAPH_TIME_MS, nameField, patternFields, TRIPLES_MAX } from './fields.j
 const triple = z.strictObject({
   subject: nameField('What the statement is about'),
   predicate: nameField('The relation'),
-  object: nameField('What it is related to'),
+  object: nameField('What the subject is related to'),
 });
 
 const addSchema = z.strictObject({
   ...patternFields,
-  triples: z.array(triple).min(1).max(TRIPLES_MAX).optional().describe('Several at once, instead of one'),
-  source: nameField('Where it comes from; this task by default').optional(),
+  triples: z
+    .array(triple)
+    .min(1)
+    .max(TRIPLES_MAX)
+    .optional()
+    .describe('Several triples, instead of a single one'),
+  source: nameField('The source of the statement; this task by default').optional(),
   fromOutside: outsideField(),
 });
 
@@ -23,9 +28,9 @@ export function addTool(graph: GraphStore): Tool {
   return defineTool({
     name: 'graph_add',
     description:
-      'Adds one triple (subject, predicate, object) or a list of them to the knowledge graph, with its source. What is known already is not added twice.',
+      'Adds one triple (subject, predicate, object) or a list of triples to the knowledge graph, with their source. A known triple is not added again.',
     schema: addSchema,
-    // A set: adding again what is there changes nothing.
+    // The graph is a set, so adding a known triple changes nothing.
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => GRAPH_TIME_MS,
@@ -54,9 +59,9 @@ function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSc
   if (!triples && single.success) return [single.data];
   throw new LangoError(
     'invalid-input',
-    'subject, predicate and object are needed, or a list of them in triples',
+    'subject, predicate, object: all three are required, or a list of triples in triples.',
     {
-      hint: 'Give the three of one triple, or only triples.',
+      hint: 'Pass subject, predicate and object, or only triples.',
     },
   );
 }
@@ -64,17 +69,17 @@ function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSc
 const removeSchema = z.strictObject({
   subject: nameField('What the statement is about').optional(),
   predicate: nameField('The relation').optional(),
-  object: nameField('What it is related to').optional(),
-  source: nameField('Everything that comes from this source, instead of a pattern').optional(),
+  object: nameField('What the subject is related to').optional(),
+  source: nameField('Remove everything that comes from this source, instead of a pattern').optional(),
 });
 
 export function removeTool(graph: GraphStore): Tool {
   return defineTool({
     name: 'graph_remove',
     description:
-      'Removes triples from the knowledge graph: those that match every part that is named, or all that one source stated.',
+      'Removes triples from the knowledge graph: those that match all given parts, or all triples from one source.',
     schema: removeSchema,
-    // What is gone stays gone: removing it again removes nothing.
+    // Removing a triple again changes nothing.
     effect: 'keyed',
     danger: () => 'moderate',
     timeoutMs: () => GRAPH_TIME_MS,
@@ -82,8 +87,8 @@ export function removeTool(graph: GraphStore): Tool {
       const scope = { tenant, owner };
       const isNamed = Object.values(pattern).some((name) => name !== undefined);
       if (isNamed === (source !== undefined)) {
-        throw new LangoError('invalid-input', 'either parts of a triple or a source are needed', {
-          hint: 'Name subject, predicate or object, or only source. Nothing was removed.',
+        throw new LangoError('invalid-input', 'Give either parts of a triple or a source.', {
+          hint: 'Pass subject, predicate or object, or only source. Nothing was removed.',
         });
       }
       const removed =

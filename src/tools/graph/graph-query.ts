@@ -16,15 +16,18 @@ export function queryTool(graph: GraphStore): Tool {
   return defineTool({
     name: 'graph_query',
     description:
-      'Finds triples (subject | predicate | object) of the knowledge graph. Name what you know and leave out what you look for; names match whatever their case. Each line ends with its sources.',
+      'Finds triples (subject | predicate | object) in the knowledge graph. Give the known parts and omit the parts to find. Names match regardless of case. Each line ends with its sources.',
     schema: querySchema,
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => GRAPH_TIME_MS,
     async execute({ limit = QUERY_LIMIT_DEFAULT, ...pattern }, scope) {
       const found = await graph.find(scope, pattern, limit + 1);
-      if (found.length === 0) return { content: 'The graph holds no such triple.' };
-      const more = found.length > limit ? [`[there are more than ${limit}; name more, or raise limit]`] : [];
+      if (found.length === 0) return { content: 'The graph contains no such triple.' };
+      const more =
+        found.length > limit
+          ? [`[there are more than ${limit} triples; give more parts, or raise limit]`]
+          : [];
       return {
         content: [...found.slice(0, limit).map(tripleLine), ...more].join('\n'),
         fromOutside: found.some(({ fromOutside }) => fromOutside),
@@ -40,8 +43,13 @@ const TRAVERSE_LIMIT_DEFAULT = 100;
 const TRAVERSE_LIMIT_MAX = 1_000;
 
 const traverseSchema = z.strictObject({
-  start: nameField('Where to begin'),
-  maxDepth: z.int().min(1).max(DEPTH_MAX).optional().describe(`Steps away; ${DEPTH_DEFAULT} by default`),
+  start: nameField('The node to start at'),
+  maxDepth: z
+    .int()
+    .min(1)
+    .max(DEPTH_MAX)
+    .optional()
+    .describe(`Maximum number of steps; ${DEPTH_DEFAULT} by default`),
   predicates: z
     .array(nameField('A relation'))
     .min(1)
@@ -51,7 +59,7 @@ const traverseSchema = z.strictObject({
   direction: z
     .enum(['out', 'in', 'both'])
     .optional()
-    .describe('out: from subject to object; in: the other way; both by default'),
+    .describe('out: from subject to object; in: from object to subject; both by default'),
   limit: z
     .int()
     .min(1)
@@ -64,7 +72,7 @@ export function traverseTool(graph: GraphStore): Tool {
   return defineTool({
     name: 'graph_traverse',
     description:
-      'Walks the knowledge graph from a node, step by step, and tells the triples on the way with their distance. Cycles end by themselves.',
+      'Traverses the knowledge graph from a node and returns the triples on the way with their distance. Visits each node once, so cycles end.',
     schema: traverseSchema,
     effect: 'pure',
     danger: () => 'safe',
@@ -79,7 +87,7 @@ export function traverseTool(graph: GraphStore): Tool {
       } = input;
       const scope = { tenant, owner };
       const found = await traverse(graph, { scope, start, maxDepth, predicates, direction, limit, signal });
-      if (found.steps.length === 0) return { content: `Nothing leads on from "${start}" in the graph.` };
+      if (found.steps.length === 0) return { content: `No triple in the graph leads on from "${start}".` };
       const more = found.isCut
         ? [`[stopped at ${limit} triples; follow fewer relations, or raise limit]`]
         : [];

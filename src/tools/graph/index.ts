@@ -5,7 +5,7 @@ import { queryTool, traverseTool } from './graph-query.js';
 
 export { Extractor } from './extractor.js';
 
-/** The family of the knowledge graph: triples with their sources, each owner's own. */
+/** The tools of the knowledge graph: triples with their sources, separately for each owner. */
 export function createGraphTools(graph: GraphStore): readonly Tool[] {
   return [queryTool(graph), traverseTool(graph), addTool(graph), removeTool(graph)];
 }

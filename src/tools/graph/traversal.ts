@@ -8,29 +8,29 @@ export interface TraversalOptions {
   readonly maxDepth: number;
   readonly predicates: readonly string[] | undefined;
   readonly direction: Direction;
-  /** Triples in the answer at most. */
+  /** Maximum number of triples. */
   readonly limit: number;
   readonly signal: AbortSignal;
 }
 
 interface Step {
-  /** 1 for the triples at the start. */
+  /** 1 for triples that contain the start node. */
   readonly depth: number;
   readonly triple: KnownTriple;
 }
 
 export interface Traversal {
   readonly steps: readonly Step[];
-  /** Whether there is more than `limit`. */
+  /** Whether there are more triples than `limit`. */
   readonly isCut: boolean;
 }
 
-/** How often a long walk lets others run. */
+/** A long traversal yields to the event loop after this many nodes. */
 const NODES_PER_YIELD = 64;
 
 /**
- * What can be reached from a node, the nearest first. Each node is looked at once and each triple told
- * once, so that cycles end. Throws the signal's reason.
+ * Finds the triples that can be reached from a node, the nearest first. Visits each node and reports each triple once,
+ * so cycles end. Rejects with the reason of the signal.
  */
 export async function traverse(graph: GraphStore, options: TraversalOptions): Promise<Traversal> {
   const { scope, predicates, direction, limit, signal } = options;

@@ -5,13 +5,13 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import { cutIntoPassages } from '../passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 
-/** The family that keeps facts and learnings, each owner's own. */
+/** The tools that store knowledge and learnings, separately for each owner. */
 export function createKnowledgeTools(options: KnowledgeOptions): readonly Tool[] {
   return [saveKnowledgeTool(options), saveLearningTool(options)];
 }
 
 export interface KnowledgeOptions extends KnowledgeAccess {
-  /** Length of one entry. */
+  /** Maximum length of one entry. */
   readonly maxCharacters: number;
 }
 
@@ -22,29 +22,33 @@ const DEFAULT_CATEGORY = 'general';
 const LONGEST_NAME = 200;
 const LONGEST_SOURCE = 2_000;
 
-/** A short text on one line. */
+/** A short text. */
 function nameField(description: string, longest = LONGEST_NAME): z.ZodString {
   return z.string().trim().min(1).max(longest).describe(description);
 }
 
-/** The text itself. */
+/** A long text. */
 function contentField(description: string, longest: number): z.ZodString {
   return z.string().trim().min(1).max(longest).describe(description);
 }
 
 function tagsField() {
-  return z.array(nameField('A tag', LONGEST_TAG)).max(MOST_TAGS).optional().describe('Words to find it by');
+  return z
+    .array(nameField('A tag', LONGEST_TAG))
+    .max(MOST_TAGS)
+    .optional()
+    .describe('Words by which the entry can be found');
 }
 
 function sourceField() {
-  return nameField('Where it comes from: an address, a file, a person', LONGEST_SOURCE).optional();
+  return nameField('The source: a URL, a file or a person', LONGEST_SOURCE).optional();
 }
 
 function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
-    key: nameField('Its name, to find and to replace it by, such as "deploy-key"'),
-    category: nameField('What kind of knowledge it is').default(DEFAULT_CATEGORY),
-    content: contentField('What is to be known, in full sentences; Markdown is fine', maxCharacters),
+    key: nameField('The name by which the entry is found and replaced, such as "deploy-key"'),
+    category: nameField('The category of the knowledge').default(DEFAULT_CATEGORY),
+    content: contentField('The knowledge, in full sentences; Markdown is allowed', maxCharacters),
     tags: tagsField(),
     source: sourceField(),
     fromOutside: outsideField(),
@@ -52,7 +56,7 @@ function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): T
   return defineTool({
     name: 'save_knowledge',
     description:
-      'Keeps a fact under a key. Saving a key again makes a new version; searches find the newest, and older ones are kept.',
+      'Saves knowledge under a key. Saving a key again creates a new version; searches find the newest version, and older versions are kept.',
     schema,
     effect: 'keyed',
     danger: () => 'moderate',
@@ -83,16 +87,16 @@ const LONGEST_TRIGGER = 500;
 
 function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
-    trigger: nameField('What went wrong, or what one meets: an error message, a situation', LONGEST_TRIGGER),
-    fix: contentField('What helps', maxCharacters),
-    diagnosis: contentField('Why it happens', maxCharacters).optional(),
-    category: nameField('What kind of learning it is').default(DEFAULT_CATEGORY),
+    trigger: nameField('The problem: an error message or a situation', LONGEST_TRIGGER),
+    fix: contentField('What solves the problem', maxCharacters),
+    diagnosis: contentField('Why the problem happens', maxCharacters).optional(),
+    category: nameField('The category of the learning').default(DEFAULT_CATEGORY),
     fromOutside: outsideField(),
   });
   return defineTool({
     name: 'save_learning',
     description:
-      'Keeps what was learned from something that went wrong: the trigger, why it happens and what helps. The same trigger again makes a new version.',
+      'Saves a learning from a problem: its trigger, its cause and its solution. Saving a trigger again creates a new version.',
     schema,
     effect: 'keyed',
     danger: () => 'moderate',

@@ -14,19 +14,19 @@ import type { PassageEmbedder } from './passage-embedder.js';
 
 export interface DocumentIndexOptions {
   readonly library: LibraryStore;
-  /** Without an embedding provider: why there is none, as sentences. */
+  /** Without an embedding provider: the reason, as sentences. */
   readonly embedder: PassageEmbedder | string;
   readonly maxBytes: number;
   readonly onAdded: () => void;
-  /** Takes away what removed documents left behind. */
+  /** Deletes the remains of removed documents. */
   readonly purge: () => Promise<void>;
 }
 
 const COLLECTION = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const LONGEST_NAME = 4_096;
-/** How long one call makes vectors. */
+/** Maximum time that one call computes vectors. */
 const EMBED_MS = 3_000;
-/** Part of every hash: files are read again when the way they are read changes. */
+/** Part of every content hash, so that a change of the reader makes every file be read again. */
 const READING = 'reading 1';
 
 export function createDocumentIndex({
@@ -53,7 +53,7 @@ export function createDocumentIndex({
     },
     async embed(scope, signal) {
       if (typeof embedder !== 'string') return embedSome(embedder, scope, signal);
-      return { done: 0, more: false, note: `Documents are found by words only. ${embedder}` };
+      return { done: 0, more: false, note: `Documents are searched by words only. ${embedder}` };
     },
     async dropVectors(scope, shelves) {
       if (typeof embedder !== 'string') return library.dropVectors(scope, shelves);
@@ -62,7 +62,10 @@ export function createDocumentIndex({
   };
 }
 
-/** The documents are kept already: a provider that fails is something to tell, and to try again later. */
+/**
+ * Computes some vectors. The documents are stored already, so a failure of the provider becomes a note and can be
+ * retried later.
+ */
 async function embedSome(
   embedder: PassageEmbedder,
   scope: Scope,
@@ -72,7 +75,7 @@ async function embedSome(
     return await embedder.embedUntil(scope, Date.now() + EMBED_MS, signal);
   } catch (error) {
     if (signal.aborted || !isLangoError(error)) throw error;
-    return { done: 0, more: false, note: `Not all vectors could be made: ${error.message}` };
+    return { done: 0, more: false, note: `Not all vectors could be computed: ${error.message}` };
   }
 }
 
@@ -100,7 +103,11 @@ async function submit(library: LibraryStore, scope: Scope, file: Submission): Pr
 
 function assertCollection(name: string): void {
   if (COLLECTION.test(name) && !KEPT_BY_AGENTS.includes(name)) return;
-  throw new LangoError('invalid-input', `"${name.slice(0, 100)}" cannot be a collection of documents.`, {
-    hint: `Use lower-case letters, digits, "-" and "_", and none of ${KEPT_BY_AGENTS.join(', ')}.`,
-  });
+  throw new LangoError(
+    'invalid-input',
+    `"${name.slice(0, 100)}" is not a valid name for a collection of documents.`,
+    {
+      hint: `Use lower-case letters, digits, "-" and "_". These names are reserved: ${KEPT_BY_AGENTS.join(', ')}.`,
+    },
+  );
 }

@@ -6,7 +6,7 @@ import { cutIntoPassages } from '../passages.js';
 
 export type Reading =
   | { readonly passages: readonly NewPassage[]; readonly problem?: undefined }
-  /** In a sentence part: why nothing of it is kept. */
+  /** Why the document is not stored, as a part of a sentence. */
   | { readonly problem: string };
 
 const MARKDOWN = /\.(md|mdx|markdown)$/i;
@@ -14,7 +14,7 @@ const HTML = /\.(html?|xhtml)$/i;
 const PDF = /\.pdf$/i;
 const BYTE_ORDER_MARK = '\uFEFF';
 
-/** The passages of a file, by its name and its content. */
+/** Splits a file into passages, according to its name and content. */
 export async function readDocument(name: string, content: Buffer): Promise<Reading> {
   if (content.length === 0) return { problem: 'it is empty' };
   if (PDF.test(name)) return readPdf(content);
@@ -36,7 +36,7 @@ async function readHtml(text: string): Promise<Reading> {
   }
 }
 
-/** Page by page: the page is what a person looks for it by. */
+/** Reads a PDF page by page, because people refer to its pages. */
 async function readPdf(content: Buffer): Promise<Reading> {
   const { extractText, getDocumentProxy } = await import('unpdf');
   try {
@@ -61,5 +61,5 @@ async function readPdf(content: Buffer): Promise<Reading> {
 }
 
 function withText(passages: readonly NewPassage[]): Reading {
-  return passages.length === 0 ? { problem: 'there is no text in it' } : { passages };
+  return passages.length === 0 ? { problem: 'it contains no text' } : { passages };
 }

@@ -15,18 +15,18 @@ import { createRetrieval } from './retrieval.js';
 
 export interface RagOptions {
   readonly library: LibraryStore;
-  /** Without one everything is found by words alone: then it says why there is none, as sentences. */
+  /** The provider, or the reason why there is none, as sentences. Without a provider, all searches go by words. */
   readonly provider: EmbeddingProvider | string;
-  /** Size of a file that is taken in. */
+  /** Maximum size of a file. */
   readonly maxFileBytes: number;
   readonly logger: Logger;
-  /** Told whenever something was added. Must not throw. */
+  /** Called whenever something was added. Must not throw. */
   readonly onAdded?: () => void;
-  /** Takes away what removed documents left behind. */
+  /** Deletes the remains of removed documents. */
   readonly purge: () => Promise<void>;
 }
 
-/** What finds things, and where documents are handed in. */
+/** Creates the search over the library and the document index. */
 export function createRag(options: RagOptions): {
   readonly retrieval: Retrieval;
   readonly desk: DocumentIndex;
@@ -42,7 +42,7 @@ export function createRag(options: RagOptions): {
   };
 }
 
-/** The family that retrieves by meaning. */
+/** The tools that search by meaning. */
 export function createRagTools(retrieval: Retrieval): readonly Tool[] {
   return [ragRetrieveTool(retrieval)];
 }
@@ -61,14 +61,14 @@ const schema = z.strictObject({
     .min(1)
     .max(MOST_COLLECTIONS)
     .optional()
-    .describe('Only these collections of documents; all by default'),
+    .describe('Search only these collections of documents; all by default'),
 });
 
 function ragRetrieveTool(retrieval: Retrieval): Tool {
   return defineTool({
     name: 'rag_retrieve',
     description:
-      'Finds passages of kept documents and knowledge by meaning and by words, the best first. Each names its document, lines and headings: cite them.',
+      'Finds passages of documents and knowledge by meaning and by words, the best match first. Each result names its document, lines and headings: cite them.',
     schema,
     effect: 'pure',
     danger: () => 'safe',

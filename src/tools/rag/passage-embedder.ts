@@ -10,20 +10,20 @@ export interface PassageEmbedderOptions {
   readonly logger: Logger;
 }
 
-/** Makes the vectors that passages lack: for one owner one batch at a time, whoever asks for it. */
+/** Computes the missing vectors of passages, one batch at a time for each owner, whoever requests it. */
 export class PassageEmbedder {
   readonly #options: PassageEmbedderOptions;
   readonly #closing = new AbortController();
-  /** What is under way in the background, by owner. */
+  /** Background work, by owner. */
   readonly #working = new Map<string, Promise<void>>();
-  /** The last batch of each owner: the next waits for it. */
+  /** The last batch of each owner. The next batch waits for it. */
   readonly #batches = new Map<string, Promise<unknown>>();
 
   constructor(options: PassageEmbedderOptions) {
     this.#options = options;
   }
 
-  /** In the background; what fails is logged, and tried again at the next call. */
+  /** Computes missing vectors in the background. Logs a failure; the next call tries again. */
   catchUp(scope: Scope): void {
     const name = scopeKey(scope);
     if (this.#working.has(name) || this.#closing.signal.aborted) return;
@@ -31,7 +31,7 @@ export class PassageEmbedder {
     this.#working.set(name, work);
   }
 
-  /** Until all is done or the time is over. Rejects with what the provider or the store says. */
+  /** Computes vectors until all are done or the time is over. Rejects with the error of the provider or the store. */
   async embedUntil(scope: Scope, untilMs: number, signal: AbortSignal): Promise<EmbeddingProgress> {
     const either = AbortSignal.any([signal, this.#closing.signal]);
     let done = 0;
@@ -58,7 +58,7 @@ export class PassageEmbedder {
     }
   }
 
-  /** Batches of one owner go one after the other: two would make the same vectors twice. */
+  /** Runs batches of one owner one after the other: parallel batches would compute the same vectors twice. */
   async #batch(scope: Scope, signal: AbortSignal): Promise<number> {
     const name = scopeKey(scope);
     const before = this.#batches.get(name) ?? Promise.resolve();
@@ -82,7 +82,7 @@ export class PassageEmbedder {
   }
 }
 
-/** A passage out of its place says less: its document and headings go before it. */
+/** The text to embed: document name and headings go before the passage, to give it context. */
 function textOf({ name, heading, text }: Unembedded): string {
   return `${[name, ...heading].join(' > ')}\n\n${text}`;
 }

@@ -15,14 +15,14 @@ import type { PassageEmbedder } from './passage-embedder.js';
 
 export interface RetrievalOptions {
   readonly library: LibraryStore;
-  /** Both or none. */
+  /** Provider and embedder; undefined for search by words only. */
   readonly embedding:
     { readonly provider: EmbeddingProvider; readonly embedder: PassageEmbedder } | undefined;
   readonly onAdded: () => void;
   readonly logger: Logger;
 }
 
-/** Each list is so many times longer than what is asked for, so that fusing has something to choose from. */
+/** How many times longer each list is than the requested number of results, so that fusion has a choice. */
 const DEPTH = 4;
 const LEAST_DEPTH = 20;
 
@@ -90,15 +90,15 @@ function selectCollections(
 function staleVectorsNote(others: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
   const names = others.map(({ name }) => name).join(', ');
   const models = [...new Set(others.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
-  return `Searched by words only in ${names}: the vectors there were made by ${models}, and ${id} is configured now. To make them anew: lango ingest --reembed`;
+  return `Searched by words only in ${names}: the vectors there were computed by ${models}, but ${id} is configured now. To compute them again: lango ingest --reembed`;
 }
 
-/** How little the first places count more than the next ones; the usual value. */
+/** Rank offset of reciprocal rank fusion: the usual value. */
 const RANK_OFFSET = 60;
 
 /**
- * Several lists of hits as one, by reciprocal rank: scores of different searches cannot be compared, places can. What
- * stands high in several lists comes first.
+ * Merges lists of hits by reciprocal rank fusion, because scores of different searches cannot be compared but ranks
+ * can. Hits ranked high in several lists come first.
  */
 function fuse(lists: readonly (readonly Hit[])[], limit: number): readonly Hit[] {
   const fused = new Map<number, Hit>();

@@ -8,7 +8,7 @@ export interface WebHit {
   readonly text: string;
 }
 
-/** A service that searches the web. */
+/** A web search service. */
 export interface WebSearch {
   /** Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key) or with the signal's reason. */
   search(query: string, limit: number, signal: AbortSignal): Promise<readonly WebHit[]>;
@@ -16,7 +16,7 @@ export interface WebSearch {
 
 export interface WebSearchOptions {
   readonly provider: 'searxng' | 'brave';
-  /** The address of the service; Brave's own unless given. */
+  /** The URL of the service; Brave's own by default. */
   readonly baseUrl?: string;
   readonly apiKey?: string;
   readonly fetch: typeof fetch;
@@ -24,12 +24,12 @@ export interface WebSearchOptions {
 
 const BRAVE_URL = 'https://api.search.brave.com/res/v1/web/search';
 const MOST_OF_BRAVE = 20;
-/** Brave says 422 of a key that it does not know. */
+/** Brave answers 422 for an unknown key. */
 const REFUSALS: readonly number[] = [401, 403, 422];
 
 const searxngAnswer = z.object({ results: z.array(z.unknown()) });
 const braveAnswer = z.object({ web: z.object({ results: z.array(z.unknown()) }).nullish() });
-/** The one says `content`, the other `description`. */
+/** SearXNG uses `content`, Brave `description`. */
 const result = z.object({
   title: z.string(),
   url: z.httpUrl(),
@@ -71,7 +71,7 @@ async function brave(
   return (web?.results ?? []).flatMap(toHit);
 }
 
-/** One that makes no sense does not spoil the others. */
+/** Skips an invalid result and keeps the others. */
 function toHit(given: unknown): readonly WebHit[] {
   const { data } = result.safeParse(given);
   return data ? [{ title: data.title, url: data.url, text: data.content ?? data.description ?? '' }] : [];

@@ -87,7 +87,7 @@ it('is said to be missing, with what to do, where there is no Chromium', async (
     expect(status.families).toContainEqual({
       name: 'browser',
       state: 'missing',
-      note: '/nowhere/chromium is not a program that can be started.',
+      note: '/nowhere/chromium is not an executable file.',
       hint: 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.',
     });
     expect(JSON.stringify(server.log)).toContain('no browser tools');

@@ -38,7 +38,7 @@ describe('graph_add', () => {
     ['both forms', { subject: 'a', triples: [{ subject: 'a', predicate: 'b', object: 'c' }] }],
   ])('refuses %s and adds nothing', async (_, input) => {
     await expect(call('graph_add', input)).rejects.toMatchObject({ code: 'invalid-input' });
-    expect(await said('graph_query', {})).toBe('The graph holds no such triple.');
+    expect(await said('graph_query', {})).toBe('The graph contains no such triple.');
   });
 
   it.each([
@@ -100,7 +100,7 @@ describe('graph_traverse', () => {
       /stopped at 2 triples/,
     );
     expect(await said('graph_traverse', { start: 'nobody' })).toBe(
-      'Nothing leads on from "nobody" in the graph.',
+      'No triple in the graph leads on from "nobody".',
     );
   });
 
