@@ -66,7 +66,9 @@ describe('embedding.provider: local, when something is missing', () => {
     );
     const { stdout, stderr, code } = await lango(['ingest', ...files()], home);
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('2 added') });
-    expect(stderr).toMatch(/searched by words only\. The library @huggingface\/transformers is not installed/);
+    expect(stderr).toMatch(
+      /searched by words only\. The library @huggingface\/transformers is not installed/,
+    );
     const again = await lango(['ingest', '--reembed'], home);
     expect(again.code).not.toBe(0);
     expect(again.stderr).toMatch(/The library @huggingface\/transformers is not installed/);

@@ -98,7 +98,10 @@ describe.each(['openai', 'voyage'] as const)('B2 embeddings by the wire of %s', 
     ],
     [
       'no direction',
-      { ...answerOf([new Array<number>(512).fill(0)]), says: /invalid vectors or vectors of different dimensions/ },
+      {
+        ...answerOf([new Array<number>(512).fill(0)]),
+        says: /invalid vectors or vectors of different dimensions/,
+      },
     ],
     ['another dimension', { ...answerOf([[1, 2, 3]]), says: /have 512 numbers, and these have 3/ }],
   ])('searches by words, and says why, after %s', async (_what, { says, times, ...answer }) => {
