@@ -1,5 +1,5 @@
 import { createAgents } from './app/agents.js';
-import { closeFamilies, openFamilies, startSandboxSearch, warnOfMissing } from './app/families.js';
+import { closeFamilies, openFamilies, startSandboxSearch, logFindings } from './app/families.js';
 import { createAccess, createIdentity, openCredentials } from './app/identity.js';
 import type { Library } from './app/knowledge.js';
 import { openExtraction, openLibrary, openMemory } from './app/knowledge.js';
@@ -260,6 +260,6 @@ async function openAllFamilies(
   const memory = await openMemory({ ...context, retrieval: library.retrieval });
   closing(memory);
   const families = [...library.families, ...shipped, ...memory];
-  warnOfMissing(families, parts.logger);
+  logFindings(families, parts.logger);
   return { families, library };
 }

@@ -5,7 +5,7 @@ import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { GAS_DECIMALS, toUnits } from '../core/payment.js';
 import type { Storage } from '../core/store.js';
-import type { ToolFamily } from '../core/tool.js';
+import type { Finding, ToolFamily } from '../core/tool.js';
 import { off, missing } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
@@ -63,10 +63,15 @@ export async function closeFamilies(families: readonly ToolFamily[]): Promise<vo
   for (const family of families) await family.close?.();
 }
 
-/** Logs a warning for each family that is wanted and cannot work. */
-export function warnOfMissing(families: readonly ToolFamily[], logger: Logger): void {
-  for (const { name, state, note, hint } of families) {
-    if (state === 'missing') logger.warn(`no ${name} tools: ${note ?? ''}`, { ...(hint ? { hint } : {}) });
+/** Logs a warning for each family that is wanted and cannot work, and for what else an operator should know. */
+export function logFindings(families: readonly ToolFamily[], logger: Logger): void {
+  const warn = (code: string, text: string, hint: string | undefined): void =>
+    logger.warn(text, { code, ...(hint === undefined ? {} : { hint }) });
+  for (const { name, state, note = '', hint, findings = [] } of families) {
+    if (state === 'missing') warn('missing-tools', `no ${name} tools: ${note}`, hint);
+    for (const finding of findings) {
+      if (finding.state === 'warn') warn(finding.code, finding.text, finding.hint);
+    }
   }
 }
 
@@ -91,12 +96,6 @@ async function openExec(
   const { tools, workspace } = config;
   if (!finding) return off('exec');
   const { sandbox, reason } = await finding;
-  if (!sandbox) {
-    const { policy } = config.approval;
-    const isAsked = Array.isArray(policy) ? policy.includes('exec') : policy !== 'none';
-    const so = isAsked ? 'so each one waits for approval' : 'and approval.policy has nobody asked';
-    logger.warn(`commands run without a sandbox, ${so}: ${reason}`);
-  }
   const exec = createExec({
     roots: workspace,
     sandbox,
@@ -107,7 +106,22 @@ async function openExec(
     ...(tools.skills.enabled ? { readable: (scope) => skills.folders(scope) } : {}),
     logger,
   });
-  return { name: 'exec', state: 'on', tools: exec.tools, close: () => exec.close() };
+  const found = sandbox ? SANDBOXED : notSandboxed(reason, config.approval.policy);
+  return { name: 'exec', state: 'on', tools: exec.tools, findings: [found], close: () => exec.close() };
+}
+
+const SANDBOXED: Finding = {
+  code: 'sandboxed',
+  subject: 'sandbox',
+  state: 'ok',
+  text: 'commands run in one',
+};
+
+function notSandboxed(reason: string | undefined, policy: Config['approval']['policy']): Finding {
+  const isAsked = Array.isArray(policy) ? policy.includes('exec') : policy !== 'none';
+  const so = isAsked ? 'so each one waits for approval' : 'and approval.policy has nobody asked';
+  const text = `commands run without a sandbox, ${so}: ${reason ?? ''}`;
+  return { code: 'no-sandbox', subject: 'sandbox', state: 'warn', text };
 }
 
 function openSkills({ config, logger }: FamilyContext): Skills {
@@ -142,8 +156,6 @@ async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamil
   try {
     const path = readEnv().variables['PATH'] ?? '';
     const chromium = await findChromium({ sandbox, path, ...(executable ? { executable } : {}) });
-    if (!sandbox)
-      logger.warn('the browser runs without its sandbox (tools.browser.sandbox): pages may break out of it');
     const allowPrivate = [...config.egress.allowPrivate, ...allowHosts];
     const browser = createBrowser({
       chromium,
@@ -160,6 +172,7 @@ async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamil
       name,
       state: 'on',
       tools: browser.tools,
+      findings: sandbox ? [] : [NO_BROWSER_SANDBOX],
       note: `with ${chromium.executable}${searchUrl ? '' : '; browser_search is left out'}`,
       ...(searchUrl ? {} : { hint: 'For browser_search set tools.browser.searchUrl.' }),
       close: () => browser.close(),
@@ -169,6 +182,13 @@ async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamil
     return missing(name, error);
   }
 }
+
+const NO_BROWSER_SANDBOX: Finding = {
+  code: 'no-browser-sandbox',
+  subject: 'browser sandbox',
+  state: 'warn',
+  text: 'the browser runs without its sandbox (tools.browser.sandbox): pages may break out of it',
+};
 
 function openSecrets({ config, vault }: FamilyContext): ToolFamily {
   if (!config.tools.secrets.enabled) return off('secrets');
@@ -223,13 +243,14 @@ async function openPayment({ config, storage, vault: access, logger }: FamilyCon
     x402: { maxAmount: toUnits(payment.x402.maxAmount), allowHosts: payment.x402.allowHosts },
     logger: logger.child({ family: name }),
   });
-  if (payment.network === 'base')
-    logger.warn('payments move real money on this server', { network: network.title });
+  const text = `payments move real money on this server, on ${network.title}`;
+  const realMoney: Finding = { code: 'real-money', subject: name, state: 'warn', text };
   payments.start();
   return {
     name,
     state: 'on',
     tools: payments.tools,
+    findings: payment.network === 'base' ? [realMoney] : [],
     note: network.title,
     close: () => payments.close(),
   };

@@ -72,6 +72,7 @@ export function ownerMount(parts: NodeParts): Mount {
       published: [...agents.keys()],
       peers: peers.states(),
       families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
+      findings: families.flatMap(({ findings = [] }) => findings),
       ...(pushes ? { push: await pushes.counts() } : {}),
     }),
   });

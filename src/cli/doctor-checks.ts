@@ -165,6 +165,8 @@ async function tryPort(host: string, port: number): Promise<string | undefined> 
 /** One result of `lango doctor`. */
 export interface Finding {
   readonly check: string;
+  /** Of a finding of the server: what kind of fact it is, for programs. */
+  readonly code?: string;
   readonly status: 'ok' | 'warn' | 'fail';
   readonly text: string;
   /** What to do about it. */

@@ -18,7 +18,7 @@ import { silentView } from './view.js';
 
 export interface Trial {
   readonly findings: readonly Finding[];
-  /** Of a database that this version made; undefined when the server did not start. */
+  /** The marks of a database that this version made; undefined when the server did not start. */
   readonly marks: DatabaseMarks | undefined;
 }
 
@@ -28,15 +28,11 @@ const MODEL_LIMITS = { turns: 1, answerTokens: 64, seconds: 60 };
 const MODEL_REQUEST = 'Hello';
 /** Has no tools and delegates to no other agent. */
 const MODEL_AGENT = 'planner';
-/** The server warns of it when commands run without one. */
-const SANDBOX = /sandbox/;
 const ANSWER_CHARACTERS = 60;
-/** It stands in the line of the tool family. */
-const MISSING_FAMILY = /^no \w+ tools: /;
 
 /**
- * Starts a server with this configuration beside the real one: on a free loopback port, with an empty database
- * in a temporary folder. So every part of it is tried the way it is used, and no task is touched.
+ * Starts a server with this configuration beside the real one, on a free loopback port and with an empty database in a
+ * temporary folder. So every part is tried as it is used, and no task is touched.
  */
 export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promise<Trial> {
   const folder = await mkdtemp(join(tmpdir(), 'lango-doctor-'));
@@ -100,15 +96,13 @@ async function lookAround(
   const status = await readStatus(connection);
   const peers = status?.peers ?? [];
   const names = new Set<unknown>(peers.map(({ name }) => name));
-  const { exec } = loaded.config.tools;
-  const isSandboxed = exec.enabled && !warnings.some(({ text }) => SANDBOX.test(text));
   return [
     ok('start', `a server with this configuration starts, with ${address.agents.join(', ')}`),
-    // What the log says of an agent stands in that agent's own line.
+    // A warning with a code is a finding already, and one about a peer is in the line of that peer.
     ...warnings
-      .filter(({ agent, text }) => !names.has(agent) && !MISSING_FAMILY.test(text))
-      .map(({ text }) => warn(SANDBOX.test(text) ? 'sandbox' : 'start', text)),
-    ...(isSandboxed ? [ok('sandbox', 'commands run in one')] : []),
+      .filter(({ fields }) => fields['code'] === undefined && !names.has(fields['agent']))
+      .map(({ text }) => warn('start', text)),
+    ...(status?.findings ?? []).map(describeFinding),
     ...(status?.families ?? []).map(describeFamily),
     ...peers.flatMap((peer) => {
       if (peer.kind === 'local') return [];
@@ -118,6 +112,16 @@ async function lookAround(
     }),
     asksModel ? await askModel(address) : describeModel(address, loaded),
   ];
+}
+
+export function describeFinding({
+  code,
+  subject,
+  state,
+  text,
+  hint,
+}: NodeStatus['findings'][number]): Finding {
+  return { ...(state === 'warn' ? warn(subject, text, hint) : ok(subject, text)), code };
 }
 
 export function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): Finding {
@@ -158,14 +162,14 @@ async function askModel({ origin, token, model, agents }: AppAddress): Promise<F
 
 interface Warning {
   readonly text: string;
-  readonly agent: unknown;
+  readonly fields: Readonly<Record<string, unknown>>;
 }
 
 function recordingLogger(): { readonly logger: Logger; readonly warnings: readonly Warning[] } {
   const warnings: Warning[] = [];
   const record: Logger['warn'] = (message, fields = {}) => {
     const details = Object.entries(fields).map(([name, value]) => `${name}: ${String(value)}`);
-    warnings.push({ text: [message, ...details].join(', '), agent: fields['agent'] });
+    warnings.push({ text: [message, ...details].join(', '), fields });
   };
   const logger: Logger = {
     debug() {},

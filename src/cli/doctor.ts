@@ -17,7 +17,7 @@ import {
   warn,
 } from './doctor-checks.js';
 import type { Trial } from './doctor-trial.js';
-import { describeFamily, tryServer } from './doctor-trial.js';
+import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
 import { isNoServer, readStatus } from './explain.js';
 import { OLDEST_NODE } from './node-runtime.js';
@@ -68,7 +68,7 @@ async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGener
     ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
     : await checkDatabase(config, trial.marks);
   yield* trial.findings;
-  yield* missingThere(server, trial);
+  yield* warningsThere(server, trial);
   yield await checkVaultKey(loaded);
   yield await checkAdvertised(loaded, server);
 }
@@ -114,12 +114,15 @@ async function findServer(
   }
 }
 
-/** Tools that the running server lacks although a fresh one has them, as with a vault that cannot be opened. */
-function missingThere({ status }: ServerState, { findings }: Trial): readonly Finding[] {
-  const missing = (status?.families ?? []).filter(({ state }) => state === 'missing').map(describeFamily);
+/** Warnings of the running server that a fresh one does not have, as with a vault that cannot be opened. */
+function warningsThere({ status }: ServerState, { findings }: Trial): readonly Finding[] {
+  const there = [
+    ...(status?.families ?? []).map(describeFamily),
+    ...(status?.findings ?? []).map(describeFinding),
+  ];
   const known = findings.filter((finding) => finding.status === 'warn').map(({ check }) => check);
-  return missing
-    .filter(({ check }) => !known.includes(check))
+  return there
+    .filter((finding) => finding.status === 'warn' && !known.includes(finding.check))
     .map((finding) => ({ ...finding, text: `in the running server ${finding.text}` }));
 }
 

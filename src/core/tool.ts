@@ -114,7 +114,22 @@ export interface ToolFamily {
   readonly note?: string;
   /** What to set or install, as a sentence. */
   readonly hint?: string;
+  /** What an operator should know about the family, besides its state. */
+  readonly findings?: readonly Finding[];
   close?(): Promise<void> | void;
+}
+
+/** One fact that the start of a node found out, for its log, its status page and `lango doctor`. */
+export interface Finding {
+  /** Names the kind of fact, for programs: "no-sandbox". */
+  readonly code: string;
+  /** What the finding is about: "sandbox". */
+  readonly subject: string;
+  readonly state: 'ok' | 'warn';
+  /** A sentence without its period. */
+  readonly text: string;
+  /** What to do about it, as a sentence. */
+  readonly hint?: string;
 }
 
 /** Returns a family that the setting `key` switches off. */

@@ -69,12 +69,20 @@ const familyStatus = z.object({
   note: z.string().optional(),
   hint: z.string().optional(),
 });
+const finding = z.object({
+  code: z.string(),
+  subject: z.string(),
+  state: z.enum(['ok', 'warn']),
+  text: z.string(),
+  hint: z.string().optional(),
+});
 const nodeStatus = z.object({
   root: z.string(),
   model: z.string(),
   published: texts,
   peers: z.array(agentStatus).readonly(),
   families: z.array(familyStatus).readonly().default([]),
+  findings: z.array(finding).readonly().default([]),
 });
 
 /** What a node says about itself. */
