@@ -6,7 +6,8 @@ import { appendFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createServer, defineTool } from 'lango';
+import { createServer, defineTool, textOf } from 'lango';
+import type { ModelEvent, ModelProvider, ModelRequest } from 'lango';
 import { z } from 'zod';
 
 const [home, port, token] = process.argv.slice(2) as [string, string, string];
@@ -61,6 +62,44 @@ const look = defineTool({
   },
 });
 
+/** The tool and the agent of each verb. */
+const VERBS = {
+  stamp: { tool: 'fs_stamp', agent: 'operator' },
+  strike: { tool: 'exec_strike', agent: 'operator' },
+  'look up': { tool: 'search_look', agent: 'librarian' },
+} as const;
+
+/** What a request asks for, in rounds of calls: "stamp a and then look up b", "stamp a and at the same time look up b". */
+function roundsOf(request: string) {
+  return request.split(' and then ').map((round) =>
+    round.split(' and at the same time ').map((text) => {
+      const [, verb, name] = /^(stamp|strike|look up) (\w+)$/.exec(text)!;
+      return { text, name: name!, ...VERBS[verb as keyof typeof VERBS] };
+    }),
+  );
+}
+
+/** Does what a request says, one round a turn, and streams its words a few letters at a time. */
+async function* answer({ messages, functions }: ModelRequest): AsyncGenerator<ModelEvent, void> {
+  const asked = messages.findLast(({ role }) => role === 'user');
+  const rounds = roundsOf(asked?.role === 'user' ? textOf(asked.parts.slice(0, 1)) : '');
+  const done = messages.filter(({ role }) => role === 'results').length;
+  const delegates = functions.some(({ name }) => name === 'transfer_to_agent');
+  const calls = (rounds[done] ?? []).map(({ text, name, tool, agent }, index) => ({
+    type: 'function-call' as const,
+    id: `${done}.${index}`,
+    name: delegates ? 'transfer_to_agent' : tool,
+    arguments: delegates ? { agent_name: agent, request: text } : { name },
+  }));
+  const words = calls.length > 0 ? 'One moment.' : 'All of it is done.';
+  for (const text of words.match(/.{1,3}/g)!) yield { type: 'text', text };
+  const usage = { input: 10, output: 5, cached: 0 };
+  const stopReason = calls.length > 0 ? 'function-calls' : 'end';
+  yield { type: 'end', answer: { content: [{ type: 'text', text: words }, ...calls], stopReason, usage } };
+}
+
+const model: ModelProvider = { id: 'scripted', stream: answer };
+
 const server = createServer({
   home,
   settings: {
@@ -69,6 +108,7 @@ const server = createServer({
     tools: { exec: { enabled: false }, browser: { enabled: false } },
   },
   tools: [strike, stamp, look],
+  model,
 });
 const { origin } = await server.start();
 process.stdout.write(`ready ${origin}\n`);
