@@ -1,3 +1,5 @@
+import process from 'node:process';
+
 /** `npm run campaigns` sets this. */
 const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 

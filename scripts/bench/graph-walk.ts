@@ -1,5 +1,5 @@
-import type { NewTriple } from '../../src/core/graph.js';
-import type { Storage } from '../../src/core/store.js';
+import type { NewTriple } from '../../src/stores/graph.js';
+import type { Storage } from '../../src/stores/tasks.js';
 import { traverse } from '../../src/tools/graph/traversal.js';
 import type { Dice } from './corpus.js';
 import { diceOf } from './corpus.js';

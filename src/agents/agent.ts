@@ -1,7 +1,7 @@
 import type { Agent, AgentLimits } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
-import type { Recollection, Remembering } from '../core/memory.js';
-import { NOTHING_RECALLED } from '../core/memory.js';
+import type { Recollection, Remembering } from '../core/run.js';
+import { NOTHING_RECALLED } from '../core/run.js';
 import type { ModelProvider } from '../core/model.js';
 import { rootAgentName } from '../core/agent.js';
 import type { Run, RunEnd } from '../core/run.js';

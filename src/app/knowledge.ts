@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import { isLangoError } from '../core/errors.js';
-import type { DocumentIndex, Retrieval } from '../core/library.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../core/library.js';
+import type { DocumentIndex, Retrieval } from '../stores/library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../stores/library.js';
 import type { Logger } from '../core/logger.js';
 import type { EmbeddingProvider } from '../core/model.js';
-import type { Storage } from '../core/store.js';
+import type { Storage } from '../stores/tasks.js';
 import type { ToolFamily } from '../core/tool.js';
 import { off } from '../core/tool.js';
 import { openLocalEmbeddings } from '../embeddings/local/provider.js';

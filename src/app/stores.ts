@@ -6,7 +6,7 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import { noScrubber, noSecrets } from '../core/secrets.js';
-import type { Storage } from '../core/store.js';
+import type { Storage } from '../stores/tasks.js';
 import { startSweeping } from '../journal/sweeper.js';
 import { scrubLogger } from '../scrub/logger.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';

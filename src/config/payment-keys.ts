@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amountProblem, DECIMALS, GAS_DECIMALS, ADDRESS } from '../core/payment.js';
+import { amountProblem, DECIMALS, GAS_DECIMALS, ADDRESS } from '../core/amount.js';
 import { count, host, httpUrl, refuseDuplicates, seconds } from './fields.js';
 
 /** A decimal number as a string, since numbers of YAML and JSON are floats. */

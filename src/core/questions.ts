@@ -1,5 +1,4 @@
-import { isJsonObject } from './json.js';
-import type { Json, JsonObject } from './json.js';
+import { isJsonObject, type Json, type JsonObject } from './json.js';
 import type { Part } from './message.js';
 import type { Answer, Question } from './task.js';
 

@@ -15,9 +15,7 @@ export function retryDelayMs(failures: number, askedMs: number | undefined): num
 }
 
 /** The headers of a response. */
-export interface HeaderLookup {
-  get(name: string): string | null;
-}
+export type HeaderLookup = Pick<Headers, 'get'>;
 
 /** Reads `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3). Never negative. */
 export function retryAfterMs(headers: HeaderLookup | undefined): number | undefined {

@@ -83,3 +83,22 @@ export interface RunEnd {
   readonly author?: string;
   readonly questions?: readonly Question[];
 }
+
+/** What a run starts with besides the newest messages. */
+export interface Recollection {
+  /** Undefined when there is nothing to recall. */
+  readonly text: string | undefined;
+  /** The last task of the session that `text` covers: the messages up to it need not be read again. */
+  readonly upTo: string | undefined;
+  /** Whether `text` may come from text from outside. */
+  readonly fromOutside: boolean;
+}
+
+export const NOTHING_RECALLED: Recollection = { text: undefined, upTo: undefined, fromOutside: false };
+
+/** A memory that works without tool calls: before and after each run. */
+export interface Remembering {
+  recall(run: Run): Promise<Recollection>;
+  /** Tells the memory that a run of this task is over. Returns at once and never throws. */
+  runEnded(task: TaskRecord): void;
+}

@@ -3,7 +3,7 @@ import type { EffectClass, Scope } from './task.js';
 import type { LangoError } from './errors.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
-import type { Remembering } from './memory.js';
+import type { Remembering } from './run.js';
 import type { Part } from './message.js';
 import type { OwnedKind } from './page.js';
 import type { SecretPlace } from './secrets.js';

@@ -2,7 +2,7 @@ import { errorText, isLangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Logger } from '../core/logger.js';
 import type { PushOutcome, PushSender, PushStore, PushDelivery } from '../core/push.js';
-import type { TaskStore } from '../core/store.js';
+import type { TaskStore } from '../stores/tasks.js';
 import type { TaskEvent } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import type { NextDelivery, QueuedConfig } from './delivery-queue.js';

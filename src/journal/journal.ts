@@ -6,7 +6,7 @@ import { hashJson } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
-import type { AcceptOutcome, NewTask, TaskStore } from '../core/store.js';
+import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import type { Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import { scrubMessage } from '../scrub/data.js';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { RetentionStore } from '../core/store.js';
+import type { RetentionStore } from '../stores/tasks.js';
 
 const SWEEP_MS = 60 * 60 * 1_000;
 /** Tasks checked in one step, and the pause after it, so that requests are served first. */

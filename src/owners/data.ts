@@ -1,10 +1,11 @@
 import { LangoError } from '../core/errors.js';
-import type { EntryId, EntryKind } from '../core/knowledge.js';
-import { KEPT_BY_AGENTS } from '../core/library.js';
-import type { MemoryCursor } from '../core/memory.js';
-import type { Chunk, OwnedKind, Page } from '../core/page.js';
-import { pageBySize } from '../core/page.js';
-import type { Storage } from '../core/store.js';
+import type { EntryId, EntryKind } from '../stores/knowledge.js';
+import { KEPT_BY_AGENTS } from '../stores/library.js';
+import type { MemoryCursor } from '../stores/memory.js';
+import type { OwnedKind, Page } from '../core/page.js';
+import type { Chunk } from '../stores/paging.js';
+import { pageBySize } from '../stores/paging.js';
+import type { Storage } from '../stores/tasks.js';
 import type { Scope } from '../core/task.js';
 import type { OwnedTasks } from './tasks.js';
 

@@ -1,9 +1,9 @@
 import { LangoError } from '../core/errors.js';
-import { KEPT_BY_AGENTS } from '../core/library.js';
-import type { DocumentIndex } from '../core/library.js';
+import { KEPT_BY_AGENTS } from '../stores/library.js';
+import type { DocumentIndex } from '../stores/library.js';
 import type { SecretKeeper } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
-import type { WalletKeeper } from '../core/payment.js';
+import type { WalletKeeper } from '../stores/payments.js';
 import type { OwnedData } from './data.js';
 import type { Answer, CheckedInput, Operation, OperationName } from './operations.js';
 import { OPERATIONS } from './operations.js';

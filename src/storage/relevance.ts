@@ -1,4 +1,4 @@
-import type { Hit } from '../core/library.js';
+import type { Hit } from '../stores/library.js';
 import { textTerms } from './search-terms.js';
 
 /** The terms of a passage: those of its text, and those of its name, headings, category and tags. */

@@ -1,4 +1,4 @@
-import { KEPT_BY_AGENTS, MEMORY_COLLECTION, type Hit, type SearchAnswer } from '../core/library.js';
+import { KEPT_BY_AGENTS, MEMORY_COLLECTION, type Hit, type SearchAnswer } from '../stores/library.js';
 import type { ToolOutput } from '../core/tool.js';
 
 const LONGEST_TEXT = 2_000;

@@ -1,4 +1,4 @@
-import type { NewPassage } from '../core/library.js';
+import type { NewPassage } from '../stores/library.js';
 
 export interface PassageOptions {
   /** In Markdown, headings divide the text and fenced code stays whole. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { VAULT_NAME } from '../core/vault.js';
+import { VAULT_NAME } from '../stores/vault.js';
 
 /** Time limit of a call to the vault, in milliseconds. */
 export const ANSWER_TIME_MS = 10_000;

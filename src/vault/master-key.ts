@@ -1,7 +1,7 @@
 import { randomBytes, scrypt } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { LangoError } from '../core/errors.js';
-import type { MasterRecord, MasterSource } from '../core/vault.js';
+import type { MasterRecord, MasterSource } from '../stores/vault.js';
 import { moveKeyFile, readKeyFile, readOrCreateKeyFile, writeKeyFile } from './key-file.js';
 import { KEY_BYTES, keyId } from './sealing.js';
 

@@ -21,7 +21,7 @@ import {
 } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
-import type { VaultItem } from '../core/vault.js';
+import type { VaultItem } from '../stores/vault.js';
 import type { SealedVault } from './vault.js';
 
 /** A shorter value could not be distinguished from ordinary text, and so not be removed from texts. */

@@ -13,8 +13,8 @@ import type {
   VaultItem,
   VaultKind,
   VaultStore,
-} from '../core/vault.js';
-import { VAULT_NAME } from '../core/vault.js';
+} from '../stores/vault.js';
+import { VAULT_NAME } from '../stores/vault.js';
 import type { KeySources, MasterKey } from './master-key.js';
 import { createMaster, nextMaster, unlock } from './master-key.js';
 import { KEY_BYTES, seal, unseal } from './sealing.js';

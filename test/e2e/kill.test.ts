@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../src/core/logger.js';
 import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';
-import type { TaskStore } from '../../src/core/store.js';
+import type { TaskStore } from '../../src/stores/tasks.js';
 import type { TaskEvent, TaskState } from '../../src/core/task.js';
 import { isTerminal } from '../../src/core/task.js';
 import type { AgentClient } from '../../src/index.js';

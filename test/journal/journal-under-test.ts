@@ -7,7 +7,7 @@ import type { Submission } from '../../src/core/journal.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { textPart } from '../../src/core/message.js';
 import type { Run, RunEnd } from '../../src/core/run.js';
-import type { Storage, TaskStore } from '../../src/core/store.js';
+import type { Storage, TaskStore } from '../../src/stores/tasks.js';
 import type { TaskEvent } from '../../src/core/task.js';
 import type { JournalOptions, RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
-import type { RetentionStore } from '../../src/core/store.js';
+import type { RetentionStore } from '../../src/stores/tasks.js';
 import { startSweeping } from '../../src/journal/sweeper.js';
 
 it('sweeping takes every page of old tasks away', async () => {

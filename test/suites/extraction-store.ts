@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ExtractionStore, UnreadDocument } from '../../src/core/graph.js';
-import { READS_MOST } from '../../src/core/graph.js';
-import type { Storage } from '../../src/core/store.js';
+import type { ExtractionStore, UnreadDocument } from '../../src/stores/graph.js';
+import { READS_MOST } from '../../src/stores/graph.js';
+import type { Storage } from '../../src/stores/tasks.js';
 import { documentOf, entryOf } from './library-fixtures.js';
 import { ALICE, BOB } from './task-store-fixtures.js';
 

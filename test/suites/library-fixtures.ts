@@ -1,5 +1,5 @@
-import type { NewEntry } from '../../src/core/knowledge.js';
-import type { NewDocument } from '../../src/core/library.js';
+import type { NewEntry } from '../../src/stores/knowledge.js';
+import type { NewDocument } from '../../src/stores/library.js';
 import { cutIntoPassages } from '../../src/tools/passages.js';
 
 export function documentOf(name: string, text: string, changes: Partial<NewDocument> = {}): NewDocument {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { RetentionStore } from '../../src/core/store.js';
+import type { RetentionStore } from '../../src/stores/tasks.js';
 import type { TaskRecord } from '../../src/core/task.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_USAGE } from '../../src/core/model.js';
-import { LEASE_MS } from '../../src/core/store.js';
+import { LEASE_MS } from '../../src/stores/tasks.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
   acceptOne,

@@ -11,7 +11,7 @@ import type {
   Storage,
   TaskStart,
   TaskStore,
-} from '../../src/core/store.js';
+} from '../../src/stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord, TaskState } from '../../src/core/task.js';
 
 /** A store with nothing in it, and a hold on its clock. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LEASE_MS } from '../../src/core/store.js';
+import { LEASE_MS } from '../../src/stores/tasks.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
   acceptOne,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Storage } from '../../src/core/store.js';
-import type { MasterRecord, NewSealedEntry } from '../../src/core/vault.js';
+import type { Storage } from '../../src/stores/tasks.js';
+import type { MasterRecord, NewSealedEntry } from '../../src/stores/vault.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
 const BOB = { tenant: '', owner: 'bob' };

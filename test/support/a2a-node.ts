@@ -13,7 +13,7 @@ import { StreamSlots } from '../../src/a2a/server/stream-slots.js';
 import type { Agent } from '../../src/core/agent.js';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
-import type { Storage, TaskStore } from '../../src/core/store.js';
+import type { Storage, TaskStore } from '../../src/stores/tasks.js';
 import { createHost } from '../../src/http/host.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 import type { RunningJournal } from '../../src/journal/journal.js';

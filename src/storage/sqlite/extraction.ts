@@ -1,5 +1,5 @@
-import type { ExtractionStore, UnreadDocument, Triple } from '../../core/graph.js';
-import type { DocumentFacts, CollectionFilter } from '../../core/library.js';
+import type { ExtractionStore, UnreadDocument, Triple } from '../../stores/graph.js';
+import type { DocumentFacts, CollectionFilter } from '../../stores/library.js';
 import { sourceOf } from './library-rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';

@@ -1,4 +1,4 @@
-import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../core/graph.js';
+import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../stores/graph.js';
 import { nameKey } from '../../core/text.js';
 import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';

@@ -7,10 +7,10 @@ import type {
   HistoryQuery,
   KnowledgeStore,
   NewEntry,
-} from '../../core/knowledge.js';
+} from '../../stores/knowledge.js';
 import { nameKey } from '../../core/text.js';
-import type { NewDocument, Provenance } from '../../core/library.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../../core/library.js';
+import type { NewDocument, Provenance } from '../../stores/library.js';
+import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../../stores/library.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';

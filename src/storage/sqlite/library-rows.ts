@@ -5,7 +5,7 @@ import type {
   DocumentRecord,
   Hit,
   NewDocument,
-} from '../../core/library.js';
+} from '../../stores/library.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';
 import type { Prepared } from './prepared.js';

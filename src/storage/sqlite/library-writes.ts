@@ -1,4 +1,4 @@
-import type { DocumentFacts, NewDocument, NewPassage } from '../../core/library.js';
+import type { DocumentFacts, NewDocument, NewPassage } from '../../stores/library.js';
 import { passageTerms } from '../relevance.js';
 import type { CollectionRow } from './library-rows.js';
 import type { Prepared } from './prepared.js';

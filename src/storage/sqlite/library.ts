@@ -9,7 +9,7 @@ import type {
   TextQuery,
   Unembedded,
   VectorQuery,
-} from '../../core/library.js';
+} from '../../stores/library.js';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { assertKeys } from '../rows.js';

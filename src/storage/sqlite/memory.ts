@@ -6,7 +6,7 @@ import type {
   ObservationBatch,
   ObservationQuery,
   Reflection,
-} from '../../core/memory.js';
+} from '../../stores/memory.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';

@@ -10,8 +10,8 @@ import type {
   SignedForm,
   Spending,
   WalletOnChain,
-} from '../../core/payment.js';
-import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../core/payment.js';
+} from '../../stores/payments.js';
+import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../stores/payments.js';
 import type { Scope } from '../../core/task.js';
 import type { SqliteDatabase } from './database.js';
 import { Prepared } from './prepared.js';

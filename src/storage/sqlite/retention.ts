@@ -1,6 +1,6 @@
 import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
-import type { RetentionStore } from '../../core/store.js';
+import type { RetentionStore } from '../../stores/tasks.js';
 import type { Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { TaskRow } from '../rows.js';

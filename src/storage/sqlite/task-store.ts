@@ -7,8 +7,8 @@ import type {
   NewTask,
   TaskStart,
   TaskStore,
-} from '../../core/store.js';
-import { LEASE_MS } from '../../core/store.js';
+} from '../../stores/tasks.js';
+import { LEASE_MS } from '../../stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { EncodedEvent, EventRow } from '../rows.js';
 import { assertKeys, CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, toTaskRecord } from '../rows.js';

@@ -1,7 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import { NO_USAGE } from '../../core/model.js';
-import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask } from '../../core/store.js';
-import { LEASE_MS, taskOfNew } from '../../core/store.js';
+import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask } from '../../stores/tasks.js';
+import { LEASE_MS, taskOfNew } from '../../stores/tasks.js';
 import type { EventBody, NewEvent, Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from '../rows.js';

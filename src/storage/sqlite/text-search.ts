@@ -1,4 +1,4 @@
-import type { Hit, TextQuery } from '../../core/library.js';
+import type { Hit, TextQuery } from '../../stores/library.js';
 import type { PassageTerms, QueryTerm } from '../relevance.js';
 import { passageTerms, rarity, relevance } from '../relevance.js';
 import type { QueryWord } from '../search-terms.js';

@@ -10,7 +10,7 @@ import type {
   SealedEntry,
   VaultKind,
   VaultStore,
-} from '../../core/vault.js';
+} from '../../stores/vault.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';

@@ -1,6 +1,6 @@
 import type { SecretKeeper } from '../../core/secrets.js';
 import type { Tool } from '../../core/tool.js';
-import type { Vault } from '../../core/vault.js';
+import type { Vault } from '../../stores/vault.js';
 import { cryptoDecryptTool, cryptoEncryptTool, cryptoHashTool } from './crypto-encrypt.js';
 import { cryptoCreateKeyTool, cryptoKeysTool } from './crypto-keys.js';
 import { cryptoSignTool, cryptoVerifyTool } from './crypto-sign.js';

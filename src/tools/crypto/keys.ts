@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
-import type { KeptEntry, Vault, VaultItem } from '../../core/vault.js';
+import type { KeptEntry, Vault, VaultItem } from '../../stores/vault.js';
 import { nameField } from '../vault-fields.js';
 import { KEY_ALGORITHMS, privateKeyOf, type KeyAlgorithm, type SigningAlgorithm } from './algorithms.js';
 

@@ -1,5 +1,5 @@
-import { MEMORY_COLLECTION, type Retrieval, type SearchRequest } from '../../core/library.js';
-import { NOTHING_RECALLED, type Recollection } from '../../core/memory.js';
+import { MEMORY_COLLECTION, type Retrieval, type SearchRequest } from '../../stores/library.js';
+import { NOTHING_RECALLED, type Recollection } from '../../core/run.js';
 import { textOf } from '../../core/message.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';

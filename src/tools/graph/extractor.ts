@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText, isLangoError } from '../../core/errors.js';
-import type { ExtractionStore, Triple, UnreadDocument } from '../../core/graph.js';
-import type { CollectionFilter } from '../../core/library.js';
+import type { ExtractionStore, Triple, UnreadDocument } from '../../stores/graph.js';
+import type { CollectionFilter } from '../../stores/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { Distiller } from '../../core/model.js';
 import { nameKey } from '../../core/text.js';

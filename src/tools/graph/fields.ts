@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { KnownTriple } from '../../core/graph.js';
+import type { KnownTriple } from '../../stores/graph.js';
 
 export const GRAPH_TIME_MS = 30_000;
 export const NAME_MAX = 500;

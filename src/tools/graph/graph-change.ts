@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import type { GraphStore } from '../../core/graph.js';
+import type { GraphStore } from '../../stores/graph.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { isFromOutside, outsideField } from '../provenance.js';

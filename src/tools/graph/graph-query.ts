@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { GraphStore } from '../../core/graph.js';
+import type { GraphStore } from '../../stores/graph.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { GRAPH_TIME_MS, nameField, patternFields, tripleLine } from './fields.js';
 import { traverse } from './traversal.js';

@@ -1,4 +1,4 @@
-import type { GraphStore } from '../../core/graph.js';
+import type { GraphStore } from '../../stores/graph.js';
 import type { Tool } from '../../core/tool.js';
 import { addTool, removeTool } from './graph-change.js';
 import { queryTool, traverseTool } from './graph-query.js';

@@ -1,5 +1,5 @@
 import { nameKey } from '../../core/text.js';
-import { type Direction, type GraphStore, type KnownTriple } from '../../core/graph.js';
+import type { Direction, GraphStore, KnownTriple } from '../../stores/graph.js';
 import type { Scope } from '../../core/task.js';
 
 export interface TraversalOptions {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Entry } from '../../core/knowledge.js';
-import type { NewPassage } from '../../core/library.js';
+import type { Entry } from '../../stores/knowledge.js';
+import type { NewPassage } from '../../stores/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { cutIntoPassages } from '../passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';

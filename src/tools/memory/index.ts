@@ -1,4 +1,5 @@
-import type { MemoryStore, Remembering } from '../../core/memory.js';
+import type { MemoryStore } from '../../stores/memory.js';
+import type { Remembering } from '../../core/run.js';
 import type { Tool } from '../../core/tool.js';
 import { listObservationsTool, listReflectionsTool, recordTool, summarizeTool } from './memory-tools.js';
 import { recall } from './recollection.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { MemoryStore } from '../../core/memory.js';
+import type { MemoryStore } from '../../stores/memory.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { MemoryWriter } from './writer.js';
 import { formatTime, outsideMark } from './transcript.js';

@@ -1,5 +1,5 @@
 import type { Distiller } from '../../core/model.js';
-import type { NewObservation, Observation, Reflection } from '../../core/memory.js';
+import type { NewObservation, Observation, Reflection } from '../../stores/memory.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { formatTime, type TaskTranscript } from './transcript.js';
 

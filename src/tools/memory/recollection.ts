@@ -1,9 +1,5 @@
-import {
-  NOTHING_RECALLED,
-  type MemoryStore,
-  type Observation,
-  type Recollection,
-} from '../../core/memory.js';
+import { NOTHING_RECALLED, type Recollection } from '../../core/run.js';
+import type { MemoryStore, Observation } from '../../stores/memory.js';
 import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
 import { formatTime, outsideMark } from './transcript.js';

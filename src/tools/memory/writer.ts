@@ -1,8 +1,8 @@
 import type { Distiller } from '../../core/model.js';
 import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import type { MemoryStore, Observation, Reflection } from '../../core/memory.js';
-import type { TaskStore } from '../../core/store.js';
+import type { MemoryStore, Observation, Reflection } from '../../stores/memory.js';
+import type { TaskStore } from '../../stores/tasks.js';
 import { isTerminal, scopeKey, type Scope, type TaskRecord } from '../../core/task.js';
 import { estimateTokens } from '../../core/text.js';
 import { observe, reflect } from './observer.js';

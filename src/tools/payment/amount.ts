@@ -1,4 +1,4 @@
-import { DECIMALS, GAS_DECIMALS, amountProblem, toUnits } from '../../core/payment.js';
+import { DECIMALS, GAS_DECIMALS, amountProblem, toUnits } from '../../core/amount.js';
 import { LangoError } from '../../core/errors.js';
 
 /** An amount in the smallest unit. Throws `invalid-input` that names `field`; zero is refused. */

@@ -1,7 +1,7 @@
 import type * as ViemModule from 'viem';
 import type { PublicClient } from 'viem';
 import { isLangoError, LangoError } from '../../core/errors.js';
-import { ADDRESS, DECIMALS } from '../../core/payment.js';
+import { ADDRESS, DECIMALS } from '../../core/amount.js';
 import { isNotFound, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';
 

@@ -1,5 +1,5 @@
 import type { Logger } from '../../core/logger.js';
-import type { PaymentStore } from '../../core/payment.js';
+import type { PaymentStore } from '../../stores/payments.js';
 import type { Tool } from '../../core/tool.js';
 import { Connection } from './connection.js';
 import { Ledger } from './ledger.js';

@@ -7,7 +7,7 @@ import {
   type PaymentChange,
   type PaymentState,
   type PaymentStore,
-} from '../../core/payment.js';
+} from '../../stores/payments.js';
 import type { Connection, Hex, Receipt } from './connection.js';
 import type { Transfers } from './transfer.js';
 import { authorizationOf, isSameAddress } from './x402.js';

@@ -1,7 +1,7 @@
 import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import { usdc } from './amount.js';
 import { errorText, LangoError } from '../../core/errors.js';
-import { isOpen, type Payment } from '../../core/payment.js';
+import { isOpen, type Payment } from '../../stores/payments.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Hex } from './connection.js';
 import { isTransferOf, type Ledger } from './ledger.js';

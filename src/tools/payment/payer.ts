@@ -1,6 +1,6 @@
 import { usdc } from './amount.js';
 import { errorText, LangoError } from '../../core/errors.js';
-import type { NewPayment, Payment, PaymentStore } from '../../core/payment.js';
+import type { NewPayment, Payment, PaymentStore } from '../../stores/payments.js';
 import type { Scope } from '../../core/task.js';
 import type { Connection, Hex } from './connection.js';
 import type { Ledger } from './ledger.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { eth, usdc } from './amount.js';
-import { isOpen } from '../../core/payment.js';
+import { isOpen } from '../../stores/payments.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { PaymentServices } from './payer.js';
 import { describePayment } from './report.js';

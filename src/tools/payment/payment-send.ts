@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amountProblem, toUnits, ADDRESS } from '../../core/payment.js';
+import { amountProblem, toUnits, ADDRESS } from '../../core/amount.js';
 import { parseAmount, usdc } from './amount.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { PaymentServices } from './payer.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseAmount, usdc } from './amount.js';
-import { toUnits } from '../../core/payment.js';
+import { toUnits } from '../../core/amount.js';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import type { PaidFetch } from './paid-fetch.js';

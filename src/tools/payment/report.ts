@@ -1,5 +1,5 @@
 import { usdc } from './amount.js';
-import { isOpen, type Payment } from '../../core/payment.js';
+import { isOpen, type Payment } from '../../stores/payments.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Network } from './networks.js';
 

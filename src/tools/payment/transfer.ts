@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { eth, usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
-import type { Payment, PaymentStore } from '../../core/payment.js';
+import type { Payment, PaymentStore } from '../../stores/payments.js';
 import { KeyedMutex } from '../../core/keyed-mutex.js';
 import { loadViem, type Connection, type Hex } from './connection.js';
 import { rpcRemark } from './failures.js';

@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
-import type { Vault } from '../../core/vault.js';
+import type { Vault } from '../../stores/vault.js';
 import type { Hex } from './connection.js';
 
 /** The vault that stores the wallet keys. */

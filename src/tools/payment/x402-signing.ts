@@ -3,7 +3,7 @@ import type { PaymentRequirements } from '@x402/core/types';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
-import { isOpen, type Payment, type PaymentStore } from '../../core/payment.js';
+import { isOpen, type Payment, type PaymentStore } from '../../stores/payments.js';
 import type { Connection, Hex } from './connection.js';
 import type { PaymentOrder, Payer } from './payer.js';
 import type { Wallets } from './wallets.js';

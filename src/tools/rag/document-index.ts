@@ -7,7 +7,7 @@ import {
   type EmbeddingProgress,
   type LibraryStore,
   type Submission,
-} from '../../core/library.js';
+} from '../../stores/library.js';
 import type { Scope } from '../../core/task.js';
 import { readDocument } from './document-text.js';
 import type { PassageEmbedder } from './passage-embedder.js';

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { errorText } from '../../core/errors.js';
-import type { NewPassage } from '../../core/library.js';
+import type { NewPassage } from '../../stores/library.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { cutIntoPassages } from '../passages.js';
 

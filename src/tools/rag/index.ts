@@ -4,7 +4,7 @@ import {
   type DocumentIndex,
   type LibraryStore,
   type Retrieval,
-} from '../../core/library.js';
+} from '../../stores/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { EmbeddingProvider } from '../../core/model.js';
 import { defineTool, type Tool } from '../../core/tool.js';

@@ -1,6 +1,6 @@
 import type { EmbeddingProvider } from '../../core/model.js';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
-import type { LibraryStore, Unembedded, EmbeddingProgress } from '../../core/library.js';
+import type { LibraryStore, Unembedded, EmbeddingProgress } from '../../stores/library.js';
 import type { Logger } from '../../core/logger.js';
 import { scopeKey, type Scope } from '../../core/task.js';
 

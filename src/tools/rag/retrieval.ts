@@ -8,7 +8,7 @@ import type {
   Retrieval,
   SearchAnswer,
   SearchRequest,
-} from '../../core/library.js';
+} from '../../stores/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { Scope } from '../../core/task.js';
 import type { PassageEmbedder } from './passage-embedder.js';

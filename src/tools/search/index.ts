@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LEARNINGS_COLLECTION, type Retrieval } from '../../core/library.js';
+import { LEARNINGS_COLLECTION, type Retrieval } from '../../stores/library.js';
 import { counted, oneLine, shorten } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeFindings } from '../findings.js';

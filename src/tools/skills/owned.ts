@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { rm } from 'node:fs/promises';
-import { pageBySize, type Chunk, type OwnedKind } from '../../core/page.js';
+import type { OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
+import { pageBySize, type Chunk } from '../../stores/paging.js';
 import type { StoredSkill, SkillCatalog } from './catalog.js';
 import { listFiles, readInside } from './files.js';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../../src/core/logger.js';
-import type { TaskStore } from '../../../src/core/store.js';
+import type { TaskStore } from '../../../src/stores/tasks.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { AGENT, ALICE, readAll, upTo } from '../../suites/task-store-fixtures.js';
 import type { Acknowledged } from './second-process.js';

@@ -1,6 +1,6 @@
 import { isLangoError } from '../../../src/core/errors.js';
 import { silentLogger } from '../../../src/core/logger.js';
-import type { TaskStore } from '../../../src/core/store.js';
+import type { TaskStore } from '../../../src/stores/tasks.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { acceptOne, delta, fenceOf, RUN_START, runEnd } from '../../suites/task-store-fixtures.js';
 

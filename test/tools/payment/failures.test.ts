@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Payment } from '../../../src/core/payment.js';
+import type { Payment } from '../../../src/stores/payments.js';
 import type { LocalChain } from '../../chain/local-chain.js';
 import { describeOnChain, RICH, startChain } from '../../chain/local-chain.js';
 import type { Fate } from '../../chain/rpc-proxy.js';

@@ -1,5 +1,5 @@
 import type { NewPassage, Provenance } from './library.js';
-import type { Scope } from './task.js';
+import type { Scope } from '../core/task.js';
 
 /**
  * `knowledge` is kept under a key. A `learning` says what fixed a problem. A `fact` is what a person wants remembered; its

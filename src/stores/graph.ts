@@ -1,6 +1,6 @@
 import type { CollectionFilter } from './library.js';
-import type { Page } from './page.js';
-import type { Scope } from './task.js';
+import type { Page } from '../core/page.js';
+import type { Scope } from '../core/task.js';
 
 /** One statement: SUBJECT has the relation PREDICATE to OBJECT. All three are names. */
 export interface Triple {

@@ -1,13 +1,13 @@
 import type { ExtractionStore, GraphStore } from './graph.js';
-import type { TaskPage, TaskQuery } from './journal.js';
+import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { KnowledgeStore } from './knowledge.js';
 import type { LibraryStore } from './library.js';
 import type { MemoryStore } from './memory.js';
-import type { Message } from './message.js';
-import type { Page } from './page.js';
-import type { PaymentStore } from './payment.js';
-import type { NewPush, PushStore } from './push.js';
-import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from './task.js';
+import type { Message } from '../core/message.js';
+import type { Page } from '../core/page.js';
+import type { PaymentStore } from './payments.js';
+import type { NewPush, PushStore } from '../core/push.js';
+import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import type { VaultStore } from './vault.js';
 
 /** A database with all stores. There is one implementation per kind of database. */

@@ -1,7 +1,4 @@
-import type { Scope } from './task.js';
-
-/** The form of an address. It does not check the checksum (EIP-55). */
-export const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+import type { Scope } from '../core/task.js';
 
 /**
  * The state of a payment, which only moves forward: `reserved` (counts against the limits, nothing is signed) → `signed`
@@ -137,30 +134,4 @@ export interface WalletKeeper {
    * key, and with `conflict`, with nothing changed, when there is another wallet and `replace` is false.
    */
   import(scope: Scope, privateKey: string, options: { readonly replace: boolean }): Promise<string>;
-}
-
-/** The decimal places of USDC. */
-export const DECIMALS = 6;
-/** The decimal places of the chain's own coin, which pays for gas. */
-export const GAS_DECIMALS = 18;
-
-/** More than exists of any such token. Sums stay far below what a database can count. */
-const MOST_WHOLE_DIGITS = 12;
-const PATTERN = /^(\d{1,12})(?:\.(\d{1,18}))?$/;
-
-/** Says why `text` is not an amount with at most `decimals` places; undefined when it is. Zero is an amount. */
-export function amountProblem(text: string, decimals = DECIMALS): string | undefined {
-  const match = PATTERN.exec(text);
-  if (!match) {
-    if (/^\d{13,}/.test(text)) return `is too large: at most ${MOST_WHOLE_DIGITS} digits before the point`;
-    return 'must be a plain decimal number such as "0.50": digits and at most one point, no sign, exponent or unit';
-  }
-  if ((match[2] ?? '').length > decimals) return `has more than ${decimals} decimal places`;
-  return undefined;
-}
-
-/** Converts an amount to the smallest unit. Call it only for a text without an `amountProblem`. */
-export function toUnits(text: string, decimals = DECIMALS): bigint {
-  const [whole, fraction = ''] = text.split('.');
-  return BigInt(`${whole}${fraction.padEnd(decimals, '0')}`);
 }

@@ -1,4 +1,4 @@
-import type { Scope } from './task.js';
+import type { Scope } from '../core/task.js';
 
 /** The origin of kept text. */
 export interface Provenance {

@@ -1,5 +1,5 @@
-import type { JsonObject } from './json.js';
-import type { Scope } from './task.js';
+import type { JsonObject } from '../core/json.js';
+import type { Scope } from '../core/task.js';
 
 /**
  * Secrets, private keys and wallets of owners, encrypted at rest and never shown to a model. Entries of other owners are

@@ -1,5 +1,4 @@
-import type { Run } from './run.js';
-import type { Scope, TaskRecord } from './task.js';
+import type { Scope } from '../core/task.js';
 
 /** One or two sentences on what happened in a conversation. */
 export interface Observation {
@@ -85,23 +84,4 @@ export interface MemoryStore {
    */
   forgetContext(scope: Scope, contextId: string): Promise<number>;
   forgetAll(scope: Scope): Promise<number>;
-}
-
-/** What a run starts with besides the newest messages. */
-export interface Recollection {
-  /** Undefined when there is nothing to recall. */
-  readonly text: string | undefined;
-  /** The last task of the session that `text` covers: the messages up to it need not be read again. */
-  readonly upTo: string | undefined;
-  /** Whether `text` may come from text from outside. */
-  readonly fromOutside: boolean;
-}
-
-export const NOTHING_RECALLED: Recollection = { text: undefined, upTo: undefined, fromOutside: false };
-
-/** A memory that works without tool calls: before and after each run. */
-export interface Remembering {
-  recall(run: Run): Promise<Recollection>;
-  /** Tells the memory that a run of this task is over. Returns at once and never throws. */
-  runEnded(task: TaskRecord): void;
 }
