@@ -125,9 +125,13 @@ function jsonOf({ body }: NewEvent): string {
   try {
     return JSON.stringify(body);
   } catch (cause) {
-    throw new LangoError('invalid-input', `A ${body.type} event holds a value that JSON cannot hold.`, {
-      cause,
-    });
+    throw new LangoError(
+      'invalid-input',
+      `An event of type ${body.type} holds a value that JSON cannot hold.`,
+      {
+        cause,
+      },
+    );
   }
 }
 

@@ -39,10 +39,13 @@ const HOOK = `
   process.on('exit', () => writeFileSync(process.env.LOADED, loaded.join('\\n')));
 `;
 
-/** The modules that are in the loaded files of the bundle, as its source maps say, and those outside of it. */
+/**
+ * The modules that are in the loaded files of the bundle, as its source maps say, and those outside of it. A machine
+ * without bubblewrap or Chromium warns at the start, and the first log line loads winston: warnings are off here.
+ */
 async function modulesOfStart(): Promise<readonly string[]> {
   const list = path.join(folder, 'loaded.txt');
-  const env = cleanEnv({ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'warn', LOADED: list });
+  const env = cleanEnv({ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'error', LOADED: list });
   const hook = path.join(folder, 'hook.mjs');
   const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0'], { env });
   let origin = '';

@@ -50,7 +50,7 @@ describe('A call that waits for a person', () => {
         'operator: tool-result fs_delete',
         'lango-orchestrator: delegation-end operator',
       ]);
-      expect(done.end.text).toContain('deleted old with 1 thing in it');
+      expect(done.end.text).toContain('deleted old with 1 item in it');
       expect(existsSync(folder)).toBe(false);
       await fill(server);
       expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('failed');

@@ -69,10 +69,10 @@ const promptOf = (request: ModelRequest | undefined) =>
 describe('B. Observational memory', () => {
   it('B3 its switch adds the tools that list observations and reflections, and without it there are none', async () => {
     const skills = async (server: TestServer) =>
-      (await server.fetch('/agents/chronicler/.well-known/agent-card.json')).text();
+      (await server.fetch('/agents/chronicler/extendedAgentCard')).text();
     await withServer({ settings: ON }, async (server) => {
-      expect(await skills(server)).toMatch(/list your observations/);
-      expect(await skills(server)).toMatch(/list your reflections/);
+      expect(await skills(server)).toContain('memory_list_observations');
+      expect(await skills(server)).toContain('memory_list_reflections');
     });
     await withServer({ settings: BARE }, async (server) => {
       expect(server.address.agents).not.toContain('chronicler');

@@ -52,8 +52,8 @@ describe('B4 The vault', () => {
     await withServer(VAULT, async (server) => {
       expect(server.address.agents).toContain('vault');
       const card = await (await server.fetch('/agents/vault/.well-known/agent-card.json')).text();
-      expect(card).toMatch(/cryptography/);
-      expect(card).toMatch(/secret management/);
+      expect(card).toContain('"id":"cryptography"');
+      expect(card).toContain('"id":"secret-management"');
       const hashed = await sendText(server, 'hash hello with sha256');
       expect(doings(hashed)).toContain('vault: tool-call crypto_hash');
       expect(hashed.end.text).toContain('2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824');
