@@ -152,7 +152,7 @@ export async function openExtraction(context: ExtractionContext): Promise<Extrac
   const extractor = new Extractor({
     store: storage.extraction,
     distiller,
-    shelves: documents
+    collections: documents
       ? { except: [LEARNINGS_COLLECTION, MEMORY_COLLECTION] }
       : { only: [KNOWLEDGE_COLLECTION] },
     maxCharacters,

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { isAbsolute, relative } from 'node:path';
-import type { Places } from './config.js';
+import type { BasePaths } from './config.js';
 import { withPaths } from './config.js';
 import type { Finding } from './problems.js';
 import { finding, findingsOf, keyOf } from './problems.js';
@@ -15,26 +15,26 @@ export type Checked =
 const PARSE_OPTIONS = { jitless: true } as const;
 
 /** Checks each key alone, then the rules between keys. Returns every finding at once. */
-export function checkSettings(values: unknown, places: Places): Checked {
+export function checkSettings(values: unknown, base: BasePaths): Checked {
   const result = settingsSchema.safeParse(values, PARSE_OPTIONS);
   if (result.success) {
-    const settings = withPaths(result.data, places);
-    const findings = RULES.flatMap((rule) => rule.check(settings, places));
+    const settings = withPaths(result.data, base);
+    const findings = RULES.flatMap((rule) => rule.check(settings, base));
     return findings.length === 0 ? { settings } : { findings };
   }
   const findings = findingsOf(result.error.issues, schemasAt);
-  return { findings: [...findings, ...rulesOnTheRest(values, findings, places)] };
+  return { findings: [...findings, ...rulesOnTheRest(values, findings, base)] };
 }
 
 /** The findings of the rules whose keys are each valid alone. */
-function rulesOnTheRest(values: unknown, findings: readonly Finding[], places: Places): readonly Finding[] {
+function rulesOnTheRest(values: unknown, findings: readonly Finding[], base: BasePaths): readonly Finding[] {
   const rest = settingsSchema.safeParse(findings.reduce((all, { path }) => without(all, path), values));
   if (!rest.success) return [];
-  const settings = withPaths(rest.data, places);
+  const settings = withPaths(rest.data, base);
   const wrong = findings.map(({ path }) => keyOf(path));
   const concerns = (key: string): boolean =>
     wrong.some((one) => one === '' || one.startsWith(key) || key.startsWith(`${one}.`));
-  return RULES.filter(({ keys }) => !keys.some(concerns)).flatMap((rule) => rule.check(settings, places));
+  return RULES.filter(({ keys }) => !keys.some(concerns)).flatMap((rule) => rule.check(settings, base));
 }
 
 /** A copy without the value at `path`. For a path into a list it lacks the whole list. */
@@ -50,7 +50,7 @@ function without(value: unknown, path: Path): unknown {
 interface Rule {
   /** The keys that the rule reads. It is skipped if one of them is invalid alone. */
   readonly keys: readonly string[];
-  check(settings: Settings, places: Places): readonly Finding[];
+  check(settings: Settings, base: BasePaths): readonly Finding[];
 }
 
 const RULES: readonly Rule[] = [
@@ -177,12 +177,12 @@ function checkAgentNames({ agent, a2a }: Settings): readonly Finding[] {
 }
 
 /** An agent that could write these files could give itself any permission. */
-function checkWorkspace({ workspace, storage, vault }: Settings, places: Places): readonly Finding[] {
+function checkWorkspace({ workspace, storage, vault }: Settings, base: BasePaths): readonly Finding[] {
   const guarded = [
-    { file: places.home, what: 'the data folder' },
+    { file: base.home, what: 'the data folder' },
     { file: storage.sqlite.file, what: 'the database' },
     { file: vault.keyFile, what: 'the key file of the vault' },
-    { file: places.configFile, what: 'the configuration file' },
+    { file: base.configFile, what: 'the configuration file' },
   ];
   return workspace.flatMap((folder, index) => {
     const exposed = guarded.find(({ file }) => file !== undefined && isInside(file, folder));

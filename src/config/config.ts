@@ -72,11 +72,11 @@ export function agentLimits({ agent, approval }: Pick<Config, 'agent' | 'approva
  * Resolves checked settings: makes the automatic choices and leaves the secrets out. `keyVariable` is the environment
  * variable that filled `model.apiKey`.
  */
-export function configOf(settings: Settings, places: Places, keyVariable?: string): Config {
+export function configOf(settings: Settings, base: BasePaths, keyVariable?: string): Config {
   const { auth, a2a, server, storage, workspace, vault, tools, approval, egress, logging } = settings;
   return {
-    home: places.home,
-    file: places.configFile,
+    home: base.home,
+    file: base.configFile,
     agent: {
       ...settings.agent,
       maxDelegationRounds: settings.agent.maxDelegationRounds || DEFAULT_LIMITS.delegationRounds,
@@ -151,8 +151,8 @@ function webSearchOf({ apiKey: _secret, ...webSearch }: Settings['webSearch']): 
   return webSearch;
 }
 
-/** Where relative paths of the settings start. */
-export interface Places {
+/** The files from which the paths of the settings are resolved. */
+export interface BasePaths {
   /** The data folder, absolute. */
   readonly home: string;
   /** The configuration file, absolute; undefined if there is none. */
@@ -162,28 +162,22 @@ export interface Places {
 const TLS_FILES = ['certFile', 'keyFile', 'clientCaFile', 'crlFile'] as const;
 
 /** The settings with absolute paths. Relative paths start at the folder of the configuration file. */
-export function withPaths(settings: Settings, places: Places): Settings {
-  const base = places.configFile === undefined ? places.home : dirname(places.configFile);
+export function withPaths(settings: Settings, base: BasePaths): Settings {
+  const start = base.configFile === undefined ? base.home : dirname(base.configFile);
   const toPath = (path: string): string => {
-    if (path.startsWith(HOME_MARK)) return join(places.home, path.slice(HOME_MARK.length));
+    if (path.startsWith(HOME_MARK)) return join(base.home, path.slice(HOME_MARK.length));
     if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
-    return resolve(base, path);
+    return resolve(start, path);
   };
   const { agent, auth, embedding, logging, server, storage, tools, workspace, vault } = settings;
   const { file } = storage.sqlite;
   return {
     ...settings,
-    agent: {
-      ...agent,
-      ...(agent.promptFolder === undefined ? {} : { promptFolder: toPath(agent.promptFolder) }),
-    },
-    auth: { ...auth, jwt: withFiles(auth.jwt, ['jwksFile'], toPath) },
-    server: { ...server, tls: withFiles(server.tls, TLS_FILES, toPath) },
-    logging: withFiles(logging, ['auditFile'], toPath),
-    embedding: {
-      ...embedding,
-      ...(embedding.folder === undefined ? {} : { folder: toPath(embedding.folder) }),
-    },
+    agent: withPathsAt(agent, ['promptFolder'], toPath),
+    auth: { ...auth, jwt: withPathsAt(auth.jwt, ['jwksFile'], toPath) },
+    server: { ...server, tls: withPathsAt(server.tls, TLS_FILES, toPath) },
+    logging: withPathsAt(logging, ['auditFile'], toPath),
+    embedding: withPathsAt(embedding, ['folder'], toPath),
     storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
     workspace: workspace.map(toPath),
     tools: { ...tools, skills: { ...tools.skills, folders: tools.skills.folders.map(toPath) } },
@@ -191,8 +185,8 @@ export function withPaths(settings: Settings, places: Places): Settings {
   };
 }
 
-/** The group with absolute paths at those of `keys` that are set. */
-function withFiles<Key extends string, Group extends { readonly [K in Key]?: string | undefined }>(
+/** A copy of the group with absolute paths at those of `keys` that are set. */
+function withPathsAt<Key extends string, Group extends { readonly [K in Key]?: string | undefined }>(
   group: Group,
   keys: readonly Key[],
   toPath: (path: string) => string,

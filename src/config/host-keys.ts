@@ -87,7 +87,7 @@ export const approval = z
     expirySeconds: seconds()
       .default(DEFAULT_LIMITS.approvalSeconds)
       .describe(
-        'How long a call waits for approval, in seconds. After that it is not made, and the model is told.',
+        'How long a call waits for approval, in seconds. After that, the call is not made, and the model gets an error result.',
       ),
   })
   .prefault({})

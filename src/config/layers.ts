@@ -27,8 +27,8 @@ export interface Layered {
   readonly values: unknown;
   /** By key ("server.port", "a2a.remoteAgents[0].url"). A key that is not in it has its default. */
   readonly origins: ReadonlyMap<string, Origin>;
-  /** The variable or flag of each value that is not from the file, by key. */
-  readonly places: ReadonlyMap<string, string>;
+  /** By key: the environment variable or flag that each value came from, if not from the file. */
+  readonly sources: ReadonlyMap<string, string>;
 }
 
 type Group = Record<string, unknown>;
@@ -40,15 +40,15 @@ type Group = Record<string, unknown>;
 export function layer(fileValues: Group, env: Env, overrides: Overrides): Layered {
   const values = structuredClone(fileValues);
   const origins = new Map<string, Origin>(leafKeys(fileValues).map((key) => [key, 'file']));
-  const places = new Map<string, string>();
+  const sources = new Map<string, string>();
   const apply = (override: Override): void => {
     if (override.value === undefined || !setAt(values, override.path, override.value)) return;
     origins.set(keyOf(override.path), override.origin);
-    places.set(keyOf(override.path), override.at);
+    sources.set(keyOf(override.path), override.at);
   };
   for (const override of secretsFrom(env, values)) if (!origins.has(keyOf(override.path))) apply(override);
   for (const override of overridesFrom(env, overrides)) apply(override);
-  return { values, origins, places };
+  return { values, origins, sources };
 }
 
 function secretsFrom(env: Env, values: Group): readonly Override[] {

@@ -114,35 +114,31 @@ function attempt(source: Source, file: string | undefined, options: LoadOptions)
   if (source.values !== undefined && !isGroup(source.values)) {
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
   }
-  const places = { home: homeOf(options), configFile: file };
-  const {
-    values,
-    origins,
-    places: outside,
-  } = layer(source.values ?? {}, options.env, options.overrides ?? {});
-  const checked = checkSettings(values, places);
+  const base = { home: homeOf(options), configFile: file };
+  const { values, origins, sources } = layer(source.values ?? {}, options.env, options.overrides ?? {});
+  const checked = checkSettings(values, base);
   const reported = new Set(source.problems.map(({ key }) => key));
-  const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, outside));
+  const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, sources));
   const all = [...source.problems, ...problems.filter(({ key }) => !reported.has(key))];
-  if (checked.settings === undefined || all.length > 0) return { problems: all.sort(byPlace) };
+  if (checked.settings === undefined || all.length > 0) return { problems: all.sort(byLocation) };
   const { settings } = checked;
   return {
     loaded: {
-      config: configOf(settings, places, outside.get('model.apiKey')),
+      config: configOf(settings, base, sources.get('model.apiKey')),
       secrets: secretsOf(settings),
       origins,
     },
   };
 }
 
-function toProblem(finding: Finding, source: Source, outside: ReadonlyMap<string, string>): Problem {
+function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string, string>): Problem {
   const key = keyOf(finding.path);
   const inFile = finding.about === 'key' ? source.locateKey(finding.path) : source.locate(finding.path);
-  return { at: outside.get(key) ?? inFile, key, text: finding.text };
+  return { at: sources.get(key) ?? inFile, key, text: finding.text };
 }
 
 /** Sorts "FILE:9:1" before "FILE:10:1". */
-function byPlace(a: Problem, b: Problem): number {
+function byLocation(a: Problem, b: Problem): number {
   return a.at.localeCompare(b.at, 'en', { numeric: true });
 }
 

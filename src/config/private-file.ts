@@ -60,7 +60,7 @@ export class PrivateFile {
     await rename(await this.#writeDraft(text), this.path);
   }
 
-  /** Writes a temporary file beside it, so that nobody ever reads half a file. */
+  /** Writes a temporary file next to the final one, so that readers never see a half-written file. */
   async #writeDraft(text: string): Promise<string> {
     const draft = `${this.path}.${process.pid}.${randomBytes(4).toString('hex')}`;
     try {

@@ -30,7 +30,7 @@ export function problemsError(problems: readonly Problem[], hint: string): Lango
 
 type Issue = z.core.$ZodIssue;
 
-/** A problem with its path, before its place in the file is known. */
+/** A problem with its path, before its position in the file is known. */
 export interface Finding {
   readonly path: Path;
   /** Whether the key's name or its value is wrong. */

@@ -3,21 +3,21 @@ export const LANES = 16;
 
 /** Computes the dot products of one vector of codes with many rows of codes. */
 export interface CodeProducts {
-  /** The most rows of this length that one call takes. At least 1. */
-  most(rowLength: number): number;
+  /** The most rows of this length that one call of `compute` takes. At least 1. */
+  maxRows(rowLength: number): number;
   /**
-   * `rows` holds rows side by side, each as long as `vector`: a multiple of `LANES`. The next call overwrites the returned
-   * array.
+   * Returns one dot product per row. `rows` holds the rows one after the other, each as long as `vector`; that length is a
+   * multiple of `LANES`. The next call overwrites the returned array.
    */
-  of(rows: Int8Array, vector: Int8Array): Int32Array;
+  compute(rows: Int8Array, vector: Int8Array): Int32Array;
 }
 
 const PAGE_BYTES = 65_536;
 /** The memory that rows are copied into: always 4 MiB. */
 const PAGES = 64;
-const MOST_ROWS = 8_192;
+const MAX_ROWS = 8_192;
 const RESULTS = PAGE_BYTES;
-const ROWS = RESULTS + MOST_ROWS * Int32Array.BYTES_PER_ELEMENT;
+const ROWS = RESULTS + MAX_ROWS * Int32Array.BYTES_PER_ELEMENT;
 
 /** The part of WebAssembly used here. TypeScript declares it in the DOM library only. */
 interface Wasm {
@@ -43,15 +43,15 @@ export function hasVectorUnit(): boolean {
 
 /** Uses the vector unit of the processor if there is one: ten times as fast as JavaScript. */
 export function createCodeProducts(): CodeProducts {
-  if (!hasVectorUnit()) return { most: () => MOST_ROWS, of: productsByHand };
+  if (!hasVectorUnit()) return { maxRows: () => MAX_ROWS, compute: computeInJavaScript };
   const memory = new wasm.Memory({ initial: PAGES, maximum: PAGES });
   const { exports } = new wasm.Instance(new wasm.Module(PROGRAM), { m: { m: memory } });
   const multiply = exports['f'] as Multiply;
   const bytes = new Int8Array(memory.buffer);
-  const results = new Int32Array(memory.buffer, RESULTS, MOST_ROWS);
+  const results = new Int32Array(memory.buffer, RESULTS, MAX_ROWS);
   return {
-    most: (rowLength) => Math.min(MOST_ROWS, Math.floor((bytes.length - ROWS) / rowLength)),
-    of(rows, vector) {
+    maxRows: (rowLength) => Math.min(MAX_ROWS, Math.floor((bytes.length - ROWS) / rowLength)),
+    compute(rows, vector) {
       bytes.set(vector);
       bytes.set(rows, ROWS);
       multiply(ROWS, ROWS + rows.length, vector.length, RESULTS);
@@ -60,8 +60,8 @@ export function createCodeProducts(): CodeProducts {
   };
 }
 
-/** The same in JavaScript. It adds four sums in parallel: a single sum would wait for its own last addition. */
-export function productsByHand(rows: Int8Array, vector: Int8Array): Int32Array {
+/** `compute` without a vector unit. Four sums are independent, so the processor adds them in parallel. */
+export function computeInJavaScript(rows: Int8Array, vector: Int8Array): Int32Array {
   const { length } = vector;
   const products = new Int32Array(rows.length / length);
   for (let row = 0, at = 0; row < products.length; row += 1, at += length) {

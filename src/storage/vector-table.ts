@@ -70,11 +70,11 @@ export class VectorTable {
     const query = new Int8Array(this.#length);
     const scale = encode(vector, query);
     products ??= createCodeProducts();
-    const most = products.most(this.#length);
+    const most = products.maxRows(this.#length);
     const end = Math.min(to, this.size);
     for (let row = from; row < end; row += most) {
       const rows = this.#codes.subarray(row * this.#length, Math.min(row + most, end) * this.#length);
-      products.of(rows, query).forEach((product, index) => {
+      products.compute(rows, query).forEach((product, index) => {
         best.offer(this.#ids[row + index]!, product * this.#scales[row + index]! * scale);
       });
     }

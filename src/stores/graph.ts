@@ -83,7 +83,7 @@ export interface UnreadDocument extends Scope {
  */
 export interface ExtractionStore {
   /** The next unread document of any owner in these collections, with at most `characters` of its text. */
-  next(shelves: CollectionFilter, characters: number): Promise<UnreadDocument | undefined>;
+  next(collections: CollectionFilter, characters: number): Promise<UnreadDocument | undefined>;
   /**
    * In one transaction, adds the triples with this version of the document as their source and marks it read. False, with
    * nothing written, when the document was replaced or removed meanwhile.

@@ -143,7 +143,7 @@ export interface LibraryStore {
    */
   addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void>;
   /** Removes all vectors and resolves with their number. Runs in steps like `remove`. */
-  dropVectors(scope: Scope, shelves: CollectionFilter): Promise<number>;
+  dropVectors(scope: Scope, collections: CollectionFilter): Promise<number>;
 }
 
 /** The collections that agents write; documents cannot be ingested into them. */
@@ -213,5 +213,5 @@ export interface DocumentIndex {
   /** Makes missing vectors for a few seconds. */
   embed(scope: Scope, signal: AbortSignal): Promise<EmbeddingProgress>;
   /** Removes the vectors, so that `embed` makes them again. Resolves with their number. */
-  dropVectors(scope: Scope, shelves: CollectionFilter): Promise<number>;
+  dropVectors(scope: Scope, collections: CollectionFilter): Promise<number>;
 }

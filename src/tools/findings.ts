@@ -21,8 +21,8 @@ export function describeFindings(query: string, { hits, note }: SearchAnswer): T
 
 /** `docs/guide.md:12-30 (Setup > Proxy)`, or the key of an entry. */
 function cite({ name, lines, heading }: Pick<Hit, 'name' | 'lines' | 'heading'>): string {
-  const place = lines === undefined ? '' : `:${lines[0]}${lines[1] === lines[0] ? '' : `-${lines[1]}`}`;
-  return `${name}${place}${heading.length === 0 ? '' : ` (${heading.join(' > ')})`}`;
+  const lineRange = lines === undefined ? '' : `:${lines[0]}${lines[1] === lines[0] ? '' : `-${lines[1]}`}`;
+  return `${name}${lineRange}${heading.length === 0 ? '' : ` (${heading.join(' > ')})`}`;
 }
 
 function describe(hit: Hit): string {

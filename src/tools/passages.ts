@@ -59,8 +59,8 @@ function blocksOf(text: string, syntax: PassageOptions['syntax']): readonly Bloc
     const [first, last] = [open[0], open.at(-1)];
     open.length = 0;
     if (!first || !last) return;
-    const place = { start: first.start, end: last.end, firstLine: first.number, lastLine: last.number };
-    blocks.push({ ...place, heading, isHeading });
+    const range = { start: first.start, end: last.end, firstLine: first.number, lastLine: last.number };
+    blocks.push({ ...range, heading, isHeading });
   };
   for (const line of linesOf(text)) {
     const content = text.slice(line.start, line.end);

@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { createCodeProducts, hasVectorUnit, LANES, productsByHand } from '../../src/storage/code-products.js';
+import {
+  createCodeProducts,
+  hasVectorUnit,
+  LANES,
+  computeInJavaScript,
+} from '../../src/storage/code-products.js';
 import { Nearest, VectorTable } from '../../src/storage/vector-table.js';
 import { unit } from '../suites/library-fixtures.js';
 
@@ -24,12 +29,12 @@ describe('the products of codes', () => {
     [4_096, 90],
   ])('of %d numbers and %d rows are those that are made by hand', (length, count) => {
     const products = createCodeProducts();
-    expect(products.most(length)).toBeGreaterThanOrEqual(count);
+    expect(products.maxRows(length)).toBeGreaterThanOrEqual(count);
     const [rows, vector] = [codesOf(length * count, 3), codesOf(length, 5)];
-    expect([...products.of(rows, vector)]).toEqual([...productsByHand(rows, vector)]);
+    expect([...products.compute(rows, vector)]).toEqual([...computeInJavaScript(rows, vector)]);
     const [least, most] = [new Int8Array(length).fill(-127), new Int8Array(length).fill(127)];
-    expect([...products.of(least, most)]).toEqual([-127 * 127 * length]);
-    expect([...products.of(least, least)]).toEqual([127 * 127 * length]);
+    expect([...products.compute(least, most)]).toEqual([-127 * 127 * length]);
+    expect([...products.compute(least, least)]).toEqual([127 * 127 * length]);
   });
 });
 

@@ -12,7 +12,7 @@ export interface DatabaseOptions extends ConnectionOptions {
   readonly now?: () => number;
 }
 
-/** What one of many small transactions did. */
+/** The result of one transaction of `writeInSteps`. */
 export interface Step {
   /** Added to the sum that `writeInSteps` returns. */
   readonly count: number;
@@ -51,7 +51,7 @@ export class SqliteDatabase {
 
   /**
    * Splits a write that would block others for long into many small transactions. Resolves with the sum of their counts.
-   * The steps that were committed stay when it is interrupted, and a repeated call continues there.
+   * After an interruption the committed steps remain, and a repeated call continues after them.
    */
   async writeInSteps(step: () => Step): Promise<number> {
     for (let sum = 0; ;) {

@@ -59,7 +59,7 @@ const SQL = {
           SELECT 1 FROM payments AS other WHERE other.chain = payments.chain AND other.sender = payments.sender
             AND other.nonce = @nonce AND other.state IN ('signed', 'sent', 'confirmed')))`,
   /** Two equal orders give the same transaction if the second one reuses the nonce of the first. The first one then fails. */
-  disown: `UPDATE payments SET state = 'failed', note = 'its place went to the next payment of the wallet', updated_at = @now
+  disown: `UPDATE payments SET state = 'failed', note = 'the next payment of the wallet reused its nonce', updated_at = @now
       WHERE hash = @hash AND state = 'refused'`,
   advance: `UPDATE payments SET state = @state, hash = COALESCE(@hash, hash), note = COALESCE(@note, note), updated_at = @now
       WHERE tenant = @tenant AND owner = @owner AND key = @key AND state IN (SELECT value FROM json_each(@from)) RETURNING *`,

@@ -64,9 +64,9 @@ type CountsRow = Readonly<Record<'active' | 'failing' | 'givenUp', number | null
 /** Used inside a transaction that accepts a message, to store a push config with it. */
 export interface PushWrites {
   /** Throws `too-many` if a limit is reached. Writes nothing. */
-  assertRoom(place: PushTask, push: NewPush): void;
+  assertRoom(owned: PushTask, push: NewPush): void;
   /** Stores a config that starts after the event `cursor`. */
-  put(place: PushTask, push: NewPush, cursor: number): PushRow;
+  put(owned: PushTask, push: NewPush, cursor: number): PushRow;
 }
 
 /** Push configs, in the same database as their tasks. Opening it voids the claims of an earlier process. */
@@ -81,18 +81,18 @@ export class SqlitePushStore implements PushStore, PushWrites {
     this.#prepared.run(SQL.purge, database.now() - GIVEN_UP_KEPT_MS);
   }
 
-  async save(place: PushTask, push: NewPush): Promise<PushConfig> {
+  async save(owned: PushTask, push: NewPush): Promise<PushConfig> {
     assertKeys({ id: push.target.id });
     const row = await this.#database.write(() => {
       const task = this.#prepared.first<TaskHead>(
         SQL.task,
-        place.taskId,
-        place.scope.tenant,
-        place.scope.owner,
+        owned.taskId,
+        owned.scope.tenant,
+        owned.scope.owner,
       );
-      if (!task) throw new LangoError('not-found', `there is no task ${place.taskId}`);
-      this.assertRoom(place, push);
-      return this.put(place, push, isTerminal(task.state) ? task.head - 1 : task.head);
+      if (!task) throw new LangoError('not-found', `there is no task ${owned.taskId}`);
+      this.assertRoom(owned, push);
+      return this.put(owned, push, isTerminal(task.state) ? task.head - 1 : task.head);
     });
     return toPushConfig(row);
   }

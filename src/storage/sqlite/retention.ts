@@ -87,7 +87,7 @@ export class SqliteRetentionStore implements RetentionStore {
     return gone;
   }
 
-  /** Removes the task itself, so that nobody sees it any more. False if the task must stay. */
+  /** Removes the row of the task, so that no reader finds it. Returns false if the task must stay. */
   #hide(id: string): boolean {
     const task = this.#prepared.first<Pick<TaskRow, 'key'>>(SQL.removable, id);
     if (!task) return false;

@@ -227,10 +227,10 @@ const PUSH = `
 `;
 
 /**
- * Documents and what was saved. A row of `shelves` is one collection of one owner. `passage_words` holds no text: only the
- * terms of text-index.ts, each behind the id of its collection ("7~proxy"), and which passages have it. So a search never
- * reads other collections, and a thousand passages take a tenth of a millisecond. `entries` holds every version of an
- * entry. Its newest version is also a document, so that it can be found.
+ * Documents, and the entries that agents saved. A row of `shelves` is one collection of one owner. `passage_words` is the
+ * text index. It stores no text, only terms and the passages that have them. Each term begins with the id of its collection
+ * ("7~proxy", see text-search.ts), so a search never reads other collections, and a thousand passages take a tenth of a
+ * millisecond. `entries` holds every version of an entry. The newest version is also a document, so that searches find it.
  */
 const LIBRARY = `
   CREATE TABLE shelves (
@@ -241,7 +241,7 @@ const LIBRARY = `
     -- The embedding of its vectors; empty and 0 while there are none.
     model TEXT NOT NULL DEFAULT '',
     dimension INTEGER NOT NULL DEFAULT 0,
-    -- How many lie on it, kept by triggers.
+    -- The numbers of its documents, passages and vectors. Triggers maintain them.
     documents INTEGER NOT NULL DEFAULT 0,
     passages INTEGER NOT NULL DEFAULT 0,
     embedded INTEGER NOT NULL DEFAULT 0,
@@ -262,7 +262,7 @@ const LIBRARY = `
     UNIQUE (shelf, origin)
   ) STRICT;
 
-  -- Ids are never used again: what was found a moment ago is that passage or none.
+  -- Ids are never reused, so an id from an earlier search names the same passage or none.
   CREATE TABLE passages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL,

@@ -129,7 +129,7 @@ export function changedValues(row: TaskRow): Value[] {
   return [...CHANGED_COLUMNS.map((column) => row[column]), row.key];
 }
 
-/** Their text. */
+/** The SQL text of each statement. */
 const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> = {
   task: 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
   insertTask: `INSERT INTO tasks (${TASK_COLUMNS.join(', ')}) VALUES (${TASK_COLUMNS.map(() => '?').join(', ')})`,
@@ -138,11 +138,11 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
     'SELECT request_hash, task, seq FROM inbox WHERE tenant = ? AND owner = ? AND agent = ? AND message_id = ?',
   /** Changes nothing for a message that was sent before. */
   insertInbox: 'INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-  /** The task, for whoever still may append to it. */
+  /** The task, if the worker with this epoch may still append to it. */
   fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}`,
-  /** For events that leave the state alone: touches no index. */
+  /** For events that do not change the state. Updates no index. */
   advance: 'UPDATE tasks SET head = ?, lease_until = ? WHERE key = ?',
-  /** The same with a new state. */
+  /** For events that change the state. */
   advanceTo: `UPDATE tasks SET head = ?, state = ?, status_message = ?, status_at = ?, expires_at = ?,
         attempts = attempts + ?, lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
       WHERE key = ?`,

@@ -36,7 +36,7 @@ interface EncodedStart {
 }
 
 /**
- * Writes inbox row, task row and first events in one transaction. No client hears of the task before its commit. A repeated
+ * Writes inbox row, task row and first events in one transaction. Clients see the task only after its commit. A repeated
  * message writes nothing and returns the outcome of the first one.
  */
 export function acceptTask(
@@ -44,12 +44,12 @@ export function acceptTask(
   entry: NewTask,
   { message, firstEvents, worker }: EncodedStart,
 ): AcceptOutcome {
-  const place = { scope: entry.scope, taskId: entry.id };
+  const task = { scope: entry.scope, taskId: entry.id };
   if (entry.push) {
     // The limit is checked before the first write, and a repeated message does not count against it.
     const earlier = earlierOutcome(context, entry);
     if (earlier) return earlier;
-    context.pushes.assertRoom(place, entry.push);
+    context.pushes.assertRoom(task, entry.push);
   }
   if (!addToInbox(context, entry, { id: entry.id, head: 1 })) return earlierOutcome(context, entry)!;
   const { now, statements } = context;
@@ -79,7 +79,7 @@ export function acceptTask(
   } as const;
   const key = Number(statements.insertTask.run(...taskValues(row)).lastInsertRowid);
   insertEvents(context, { id: row.id, head: row.head, key }, [message, ...events]);
-  if (entry.push) context.pushes.put(place, entry.push, 1);
+  if (entry.push) context.pushes.put(task, entry.push, 1);
   return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: isLeased };
 }
 

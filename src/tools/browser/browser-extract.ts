@@ -64,9 +64,9 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
     async execute({ mode = 'text', offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
-        const { range, unit: what, text: said, facts } = await READERS[mode]({ session, offset, limits });
+        const { range, unit: what, text: pageText, facts } = await READERS[mode]({ session, offset, limits });
         const part = describeRange(range, what);
-        return { content: await describePage(session, [...facts, ...part], said) };
+        return { content: await describePage(session, [...facts, ...part], pageText) };
       });
     },
   });
@@ -86,8 +86,8 @@ async function readLinks({ session, offset, limits }: Reading): Promise<Extract>
     `lango.links(${offset}, ${limits.elements})`,
   );
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
-  const said = lines.join('\n') || '(no links)';
-  return { range: found, unit: 'links', text: said, facts: [`Links: ${found.total}`] };
+  const pageText = lines.join('\n') || '(no links)';
+  return { range: found, unit: 'links', text: pageText, facts: [`Links: ${found.total}`] };
 }
 
 async function readMarkdown({ session, offset, limits }: Reading): Promise<Extract> {

@@ -48,8 +48,8 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
         const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${most})`);
         const part = describeRange(seen, 'elements');
         const lines = seen.elements.map((element) => describe(element, page));
-        const said = lines.join('\n') || '(no interactive elements)';
-        return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], said) };
+        const pageText = lines.join('\n') || '(no interactive elements)';
+        return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], pageText) };
       });
     },
   });

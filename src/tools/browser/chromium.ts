@@ -64,11 +64,11 @@ async function findExecutable({ executable, path }: ChromiumSearch): Promise<str
     if (found !== undefined) return found;
   }
   const folders = path.split(delimiter).filter((folder) => folder.startsWith('/'));
-  for (const place of [
+  for (const candidate of [
     ...KNOWN_PATHS,
     ...folders.flatMap((folder) => NAMES.map((name) => join(folder, name))),
   ]) {
-    if (await isExecutable(place)) return place;
+    if (await isExecutable(candidate)) return candidate;
   }
   throw new LangoError('unavailable', 'no Chromium was found.', {
     hint: 'apt install chromium, or set tools.browser.executable.',

@@ -26,17 +26,17 @@ export async function pageInfo(session: Session): Promise<PageInfo> {
 export async function describePage(
   session: Session,
   facts: readonly string[],
-  said?: string,
+  pageText?: string,
 ): Promise<string> {
   const { title } = await pageInfo(session);
   const head = [`Page: ${title || '(no title)'}`, `Address: ${session.page.url().slice(0, 2_000)}`, ...facts];
   const notes = session.notes.take().map((note) => `Note: ${note}`);
-  return [...head, ...notes, ...(said === undefined ? [] : [quoted(said)])].join('\n');
+  return [...head, ...notes, ...(pageText === undefined ? [] : [quoted(pageText)])].join('\n');
 }
 
 /** Removes the closing mark from the page text, so that a page cannot end the quoted part itself. */
-function quoted(said: string): string {
-  const text = said.replaceAll(END, '(mark removed)');
+function quoted(pageText: string): string {
+  const text = pageText.replaceAll(END, '(mark removed)');
   return `${START}\n${text}\n${END}`;
 }
 

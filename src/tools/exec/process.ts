@@ -39,9 +39,7 @@ const PIPE_GRACE_MS = 1_000;
 /** Pause between reads of 64 KiB once an output exceeds its limit, so that `yes` does not occupy a CPU core. */
 const READ_PAUSE_MS = 5;
 
-/**
- * Starts a program in its own session, without stdin. Reads its whole output, whatever the size, into bounded memory.
- */
+/** Starts a program in its own session, without stdin. Reads all of its output and keeps a bounded part: see `Capture`. */
 export function startProcess(launch: Launch, outputBytes: number): Process {
   const stdout = new Capture(outputBytes);
   const stderr = new Capture(outputBytes);
@@ -65,8 +63,8 @@ export function startProcess(launch: Launch, outputBytes: number): Process {
   };
 }
 
-function writeInputs(child: ChildProcess, feeds: readonly string[]): void {
-  feeds.forEach((text, index) => {
+function writeInputs(child: ChildProcess, inputs: readonly string[]): void {
+  inputs.forEach((text, index) => {
     const stream = child.stdio[3 + index] as Writable;
     stream.on('error', () => undefined); // The program ended before it read its input; `ended` reports that.
     stream.end(text);

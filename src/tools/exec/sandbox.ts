@@ -82,11 +82,11 @@ async function probe(sandbox: Sandbox, root: string): Promise<void> {
   const timer = setTimeout(() => void child.stop(), PROBE_LIMITS.timeoutSeconds * 1000);
   const { exitCode } = await child.ended.finally(() => clearTimeout(timer));
   if (exitCode === 0) return;
-  const said = [child.stderr, child.stdout]
-    .map((output) => output.text('').trim())
+  const output = [child.stderr, child.stdout]
+    .map((stream) => stream.text('').trim())
     .join(' ')
     .trim();
-  throw new LangoError('unavailable', `The sandbox does not work here: ${advise(said)}`);
+  throw new LangoError('unavailable', `The sandbox does not work here: ${advise(output)}`);
 }
 
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -99,8 +99,8 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/cannot write/i, 'give that account the folder with chown -R'],
 ];
 
-function advise(said: string): string {
-  const advice = ADVICE.find(([pattern]) => pattern.test(said))?.[1];
-  const problem = said === '' ? 'the probe failed without output' : said;
+function advise(output: string): string {
+  const advice = ADVICE.find(([pattern]) => pattern.test(output))?.[1];
+  const problem = output === '' ? 'the probe failed without output' : output;
   return advice === undefined ? `${problem}.` : `${problem}. To fix it: ${advice}.`;
 }

@@ -22,8 +22,8 @@ export function deleteTool(workspace: Workspace): Tool {
       'recursive: true. Deletion cannot be undone.',
     schema,
     effect: 'queryable',
-    // Deleting one file does no more harm than overwriting it with fs_write; a whole tree may hold files that nobody
-    // has looked at.
+    // Deleting one file does no more harm than overwriting it with fs_write. A whole tree may hold files that neither
+    // the model nor the user has read.
     danger: ({ recursive }) => (recursive === true ? 'dangerous' : 'moderate'),
     timeoutMs: () => DELETE_TIME_MS,
     execute: ({ path, recursive = false }, { signal }) =>

@@ -86,10 +86,10 @@ class Search {
   }
 
   async run(top: OpenPath, signal: AbortSignal): Promise<void> {
-    if (!top.stats.isDirectory()) return this.#look(top, top.path);
+    if (!top.stats.isDirectory()) return this.#searchEntry(top, top.path);
     for await (const { opened } of walkTree(this.#options.access, top, { recursive: true, signal })) {
       const path = opened.path.slice(top.path.length + 1);
-      if (this.#options.filter(path)) await this.#look(opened, path);
+      if (this.#options.filter(path)) await this.#searchEntry(opened, path);
       if (this.#stop !== undefined) return;
     }
   }
@@ -107,7 +107,7 @@ class Search {
   }
 
   /** `path` is relative to the searched folder. */
-  async #look(opened: OpenPath, path: string): Promise<void> {
+  async #searchEntry(opened: OpenPath, path: string): Promise<void> {
     const shown = this.#options.access.displayPath(opened.path);
     const text = opened.stats.isFile() ? await this.#readText(opened, shown) : '';
     const { name, lines } = await this.#options.matcher.match(path.split('/').at(-1)!, text);

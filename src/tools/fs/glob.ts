@@ -1,11 +1,11 @@
-/** Whether a path, in the form "folder/file.txt", is meant. */
+/** Whether the filter accepts a path such as "folder/file.txt". */
 export type PathFilter = (path: string) => boolean;
 
 const ALTERNATIVES_MAX = 64;
 
 /**
- * Understands `*`, `?`, `**` for any number of folders, and `{a,b}`. A pattern without "/" is held against
- * the name alone. The work grows with pattern times path, whatever the pattern.
+ * Compiles a glob pattern with `*`, `?`, `**` (any number of folders) and `{a,b}`. A pattern without "/" is matched
+ * against the file name alone. A match takes at most time proportional to the length of the pattern times that of the path.
  */
 export function globFilter(glob: string): PathFilter {
   const patterns = expandBraces(glob).map((pattern) => pattern.replace(/^\.?\//, '').split('/'));
@@ -38,7 +38,7 @@ function expandBraces(glob: string): string[] {
   }
 }
 
-/** `reached[i]`: whether the first i segments are matched by the pattern so far. */
+/** `reached[i]`: whether the parts of the pattern so far match the first i segments. */
 function matchesPath(pattern: readonly string[], segments: readonly string[]): boolean {
   let reached = [true, ...segments.map(() => false)];
   for (const part of pattern) {
@@ -54,7 +54,7 @@ function matchesPath(pattern: readonly string[], segments: readonly string[]): b
   return reached.at(-1)!;
 }
 
-/** Goes back to the last star only: that is enough, and never explodes. */
+/** Backtracks to the last star only. That finds every match and keeps the time from growing exponentially. */
 function matchesName(pattern: string, name: string): boolean {
   let star = -1;
   let starName = 0;

@@ -11,7 +11,7 @@ export interface ExtractorOptions {
   readonly store: ExtractionStore;
   readonly distiller: Distiller;
   /** The collections whose documents are read. */
-  readonly shelves: CollectionFilter;
+  readonly collections: CollectionFilter;
   /** Maximum characters read of one document. */
   readonly maxCharacters: number;
   /** Maximum calls of the model in any hour. */
@@ -66,11 +66,11 @@ export class Extractor {
   }
 
   async #readAll(): Promise<void> {
-    const { store, shelves, maxCharacters } = this.#options;
+    const { store, collections, maxCharacters } = this.#options;
     this.#isAwake = false;
     for (;;) {
       this.#closing.signal.throwIfAborted();
-      const unread = await store.next(shelves, maxCharacters);
+      const unread = await store.next(collections, maxCharacters);
       if (!unread) return;
       await this.#read(unread);
     }

@@ -35,21 +35,21 @@ const NODES_PER_YIELD = 64;
 export async function traverse(graph: GraphStore, options: TraversalOptions): Promise<Traversal> {
   const { scope, predicates, direction, limit, signal } = options;
   const steps: Step[] = [];
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const seen = new Set([nameKey(options.start)]);
-  let looked = 0;
+  let visited = 0;
   let level: readonly string[] = [options.start];
   for (let depth = 1; depth <= options.maxDepth && level.length > 0; depth += 1) {
     const next: string[] = [];
     for (const node of level) {
       signal.throwIfAborted();
-      if (++looked % NODES_PER_YIELD === 0) await yieldToEventLoop();
+      if (++visited % NODES_PER_YIELD === 0) await yieldToEventLoop();
       const edges = await graph.edges(scope, node, { direction, predicates, limit: limit + 1 });
       for (const triple of edges) {
         const key = JSON.stringify([triple.subject, triple.predicate, triple.object]);
-        if (told.has(key)) continue;
+        if (reported.has(key)) continue;
         if (steps.length === limit) return { steps, isCut: true };
-        told.add(key);
+        reported.add(key);
         steps.push({ depth, triple });
         next.push(...newNodes(triple, seen));
       }

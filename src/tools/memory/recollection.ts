@@ -33,7 +33,7 @@ export async function recall(run: Run, { memory, promptTokens }: RecollectionOpt
     ...section('Other conversations with this user', elsewhere),
     ...section('Earlier in this conversation', here),
   ].join('\n');
-  const fromOutside = [...here, ...elsewhere, ...older].some((told) => told.fromOutside);
+  const fromOutside = [...here, ...elsewhere, ...older].some((line) => line.fromOutside);
   return { text: text === '' ? undefined : text, upTo, fromOutside };
 }
 

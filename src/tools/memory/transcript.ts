@@ -50,12 +50,12 @@ export function outsideMark(fromOutside: boolean): string {
 function linesOf({ author, body }: TaskEvent): readonly string[] {
   switch (body.type) {
     case 'message':
-      return said('user', textOf(body.message.parts), ENTRY_MAX_BYTES);
+      return transcriptLine('user', textOf(body.message.parts), ENTRY_MAX_BYTES);
     case 'turn-end':
       return [
-        ...said(author ?? 'agent', answerText(body.content), ENTRY_MAX_BYTES),
+        ...transcriptLine(author ?? 'agent', answerText(body.content), ENTRY_MAX_BYTES),
         ...functionCalls(body.content).flatMap((call) =>
-          said(
+          transcriptLine(
             `${author ?? 'agent'} calls ${call.name}`,
             JSON.stringify(call.arguments ?? {}),
             RESULT_MAX_BYTES,
@@ -63,16 +63,16 @@ function linesOf({ author, body }: TaskEvent): readonly string[] {
         ),
       ];
     case 'tool-result':
-      return said(`${body.result.name} gives`, body.result.content, RESULT_MAX_BYTES);
+      return transcriptLine(`${body.result.name} gives`, body.result.content, RESULT_MAX_BYTES);
     case 'delegation-end':
-      return said(body.agent, body.result.content, ENTRY_MAX_BYTES);
+      return transcriptLine(body.agent, body.result.content, ENTRY_MAX_BYTES);
     default:
       return [];
   }
 }
 
-function said(who: string, text: string, maxBytes: number): readonly string[] {
-  return text.trim() === '' ? [] : [`${who}: ${cutText(text.trim(), maxBytes, ADVICE).text}`];
+function transcriptLine(author: string, text: string, maxBytes: number): readonly string[] {
+  return text.trim() === '' ? [] : [`${author}: ${cutText(text.trim(), maxBytes, ADVICE).text}`];
 }
 
 function questionOf({ body }: TaskEvent): string {

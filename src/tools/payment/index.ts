@@ -52,7 +52,7 @@ export function createPayments(options: PaymentOptions): Payments {
   const transfers = new Transfers({ connection, store, maxGasCost });
   const ledger = new Ledger({ connection, store, transfers, confirmations, logger });
   const payer = new Payer({ connection, store, wallets, transfers, ledger, limits, confirmMs });
-  const askMs = REQUESTS_OF_A_CALL * requestMs;
+  const queryTimeoutMs = REQUESTS_OF_A_CALL * requestMs;
   const services: PaymentServices = {
     connection,
     store,
@@ -60,8 +60,8 @@ export function createPayments(options: PaymentOptions): Payments {
     ledger,
     payer,
     limits,
-    queryTimeoutMs: askMs,
-    paymentTimeoutMs: confirmMs + 2 * askMs,
+    queryTimeoutMs,
+    paymentTimeoutMs: confirmMs + 2 * queryTimeoutMs,
   };
   const { webFetch, x402 } = options;
   const paidFetch = new PaidFetch({ connection, store, wallets, payer, ledger, webFetch, confirmMs });

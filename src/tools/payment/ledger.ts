@@ -129,7 +129,8 @@ type Outcome =
   | {
       readonly state: 'open';
       readonly note: string;
-      /** No block contains the transaction, so sending it again may help. */ readonly isUnseen?: true;
+      /** No block contains the transaction, so sending it again may help. */
+      readonly isUnseen?: true;
     };
 
 /** How often a missing receipt is queried before a payment counts as replaced: servers differ by a block or two. */
@@ -155,7 +156,7 @@ async function queryTransfer(
 ): Promise<Outcome> {
   const from = payment.from as Hex;
   const hash = payment.hash as Hex;
-  for (let look = 1; ; look += 1) {
+  for (let query = 1; ; query += 1) {
     const receipt = await connection.receipt(hash);
     if (receipt) {
       const { number } = await connection.head();
@@ -178,7 +179,7 @@ async function queryTransfer(
     const used = await connection.transactionCount(from, 'latest');
     if (used <= payment.nonce!) return { state: 'open', note: 'no block contains it yet', isUnseen: true };
     // The nonce is used: by this transaction, unless its receipt stays missing.
-    if (look === RECEIPT_QUERIES) {
+    if (query === RECEIPT_QUERIES) {
       return {
         state: 'failed',
         note: 'another transaction of this wallet used its nonce: it can never be confirmed',

@@ -33,7 +33,7 @@ export interface PaymentOrder extends Scope {
 
 const ZERO_ADDRESS = /^0x0{40}$/i;
 
-/** Pays orders. One order leads to at most one transfer, however often it is requested and whatever process crashes. */
+/** Pays orders. One order leads to at most one transfer, also after repeated calls and crashes. */
 export class Payer {
   readonly #options: PayerOptions;
 

@@ -5,7 +5,7 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import type { PaymentServices } from './payer.js';
 import { describePayment } from './report.js';
 
-export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs }: PaymentServices): Tool {
+export function balanceTool({ connection, store, wallets, queryTimeoutMs }: PaymentServices): Tool {
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_balance',
@@ -13,7 +13,7 @@ export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs 
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
-    timeoutMs: () => askMs,
+    timeoutMs: () => queryTimeoutMs,
     async execute(_input, { tenant, owner }) {
       const { address } = await wallets.require({ tenant, owner });
       const [{ tokens, gas }, open] = await Promise.all([
@@ -26,21 +26,21 @@ export function balanceTool({ connection, store, wallets, queryTimeoutMs: askMs 
   });
 }
 
-const DEFAULT_LIMIT = 20;
-const MOST = 100;
-/** Open payments that are queried on the chain before the answer; the others show their last known state. */
-const MOST_LOOKS = 5;
+const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 100;
+/** The newest open payments are refreshed from the chain, up to this number. The others show their last known state. */
+const MAX_REFRESHED = 5;
 
 const schema = z.strictObject({
   limit: z
     .int()
     .min(1)
-    .max(MOST)
+    .max(LIMIT_MAX)
     .optional()
-    .describe(`Maximum number of payments; ${DEFAULT_LIMIT} by default`),
+    .describe(`Maximum number of payments; ${LIMIT_DEFAULT} by default`),
 });
 
-export function historyTool({ ledger, store, connection, queryTimeoutMs: askMs }: PaymentServices): Tool {
+export function historyTool({ ledger, store, connection, queryTimeoutMs }: PaymentServices): Tool {
   const { chainId } = connection.network;
   return defineTool({
     name: 'payment_history',
@@ -50,15 +50,15 @@ export function historyTool({ ledger, store, connection, queryTimeoutMs: askMs }
     schema,
     effect: 'pure',
     danger: () => 'safe',
-    timeoutMs: () => askMs,
-    async execute({ limit = DEFAULT_LIMIT }, { tenant, owner }) {
+    timeoutMs: () => queryTimeoutMs,
+    async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
       const payments = await store.list({ tenant, owner }, limit);
       if (payments.length === 0) return { content: 'There are no payments yet.' };
       const open = payments.filter((payment) => isOpen(payment.state) && payment.chainId === chainId);
-      const looked = new Set(open.slice(0, MOST_LOOKS));
+      const refreshed = new Set(open.slice(0, MAX_REFRESHED));
       const shown = await Promise.all(
         payments.map(async (payment) =>
-          looked.has(payment) ? ledger.tryRefresh(payment, ['signed', 'sent']) : payment,
+          refreshed.has(payment) ? ledger.tryRefresh(payment, ['signed', 'sent']) : payment,
         ),
       );
       return { content: shown.map(describePayment).join('\n') };
@@ -66,7 +66,7 @@ export function historyTool({ ledger, store, connection, queryTimeoutMs: askMs }
   });
 }
 
-export function limitsTool({ connection, store, limits, queryTimeoutMs: askMs }: PaymentServices): Tool {
+export function limitsTool({ connection, store, limits, queryTimeoutMs }: PaymentServices): Tool {
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_limits',
@@ -74,7 +74,7 @@ export function limitsTool({ connection, store, limits, queryTimeoutMs: askMs }:
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
-    timeoutMs: () => askMs,
+    timeoutMs: () => queryTimeoutMs,
     async execute(_input, { tenant, owner }) {
       const { spent, freesAt } = await store.spending({ tenant, owner }, chainId);
       const left = spent > limits.daily ? 0n : limits.daily - spent;
@@ -90,7 +90,7 @@ export function limitsTool({ connection, store, limits, queryTimeoutMs: askMs }:
   });
 }
 
-export function walletInfoTool({ connection, wallets, queryTimeoutMs: askMs }: PaymentServices): Tool {
+export function walletInfoTool({ connection, wallets, queryTimeoutMs }: PaymentServices): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_wallet_info',
@@ -99,7 +99,7 @@ export function walletInfoTool({ connection, wallets, queryTimeoutMs: askMs }: P
     schema: z.strictObject({}),
     effect: 'pure',
     danger: () => 'safe',
-    timeoutMs: () => askMs,
+    timeoutMs: () => queryTimeoutMs,
     async execute(_input, { tenant, owner }) {
       const { address } = await wallets.require({ tenant, owner });
       return { content: `Wallet: ${address}\nNetwork: ${network.title}\nToken: USDC at ${network.token}` };
@@ -107,7 +107,7 @@ export function walletInfoTool({ connection, wallets, queryTimeoutMs: askMs }: P
   });
 }
 
-export function createWalletTool({ connection, wallets, queryTimeoutMs: askMs }: PaymentServices): Tool {
+export function createWalletTool({ connection, wallets, queryTimeoutMs }: PaymentServices): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_create_wallet',
@@ -116,7 +116,7 @@ export function createWalletTool({ connection, wallets, queryTimeoutMs: askMs }:
     schema: z.strictObject({}),
     effect: 'keyed',
     danger: () => 'moderate',
-    timeoutMs: () => askMs,
+    timeoutMs: () => queryTimeoutMs,
     // An owner has one wallet, so a repeated call finds the one that was created.
     async execute(_input, { tenant, owner }) {
       const { address, isNew } = await wallets.create({ tenant, owner });

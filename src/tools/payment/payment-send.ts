@@ -20,7 +20,7 @@ const schema = z.strictObject({
     .describe('The purpose of the payment, shown to the person who approves it'),
 });
 
-export function sendTool({ payer, store, connection, paymentTimeoutMs: callMs }: PaymentServices): Tool {
+export function sendTool({ payer, store, connection, paymentTimeoutMs }: PaymentServices): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_send',
@@ -32,7 +32,7 @@ export function sendTool({ payer, store, connection, paymentTimeoutMs: callMs }:
     danger: () => 'dangerous',
     describe: ({ to, amount, purpose }) =>
       `pay ${usdc(toUnits(amount))} to ${to} on ${network.title}, for ${quoted(purpose)}`,
-    timeoutMs: () => callMs,
+    timeoutMs: () => paymentTimeoutMs,
     check: ({ to, amount }, { tenant, owner }) =>
       payer.assertPayable({ tenant, owner, to, amount: parseAmount(amount) }),
     async execute({ to, amount, purpose }, { tenant, owner, key, signal }) {

@@ -76,13 +76,13 @@ export function x402FetchTool(services: PaymentServices, paidFetch: PaidFetch, r
     },
     async execute({ url, maxAmount: most, payTo, method = 'GET', body, headers = {} }, context) {
       const { tenant, owner, key, signal } = context;
-      const place = new URL(url);
+      const target = new URL(url);
       const maxAmount = parseAmount(most, 'maxAmount');
-      checkRules(place, maxAmount, rules);
-      const request = { url, method, body, maxAmount, headers: await withSecrets(headers, place, context) };
+      checkRules(target, maxAmount, rules);
+      const request = { url, method, body, maxAmount, headers: await withSecrets(headers, target, context) };
       if (payTo === undefined) return paidFetch.requestPrice(request, signal);
       // The query is left out because it may contain a key.
-      const purpose = `${method} ${place.origin}${place.pathname}`.slice(0, LONGEST_PURPOSE);
+      const purpose = `${method} ${target.origin}${target.pathname}`.slice(0, LONGEST_PURPOSE);
       return paidFetch.pay(request, { tenant, owner, key, to: payTo, purpose }, signal);
     },
   });

@@ -16,13 +16,12 @@ export interface SigningOptions {
   readonly payer: Payer;
 }
 
-/** Maximum validity of an authorization in seconds, whatever the endpoint requests. */
+/** Maximum validity of an authorization, in seconds. A longer one that an endpoint requests is shortened to it. */
 const LONGEST_VALIDITY = 600;
 
 /**
  * Reserves, signs and stores the authorization of an order (EIP-3009), and only then returns it. The nonce is derived
- * from the order's key, and a repeated call returns the stored authorization, so that money moves once, whoever redeems
- * it.
+ * from the order's key, and a repeated call returns the stored authorization, so that it can be redeemed only once.
  */
 export async function authorize(
   order: PaymentOrder,

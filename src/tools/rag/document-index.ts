@@ -55,8 +55,8 @@ export function createDocumentIndex({
       if (typeof embedder !== 'string') return embedSome(embedder, scope, signal);
       return { done: 0, more: false, note: `Documents are searched by words only. ${embedder}` };
     },
-    async dropVectors(scope, shelves) {
-      if (typeof embedder !== 'string') return library.dropVectors(scope, shelves);
+    async dropVectors(scope, filter) {
+      if (typeof embedder !== 'string') return library.dropVectors(scope, filter);
       throw new LangoError('not-supported', embedder);
     },
   };

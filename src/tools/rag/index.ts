@@ -48,14 +48,14 @@ export function createRagTools(retrieval: Retrieval): readonly Tool[] {
 }
 
 const RETRIEVE_TIME_MS = 60_000;
-const DEFAULT_LIMIT = 5;
-const MOST = 20;
+const LIMIT_DEFAULT = 5;
+const LIMIT_MAX = 20;
 const LONGEST_QUERY = 2_000;
 const MOST_COLLECTIONS = 20;
 
 const schema = z.strictObject({
   query: z.string().trim().min(1).max(LONGEST_QUERY).describe('The question, in full words'),
-  limit: z.number().int().min(1).max(MOST).optional().describe(`${DEFAULT_LIMIT} passages by default`),
+  limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} passages by default`),
   collections: z
     .array(z.string().trim().min(1).max(64))
     .min(1)
@@ -73,7 +73,7 @@ function ragRetrieveTool(retrieval: Retrieval): Tool {
     effect: 'pure',
     danger: () => 'safe',
     timeoutMs: () => RETRIEVE_TIME_MS,
-    async execute({ query, limit = DEFAULT_LIMIT, collections }, { tenant, owner, signal }) {
+    async execute({ query, limit = LIMIT_DEFAULT, collections }, { tenant, owner, signal }) {
       const except = [MEMORY_COLLECTION];
       const request = { query, limit, except, ...(collections ? { only: collections } : {}) };
       return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));

@@ -10,7 +10,7 @@ export interface PassageEmbedderOptions {
   readonly logger: Logger;
 }
 
-/** Computes the missing vectors of passages, one batch at a time for each owner, whoever requests it. */
+/** Computes the missing vectors of passages, one batch at a time for each owner. */
 export class PassageEmbedder {
   readonly #options: PassageEmbedderOptions;
   readonly #closing = new AbortController();

@@ -31,8 +31,8 @@ export function createRetrieval(options: RetrievalOptions): Retrieval {
   return {
     async search(scope, request, signal) {
       const depth = Math.max(LEAST_DEPTH, request.limit * DEPTH);
-      const { query, limit, ...shelves } = request;
-      const byWords = library.findText(scope, { ...shelves, text: query, limit: depth });
+      const { query, limit, ...filter } = request;
+      const byWords = library.findText(scope, { ...filter, text: query, limit: depth });
       if (!embedding) return { hits: (await byWords).slice(0, limit), note: undefined };
       const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedding, library, signal });
       const [words, meaning] = await Promise.all([byWords, byMeaning]);
@@ -58,10 +58,10 @@ interface Means {
 
 async function searchVectors(
   scope: Scope,
-  { query, limit, ...shelves }: SearchRequest,
+  { query, limit, ...filter }: SearchRequest,
   { embedding: { provider, embedder }, library, signal }: Means,
 ): Promise<SearchAnswer> {
-  const collections = selectCollections(await library.collections(scope), shelves);
+  const collections = selectCollections(await library.collections(scope), filter);
   const others = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
   const note = others.length === 0 ? undefined : staleVectorsNote(others, provider);
   const own = collections.filter(({ embedding }) => embedding?.model === provider.id);

@@ -38,7 +38,7 @@ export interface SaveSkillOptions {
 
 interface SkillLocation {
   readonly folder: string;
-  /** Only folders whose real path is in here are used, whatever links say. */
+  /** A skill folder is used only if its real path, with links resolved, is inside this folder. */
   readonly within: string;
   readonly origin: StoredSkill['origin'];
 }

@@ -1,5 +1,5 @@
 import { realpath, stat } from 'node:fs/promises';
-import { dirname, resolve, sep } from 'node:path';
+import { basename, dirname, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
@@ -109,7 +109,7 @@ export function importSkillTool(catalog: SkillCatalog, roots: readonly string[])
     timeoutMs: () => IMPORT_TIME_MS,
     async execute({ path, replace = false }, { tenant, owner }) {
       const files = await filesAt(path, roots);
-      // An imported skill counts as text from outside, whoever placed it in the workspace.
+      // Anyone may have written to the workspace, so an imported skill counts as text from outside.
       const kept = await catalog.save({ tenant, owner }, files, { replace, fromOutside: true });
       return { content: savedMessage(kept) };
     },
@@ -117,9 +117,9 @@ export function importSkillTool(catalog: SkillCatalog, roots: readonly string[])
 }
 
 async function filesAt(path: string, roots: readonly string[]): Promise<readonly SkillFile[]> {
-  const place = await insideWorkspace(path, roots);
-  if ((await stat(place)).isDirectory()) return readFolder(place);
-  const archive = await readInside(dirname(place), place.slice(dirname(place).length + 1), SKILL_MAX_BYTES);
+  const real = await insideWorkspace(path, roots);
+  if ((await stat(real)).isDirectory()) return readFolder(real);
+  const archive = await readInside(dirname(real), basename(real), SKILL_MAX_BYTES);
   return readArchive(archive.content);
 }
 

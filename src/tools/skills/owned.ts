@@ -15,11 +15,11 @@ interface SkillFileEntry {
 
 /** The skills saved by `create_skill` and `import_skill`, listed file by file for each owner. */
 export function ownedSkills(catalog: SkillCatalog): OwnedKind {
-  const own = async (scope: Scope): Promise<readonly StoredSkill[]> => {
+  const ownSkills = async (scope: Scope): Promise<readonly StoredSkill[]> => {
     await catalog.refresh(scope);
     return catalog.list(scope).filter(({ origin }) => origin === 'owner');
   };
-  const take = async (scope: Scope, skills: readonly StoredSkill[]): Promise<number> => {
+  const removeFolders = async (scope: Scope, skills: readonly StoredSkill[]): Promise<number> => {
     for (const { folder } of skills) await rm(folder, { recursive: true });
     await catalog.refresh(scope);
     return skills.length;
@@ -27,23 +27,23 @@ export function ownedSkills(catalog: SkillCatalog): OwnedKind {
   return {
     kind: 'skills',
     async list(scope, after) {
-      const files = await filesOf(await own(scope));
+      const files = await filesOf(await ownSkills(scope));
       return pageBySize(after, async (last) => {
-        const file = files.find(({ cursor: place }) => place > last);
+        const file = files.find(({ cursor }) => cursor > last);
         return file
           ? { ...(await toBatch(file)), next: file.cursor }
           : { items: [], size: 0, next: undefined };
       });
     },
     async remove(scope, name) {
-      return take(
+      return removeFolders(
         scope,
-        (await own(scope)).filter((skill) => skill.name === name),
+        (await ownSkills(scope)).filter((skill) => skill.name === name),
       );
     },
     // Also removes the remains of damaged skills.
     async removeAll(scope) {
-      const count = await take(scope, await own(scope));
+      const count = await removeFolders(scope, await ownSkills(scope));
       await rm(catalog.ownerFolder(scope), { recursive: true, force: true });
       return count;
     },
