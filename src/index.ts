@@ -9,7 +9,8 @@ import type { VerifyPush } from './a2a/client/push-verifier.js';
 import { createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
 import { assertDescribable } from './agents/arguments.js';
 import { createApp } from './app.js';
-import type { App, AppAddress, MountOptions, MountedAddress } from './app.js';
+import type { AppAddress, MountOptions, MountedAddress } from './app.js';
+import type { MountedHandler } from './app/listeners.js';
 import { readEnv } from './config/env.js';
 import type { LoadedConfig } from './config/load.js';
 import { resolveConfig } from './config/load.js';
@@ -43,13 +44,24 @@ export interface ServerOptions {
   readonly logger?: Logger;
 }
 
-export interface Server extends Omit<App, 'reload'> {
+export interface Server {
+  /** Resolves once the server serves requests. Rejects with a `LangoError` and leaves nothing open. Call it once. */
+  start(): Promise<AppAddress>;
+  /** Rejects with `invalid-config` when the settings ask for gRPC, which needs a port of its own. */
+  start(options: MountOptions): Promise<MountedAddress>;
+  /**
+   * Makes a handler for `app.use(path, …)` of express. It answers the server's paths below that path, with 503 before
+   * the start and after the stop, and leaves all other paths to the app.
+   */
+  router(): MountedHandler;
   /**
    * Applies the remote agents of new settings (`a2a.enabled`, `a2a.remoteAgents`) and reads the files of the TLS
    * certificate again. The log names other settings that differ. Without settings the agents stay. Resolves once the
    * cards of new agents were loaded. Rejects with `invalid-config` when anything is wrong, and then changes nothing.
    */
   reload(settings?: SettingsInput): Promise<void>;
+  /** Ends open streams, refuses new work, gives running tasks back to the journal and closes everything. Never rejects. */
+  stop(): Promise<void>;
 }
 
 /**
@@ -88,9 +100,9 @@ export interface ConnectOptions {
 /** Makes a client of one server, which may have a private or loopback address. Sends nothing yet. */
 export function connect({ url, token, binding }: ConnectOptions): AgentClient {
   const { host, hostname } = new URL(url);
-  const way = { allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger };
+  const rules = { allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger };
   return createClient({
-    ...{ url, binding, fetch: createEgress(way) },
+    ...{ url, binding, fetch: createEgress(rules) },
     grpc: { addressOf: createAddressCheck([hostname]) },
     ...(token === undefined ? {} : { token }),
   });
@@ -107,12 +119,12 @@ export interface PushSource {
 
 /** Makes a check of a server's push notifications. The server may have a private or loopback address. Sends nothing yet. */
 export function createPushVerifier(source: PushSource): VerifyPush {
-  const way = {
+  const rules = {
     allowPrivate: [new URL(source.issuer).host],
     timeoutMs: REQUEST_TIMEOUT_MS,
     logger: silentLogger,
   };
-  return pushVerifier({ ...source, fetch: createEgress(way) });
+  return pushVerifier({ ...source, fetch: createEgress(rules) });
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;

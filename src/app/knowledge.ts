@@ -42,7 +42,7 @@ export async function openLibrary(context: LibraryContext): Promise<Library> {
   const { config, storage, logger, onAdded } = context;
   const opened = await openEmbeddings(context);
   const { maxFileBytes } = config.ingest;
-  const { retrieval, desk: documents } = createRag({
+  const { retrieval, documents } = createRag({
     ...{ library: storage.library, maxFileBytes, logger },
     provider: 'lack' in opened ? `${sentence(opened.lack.note)} ${opened.lack.hint}` : opened.provider,
     purge: () => storage.purge(),

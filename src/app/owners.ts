@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
-import { exportTask } from '../a2a/server/task-export.js';
+import { exportTask } from '../a2a/server/task-reading.js';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { Agent } from '../core/agent.js';
@@ -17,8 +17,8 @@ import type { Scope } from '../core/task.js';
 import type { ToolFamily } from '../core/tool.js';
 import type { Vault } from '../stores/vault.js';
 import type { WalletKeeper } from '../stores/payments.js';
-import { mountEndpoints } from '../http/owner-router.js';
 import type { Mount } from '../http/web-app.js';
+import { mountEndpoints } from '../http/web-app.js';
 import type { OwnerClient } from '../owners/client.js';
 import { createDirectClient } from '../owners/client.js';
 import type { OwnedData } from '../owners/data.js';

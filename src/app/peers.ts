@@ -14,7 +14,7 @@ import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 /** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
 export function createDirectory(config: Config, logger: Logger): RefreshingDirectory {
   return createPeerDirectory([], {
-    ...wayOut(config, [], logger),
+    ...connectRules(config, [], logger),
     timeoutMs: 1_000 * config.a2a.connectSeconds,
     cardBytes: config.a2a.cardBytes,
     logger,
@@ -45,14 +45,15 @@ export function remoteSources({
   started,
   logger,
 }: RemoteList): readonly CardSource[] {
-  const shared = wayOut(started, [], logger);
+  const shared = connectRules(started, [], logger);
   return (a2a.enabled ? a2a.remoteAgents : []).map((agent): RemoteSource => {
     const { name, url, allowPrivate, verify } = agent;
     const token = secrets.remoteTokens.get(name);
     const addresses = verify?.jwks === undefined ? [url] : [url, verify.jwks];
-    const way = allowPrivate ? wayOut(started, addresses, logger) : shared;
-    const trust = verify && trustOf(verify, way.fetch, logger.child({ agent: name }));
-    return { kind: 'remote', name, url, trust, way, settings: { agent, token }, ...(token ? { token } : {}) };
+    const connect = allowPrivate ? connectRules(started, addresses, logger) : shared;
+    const trust = verify && trustOf(verify, connect.fetch, logger.child({ agent: name }));
+    const settings = { agent, token };
+    return { kind: 'remote', name, url, trust, connect, settings, ...(token ? { token } : {}) };
   });
 }
 
@@ -64,13 +65,13 @@ export function keepFresh(peers: RefreshingDirectory, seconds: number): () => vo
 
 type RemoteAgent = Config['a2a']['remoteAgents'][number];
 type Verify = NonNullable<RemoteAgent['verify']>;
-type WayOut = Pick<OpenOptions, 'fetch' | 'grpc'>;
+type ConnectRules = Pick<OpenOptions, 'fetch' | 'grpc'>;
 
 /** Keys are loaded again after five minutes, or when a key is not among them. */
 const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
 
 /** HTTP and gRPC to remote agents. The hosts of `addresses` may have private addresses, whatever the port of their gRPC. */
-function wayOut({ a2a, egress }: Config, addresses: readonly string[], logger: Logger): WayOut {
+function connectRules({ a2a, egress }: Config, addresses: readonly string[], logger: Logger): ConnectRules {
   const timeoutMs = 1_000 * a2a.connectSeconds;
   const urls = addresses.map((address) => new URL(address));
   const names = urls.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));

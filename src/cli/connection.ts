@@ -144,7 +144,7 @@ async function ownTrust(url: URL, { server }: Config): Promise<ServerTrust | und
   const { certFile } = server.tls;
   if (url.protocol !== 'https:' || certFile === undefined) return undefined;
   try {
-    const { trustCertificate } = await import('../http/server-trust.js');
+    const { trustCertificate } = await import('../http/tls.js');
     return trustCertificate(await readFile(certFile, 'utf8'));
   } catch {
     return undefined;

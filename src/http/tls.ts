@@ -1,6 +1,8 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { checkServerIdentity, createSecureContext, getCACertificates } from 'node:tls';
 import { LangoError, errorText } from '../core/errors.js';
+import type { ServerTrust } from '../core/http.js';
 
 export interface TlsFiles {
   readonly certFile: string;
@@ -41,6 +43,19 @@ export async function loadTls(files: TlsFiles): Promise<TlsMaterial> {
   const crl = crlFile === undefined ? undefined : await read(crlFile);
   if (crl && !crl.includes('BEGIN X509 CRL')) throw wrong(`${crlFile} holds no revocation list in PEM form`);
   return { cert, key, minVersion: files.minVersion, ...(ca ? { ca } : {}), ...(crl ? { crl } : {}) };
+}
+
+/** Trusts what Node trusts, and the holder of one certificate under any host name. Throws when the text holds no certificate. */
+export function trustCertificate(pem: string): ServerTrust {
+  const certificate = new X509Certificate(pem);
+  return {
+    secureContext: createSecureContext({
+      ca: [...getCACertificates('default'), certificate.toString()],
+      allowPartialTrustChain: true,
+    }),
+    checkServerIdentity: (host, shown) =>
+      shown.raw.equals(certificate.raw) ? undefined : checkServerIdentity(host, shown),
+  };
 }
 
 async function read(file: string): Promise<Buffer> {

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { NextFunction, Request, Response, Router } from 'express';
 import { LangoError } from '../core/errors.js';
 import { exchangeOf } from '../core/http.js';
+import type { HttpEndpoint } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { answerError, httpErrorBody, sendJson } from './errors.js';
 
@@ -64,4 +65,29 @@ function countAnyone(request: Request, _response: Response, next: NextFunction):
 /** Whether express itself refuses the request, for example because its path is not valid percent-encoding. */
 function isMalformed(error: unknown): boolean {
   return error instanceof Error && 'status' in error && error.status === 400;
+}
+
+/** The express routes of JSON endpoints, for known callers. A path that has other methods only is answered with 405. */
+export function mountEndpoints(endpoints: readonly HttpEndpoint[]): Mount {
+  const byPath = Map.groupBy(endpoints, ({ path }) => path);
+  return {
+    paths: [...new Set([...byPath.keys()].map((path) => path.replace(/\/:.*$/, '')))],
+    access: 'caller',
+    addTo(router) {
+      for (const [path, group] of byPath) {
+        const route = router.route(path);
+        for (const { method, handle } of group) {
+          route[method](async (request, response) => {
+            sendJson(response, 200, await handle(exchangeOf(request), request.params));
+          });
+        }
+        const allowed = group.map(({ method }) => method.toUpperCase()).join(', ');
+        route.all((request, response) => {
+          const text = `${request.method} is not answered at ${path}. Use ${allowed}.`;
+          response.setHeader('Allow', allowed);
+          sendJson(response, 405, httpErrorBody(405, 'UNIMPLEMENTED', text));
+        });
+      }
+    },
+  };
 }

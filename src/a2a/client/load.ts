@@ -42,8 +42,8 @@ export interface RemoteSource {
   readonly token?: string;
   /** What the card must prove. Without it, any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;
-  /** The connections to this agent. Default: those of `OpenOptions`. */
-  readonly way?: Pick<OpenOptions, 'fetch' | 'grpc'> | undefined;
+  /** How to connect to this agent. Default: as in `OpenOptions`. */
+  readonly connect?: Pick<OpenOptions, 'fetch' | 'grpc'> | undefined;
   /** The configuration that the source was made from: a directory keeps the source when a new one has equal settings. */
   readonly settings?: unknown;
 }
@@ -147,7 +147,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
   try {
     const { card, ...opened } = await (source.kind === 'local'
       ? openLocal(source)
-      : openRemote(source, { ...options, ...source.way }));
+      : openRemote(source, { ...options, ...source.connect }));
     const link = new MovingLink(opened.link);
     const profile = toProfile(card, source.name);
     const retry = { ...DEFAULT_RETRY, ...options.retry };

@@ -1,4 +1,4 @@
-import type { Task } from '@a2a-js/sdk';
+import { Task } from '@a2a-js/sdk';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { stateAfter } from '../../core/task.js';
@@ -45,27 +45,79 @@ export class TaskReading {
 }
 
 /** Reads the log of a task up to and including `head`. */
-export async function readUpTo(journal: Journal, reading: TaskReading, place: LogPlace): Promise<void> {
-  while (reading.head < place.head) {
-    const missing = Math.min(PAGE, place.head - reading.head);
-    const events = await journal.read(place.id, reading.head, missing);
+export async function readUpTo(
+  journal: Journal,
+  reading: TaskReading,
+  { id, head }: Pick<TaskRecord, 'id' | 'head'>,
+): Promise<void> {
+  while (reading.head < head) {
+    const missing = Math.min(PAGE, head - reading.head);
+    const events = await journal.read(id, reading.head, missing);
     if (events.length === 0) return;
     for (const event of events) reading.add(event);
   }
 }
 
-type LogPlace = Pick<TaskRecord, 'id' | 'head'>;
+export interface ReadOptions {
+  readonly view: TaskView;
+  readonly authorOf: AuthorOf;
+}
 
-/** Reads a task: its record, and its log as far as the view needs it. */
-export async function readTask(journal: Journal, record: TaskRecord, look: Look): Promise<Task> {
-  const { view, authorOf } = look;
+/** Builds a task from its record, and from its log as far as the view needs it. */
+export async function readTask(
+  journal: Journal,
+  record: TaskRecord,
+  { view, authorOf }: ReadOptions,
+): Promise<Task> {
   if (view.historyLength === 0 && !view.includeArtifacts) return new TaskFold().toTask(record, view);
   const reading = new TaskReading(record, authorOf);
   await readUpTo(journal, reading, record);
   return reading.toTask(view);
 }
 
-export interface Look {
-  readonly view: TaskView;
-  readonly authorOf: AuthorOf;
+/** A segment of an exported task, small enough to be sent in one piece. */
+export interface TaskSegment {
+  /**
+   * The task as GetTask returns it, with all messages and artifacts of this segment, and the name of its agent.
+   * `continues` names the artifacts that continue one of the previous segment. Any other artifact replaces an earlier
+   * one of the same id.
+   */
+  readonly item: object;
+  /** The size of the segment's events as JSON. */
+  readonly bytes: number;
+  /** The `seq` of the segment's last event; undefined when no segment follows. */
+  readonly next: number | undefined;
+}
+
+const SEGMENT_BYTES = 500_000;
+/** The number of events that one read loads: each has at most `tasks.eventBytes`. */
+const EVENTS_PER_READ = 16;
+
+/** Exports the events of a task after `after` (0: from the first) until the end of its log or the size of a segment. */
+export async function exportTask(
+  journal: Pick<Journal, 'read'>,
+  record: TaskRecord,
+  { after, rootAgentName }: { readonly after: number; readonly rootAgentName: string },
+): Promise<TaskSegment> {
+  const fold = new TaskFold();
+  let head = after;
+  let bytes = 0;
+  while (head < record.head && bytes < SEGMENT_BYTES) {
+    const events = await journal.read(record.id, head, Math.min(EVENTS_PER_READ, record.head - head));
+    if (events.length === 0) break;
+    for (const event of events) fold.add(event, event.author ?? rootAgentName);
+    head = events.at(-1)!.seq;
+    bytes += Buffer.byteLength(JSON.stringify(events));
+  }
+  const task = fold.toTask({ ...record, head }, { historyLength: undefined, includeArtifacts: true });
+  const continues = after === 0 ? [] : fold.continued();
+  return {
+    item: {
+      agent: record.agent,
+      ...(Task.toJSON(task) as object),
+      ...(continues.length > 0 ? { continues } : {}),
+    },
+    bytes,
+    next: head < record.head && head > after ? head : undefined,
+  };
 }

@@ -29,7 +29,7 @@ export interface RagOptions {
 /** Creates the search over the library and the document index. */
 export function createRag(options: RagOptions): {
   readonly retrieval: Retrieval;
-  readonly desk: DocumentIndex;
+  readonly documents: DocumentIndex;
 } {
   const { library, provider, logger, maxFileBytes, onAdded = () => undefined, purge } = options;
   const embedder =
@@ -38,7 +38,7 @@ export function createRag(options: RagOptions): {
     typeof provider === 'string' || typeof embedder === 'string' ? undefined : { provider, embedder };
   return {
     retrieval: createRetrieval({ library, embedding, onAdded, logger }),
-    desk: createDocumentIndex({ library, embedder, maxBytes: maxFileBytes, onAdded, purge }),
+    documents: createDocumentIndex({ library, embedder, maxBytes: maxFileBytes, onAdded, purge }),
   };
 }
 
