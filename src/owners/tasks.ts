@@ -18,7 +18,7 @@ export interface OwnedTasks {
 }
 
 /** A part of a task, small enough for one page. */
-interface TaskStretch {
+interface TaskSegment {
   readonly item: object;
   readonly bytes: number;
   /** The last entry of this part; undefined when it is the end of the task. */
@@ -29,14 +29,14 @@ export interface OwnedTasksParts {
   readonly retention: RetentionStore;
   readonly tasks: Pick<Journal, 'get' | 'cancel'>;
   /** Reads the task from behind the entry with the number `after`; 0 stands for its beginning. */
-  readonly exportTask: (record: TaskRecord, after: number) => Promise<TaskStretch>;
+  readonly exportTask: (record: TaskRecord, after: number) => Promise<TaskSegment>;
 }
 
 const REMOVED_AT_ONCE = 50;
 
 export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts): OwnedTasks {
   /** A place is the number of the last entry that was read, or 0, and the place of its task in the list of tasks. */
-  const readStretch = async (scope: Scope, place: string): Promise<Chunk> => {
+  const readSegment = async (scope: Scope, place: string): Promise<Chunk> => {
     const [, entry, listed] = /^(\d{1,15}) (.*)$/s.exec(place) ?? [undefined, '0', place];
     const begun = entry === '0' ? undefined : await tasks.get(scope, listed.split(' ').at(-1)!);
     if (begun) return toChunk(begun, Number(entry), listed);
@@ -60,7 +60,7 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
     }
   };
   return {
-    read: (scope, after) => pageBySize(after, (place) => readStretch(scope, place)),
+    read: (scope, after) => pageBySize(after, (place) => readSegment(scope, place)),
     removeAll: (scope) => remove(async () => (await retention.listOwned(scope, '', REMOVED_AT_ONCE)).items),
     removeContext: (scope, contextId) =>
       remove(() => retention.listContext(scope, contextId, REMOVED_AT_ONCE)),
