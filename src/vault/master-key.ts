@@ -50,7 +50,7 @@ export async function unlock(record: MasterRecord, sources: KeySources): Promise
 /** Creates the key of a new vault. */
 export async function createMaster({ keyFile, passphrase }: KeySources): Promise<MasterKey> {
   return passphrase === undefined
-    ? described({ kind: 'file' }, await readOrCreateKeyFile(keyFile))
+    ? masterKeyOf({ kind: 'file' }, await readOrCreateKeyFile(keyFile))
     : newFromPassphrase(passphrase);
 }
 
@@ -61,7 +61,7 @@ export async function nextMaster(keyFile: string, passphrase?: string): Promise<
   }
   const key = randomBytes(KEY_BYTES);
   await writeKeyFile(nextFile(keyFile), key);
-  return { ...described({ kind: 'file' }, key), settle: () => moveKeyFile(nextFile(keyFile), keyFile) };
+  return { ...masterKeyOf({ kind: 'file' }, key), settle: () => moveKeyFile(nextFile(keyFile), keyFile) };
 }
 
 async function fromFile({ id }: MasterRecord, { keyFile }: KeySources): Promise<Buffer> {
@@ -82,7 +82,7 @@ async function fromFile({ id }: MasterRecord, { keyFile }: KeySources): Promise<
 async function newFromPassphrase(passphrase: string): Promise<MasterKey> {
   const salt = randomBytes(SALT_BYTES).toString('base64url');
   const source: MasterSource = { kind: 'passphrase', salt, cost: SCRYPT_COST };
-  return described(source, await derive(passphrase, source));
+  return masterKeyOf(source, await derive(passphrase, source));
 }
 
 function derive(passphrase: string, source: MasterSource): Promise<Buffer> {
@@ -97,7 +97,7 @@ function derive(passphrase: string, source: MasterSource): Promise<Buffer> {
   });
 }
 
-function described(source: MasterSource, key: Buffer): MasterKey {
+function masterKeyOf(source: MasterSource, key: Buffer): MasterKey {
   return { key, record: { id: keyId(key), source } };
 }
 

@@ -24,7 +24,7 @@ import { scopeKey } from '../core/task.js';
 import type { VaultItem } from '../stores/vault.js';
 import type { SealedVault } from './vault.js';
 
-/** A shorter value could not be distinguished from ordinary text, and so not be removed from texts. */
+/** Scrubbers search texts for the value. A shorter one would also occur in ordinary text. */
 const MIN_CHARACTERS = 6;
 const MAX_CHARACTERS = 16 * 1024;
 const MAX_HOSTS = 50;
@@ -53,12 +53,12 @@ export class OwnerSecrets implements SecretKeeper, SecretGuard {
 
   /** Loads all secrets. A damaged secret is skipped with a warning. */
   static async open(vault: SealedVault, logger: Logger): Promise<OwnerSecrets> {
-    const book = new OwnerSecrets(vault, logger);
+    const secrets = new OwnerSecrets(vault, logger);
     for (const scope of await vault.scopes('secret')) {
-      for (const { name } of await vault.list(scope, 'secret')) await book.#load(scope, name);
-      book.#changed(scope);
+      for (const { name } of await vault.list(scope, 'secret')) await secrets.#load(scope, name);
+      secrets.#changed(scope);
     }
-    return book;
+    return secrets;
   }
 
   /** Removes the secrets of all owners. For the log. */
@@ -169,7 +169,7 @@ export class OwnerSecrets implements SecretKeeper, SecretGuard {
   }
 }
 
-/** Replaces a mask that contains a value itself, so that scrubbing a scrubbed text changes nothing. */
+/** Stands in for a mask that itself contains the value of a secret. Scrubbing a text twice thus gives the same text. */
 const BLANK = '***';
 
 function compileValues(owned: readonly SecretsOfOwner[]): Scrubber {

@@ -53,7 +53,7 @@ export class SqliteExtractionStore implements ExtractionStore {
       const facts = JSON.parse(row.facts) as DocumentFacts;
       const origin = { source: sourceOf({ ...row, facts }), fromOutside: facts.fromOutside };
       const stated = triples.map((triple) => ({ ...triple, ...origin }));
-      this.#graph.addNow({ tenant, owner }, stated);
+      this.#graph.addInTransaction({ tenant, owner }, stated);
       this.#prepared.run(DONE, id);
       return true;
     });

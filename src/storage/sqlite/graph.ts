@@ -86,11 +86,11 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   async add(scope: Scope, triples: readonly NewTriple[]): Promise<number> {
-    return this.#database.write(() => this.addNow(scope, triples));
+    return this.#database.write(() => this.addInTransaction(scope, triples));
   }
 
   /** Like `add`, inside a write of another store. */
-  addNow(scope: Scope, triples: readonly NewTriple[]): number {
+  addInTransaction(scope: Scope, triples: readonly NewTriple[]): number {
     const now = this.#database.now();
     let added = 0;
     for (const { subject, predicate, object, source, fromOutside, contextId } of triples) {
@@ -111,7 +111,7 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   /** Like `removeSource`, inside a write of another store. */
-  removeSourceNow(scope: Scope, source: string): void {
+  removeSourceInTransaction(scope: Scope, source: string): void {
     while (!this.#deleteSome(this.#statedBy(scope, source)).isLast);
   }
 

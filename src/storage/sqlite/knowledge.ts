@@ -69,9 +69,9 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
     const { saved, placed } = await this.#database.write(() => {
       const before = this.#prepared.first<EntryRow>(BY_CALL, scope.tenant, scope.owner, entry.callKey);
       if (before) return { saved: toEntry(before), placed: undefined };
-      const row = this.#library.requireNow(scope, COLLECTIONS[entry.kind]);
+      const row = this.#library.requireInTransaction(scope, COLLECTIONS[entry.kind]);
       const saved = this.#add(scope, entry);
-      return { saved, placed: this.#library.putNow(scope, row, documentOf(entry, saved)) };
+      return { saved, placed: this.#library.putInTransaction(scope, row, documentOf(entry, saved)) };
     });
     if (placed) this.#library.forgetVectors(placed.row.id, placed.passages);
     return saved;
@@ -131,7 +131,7 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
   #forgetNow(scope: Scope, id: EntryId) {
     return {
       count: this.#prepared.run(FORGET, ...keyOf(scope, id)).changes,
-      gone: this.#library.removeNow(scope, COLLECTIONS[id.kind], [originOf(id)]),
+      gone: this.#library.removeInTransaction(scope, COLLECTIONS[id.kind], [originOf(id)]),
     };
   }
 

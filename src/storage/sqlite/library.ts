@@ -59,34 +59,34 @@ export class SqliteLibraryStore implements LibraryStore {
   async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
     assertKeys({ origin: document.origin, name: document.name });
     const { row, outcome, passages } = await this.#database.write(() =>
-      this.putNow(scope, this.requireNow(scope, document.collection), document),
+      this.putInTransaction(scope, this.requireInTransaction(scope, document.collection), document),
     );
     this.#vectors.removed(row.id, passages);
     return outcome;
   }
 
-  /** Inside a write. Throws before it writes anything. */
-  requireNow(scope: Scope, collection: string): CollectionRow {
+  /** To be called inside a write. Throws before it writes anything. */
+  requireInTransaction(scope: Scope, collection: string): CollectionRow {
     return requireCollection(this.#prepared, scope, collection);
   }
 
-  /** Inside a write of another store. That store passes the removed passages to `forgetVectors` after the commit. */
-  putNow(scope: Scope, row: CollectionRow, document: NewDocument) {
+  /** To be called inside a write of another store. That store passes the removed passages to `forgetVectors` after the commit. */
+  putInTransaction(scope: Scope, row: CollectionRow, document: NewDocument) {
     const placed = { ...document, savedAt: this.#database.now() };
     const { outcome, removed } = putDocument(this.#prepared, row, placed);
-    for (const old of removed.documents) this.#graph.removeSourceNow(scope, sourceOf(old));
+    for (const old of removed.documents) this.#graph.removeSourceInTransaction(scope, sourceOf(old));
     return { row, outcome, passages: removed.passages };
   }
 
-  /** Like `putNow`. */
-  removeNow(scope: Scope, collection: string, origins: readonly string[]) {
+  /** Like `putInTransaction`. */
+  removeInTransaction(scope: Scope, collection: string, origins: readonly string[]) {
     const [row] = findCollections(this.#prepared, scope, { only: [collection] });
     if (!row) return undefined;
     const { documents, passages } = removeDocuments(this.#prepared, row, origins);
     for (const gone of documents) {
-      this.#graph.removeSourceNow(scope, sourceOf(gone));
+      this.#graph.removeSourceInTransaction(scope, sourceOf(gone));
       // Triples that a user added by hand, with this document as their source.
-      this.#graph.removeSourceNow(scope, `${collection} ${gone.name}`);
+      this.#graph.removeSourceInTransaction(scope, `${collection} ${gone.name}`);
     }
     return { row, passages, count: documents.length };
   }
@@ -96,11 +96,11 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   async remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number> {
-    const meant = origins ?? this.#originsIn(scope, collection);
+    const targets = origins ?? this.#originsIn(scope, collection);
     let removed = 0;
-    for (let from = 0; from < meant.length; from += REMOVED_AT_ONCE) {
-      const some = meant.slice(from, from + REMOVED_AT_ONCE);
-      const gone = await this.#database.write(() => this.removeNow(scope, collection, some));
+    for (let from = 0; from < targets.length; from += REMOVED_AT_ONCE) {
+      const some = targets.slice(from, from + REMOVED_AT_ONCE);
+      const gone = await this.#database.write(() => this.removeInTransaction(scope, collection, some));
       if (gone) this.#vectors.removed(gone.row.id, gone.passages);
       removed += gone?.count ?? 0;
     }
@@ -142,10 +142,10 @@ export class SqliteLibraryStore implements LibraryStore {
     scope: Scope,
     { vector, model, limit, ...collections }: VectorQuery,
   ): Promise<readonly Hit[]> {
-    const meant = this.#database
+    const selected = this.#database
       .read(() => findCollections(this.#prepared, scope, collections))
       .filter((collection) => collection.model === model);
-    const found = await this.#vectors.find(meant, vector, limit);
+    const found = await this.#vectors.find(selected, vector, limit);
     return this.#database.read(() => readHits(this.#prepared, found));
   }
 
@@ -181,9 +181,9 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   async dropVectors(scope: Scope, collections: CollectionFilter): Promise<number> {
-    const meant = this.#database.read(() => findCollections(this.#prepared, scope, collections));
+    const selected = this.#database.read(() => findCollections(this.#prepared, scope, collections));
     let dropped = 0;
-    for (const { id } of meant) {
+    for (const { id } of selected) {
       for (let isLast = false; !isLast;) {
         const passages = await this.#database.write(() => this.#dropSome(id));
         dropped += passages.length;

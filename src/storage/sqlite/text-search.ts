@@ -50,7 +50,7 @@ export function searchText(
   const { prepared } = index;
   const words = lookUp(index, collections, queryWords(query.text));
   const terms = [...new Map(words.flat().map((term) => [term.expression, term])).values()];
-  const likeliest = gather(prepared, listsOf(words, terms), Math.max(MAX_SCORED, query.limit));
+  const likeliest = rankRoughly(prepared, indexQueries(words, terms), Math.max(MAX_SCORED, query.limit));
   return readHits(prepared, likeliest)
     .map((hit) => ({ ...hit, score: relevance(terms, passageTerms(hit)) }))
     .filter(({ score }) => score > 0)
@@ -59,13 +59,16 @@ export function searchText(
 }
 
 /** A query to the index, and what a passage gains by matching it. */
-interface List {
+interface IndexQuery {
   readonly expression: string;
   readonly weight: number;
 }
 
 /** Passages with all of the rarest words come first, as the rows of common words are not all read. */
-function listsOf(words: readonly (readonly IndexedTerm[])[], terms: readonly IndexedTerm[]): readonly List[] {
+function indexQueries(
+  words: readonly (readonly IndexedTerm[])[],
+  terms: readonly IndexedTerm[],
+): readonly IndexQuery[] {
   const together = rarestFirst(words.map((terms) => rarestFirst(terms)[0]!)).slice(0, MAX_COMBINED);
   const all = {
     expression: together.map(({ expression }) => `(${expression})`).join(' AND '),
@@ -77,12 +80,16 @@ function listsOf(words: readonly (readonly IndexedTerm[])[], terms: readonly Ind
   return together.length > 1 ? [all, ...separate] : separate;
 }
 
-function gather(prepared: Prepared, lists: readonly List[], limit: number): ReadonlyMap<number, number> {
+function rankRoughly(
+  prepared: Prepared,
+  queries: readonly IndexQuery[],
+  limit: number,
+): ReadonlyMap<number, number> {
   const scores = new Map<number, number>();
   // A single term gives two queries (`often` and `expression`), and no combination to rank by.
-  let left = lists.length > 2 ? MAX_READ : 2 * limit;
-  for (const [index, { expression, weight }] of lists.entries()) {
-    const share = Math.floor(left / (lists.length - index));
+  let left = queries.length > 2 ? MAX_READ : 2 * limit;
+  for (const [index, { expression, weight }] of queries.entries()) {
+    const share = Math.floor(left / (queries.length - index));
     const ids = prepared.column<number>(NEWEST, expression, share);
     for (const id of ids) scores.set(id, (scores.get(id) ?? 0) + weight);
     left -= ids.length;
@@ -92,7 +99,7 @@ function gather(prepared: Prepared, lists: readonly List[], limit: number): Read
   return new Map(best.list().map(({ id, score }) => [id, score]));
 }
 
-/** The terms of each word that the index has. All of them count, so that a common part of a name does not hide the rare whole. */
+/** Finds the terms of each word in the index. It keeps all of them: a name counts as a whole as well as by its parts. */
 function lookUp(
   index: TextIndex,
   collections: readonly CollectionRow[],
@@ -165,10 +172,10 @@ function quoted(term: string): string {
   return `"${term.replaceAll('"', '""')}"`;
 }
 
-/** A passage that has a term so often is also indexed under the marked form of the term. */
+/** A passage that has a term at least this often is also indexed under the `often` form of the term. */
 const OFTEN = 3;
 
-/** The forms of terms in the index: each behind the id of its collection. Terms hold no "~" themselves. */
+/** The forms of a term in the index. Each begins with the id of its collection. Terms themselves hold no "~". */
 const indexed = {
   word: (collectionId: number, term: string) => `${collectionId}~${term}`,
   /** A word that a passage has often, or in its name or headings. */

@@ -44,10 +44,7 @@ export class PaidFetch {
     const { webFetch, connection } = this.#options;
     const response = await webFetch(request.url, { ...initOf(request), signal });
     if (response.status !== STATUS_PAYMENT_REQUIRED) {
-      return {
-        content: `The endpoint did not ask for a payment.\n${await readAnswer(response)}`,
-        isError: !response.ok,
-      };
+      return unpaidAnswer({ answer: await readAnswer(response), isOk: response.ok });
     }
     const { x402Client, x402HTTPClient } = await import('@x402/fetch');
     const client = new x402HTTPClient(new x402Client());
@@ -87,9 +84,7 @@ export class PaidFetch {
     if (done) return done;
     const attempt = await this.#send(request, order, signal);
     const payment = await store.get(order, order.key);
-    if (!payment)
-      return { content: `The endpoint did not ask for a payment.\n${await readAnswer(attempt.response)}` };
-    const answer = await readAnswer(attempt.response);
+    if (!payment) return unpaidAnswer(attempt);
     const isSettled = attempt.settlement?.success === true;
     const seen = isSettled
       ? await ledger.waitForOutcome(payment, { ms: confirmMs, signal })
@@ -98,7 +93,7 @@ export class PaidFetch {
       await this.#withHash(seen, attempt.settlement),
       connection.network,
     );
-    return { content: `${content}\n${answer}`, isError: (isError ?? false) || !attempt.response.ok };
+    return { content: `${content}\n${attempt.answer}`, isError: (isError ?? false) || !attempt.isOk };
   }
 
   /** The outcome of an earlier attempt if it is certain, in which case the payment must not be repeated. */
@@ -158,7 +153,8 @@ export class PaidFetch {
       const response = await send(request.url, { ...initOf(request), signal });
       const header = response.headers.get('PAYMENT-RESPONSE');
       return {
-        response,
+        answer: await readAnswer(response),
+        isOk: response.ok,
         settlement: header === null ? undefined : decodeSafely(header, decodePaymentResponseHeader),
       };
     } catch (error) {
@@ -173,11 +169,8 @@ export class PaidFetch {
       if (error instanceof LangoError) throw error;
       throw notX402(error);
     }
-    const body = `No answer arrived: ${error instanceof LangoError ? error.message : 'the request failed'}`;
-    return {
-      response: new Response(body, { status: 502, headers: { 'content-type': 'text/plain' } }),
-      settlement: undefined,
-    };
+    const reason = error instanceof LangoError ? error.message : 'the request failed';
+    return { answer: `No answer arrived: ${reason}`, isOk: false, settlement: undefined };
   }
 
   /** Adds the transaction that the endpoint named, if the chain confirms that it contains this payment. */
@@ -197,8 +190,14 @@ export class PaidFetch {
   }
 }
 
-interface Attempt {
-  readonly response: Response;
+interface Answer {
+  /** The answer of the endpoint as text for the model, or why there is none. */
+  readonly answer: string;
+  /** Whether the endpoint answered with a status of success. */
+  readonly isOk: boolean;
+}
+
+interface Attempt extends Answer {
   readonly settlement: SettleResponse | undefined;
 }
 
@@ -206,6 +205,10 @@ interface OfferContext {
   readonly request: WebRequest;
   readonly order: Omit<PaymentOrder, 'amount'>;
   readonly terms: PayableTerms;
+}
+
+function unpaidAnswer({ answer, isOk }: Answer): ToolOutput {
+  return { content: `The endpoint did not ask for a payment.\n${answer}`, isError: !isOk };
 }
 
 /**
