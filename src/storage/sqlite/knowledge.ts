@@ -105,7 +105,7 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
   }
 
   async forget(scope: Scope, id: EntryId): Promise<number> {
-    const { count, gone } = await this.#database.write(() => this.#forgetNow(scope, id));
+    const { count, gone } = await this.#database.write(() => this.#forgetInTransaction(scope, id));
     if (gone) this.#library.forgetVectors(gone.row.id, gone.passages);
     return count;
   }
@@ -117,7 +117,7 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
         this.#prepared.all<EntryId>(SAVED_IN_CONTEXT, ...context, FORGOTTEN_AT_ONCE).map((id) => {
           const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, id), 1);
           const isNewest = newest && toEntry(newest).provenance.contextId === contextId;
-          if (isNewest) return this.#forgetNow(scope, id);
+          if (isNewest) return this.#forgetInTransaction(scope, id);
           const { changes } = this.#prepared.run(FORGET_VERSIONS, ...context, id.kind, id.key);
           return { count: changes, gone: undefined };
         }),
@@ -128,7 +128,7 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
     }
   }
 
-  #forgetNow(scope: Scope, id: EntryId) {
+  #forgetInTransaction(scope: Scope, id: EntryId) {
     return {
       count: this.#prepared.run(FORGET, ...keyOf(scope, id)).changes,
       gone: this.#library.removeInTransaction(scope, COLLECTIONS[id.kind], [originOf(id)]),

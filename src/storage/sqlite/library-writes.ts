@@ -33,7 +33,7 @@ interface Found {
   readonly facts: string;
 }
 
-/** Inside a write: adds a document to a collection, and replaces the one with the same origin. */
+/** To be called inside a write. Adds a document to a collection, and replaces the one with the same origin. */
 export function putDocument(
   prepared: Prepared,
   collection: CollectionRow,
@@ -56,7 +56,7 @@ export function putDocument(
   return { outcome: found ? 'changed' : 'added', removed };
 }
 
-/** Inside a write: removes the documents with these origins from a collection. */
+/** To be called inside a write. Removes the documents with these origins from a collection. */
 export function removeDocuments(
   prepared: Prepared,
   collection: CollectionRow,

@@ -16,7 +16,7 @@ const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/pro
 /**
  * Determines the account that commands run as. A server that is not root runs them under its own account. A root server
  * runs them as the owner of the first root; an empty root folder that belongs to root is handed over to `nobody`.
- * Rejects with advice when such a folder is not empty, or when a root is or contains a system folder.
+ * Rejects with advice when such a folder is not empty, or when a root is a system folder or inside one.
  */
 export async function prepareAccount(given: readonly string[]): Promise<Account> {
   const roots = await Promise.all(given.map((root) => realpath(root)));
@@ -95,9 +95,9 @@ export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promis
     );
   }
   const account = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
-  const nothing = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
+  const noCapabilities = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
   const bind = ['/bin/sh', '-c', BIND_SCRIPT, 'sh', mountPoint];
-  const stepDown = [setpriv!, ...account, ...nothing, '--'];
+  const stepDown = [setpriv!, ...account, ...noCapabilities, '--'];
   return {
     commandPrefix: (folders) => [
       ...[unshare!, '--mount', '--', ...bind, String(folders.length), ...folders],

@@ -209,9 +209,9 @@ describeSandboxed('finding the sandbox', () => {
   it('says why there is none, and rejects where one is required', async () => {
     expect((await findSandbox({ mode: 'off', roots: ['/tmp'] })).reason).toContain('switched off');
     const system = { roots: ['/usr/local'] };
-    expect((await findSandbox({ mode: 'auto', ...system })).reason).toContain('part of the system');
+    expect((await findSandbox({ mode: 'auto', ...system })).reason).toContain('is a system folder');
     await expect(findSandbox({ mode: 'required', ...system })).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(findSandbox({ mode: 'required', roots: ['/'] })).rejects.toThrow('part of the system');
+    await expect(findSandbox({ mode: 'required', roots: ['/'] })).rejects.toThrow('is a system folder');
   });
 
   it('does not give away a folder of root that holds something', async () => {
