@@ -244,9 +244,9 @@ describeSandboxed('the sandbox’s own limits', () => {
       false,
     );
     const script = `const { spawn } = require('node:child_process');
-const { file, args, feeds } = JSON.parse(process.argv[1]);
+const { file, args, pipedInputs } = JSON.parse(process.argv[1]);
 const child = spawn(file, args, { detached: true, stdio: ['ignore', 'ignore', 'inherit', 'pipe', 'pipe', 'pipe'] });
-feeds.forEach((text, index) => child.stdio[3 + index].end(text));`;
+pipedInputs.forEach((text, index) => child.stdio[3 + index].end(text));`;
     const server = spawn(process.execPath, ['-e', script, JSON.stringify(launch)], { stdio: 'inherit' });
     const others = async () => (await processesWith(mark)).filter((id) => id !== server.pid);
     await until(async () => (await others()).length >= 3);
