@@ -15,12 +15,15 @@ export function withFolders(command: Command): Command {
   ]);
 }
 
-/** Adds the options of a command that asks a server. */
+/** Adds the options of a command that sends requests to a server. */
 export function withServer(command: Command): Command {
   return withFolders(
     addPlaces(command, [
-      new Option('--url <url>', 'the server; default: LANGO_URL, else what the configuration says'),
-      new Option('--token <token>', 'its bearer token; LANGO_TOKEN keeps it out of the list of processes'),
+      new Option('--url <url>', 'address of the server; default: LANGO_URL, else as configured'),
+      new Option(
+        '--token <token>',
+        'bearer token for the server; LANGO_TOKEN keeps it out of the process list',
+      ),
     ]),
   );
 }
@@ -28,7 +31,7 @@ export function withServer(command: Command): Command {
 /** Adds the options of a command that speaks A2A. */
 export function withAgents(command: Command): Command {
   return addPlaces(withServer(command), [
-    new Option('--transport <name>', 'speak nothing else; default: what the card names first').choices([
+    new Option('--transport <name>', 'use only this transport; default: the first one on the card').choices([
       'jsonrpc',
       'http',
       'grpc',

@@ -17,12 +17,12 @@ export function addSecretCommands(secrets: Command, act: Act): void {
 
   withPermission(secrets.command('set').argument('<name>'))
     .description('store a secret; its value is read from the terminal or standard input')
-    .option('--replace', 'replace the one of this name')
+    .option('--replace', 'replace an existing secret of this name')
     .action((name: string, flags: SetFlags) =>
       act(async (at) => (await import('./secrets.js')).setSecret(name, flags, at)),
     );
 
-  withVault(secrets.command('list').description('the secrets there are; never their values'))
+  withVault(secrets.command('list').description('list the secrets, without their values'))
     .option('--json', 'one JSON object')
     .action((flags: SecretFlags) => act(async (at) => (await import('./secrets.js')).listSecrets(flags, at)));
 
@@ -39,45 +39,45 @@ export function addSecretCommands(secrets: Command, act: Act): void {
     );
 
   withFolders(
-    secrets.command('rotate').description('put the vault under a new master key; stop the server first'),
+    secrets.command('rotate').description('encrypt the vault with a new master key; stop the server first'),
   )
-    .option('--passphrase', 'under a new passphrase, read from the terminal or standard input')
-    .option('--key-file', 'under a new random key in the key file')
+    .option('--passphrase', 'use a new passphrase, read from the terminal or standard input')
+    .option('--key-file', 'use a new random key in the key file')
     .option('--json', 'one JSON object')
     .action((flags: RotateFlags) => act(async (at) => (await import('./secrets.js')).rotateKey(flags, at)));
 }
 
 /** `lango wallet` */
 export function addWalletCommands(wallet: Command, act: Act): void {
-  withVault(wallet.command('address').description('the address of your wallet'))
+  withVault(wallet.command('address').description('show the address of your wallet'))
     .option('--json', 'one JSON object')
     .action((flags: WalletFlags) => act(async (at) => (await import('./wallet.js')).showAddress(flags, at)));
 
-  withVault(wallet.command('import').description('pay from a wallet that you have already'))
-    .option('--replace', 'forget the key of the wallet that is here')
+  withVault(wallet.command('import').description('import the private key of a wallet that you already have'))
+    .option('--replace', 'delete the key of the present wallet')
     .option('--json', 'one JSON object')
     .action((flags: ImportFlags) => act(async (at) => (await import('./wallet.js')).importKey(flags, at)));
 }
 
 /** `lango data` */
 export function addDataCommands(data: Command, act: Act): void {
-  withServer(data.command('export').description('write all of it as JSON'))
-    .option('--out <file>', 'into this new file in the place of standard output')
-    .option('--json', 'say what was written as JSON')
+  withServer(data.command('export').description('write all your data as JSON'))
+    .option('--out <file>', 'write to this new file instead of standard output')
+    .option('--json', 'print the counts as JSON')
     .action((flags: ExportFlags) => act(async (at) => (await import('./data.js')).exportData(flags, at)));
 
   const kinds = ['context', 'knowledge', 'learning', 'fact', 'skill'];
-  withServer(data.command('forget').addArgument(new Argument('<kind>', 'what it is').choices(kinds)))
-    .argument('<name>', 'of a context its id, else the key or the words')
-    .description('forget one thing for good; documents: lango ingest remove')
-    .option('--json', 'say what was deleted as JSON')
+  withServer(data.command('forget').addArgument(new Argument('<kind>', 'the kind of data').choices(kinds)))
+    .argument('<name>', 'the id of a context, the name of an entry or skill, or the text of a fact')
+    .description('delete one item for good; for documents use: lango ingest remove')
+    .option('--json', 'print the counts as JSON')
     .action((kind: ForgetKind, name: string, flags: DataFlags) =>
       act(async (at) => (await import('./data.js')).forgetData({ kind, name }, flags, at)),
     );
 
-  withServer(data.command('delete').description('delete all of it for good'))
-    .option('--yes', 'do it without asking')
-    .option('--json', 'say what was deleted as JSON')
+  withServer(data.command('delete').description('delete all your data for good'))
+    .option('--yes', 'required: confirms the deletion')
+    .option('--json', 'print the counts as JSON')
     .action((flags: DeleteFlags) => act(async (at) => (await import('./data.js')).deleteData(flags, at)));
 }
 
@@ -89,23 +89,23 @@ export function addIngestCommands(ingest: Command, act: Act): void {
       .option('--json', 'one JSON object');
 
   withCollection(ingest.argument('[path...]', 'files, folders, and patterns such as "docs/**/*.md"'))
-    .description('take in documents, so that agents find them; only what changed is done again')
-    .option('--reembed', 'make all vectors anew, after a change of the embedding model')
+    .description('add documents, so that agents find them; unchanged files are skipped')
+    .option('--reembed', 'compute all vectors again, after a change of the embedding model')
     .action((paths: string[], flags: IngestFlags) =>
       act(async (at) => (await import('./ingest.js')).ingest(paths, flags, at)),
     );
 
-  // `ingest` has the same options and takes them wherever they stand: what counts are all of them together.
+  // `ingest` has the same options and commander may give them to either command, so both are read.
   withCollection(
-    ingest.command('list').description('the documents there are; default: of all collections'),
+    ingest.command('list').description('list the documents; default: of all collections'),
   ).action((_flags: IngestFlags, command: Command) =>
     act(async (at) =>
       (await import('./ingest.js')).listDocuments(command.optsWithGlobals<IngestFlags>(), at),
     ),
   );
 
-  withCollection(ingest.command('remove').argument('[path...]', 'files or folders that were taken in'))
-    .description('forget documents')
+  withCollection(ingest.command('remove').argument('[path...]', 'files or folders that were added'))
+    .description('remove documents')
     .option('--all', 'every document of the collection')
     .action((paths: string[], _flags: RemoveFlags, command: Command) =>
       act(async (at) =>
@@ -117,6 +117,6 @@ export function addIngestCommands(ingest: Command, act: Act): void {
 function withVault(command: Command): Command {
   return withServer(command).option(
     '--owner <name>',
-    "whose: a caller as the audit names it; default: the server's own token. Without a running server only",
+    "without a running server: the owner, as the audit log writes it; default: the owner of the server's own token",
   );
 }

@@ -36,28 +36,28 @@ export function createProgram(act: Act): Command {
   withFolders(program.command('serve').description('run the server'))
     .option('--host <address>', 'address to listen on')
     .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, MAX_PORT))
-    .option('--json', 'one line of JSON once it serves')
+    .option('--json', 'print one line of JSON when the server is ready')
     .action((flags: ServeFlags) => act(async (at) => (await import('./serve.js')).serve(flags, at)));
 
   withAgents(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
-    .description('send one request and show what comes of it')
-    .option('--agent <name>', 'the agent; default: the one at the root')
-    .option('--context <id>', 'go on in this conversation')
+    .description('send one request and show the answer')
+    .option('--agent <name>', 'the agent; default: the root agent')
+    .option('--context <id>', 'continue this conversation')
     .option('--task <id>', 'answer or follow up on this task')
     .option('--stream', 'show everything as it happens (default on a terminal)')
     .option('--no-stream', 'show only the answer (default elsewhere)')
     .option('--json', 'one JSON object; with --stream a line of JSON for each event')
-    .option('-y, --yes', 'approve every call that waits for approval')
+    .option('-y, --yes', 'approve all calls that wait for approval')
     .option('--no-input', 'never ask on the terminal')
-    .option('--approve <hash>', 'answer a question of --task with yes', collect)
-    .option('--deny <hash>', 'answer a question of --task with no', collect)
-    .option('--reason <text>', 'why not; the agent is told')
+    .option('--approve <hash>', 'approve the call with this hash, which --task waits for', collect)
+    .option('--deny <hash>', 'deny the call with this hash, which --task waits for', collect)
+    .option('--reason <text>', 'with --deny: the reason, which the agent is told')
     .action((words: string[], flags: SendFlags) =>
       act(async (at) => (await import('./send.js')).send(words, flags, at)),
     );
 
   withAgents(program.command('chat').description('talk in one conversation'))
-    .option('--agent <name>', 'the agent; default: the one at the root')
+    .option('--agent <name>', 'the agent; default: the root agent')
     .action((flags: ChatFlags) => act(async (at) => (await import('./chat.js')).chat(flags, at)));
 
   withServer(program.command('agents').description('list agents, local and remote, and why some are skipped'))
@@ -69,7 +69,7 @@ export function createProgram(act: Act): Command {
       .command('card')
       .argument(
         '[name]',
-        'the agent, or the address of a card; with --check also a file; default: the agent at the root',
+        'the agent, or the address of a card; with --check also a file; default: the root agent',
       ),
   )
     .description('show an agent card, or check it')
@@ -82,14 +82,23 @@ export function createProgram(act: Act): Command {
     );
 
   addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
-  addDataCommands(program.command('data').description('what is kept for you: tasks, knowledge, memory'), act);
+  addDataCommands(
+    program.command('data').description('export, forget and delete the data that is kept for you'),
+    act,
+  );
   addIngestCommands(program.command('ingest'), act);
-  addSecretCommands(program.command('secrets').description('store and look after secrets'), act);
-  addWalletCommands(program.command('wallet').description('the wallet that payments are made from'), act);
-  addKeyCommands(program.command('keys').description('the keys that this node signs with'), act);
+  addSecretCommands(program.command('secrets').description('store and manage secrets'), act);
+  addWalletCommands(
+    program.command('wallet').description('show or import the wallet that payments are made from'),
+    act,
+  );
+  addKeyCommands(
+    program.command('keys').description('list and rotate the keys that this node signs with'),
+    act,
+  );
   addConfigCommands(program.command('config').description('check and show the configuration'), act);
 
-  withServer(program.command('doctor').description('look for whatever keeps Lango from working here'))
+  withServer(program.command('doctor').description('find what keeps Lango from working here'))
     .option('--model', 'also send the model a tiny request')
     .option('--json', 'one JSON object')
     .action((flags: DoctorFlags) => act(async (at) => (await import('./doctor.js')).doctor(flags, at)));
@@ -126,58 +135,56 @@ function sentenceOf(message: string): string {
 function addTaskCommands(tasks: Command, act: Act): void {
   const withAgent = (command: Command): Command =>
     withAgents(command)
-      .option('--agent <name>', 'the agent it belongs to; default: all are asked')
-      .option('--json', 'JSON instead of words');
+      .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
+      .option('--json', 'print JSON');
 
-  withAgent(tasks.command('list').description('the newest tasks'))
-    .addOption(new Option('--state <state>', 'only those in this state').choices(TASK_STATES))
-    .option('--context <id>', 'only those of this conversation')
-    .option('--limit <number>', 'how many', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
+  withAgent(tasks.command('list').description('list the newest tasks'))
+    .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
+    .option('--context <id>', 'only tasks of this conversation')
+    .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
     .action((flags: ListFlags) => act(async (at) => (await import('./tasks.js')).listTasks(flags, at)));
 
-  withAgent(tasks.command('get').argument('<id>').description('one task with its answer')).action(
+  withAgent(tasks.command('get').argument('<id>').description('show one task with its answer')).action(
     (id: string, flags: TaskFlags) => act(async (at) => (await import('./tasks.js')).getTask(id, flags, at)),
   );
 
-  withAgent(
-    tasks.command('watch').argument('<id>').description('everything that happens in a task, from its start'),
-  )
+  withAgent(tasks.command('watch').argument('<id>').description('show every event of a task, from its start'))
     .option('--no-stream', 'show only the answer')
     .action((id: string, flags: WatchFlags) =>
       act(async (at) => (await import('./watch.js')).watch(id, flags, at)),
     );
 
-  withAgent(tasks.command('cancel').argument('<id>').description('stop a task')).action(
+  withAgent(tasks.command('cancel').argument('<id>').description('cancel a task')).action(
     (id: string, flags: TaskFlags) =>
       act(async (at) => (await import('./tasks.js')).cancelTask(id, flags, at)),
   );
 }
 
 function addKeyCommands(keys: Command, act: Act): void {
-  withFolders(keys.command('list').description('the keys, newest first'))
+  withFolders(keys.command('list').description('list the keys, newest first'))
     .option('--json', 'one JSON object')
     .action((flags: KeysFlags) => act(async (at) => (await import('./config.js')).showKeys(flags, at)));
 
   withFolders(
-    keys.command('rotate').description('sign with a new key from now on; a running server takes it up'),
+    keys.command('rotate').description('sign with a new key from now on; a running server uses it at once'),
   )
     .option('--json', 'one JSON object')
     .action((flags: KeysFlags) => act(async (at) => (await import('./config.js')).rotate(flags, at)));
 }
 
 function addConfigCommands(config: Command, act: Act): void {
-  withFolders(config.command('check').description('say everything that is wrong with it'))
+  withFolders(config.command('check').description('list everything that is wrong with the configuration'))
     .option('--json', 'one JSON object')
     .action((flags: ConfigFlags) => act(async (at) => (await import('./config.js')).checkFile(flags, at)));
 
-  withFolders(config.command('show').description('every key, its value, and where that came from'))
+  withFolders(config.command('show').description('show every key with its value and the source of the value'))
     .option('--json', 'one JSON object')
     .action((flags: ConfigFlags) => act(async (at) => (await import('./config.js')).showConfig(flags, at)));
 
   config
     .command('schema')
-    .description('the JSON Schema of the file')
-    .option('--json', 'it always is')
+    .description('print the JSON Schema of the configuration file')
+    .option('--json', 'no effect: the output is always JSON')
     .action(() => act(async (at) => (await import('./config.js')).showSchema(at)));
 }
 

@@ -1,12 +1,12 @@
 import { safeLine } from './safe-text.js';
 
-/** One line on the terminal that says what is going on, for as long as nothing else is written. */
+/** A progress line on the terminal, shown while no other output is written. */
 export interface Progress {
   start(label: string): void;
   label(text: string): void;
-  /** While held the line stays away: the output is in the middle of a line of its own. */
+  /** Hides the line while `isHeld`, because other output is in the middle of a line. */
   hold(isHeld: boolean): void;
-  /** Takes the line away until the next tick. */
+  /** Erases the line until the next tick. */
   hide(): void;
   stop(): void;
 }
@@ -14,11 +14,11 @@ export interface Progress {
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const TICK_MS = 100;
 const ERASE_LINE = '\r\u001b[2K';
-/** What stands beside the label: frame, time, spaces. */
+/** The columns beside the label: frame, time, spaces. */
 const MARGIN = 12;
 const DEFAULT_COLUMNS = 80;
 
-/** Does nothing where the stream is no terminal. */
+/** Creates a progress line. It shows nothing when the stream is no terminal. */
 export function createProgress(stream: NodeJS.WriteStream): Progress {
   return new SpinnerLine(stream);
 }

@@ -8,16 +8,16 @@ import { exactJson, safeLine, safeText } from './safe-text.js';
 
 export interface RendererOptions {
   readonly color: boolean;
-  /** Answers are written as they come; else once, when they are whole. */
+  /** Whether answers are written as they arrive. Otherwise each is written once, when it is complete. */
   readonly live: boolean;
-  /** Gets whole lines with their line feed, and with `live` also pieces of a line. */
+  /** Receives whole lines with their line feed; with `live` also parts of a line. */
   readonly write: (text: string) => void;
 }
 
-/** Shows what happens in a task to a person, one event at a time. Nothing in an event can drive the terminal. */
+/** Shows the events of a task to a person. Control characters in an event never reach the terminal. */
 export interface Renderer {
   show(event: ClientEvent): void;
-  /** The last line has no end yet. */
+  /** Whether the output ends in the middle of a line. */
   readonly isMidLine: boolean;
 }
 
@@ -38,13 +38,13 @@ interface Answer {
 class EventRenderer implements Renderer {
   readonly #options: RendererOptions;
   readonly #paint: Paint;
-  /** The unfinished last line of what each sub-agent says while it works, by author. */
-  readonly #said = new Map<string, string>();
-  /** The agents that are at work for another one, once for each delegation. */
+  /** The unfinished last line of the running text of each sub-agent, by author. */
+  readonly #partialLines = new Map<string, string>();
+  /** The agents with an open delegation, once for each delegation. */
   readonly #delegated: string[] = [];
   readonly #answers = new Map<string, Answer>();
-  /** The answer that the end of the output belongs to. */
-  #speaking: Answer | undefined;
+  /** The answer whose text is at the end of the output. */
+  #lastAnswer: Answer | undefined;
   #task = 'task';
   isMidLine = false;
 
@@ -80,10 +80,10 @@ class EventRenderer implements Renderer {
 
   #showActivity(author: string, activity: Activity): void {
     if (activity.type === 'text') {
-      this.#say(author, activity.text);
+      this.#addText(author, activity.text);
       return;
     }
-    this.#finishSaying(author);
+    this.#flushLine(author);
     if (activity.type === 'tool-call' || activity.type === 'delegation-start') this.#settleAnswers(author);
     if (activity.type === 'delegation-start') this.#delegated.push(activity.agent);
     if (activity.type === 'delegation-end') this.#finishDelegation(activity.agent);
@@ -93,17 +93,17 @@ class EventRenderer implements Renderer {
 
   /** Shows the last lines of an agent whose delegation ended. Its own sub-agents may have spoken under other names. */
   #finishDelegation(agent: string): void {
-    this.#finishSaying(agent);
+    this.#flushLine(agent);
     const index = this.#delegated.indexOf(agent);
     if (index !== -1) this.#delegated.splice(index, 1);
-    if (this.#delegated.length === 0) this.#finishAllSaying();
+    if (this.#delegated.length === 0) this.#flushAllLines();
   }
 
-  #finishAllSaying(): void {
-    for (const author of [...this.#said.keys()]) this.#finishSaying(author);
+  #flushAllLines(): void {
+    for (const author of [...this.#partialLines.keys()]) this.#flushLine(author);
   }
 
-  /** Text before a call is not the answer but what the agent says about the call: it is shown now and stays. */
+  /** Shows text that precedes a call: it comments on the call and is not part of the answer. */
   #settleAnswers(author: string): void {
     for (const [artifactId, answer] of this.#answers) {
       if (answer.author !== author) continue;
@@ -134,41 +134,41 @@ class EventRenderer implements Renderer {
     }
   }
 
-  /** Several agents may speak at once: each of their lines is shown when it is whole. */
-  #say(author: string, text: string): void {
-    const lines = ((this.#said.get(author) ?? '') + text).split('\n');
-    this.#said.set(author, lines.pop() ?? '');
-    for (const line of lines) this.#sayLine(author, line);
+  /** Shows each line when it is complete, since several agents may write at the same time. */
+  #addText(author: string, text: string): void {
+    const lines = ((this.#partialLines.get(author) ?? '') + text).split('\n');
+    this.#partialLines.set(author, lines.pop() ?? '');
+    for (const line of lines) this.#showTextLine(author, line);
   }
 
-  #finishSaying(author: string): void {
-    const rest = this.#said.get(author) ?? '';
-    this.#said.delete(author);
-    this.#sayLine(author, rest);
+  #flushLine(author: string): void {
+    const rest = this.#partialLines.get(author) ?? '';
+    this.#partialLines.delete(author);
+    this.#showTextLine(author, rest);
   }
 
-  #sayLine(author: string, line: string): void {
+  #showTextLine(author: string, line: string): void {
     if (line.trim() !== '') this.#line(`${this.#name(author)} ${this.#paint.dim(safeText(line))}`);
   }
 
   #showText({ author, artifactId, text, replace }: Extract<ClientEvent, { type: 'text-delta' }>): void {
-    this.#finishSaying(author);
+    this.#flushLine(author);
     let answer = this.#answers.get(artifactId);
-    const isTakenBack = replace && answer !== undefined && answer.text !== '';
+    const isReplaced = replace && answer !== undefined && answer.text !== '';
     if (!answer || replace) answer = { author, text: '' };
     this.#answers.set(artifactId, answer);
     answer.text += text;
     if (!this.#options.live || text === '') return;
-    if (this.#speaking !== answer) {
-      if (isTakenBack) this.#line(this.#paint.dim('┄ instead of what was said before'));
+    if (this.#lastAnswer !== answer) {
+      if (isReplaced) this.#line(this.#paint.dim('┄ replaces the text above'));
       this.#line(`${this.#name(author)}:`);
     }
-    this.#speaking = answer;
+    this.#lastAnswer = answer;
     this.#write(safeText(text));
   }
 
   #showEnd(end: EndEvent): void {
-    this.#finishAllSaying();
+    this.#flushAllLines();
     if (!this.#options.live) for (const answer of this.#answers.values()) this.#showAnswer(answer);
     const reason = end.state === 'completed' || end.questions.length > 0 ? '' : `: ${safeText(end.text)}`;
     this.#line(`${this.#state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
@@ -184,7 +184,7 @@ class EventRenderer implements Renderer {
   }
 
   #line(text: string): void {
-    this.#speaking = undefined;
+    this.#lastAnswer = undefined;
     this.#write(`${this.isMidLine ? '\n' : ''}${text}\n`);
   }
 
@@ -194,19 +194,19 @@ class EventRenderer implements Renderer {
   }
 }
 
-/** A question with all there is to know before it is answered. */
+/** Formats a question with everything a person needs to answer it. */
 export function questionText(question: Question, color: boolean): string {
   const paint = createPaint(color);
   const { author, text, tool, arguments: given, expiresAt } = question;
   const lines = [`${paint.yellow('?')} ${paint.author(safeLine(author))} asks: ${safeText(text)}`];
   if (tool !== undefined) lines.push(`${paint.yellow(safeLine(tool))} ${exactJson(given ?? {})}`);
-  if (expiresAt !== undefined) lines.push(paint.dim(`asked until ${new Date(expiresAt).toISOString()}`));
+  if (expiresAt !== undefined) lines.push(paint.dim(`expires ${new Date(expiresAt).toISOString()}`));
   return lines.join('\n').replaceAll('\n', '\n  ');
 }
 
 type Paint = ReturnType<typeof createPaint>;
 
-/** The colors of the command line; none of them carries a meaning that the words do not. */
+/** The colors of the command line. They only repeat what the words say. */
 export function createPaint(color: boolean) {
   const { bold, cyan, dim, green, magenta, red, yellow } = pc.createColors(color);
   const state = (name: TaskState): string => {

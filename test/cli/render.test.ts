@@ -49,7 +49,7 @@ describe('the renderer', () => {
     expect(shown(events).split('\n').slice(0, 5)).toEqual([
       'a:',
       'I will ask.',
-      '┄ instead of what was said before',
+      '┄ replaces the text above',
       'b:',
       'The answer.',
     ]);

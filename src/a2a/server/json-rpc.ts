@@ -66,13 +66,13 @@ export async function answerJsonRpc(
   }
 }
 
-interface Asked {
+interface FaultTarget {
   readonly id: Id;
   /** Clients of 0.3 that asked for a stream read an answer of status 200 as a stream, errors included. */
   readonly asEvent: boolean;
 }
 
-function sendFault(exchange: HttpExchange, fault: Fault, { id, asEvent }: Asked): void {
+function sendFault(exchange: HttpExchange, fault: Fault, { id, asEvent }: FaultTarget): void {
   const { status, headers } = fault;
   const body = errorTextOf(id, fault);
   if (asEvent && status === 200)

@@ -34,7 +34,7 @@ export interface PublishedAgent {
   readonly card: (baseUrl?: string) => AgentCard;
   /** The scope that callers need, where callers are told apart by scopes. */
   readonly scope?: string | undefined;
-  /** Told of each operation that changes something, and of each that is forbidden. */
+  /** Records each operation that changes something, and each that is forbidden. */
   readonly audit: Audit;
 }
 
@@ -58,7 +58,7 @@ export type Operation =
 interface Call<Params, Result> {
   readonly parse: (params: unknown, context: ServerCallContext) => Params;
   readonly run: (handler: A2ARequestHandler, params: Params, context: ServerCallContext) => Result;
-  /** Only of an operation that changes something: the task that the parameters name. */
+  /** Set for an operation that changes something: returns the task that the parameters name. */
   readonly changes?: (params: Params) => string | undefined;
 }
 
@@ -175,7 +175,7 @@ function stream<Params>(call: StreamCall<Params>): (name: string) => Operation {
   });
 }
 
-/** A caller that may not use the agent is told so, and not what is wrong with its parameters. */
+/** Throws `forbidden` for a caller without the agent's scope, before its parameters are checked. */
 function admit(name: string, { agent, context }: Request): void {
   const { scope } = agent;
   const { scopes } = callOf(context).scope;
@@ -222,7 +222,6 @@ async function* auditedStream(
 }
 
 interface Change {
-  /** Of the operation. */
   readonly name: string;
   readonly request: Pick<Request, 'agent' | 'context'>;
   readonly task?: string | undefined;

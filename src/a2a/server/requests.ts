@@ -79,7 +79,7 @@ const pushTarget = {
   authentication: authentication.optional(),
 };
 
-/** In a message, whose task may not exist yet. */
+/** The push config in a message, whose task may not exist yet. */
 const ownPush = protoObject({ ...pushTarget, taskId: id.optional() });
 const createPush = protoObject({ ...pushTarget, taskId: requiredId });
 const onePush = protoObject({ tenant, taskId: requiredId, id: requiredId });

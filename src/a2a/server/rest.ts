@@ -68,7 +68,7 @@ export async function answerRest(exchange: HttpExchange, target: RestTarget): Pr
     const body = JSON.stringify(dialect.result(name, answer));
     sendJson(exchange, { status: 200, type: dialect.type, body, headers });
   } catch (error) {
-    sendRestError(exchange, dialect, toldError(exchange, error));
+    sendRestError(exchange, dialect, toRestError(exchange, error));
   }
 }
 
@@ -84,11 +84,11 @@ export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string
 function framing(exchange: HttpExchange, dialect: RestDialect, name: OperationName): Framing {
   return {
     event: (event) => JSON.stringify(dialect.event(name, StreamResponse.toJSON(event) as JsonObject)),
-    error: (error) => JSON.stringify(dialect.error(toldError(exchange, error))),
+    error: (error) => JSON.stringify(dialect.error(toRestError(exchange, error))),
   };
 }
 
-function toldError(exchange: HttpExchange, error: unknown): RestError {
+function toRestError(exchange: HttpExchange, error: unknown): RestError {
   logDefect(exchange, error);
   return toWireError(error);
 }

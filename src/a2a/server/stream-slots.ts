@@ -15,14 +15,14 @@ export interface StreamLimits {
 const RETRY_AFTER_MS = 1_000;
 const STALLED_HEARTBEATS = 2;
 
-/** After so many milliseconds a reader that has taken nothing of its buffer is cut. */
+/** The time in milliseconds after which a stream is cut when its reader has taken nothing from the buffer. */
 export function stallMs({ heartbeatSeconds }: Pick<StreamLimits, 'heartbeatSeconds'>): number {
   return heartbeatSeconds * 1_000 * STALLED_HEARTBEATS;
 }
 
 type SlotLimits = Pick<StreamLimits, 'streams' | 'streamsPerCaller'>;
 
-/** A semaphore for open streams, over all transports: so many for the node, and so many for each caller. */
+/** A semaphore for open streams of all transports, with one limit for the node and one for each caller. */
 export class StreamSlots {
   readonly #limits: SlotLimits;
   readonly #openOf = new Map<string, number>();
@@ -45,8 +45,10 @@ export class StreamSlots {
 
   #acquire(caller: string): void {
     const own = this.#openOf.get(caller) ?? 0;
-    if (this.#open >= this.#limits.streams) throw tooMany('this server has as many open streams as it takes');
-    if (own >= this.#limits.streamsPerCaller) throw tooMany('one caller may not have more open streams');
+    if (this.#open >= this.#limits.streams)
+      throw tooMany('this server has reached its limit of open streams');
+    if (own >= this.#limits.streamsPerCaller)
+      throw tooMany('this caller has reached its limit of open streams');
     this.#open += 1;
     this.#openOf.set(caller, own + 1);
   }
