@@ -183,10 +183,14 @@ function assertTools(tools: readonly Tool[]): void {
 }
 
 function assertPublished(publish: readonly string[] | undefined, known: readonly string[]): void {
-  const stranger = publish?.find((name) => !known.includes(name));
-  if (stranger === undefined) return;
-  const hint = `it can hold: ${known.join(', ')}`;
-  throw new LangoError('invalid-config', `a2a.publish names ${stranger}, which is no agent of this server`, {
-    hint,
-  });
+  const unknownName = publish?.find((name) => !known.includes(name));
+  if (unknownName === undefined) return;
+  const hint = `It can hold: ${known.join(', ')}.`;
+  throw new LangoError(
+    'invalid-config',
+    `a2a.publish names ${unknownName}, which is not an agent of this server`,
+    {
+      hint,
+    },
+  );
 }

@@ -25,7 +25,7 @@ export interface AgentContext {
   readonly nodeId: string;
   readonly limits: AgentLimits;
   readonly additions?: Additions;
-  /** They recall something for each run. Default: none. */
+  /** The memories that are recalled for each run. Default: none. */
   readonly memories?: readonly Remembering[];
 }
 

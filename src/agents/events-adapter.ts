@@ -55,21 +55,24 @@ export class EventsAdapter {
     const results = resultsByTurn(task, longest);
     return task.flatMap((event) => {
       const { body } = event;
-      if (body.type === 'message') return heard(withoutAnswers(body.message.parts), longest);
+      if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), longest);
       if (body.type !== 'turn-end' || body.content.length === 0) return [];
       const author = event.author ?? this.#options.rootAgentName;
-      return [spoken(author, body.content, results.get(body.step) ?? new Map())];
+      return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
     });
   }
 }
 
-function heard(parts: readonly Part[], longest: number): readonly Turn[] {
+function userTurn(parts: readonly Part[], longest: number): readonly Turn[] {
   if (parts.length === 0) return [];
   return [turnOf({ role: 'user', parts: parts.map((part) => shortened(part, longest)) })];
 }
 
-/** Pairs an answer with the results of its calls. A call without a result gets an error as its result. */
-function spoken(
+/**
+ * Pairs an answer with the results of its calls. A call without a result gets an error as its result. The result of a final
+ * delegation becomes a message of the agent that answered the user.
+ */
+function answerTurn(
   author: string,
   content: readonly AnswerBlock[],
   results: ReadonlyMap<string, FunctionResult>,
@@ -77,18 +80,18 @@ function spoken(
   const calls = functionCalls(content);
   const answer: ModelMessage = { role: 'assistant', author, content };
   if (calls.length === 0) return turnOf(answer);
-  const voices: ModelMessage[] = [];
-  const closed = calls.map((call): FunctionResult => {
+  const finalAnswers: ModelMessage[] = [];
+  const paired = calls.map((call): FunctionResult => {
     const { id, name } = call;
     const result = results.get(id);
     if (!result) return { id, name, content: 'The task ended before there was a result.', isError: true };
     const { content, isError } = result;
     const agent = calls.length === 1 && !isError ? delegationTo(call, true) : undefined;
     if (agent === undefined) return { id, name, content, isError };
-    voices.push({ role: 'assistant', author: agent, content: [{ type: 'text', text: content }] });
+    finalAnswers.push({ role: 'assistant', author: agent, content: [{ type: 'text', text: content }] });
     return { id, name, content: `${agent} answered the user.`, isError };
   });
-  return turnOf(answer, { role: 'results', results: closed }, ...voices);
+  return turnOf(answer, { role: 'results', results: paired }, ...finalAnswers);
 }
 
 /** Results by the step of their turn, then by call id. A delegation that waits for a person has no result yet. */
@@ -150,5 +153,5 @@ function shortened(part: Part, longest: number): Part {
 }
 
 function cut(text: string, longest: number): string {
-  return cutText(text, longest, 'it was there in full at the time').text;
+  return cutText(text, longest, 'the whole text was available in the earlier task').text;
 }

@@ -51,7 +51,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if (!run.recorded(step)?.result) {
       const spent = tokensSpent(run, limits);
       if (spent) return spent;
-      conversation.push(...messages.news());
+      conversation.push(...messages.unread());
     }
     const { system, functions } = options.equip();
     const last = lastTurn(turn, ledger, limits);
@@ -77,16 +77,16 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if (author === undefined) {
       if (last) return last.end;
       const done = await performCalls({ run, step, calls, functions, offered, ledger });
-      if ('state' in done) return messages.missedTheQuestion ? insisting(done) : done;
+      if ('state' in done) return messages.leftApprovalOpen ? withApprovalHint(done) : done;
       conversation.push({ role: 'results', results: done.results });
       author = done.author;
     }
-    // The answer is the end, unless the user said more while it was made.
-    const news = author === undefined ? [] : messages.news();
-    if (author !== undefined && (news.length === 0 || last)) {
+    // The answer ends the run, unless the user sent more messages meanwhile.
+    const unread = author === undefined ? [] : messages.unread();
+    if (author !== undefined && (unread.length === 0 || last)) {
       return calls.length > 0 ? { state: 'completed', author } : conclude(run, answer);
     }
-    conversation.push(...news);
+    conversation.push(...unread);
   }
 }
 
@@ -219,10 +219,10 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   return refuse(call, `there is no function "${name}". Valid names: ${names}`);
 }
 
-/** Repeats the question with the hint that text alone does not answer it. */
-function insisting(end: RunEnd): RunEnd {
+/** Adds to open approvals that a text does not decide them. */
+function withApprovalHint(end: RunEnd): RunEnd {
   if (!end.questions?.some(({ kind }) => kind !== 'input')) return end;
-  return { ...end, text: `${end.text ?? ''}\nWords alone decide nothing here: approve or deny it.` };
+  return { ...end, text: `${end.text ?? ''}\nA text does not decide this: approve or deny it.` };
 }
 
 /** Returns the end of a run with calls that wait for a person; undefined when none waits. */

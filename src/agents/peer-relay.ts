@@ -60,9 +60,9 @@ export class PeerRelay {
   }
 
   #say(text: string, replace: boolean, author: string): void {
-    const afresh = replace || this.#text === undefined;
-    this.#text = afresh ? text : this.#text + text;
-    sayAnswer(this.#options.run, { text, replace: afresh, author });
+    const restart = replace || this.#text === undefined;
+    this.#text = restart ? text : this.#text + text;
+    sayAnswer(this.#options.run, { text, replace: restart, author });
   }
 
   #deliver(artifact: Artifact, author: string): void {

@@ -8,18 +8,18 @@ import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import type { AgentFunction, CallOutcome } from './agent-function.js';
 import { intentOf, refuse, resultOf, typedFunction } from './agent-function.js';
 import { askPerson, questionHash } from './asking.js';
-import { heldBack } from './tool-permission.js';
+import { heldForApproval } from './tool-permission.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
-import { because, failureText, inItsTime, questionOf } from './tool-work.js';
+import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
 
 /** Makes a tool callable by a model. Checks grant, arguments and approval; enforces time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
   const granted = typedFunction(tool, async (call, input) => {
     const work: Work = { call, tool, input, rules };
-    const held = await heldBack(work);
+    const held = await heldForApproval(work);
     if (held) return held;
     const last = lastAttempt(call.run, call.step);
-    return last ? takeUp(work, last) : perform(work, call.step);
+    return last ? resumeCall(work, last) : perform(work, call.step);
   });
   return {
     ...granted,
@@ -33,7 +33,7 @@ export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
 }
 
 /** Continues a call that an earlier attempt began. The effect class decides what happens when its outcome is unknown. */
-async function takeUp(work: Work, last: Attempt): Promise<CallOutcome> {
+async function resumeCall(work: Work, last: Attempt): Promise<CallOutcome> {
   const { call, tool } = work;
   const { recorded, step } = last;
   if (recorded.result?.type === 'tool-result') return { type: 'result', result: recorded.result.result };
@@ -59,10 +59,10 @@ async function takeUp(work: Work, last: Attempt): Promise<CallOutcome> {
           return finish(
             work,
             step,
-            unknownOutcome(`a person does not want it repeated${because(verdict.text)}`),
+            unknownOutcome(`a person does not want it repeated${quotedReason(verdict.text)}`),
           );
         case 'expired':
-          return finish(work, step, unknownOutcome('nobody said in time whether to repeat it'));
+          return finish(work, step, unknownOutcome('nobody decided in time whether to repeat it'));
       }
     }
   }
@@ -87,7 +87,7 @@ async function execute(
   let output: ToolOutput;
   try {
     output = outputOf(
-      await inItsTime(
+      await withinTimeout(
         work,
         async (context) => (await settle?.(input, context)) ?? (await tool.execute(input, context)),
       ),

@@ -2,10 +2,10 @@ import type { CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import { askPerson, questionHash } from './asking.js';
 import type { Work } from './tool-work.js';
-import { because, failureText, inItsTime, questionOf } from './tool-work.js';
+import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
 
-/** Asks a person to approve the call if the policy says so. Returns the outcome that holds it back, or undefined. */
-export async function heldBack(work: Work): Promise<CallOutcome | undefined> {
+/** Asks a person to approve the call if the policy requires it. Returns undefined once the call may run, else its outcome. */
+export async function heldForApproval(work: Work): Promise<CallOutcome | undefined> {
   const { call, tool } = work;
   if (!needsApproval(work)) return undefined;
   const words = tool.describe?.(work.input);
@@ -25,7 +25,7 @@ export async function heldBack(work: Work): Promise<CallOutcome | undefined> {
     case 'approve':
       return undefined;
     case 'deny':
-      return refuse(call, `a person refused this call${because(verdict.text)}; do not try it again`);
+      return refuse(call, `a person refused this call${quotedReason(verdict.text)}; do not try it again`);
     case 'expired':
       return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
   }
@@ -35,7 +35,7 @@ export async function heldBack(work: Work): Promise<CallOutcome | undefined> {
 async function obstacleTo(work: Work): Promise<string | undefined> {
   const { tool, input } = work;
   try {
-    await inItsTime(work, async (context) => tool.check?.(input, context));
+    await withinTimeout(work, async (context) => tool.check?.(input, context));
     return undefined;
   } catch (error) {
     return failureText(work, error);

@@ -26,7 +26,7 @@ export interface Work {
 }
 
 /** Calls `use` with a tool context that aborts at the time limit of the call. */
-export function inItsTime<Result>(
+export function withinTimeout<Result>(
   work: Work,
   use: (context: ToolContext) => Promise<Result>,
 ): Promise<Result> {
@@ -53,7 +53,7 @@ export function questionOf({ call, rules }: Work, about: Pick<Question, 'hash' |
 }
 
 /** Quotes a person's reason for the model. */
-export function because(text: string | undefined): string {
+export function quotedReason(text: string | undefined): string {
   return text ? ` ("${text}")` : '';
 }
 
@@ -88,36 +88,37 @@ interface TimeLimit {
 }
 
 /**
- * Runs `work` with a signal that aborts on `signal` or at the time limit. Rejects with code `timeout` when the time limit
- * came first, whatever the work threw, and also when the work ignores its signal.
+ * Runs `work` with a signal that aborts on `signal` or at the time limit. Once the time limit has
+ * passed, rejects with code `timeout`, whatever `work` throws and even if it ignores its signal.
  */
 async function withinTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
   { signal, timeoutMs }: TimeLimit,
 ): Promise<T> {
-  const clock = new AbortController();
-  const ring = () =>
-    clock.abort(
+  const timeout = new AbortController();
+  const onTimeout = () =>
+    timeout.abort(
       new LangoError(
         'timeout',
         `no result after ${timeoutMs / 1_000} s; what it did until then is not known`,
       ),
     );
-  const timer = setTimeout(ring, Math.min(timeoutMs, LONGEST_TIMER_MS));
-  const either = AbortSignal.any([signal, clock.signal]);
+  const timer = setTimeout(onTimeout, Math.min(timeoutMs, LONGEST_TIMER_MS));
+  const combined = AbortSignal.any([signal, timeout.signal]);
   try {
-    return await Promise.race([work(either), abandoned(either)]);
+    return await Promise.race([work(combined), rejectAfterGrace(combined)]);
   } catch (error) {
-    throw clock.signal.aborted ? clock.signal.reason : error;
+    throw timeout.signal.aborted ? timeout.signal.reason : error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-function abandoned(signal: AbortSignal): Promise<never> {
+/** Rejects with the reason of an abort once the grace time after it is over. */
+function rejectAfterGrace(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const later = () => void setTimeout(() => reject(signal.reason as Error), STOP_GRACE_MS).unref();
-    if (signal.aborted) later();
-    else signal.addEventListener('abort', later, { once: true });
+    const startGrace = () => void setTimeout(() => reject(signal.reason as Error), STOP_GRACE_MS).unref();
+    if (signal.aborted) startGrace();
+    else signal.addEventListener('abort', startGrace, { once: true });
   });
 }

@@ -31,14 +31,14 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   if (recorded?.result?.type === 'turn-end') return recorded.result;
   if (!recorded) run.emit({ type: 'turn-start', step });
 
-  let spoken = false;
+  let hasText = false;
   for await (const event of model.stream({ ...options.request, signal: run.signal })) {
     run.signal.throwIfAborted();
     switch (event.type) {
       case 'text':
         if (event.text === '') break;
-        sayAnswer(run, { text: event.text, replace: !spoken });
-        spoken = true;
+        sayAnswer(run, { text: event.text, replace: !hasText });
+        hasText = true;
         break;
       case 'end': {
         // Scrubbed here, so that this run and a resumed run perform the same calls.
@@ -60,7 +60,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     }
   }
   run.signal.throwIfAborted();
-  throw new LangoError('model', 'the model provider ended its answer without an end');
+  throw new LangoError('model', 'the model provider ended its stream without an end event');
 }
 
 export interface Speech {
@@ -97,7 +97,7 @@ const NO_LONGER_SHOWN =
 /** Returns the conversation with the images of its newest results only; a sentence replaces each older image. */
 export function withNewestImages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   let left = IMAGES_SHOWN;
-  const told = messages.toReversed().map((message) => {
+  const newestFirst = messages.toReversed().map((message) => {
     if (message.role !== 'results') return message;
     const results = message.results.toReversed().map((result) => {
       const count = result.images?.length ?? 0;
@@ -107,7 +107,7 @@ export function withNewestImages(messages: readonly ModelMessage[]): readonly Mo
     });
     return { ...message, results: results.reverse() };
   });
-  return told.reverse();
+  return newestFirst.reverse();
 }
 
 function withoutImages({ images: _, ...result }: FunctionResult): FunctionResult {

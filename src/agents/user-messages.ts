@@ -28,7 +28,7 @@ function isAnswer(part: Part): boolean {
  */
 export class UserMessages {
   readonly #run: Run;
-  #heard = 1;
+  #readCount = 1;
 
   constructor(run: Run) {
     this.#run = run;
@@ -39,25 +39,25 @@ export class UserMessages {
   }
 
   /** Returns the messages that came since the last call. */
-  news(): readonly ModelMessage[] {
+  unread(): readonly ModelMessage[] {
     const { inputs } = this.#run;
-    const spent = this.#spent();
-    const news = inputs.slice(this.#heard);
-    this.#heard += news.length;
-    return news.flatMap(({ message }) => {
-      const parts = spent.has(message.id) ? [] : withoutAnswers(message.parts);
+    const notForModel = this.#notForModel();
+    const unread = inputs.slice(this.#readCount);
+    this.#readCount += unread.length;
+    return unread.flatMap(({ message }) => {
+      const parts = notForModel.has(message.id) ? [] : withoutAnswers(message.parts);
       return parts.length === 0 ? [] : [{ role: 'user' as const, parts }];
     });
   }
 
-  /** Whether the newest message came in place of an approval or denial. */
-  get missedTheQuestion(): boolean {
+  /** Whether the newest message came while an approval was open and did not decide it. */
+  get leftApprovalOpen(): boolean {
     const newest = this.#run.inputs.at(-1)!;
     return this.#besideQuestions().has(newest.message.id);
   }
 
-  /** The ids of messages that are no message to the model: answers for input, and messages in place of an approval. */
-  #spent(): ReadonlySet<string> {
+  /** The ids of messages that the model does not get: answers to its questions, and messages in place of an approval. */
+  #notForModel(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
     const asked = [...questions.values()].filter(({ question }) => question.kind === 'input');
     const replies = asked.flatMap((one) => findAnswer(one, inputs)?.message.id ?? []);

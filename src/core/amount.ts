@@ -7,14 +7,14 @@ export const DECIMALS = 6;
 export const GAS_DECIMALS = 18;
 
 /** More than exists of any such token. Sums stay far below what a database can count. */
-const MOST_WHOLE_DIGITS = 12;
+const MAX_WHOLE_DIGITS = 12;
 const PATTERN = /^(\d{1,12})(?:\.(\d{1,18}))?$/;
 
 /** Says why `text` is not an amount with at most `decimals` places; undefined when it is. Zero is an amount. */
 export function amountProblem(text: string, decimals = DECIMALS): string | undefined {
   const match = PATTERN.exec(text);
   if (!match) {
-    if (/^\d{13,}/.test(text)) return `is too large: at most ${MOST_WHOLE_DIGITS} digits before the point`;
+    if (/^\d{13,}/.test(text)) return `is too large: at most ${MAX_WHOLE_DIGITS} digits before the point`;
     return 'must be a plain decimal number such as "0.50": digits and at most one point, no sign, exponent or unit';
   }
   if ((match[2] ?? '').length > decimals) return `has more than ${decimals} decimal places`;

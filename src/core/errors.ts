@@ -82,7 +82,7 @@ export function serverStopping(): LangoError {
   return new LangoError('unavailable', 'The server is stopping.', { retryable: true, retryAfterMs: 2_000 });
 }
 
-const MOST_CAUSES = 20;
+const MAX_CAUSES = 20;
 
 /**
  * Returns an error and its causes, the outermost first, with the parts of an aggregate; about 20 at most. A thrown value
@@ -91,7 +91,7 @@ const MOST_CAUSES = 20;
 export function causesOf(error: unknown): readonly unknown[] {
   const causes: unknown[] = [error];
   for (const cause of causes) {
-    if (!isObject(cause) || causes.length > MOST_CAUSES) continue;
+    if (!isObject(cause) || causes.length > MAX_CAUSES) continue;
     if (cause.cause !== undefined) causes.push(cause.cause);
     if (Array.isArray(cause.errors)) causes.push(...(cause.errors as unknown[]));
   }

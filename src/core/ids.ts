@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Random digits for many ids are made at once: a call per id would cost more than the rest of it. */
+/** One call gets the random bytes for many ids. A call for each id would cost more than the rest of its making. */
 const POOL_BYTES = 4_096;
 let digits = '';
 let used = 0;

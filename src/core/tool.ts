@@ -86,7 +86,7 @@ export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool
 
 /** Tools that change while the server runs; some belong to one owner. */
 export interface ToolSource {
-  /** The prefix of their names and examples of their use, also while there are none. */
+  /** Names the prefix that the tools of this source share, also while it has no tools. */
   readonly kind: Pick<Tool, 'name'>;
   /** Reads the tools again, before each run of this owner. Never rejects. */
   refresh(scope: Scope | undefined): Promise<void>;

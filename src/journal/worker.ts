@@ -1,4 +1,5 @@
 import type { Agent, PeerDirectory } from '../core/agent.js';
+import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
@@ -21,9 +22,6 @@ const READ_PAGE = 1_000;
 
 /** A task whose last runs all began and recorded nothing is assumed to crash its process. */
 const MAX_FRUITLESS_ATTEMPTS = 20;
-
-/** The longest delay a timer of Node takes. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export interface WorkerOptions {
   readonly store: TaskStore;
@@ -270,7 +268,11 @@ export class Worker {
       return { state: 'failed', reason: 'crashed', text };
     }
     if (!agent)
-      return { state: 'failed', reason: 'no-agent', text: `this node runs no agent ${run.task.agent}` };
+      return {
+        state: 'failed',
+        reason: 'no-agent',
+        text: `this node does not run the agent ${run.task.agent}`,
+      };
     try {
       if (!run.abortReason) {
         const end = await Promise.race([agent.run(run), run.abandoned]);
@@ -302,7 +304,7 @@ export class Worker {
   #deadline(run: TaskRun): NodeJS.Timeout {
     const { runSeconds } = this.#options;
     const left = (run.grant.deadline ?? Infinity) - Date.now();
-    const ms = Math.max(0, Math.min(runSeconds * 1_000, left, MAX_TIMER_MS));
+    const ms = Math.max(0, Math.min(runSeconds * 1_000, left, LONGEST_TIMER_MS));
     const text =
       left < runSeconds * 1_000 ? 'the deadline passed' : `the time limit of ${runSeconds} s passed`;
     return setTimeout(() => run.abort(new LangoError('timeout', text)), ms);

@@ -4,8 +4,8 @@ import { textPart } from '../core/message.js';
 import { functionCalls } from '../core/model.js';
 
 const MAX_TOKENS = 2_048;
-const LINES_MAX = 50;
-const LINE_MAX_LENGTH = 1_000;
+const MAX_LINES = 50;
+const MAX_LINE_LENGTH = 1_000;
 
 const RECORD: FunctionSpec = {
   name: 'record_lines',
@@ -33,9 +33,9 @@ export function createDistiller(model: ModelProvider): Distiller {
       if (!Array.isArray(lines)) throw new LangoError('model', 'the model recorded no lines');
       return lines
         .filter((line) => typeof line === 'string')
-        .map((line) => line.trim().slice(0, LINE_MAX_LENGTH))
+        .map((line) => line.trim().slice(0, MAX_LINE_LENGTH))
         .filter((line) => line !== '')
-        .slice(0, LINES_MAX);
+        .slice(0, MAX_LINES);
     },
   };
 }

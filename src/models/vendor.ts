@@ -15,8 +15,8 @@ export interface VendorOptions {
   /** Further attempts after an overload or a lost connection. Default: 3. */
   readonly maxRetries?: number;
   /**
-   * Longest silence of the server, before its answer and between two pieces of it; 5 minutes unless
-   * given. Node's own `fetch` gives up after 5 minutes whatever is set here.
+   * The read deadline: the longest silence of the server, before its answer and between two chunks of it. Default:
+   * 5 minutes. Node's own `fetch` gives up after 5 minutes in any case.
    */
   readonly timeoutMs?: number;
   readonly fetch?: typeof fetch;

@@ -19,7 +19,7 @@ export type OwnerClient = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One command calls these many times. Each can be repeated: the second call changes nothing. */
+/** One command calls these operations many times. They are idempotent: a call that the rate limit refused is sent again. */
 const REPEATED: ReadonlySet<OperationName> = new Set([
   'listDocuments',
   'submitDocument',
@@ -27,8 +27,8 @@ const REPEATED: ReadonlySet<OperationName> = new Set([
   'updateVectors',
   'readData',
 ]);
-/** How often a repeated call is sent to a server that limits its rate. */
-const MOST_TRIES = 30;
+/** How often a call is sent to a server that limits the rate of requests. */
+const MAX_ATTEMPTS = 30;
 const LONGEST_PAUSE_MS = 10_000;
 
 export interface ServerAccess {
@@ -37,7 +37,7 @@ export interface ServerAccess {
   readonly fetch: typeof fetch;
 }
 
-/** The client of a server. */
+/** Creates the client of a server. */
 export function createOwnerClient(server: ServerAccess): OwnerClient {
   return createCalls((name, fields) => {
     const request = toRequest(OPERATIONS[name], fields);
@@ -45,7 +45,7 @@ export function createOwnerClient(server: ServerAccess): OwnerClient {
   });
 }
 
-/** The client of a service in this process, for one owner. */
+/** Creates the client of a service in this process, for one owner. */
 export function createDirectClient(service: OwnerService, scope: Scope): OwnerClient {
   const { signal } = new AbortController();
   return createCalls((name, fields) => performCall(service, { name, fields, scope, signal }));
@@ -64,7 +64,7 @@ function readResult(schema: z.ZodType, answer: unknown): unknown {
   const { success, data } = schema.safeParse(answer);
   if (success) return data;
   throw new LangoError('invalid-agent-response', 'The server gave an answer that could not be read.', {
-    hint: 'Is it a Lango server, and about as new as this program?',
+    hint: 'Check that it is a Lango server of about the same version as this program.',
   });
 }
 
@@ -133,11 +133,11 @@ function codeOf(status: number): ErrorCode {
 
 /** Waits as long as the server says and sends the call again. */
 async function retry<T>(call: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       return await call();
     } catch (error) {
-      if (!isLangoError(error, 'too-many') || tries >= MOST_TRIES) throw error;
+      if (!isLangoError(error, 'too-many') || attempt >= MAX_ATTEMPTS) throw error;
       await sleep(Math.min(error.retryAfterMs ?? 1_000, LONGEST_PAUSE_MS));
     }
   }

@@ -9,13 +9,13 @@ import type { Storage } from '../stores/tasks.js';
 import type { Scope } from '../core/task.js';
 import type { OwnedTasks } from './tasks.js';
 
-/** How many of each kind. */
+/** The number of entries by kind. */
 type Counts = Readonly<Record<string, number>>;
 
 /** Everything kept for an owner besides secrets and payments, by kind. Kinds that do not exist are `not-found`. */
 export interface OwnedData {
   readonly kinds: readonly string[];
-  /** One page, from the place that the page before named as `next`; the first from ''. */
+  /** Reads one page. `after` is the `next` of the page before; '' for the first page. */
   read(scope: Scope, kind: string, after: string): Promise<Page<unknown>>;
   /** Resolves with what was deleted. Rejects with `not-found` when there was nothing. */
   forget(scope: Scope, kind: string, name: string): Promise<Counts>;
@@ -61,7 +61,7 @@ export function createOwnedData({ storage, tasks, elsewhere, factKey }: OwnedDat
       throw new LangoError('not-found', 'Nothing is kept for you under that name.');
     },
     async removeAll(scope) {
-      // Tasks go first: one that runs could keep more.
+      // Removes tasks first: a running task could save more data.
       const removed = await tasks.removeAll(scope);
       const stored = await removeStored(storage, scope);
       const others = await Promise.all(
@@ -73,8 +73,11 @@ export function createOwnedData({ storage, tasks, elsewhere, factKey }: OwnedDat
   };
 }
 
-function byKind<Way>(kinds: readonly OwnedKind[], toWay: (kind: OwnedKind) => Way): Record<string, Way> {
-  return Object.fromEntries(kinds.map((each) => [each.kind, toWay(each)]));
+function byKind<Value>(
+  kinds: readonly OwnedKind[],
+  toValue: (kind: OwnedKind) => Value,
+): Record<string, Value> {
+  return Object.fromEntries(kinds.map((each) => [each.kind, toValue(each)]));
 }
 
 function requireKind<Found>(kinds: Readonly<Record<string, Found>>, kind: string): Found {
@@ -84,7 +87,7 @@ function requireKind<Found>(kinds: Readonly<Record<string, Found>>, kind: string
   throw new LangoError('not-found', 'There is no such kind of data here.', { hint });
 }
 
-/** What the storage holds, by kind. */
+/** Makes a page reader for each kind of data in the storage. */
 function storedPages(storage: Storage): Readonly<Record<string, ReadPage>> {
   const { memory, graph } = storage;
   return {
@@ -94,22 +97,22 @@ function storedPages(storage: Storage): Readonly<Record<string, ReadPage>> {
     documents: (scope, after) => readDocuments(storage, scope, after),
     graph: (scope, after) => graph.list(scope, after, PAGE),
     async observations(scope, after) {
-      const items = await memory.observations(scope, { limit: PAGE, ...placeIn(after) });
+      const items = await memory.observations(scope, { limit: PAGE, ...cursorOf(after) });
       return { items, next: nextOf(items) };
     },
     async reflections(scope, after) {
-      const items = await memory.reflections(scope, PAGE, placeIn(after).before);
+      const items = await memory.reflections(scope, PAGE, cursorOf(after).before);
       return { items, next: nextOf(items.map(({ id, to }) => ({ id, at: to }))) };
     },
   };
 }
 
-/** Versions one at a time, the oldest of each entry first: each may be large. */
+/** Reads one version at a time, because each may be large; the oldest version of each entry first. */
 function entryPages({ knowledge }: Storage, kind: EntryKind): ReadPage {
   return (scope, after) =>
-    pageBySize(after, async (place): Promise<Chunk> => {
-      const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(place) ?? [];
-      if (place !== '' && key === undefined) throw noPlace();
+    pageBySize(after, async (cursor): Promise<Chunk> => {
+      const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
+      if (cursor !== '' && key === undefined) throw invalidCursor();
       const query = key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
       const [entry] = await knowledge.history(scope, kind, query);
       if (!entry) return { items: [], size: 0, next: undefined };
@@ -117,29 +120,29 @@ function entryPages({ knowledge }: Storage, kind: EntryKind): ReadPage {
     });
 }
 
-/** Records of the files that were taken in. Their text is in the files. */
+/** Lists the records of ingested files, without their text. */
 async function readDocuments({ library }: Storage, scope: Scope, after: string): Promise<Page<unknown>> {
-  if (!/^\d{0,15}$/.test(after)) throw noPlace();
+  if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
   const query = { limit: PAGE, except: KEPT_BY_AGENTS, ...(after === '' ? {} : { after }) };
   const { documents, next } = await library.list(scope, query);
   return { items: documents, next };
 }
 
-function nextOf(places: readonly MemoryCursor[]): string | undefined {
-  const last = places.length < PAGE ? undefined : places.at(-1);
+function nextOf(items: readonly MemoryCursor[]): string | undefined {
+  const last = items.length < PAGE ? undefined : items.at(-1);
   return last && `${last.at} ${last.id}`;
 }
 
-function placeIn(after: string): { readonly before?: MemoryCursor } {
+function cursorOf(after: string): { readonly before?: MemoryCursor } {
   if (after === '') return {};
   const [, at, id] = /^(\d{1,15}) (\S+)$/.exec(after) ?? [];
-  if (id === undefined) throw noPlace();
+  if (id === undefined) throw invalidCursor();
   return { before: { at: Number(at), id } };
 }
 
-function noPlace(): LangoError {
-  return new LangoError('invalid-input', 'after: it was never the "next" of a page of this list.', {
-    hint: 'Begin again without "after".',
+function invalidCursor(): LangoError {
+  return new LangoError('invalid-input', '"after" is not the "next" of a page of this list.', {
+    hint: 'Start again without "after".',
   });
 }
 

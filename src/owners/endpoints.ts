@@ -8,11 +8,11 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export interface EndpointOptions {
   readonly service: OwnerService;
-  /** The size of the largest document that is read. */
+  /** The size limit of a submitted document. */
   readonly maxBytes: number;
 }
 
-/** The routes of all operations, each about what belongs to the caller of the request. */
+/** Makes a route of each operation. It works on the data of the request's caller. */
 export function ownerEndpoints({ service, maxBytes }: EndpointOptions): readonly HttpEndpoint[] {
   return (Object.entries(OPERATIONS) as [OperationName, Operation][]).map(([name, operation]) => ({
     method: operation.method,

@@ -3,7 +3,7 @@ import type { HttpEndpoint } from '../core/http.js';
 import { SECRET_PLACES } from '../core/secrets.js';
 import { VAULT_NAME } from '../stores/vault.js';
 
-/** One operation on what a caller keeps: the server makes a route of it, and a client makes a call of it. */
+/** One operation on the data of its caller. The server makes a route of it, and a client makes a call of it. */
 export interface Operation {
   readonly method: HttpEndpoint['method'];
   /** Each segment that begins with a colon is a field of the input, as in express. */
@@ -16,8 +16,8 @@ export interface Operation {
   readonly result: z.ZodType;
 }
 
-const MOST_ORIGINS = 1_000;
-const MOST_COLLECTIONS = 100;
+const MAX_ORIGINS = 1_000;
+const MAX_COLLECTIONS = 100;
 
 const nothing = z.object({});
 const counts = z.record(z.string(), z.number());
@@ -47,7 +47,7 @@ const document = z.object({
   modifiedAt: z.number(),
   passages: z.number(),
 });
-/** A file that was handed in: what became of it. */
+/** The outcome for a submitted file. */
 const accepted = z.union([
   z.object({ outcome: z.enum(['added', 'changed', 'unchanged']), passages: z.number() }),
   z.object({ outcome: z.literal('skipped'), reason: z.string() }),
@@ -85,13 +85,13 @@ const nodeStatus = z.object({
   findings: z.array(finding).readonly().default([]),
 });
 
-/** What a node says about itself. */
+/** The status of a node: its agents, tool families and findings. */
 export type NodeStatus = z.output<typeof nodeStatus>;
 export type AgentStatus = z.output<typeof agentStatus>;
 
 /**
- * Everything that owners do with what they keep. Paths, inputs and results are the wire format of `/lango/...`, which
- * clients of other versions speak: add optional fields, never change one. No result holds the value of a secret or a
+ * All operations of owners on their data. Paths, inputs and results are the wire format of `/lango/...`, which
+ * clients of other versions use: add optional fields, never change an existing one. No result holds the value of a secret or a
  * private key.
  */
 export const OPERATIONS = {
@@ -112,7 +112,7 @@ export const OPERATIONS = {
     }),
     result: z.object({ secret }),
   },
-  /** Replaces where the secret may be used. */
+  /** Replaces the places and hosts that the secret may be sent to. */
   allowSecret: {
     method: 'patch',
     path: '/lango/secrets/:name',
@@ -139,7 +139,7 @@ export const OPERATIONS = {
     result: z.object({ address: z.string() }),
   },
 
-  /** Without collections: the documents of all collections but those that agents write to. */
+  /** Without a collection, lists the documents of all collections except those that agents write to. */
   listDocuments: {
     method: 'get',
     path: '/lango/documents',
@@ -177,7 +177,7 @@ export const OPERATIONS = {
       .object({
         collection: z.string(),
         all: z.boolean().default(false),
-        origins: z.array(z.string()).max(MOST_ORIGINS).readonly().optional(),
+        origins: z.array(z.string()).max(MAX_ORIGINS).readonly().optional(),
       })
       .refine(({ all, origins }) => all || origins !== undefined, {
         path: ['origins'],
@@ -185,13 +185,13 @@ export const OPERATIONS = {
       }),
     result: z.object({ removed: z.number() }),
   },
-  /** `embed` makes some of the vectors that are missing; `drop-vectors` forgets them, so that `embed` makes all anew. */
+  /** `embed` makes some of the missing vectors. `drop-vectors` removes all vectors, so that `embed` makes them again. */
   updateVectors: {
     method: 'post',
     path: '/lango/documents',
     input: z.object({
       action: z.enum(['embed', 'drop-vectors']),
-      collections: z.array(z.string()).max(MOST_COLLECTIONS).readonly().optional(),
+      collections: z.array(z.string()).max(MAX_COLLECTIONS).readonly().optional(),
     }),
     result: z.object({
       dropped: z.number().default(0),
@@ -209,7 +209,7 @@ export const OPERATIONS = {
     input: nothing,
     result: z.object({ kinds: texts }),
   },
-  /** One page; `after` is the `next` of the page before. */
+  /** Reads one page; `after` is the `next` of the page before. */
   readData: {
     method: 'get',
     path: '/lango/data/:kind',
@@ -224,7 +224,7 @@ export const OPERATIONS = {
     input: z.object({ kind: z.string(), name: z.string().regex(/\S/, 'say what is to be forgotten') }),
     result: z.object({ deleted: counts }),
   },
-  /** Deletes all data of the caller but secrets and payments. */
+  /** Deletes all data of the caller except secrets and payments. */
   deleteData: {
     method: 'delete',
     path: '/lango/data',
@@ -242,11 +242,12 @@ export const OPERATIONS = {
 
 type Operations = typeof OPERATIONS;
 export type OperationName = keyof Operations;
-/** What a caller hands in. */
+/** The input of a caller, before defaults are applied. */
 export type InputOf<Name extends OperationName> = z.input<Operations[Name]['input']>;
 export type ResultOf<Name extends OperationName> = z.output<Operations[Name]['result']>;
-/** What an implementation gets, checked and with its defaults, and what it answers. */
+/** The checked input of an implementation, with defaults. */
 export type CheckedInput<Name extends OperationName> = z.output<Operations[Name]['input']>;
+/** The result that an implementation returns. */
 export type Answer<Name extends OperationName> = z.input<Operations[Name]['result']>;
 
 /** Whether some fields of the input travel in a JSON body. */

@@ -8,14 +8,14 @@ import type { OwnedData } from './data.js';
 import type { Answer, CheckedInput, Operation, OperationName } from './operations.js';
 import { OPERATIONS } from './operations.js';
 
-/** Whose data an operation is about. */
+/** The owner of the data that an operation works on, and the signal of the call. */
 interface OwnerContext {
   readonly scope: Scope;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
 }
 
-/** The operations, on a node or on a data folder. What belongs to another owner is absent: both are `not-found`. */
+/** The operations on a node or a data folder. Data of another owner is `not-found`, like data that does not exist. */
 export type OwnerService = {
   readonly [Name in OperationName]: (
     input: CheckedInput<Name>,
@@ -23,7 +23,7 @@ export type OwnerService = {
   ) => Promise<Answer<Name>>;
 };
 
-/** What the operations work on. Each part is asked for by the first operation that needs it. */
+/** The services behind the operations. The first operation that needs one opens it. */
 export interface OwnerParts {
   /** Rejects when the vault cannot be opened. */
   readonly secrets: () => Promise<SecretKeeper>;
@@ -31,7 +31,7 @@ export interface OwnerParts {
   readonly wallets: () => Promise<WalletKeeper>;
   readonly documents: () => Promise<DocumentIndex>;
   readonly data: OwnedData;
-  /** What the node says about itself. */
+  /** Reads the status of the node. */
   readonly status: () => Promise<Answer<'readStatus'>>;
 }
 
@@ -82,13 +82,13 @@ export function createOwnerService({ secrets, wallets, documents, data, status }
   };
 }
 
-/** One call, as it comes from outside. Rejects with `invalid-input`, naming each field that is wrong. */
+/** One call with unchecked fields. */
 export interface OwnerCall extends OwnerContext {
   readonly name: OperationName;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Checks the fields of a call and performs it. */
+/** Checks the fields of a call and performs it. Rejects with `invalid-input`, naming each wrong field. */
 export async function performCall(service: OwnerService, call: OwnerCall): Promise<unknown> {
   const { name, fields, ...context } = call;
   const operation: Operation = OPERATIONS[name];
@@ -97,7 +97,7 @@ export async function performCall(service: OwnerService, call: OwnerCall): Promi
     const perform = service[name] as (input: unknown, at: OwnerContext) => Promise<unknown>;
     return perform(data, context);
   }
-  // No value is repeated: it may be a secret.
+  // The error repeats no value, because a value may be a secret.
   const violations = error.issues.map(({ path, message }) => ({
     field: path.join('.'),
     description: message,

@@ -9,11 +9,11 @@ import { isTerminal } from '../core/task.js';
 
 /** An owner's tasks of all agents. */
 export interface OwnedTasks {
-  /** One page, with what was said and made. A long task is several items, which may be on several pages. */
+  /** Reads one page of tasks with their messages and artifacts. A long task is several items, also across pages. */
   read(scope: Scope, after: string): Promise<Page<unknown>>;
-  /** Cancels those that have not ended, then deletes all. Rejects with `unavailable` when some did not stop in time. */
+  /** Cancels the tasks that have not ended, then deletes all. Rejects with `unavailable` when some did not stop in time. */
   removeAll(scope: Scope): Promise<number>;
-  /** Does the same with the tasks of one context. */
+  /** Cancels and deletes the tasks of one context, like `removeAll`. */
   removeContext(scope: Scope, contextId: string): Promise<number>;
 }
 
@@ -28,18 +28,18 @@ interface TaskSegment {
 export interface OwnedTasksParts {
   readonly retention: RetentionStore;
   readonly tasks: Pick<Journal, 'get' | 'cancel'>;
-  /** Reads the task from behind the entry with the number `after`; 0 stands for its beginning. */
+  /** Reads a part of the task, from the entry after number `after`; 0 reads from the beginning. */
   readonly exportTask: (record: TaskRecord, after: number) => Promise<TaskSegment>;
 }
 
-const REMOVED_AT_ONCE = 50;
+const REMOVE_BATCH = 50;
 
 export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts): OwnedTasks {
-  /** A place is the number of the last entry that was read, or 0, and the place of its task in the list of tasks. */
-  const readSegment = async (scope: Scope, place: string): Promise<Chunk> => {
-    const [, entry, listed] = /^(\d{1,15}) (.*)$/s.exec(place) ?? [undefined, '0', place];
-    const begun = entry === '0' ? undefined : await tasks.get(scope, listed.split(' ').at(-1)!);
-    if (begun) return toChunk(begun, Number(entry), listed);
+  /** A cursor holds the number of the last entry that was read, or 0, and the task's own cursor in the list of tasks. */
+  const readSegment = async (scope: Scope, cursor: string): Promise<Chunk> => {
+    const [, entry, listed] = /^(\d{1,15}) (.*)$/s.exec(cursor) ?? [undefined, '0', cursor];
+    const partlyRead = entry === '0' ? undefined : await tasks.get(scope, listed.split(' ').at(-1)!);
+    if (partlyRead) return toChunk(partlyRead, Number(entry), listed);
     const { items, next } = await retention.listOwned(scope, listed, 1);
     const [record] = items;
     if (!record || next === undefined) return { items: [], size: 0, next: undefined };
@@ -60,10 +60,9 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
     }
   };
   return {
-    read: (scope, after) => pageBySize(after, (place) => readSegment(scope, place)),
-    removeAll: (scope) => remove(async () => (await retention.listOwned(scope, '', REMOVED_AT_ONCE)).items),
-    removeContext: (scope, contextId) =>
-      remove(() => retention.listContext(scope, contextId, REMOVED_AT_ONCE)),
+    read: (scope, after) => pageBySize(after, (cursor) => readSegment(scope, cursor)),
+    removeAll: (scope) => remove(async () => (await retention.listOwned(scope, '', REMOVE_BATCH)).items),
+    removeContext: (scope, contextId) => remove(() => retention.listContext(scope, contextId, REMOVE_BATCH)),
   };
 }
 

@@ -89,8 +89,8 @@ export interface ExtractionStore {
    * nothing written, when the document was replaced or removed meanwhile.
    */
   done(unread: UnreadDocument, triples: readonly Triple[]): Promise<boolean>;
-  /** Records a failed extraction. `next` offers a document at most `READS_MOST` times. */
+  /** Records a failed extraction. `next` offers a document at most `MAX_EXTRACTION_ATTEMPTS` times. */
   failed(unread: UnreadDocument): Promise<void>;
 }
 
-export const READS_MOST = 3;
+export const MAX_EXTRACTION_ATTEMPTS = 3;

@@ -37,7 +37,7 @@ describe('A call that waits for a person', () => {
       for (const words of ['approved, go on', 'yes', 'list the files']) {
         const prose = await sendText(server, words, { taskId: asked.taskId });
         expect(prose.end).toMatchObject({ state: 'input-required', questions: asked.end.questions });
-        expect(prose.end.text).toContain('Words alone decide nothing here');
+        expect(prose.end.text).toContain('A text does not decide this');
         expect(doings(prose)).toEqual([]);
       }
       expect(existsSync(folder)).toBe(true);

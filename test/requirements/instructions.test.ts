@@ -117,7 +117,7 @@ describe('O. The orchestrator instruction', () => {
 
   it('O5 says what is answered directly and what is delegated, and the offline model keeps to it', async () => {
     const text = await orchestratorInstruction(EVERY_TOOL);
-    expect(text).toContain('Simple talk (a greeting, an opinion, general knowledge) you answer directly');
+    expect(text).toContain('Answer simple talk (a greeting, an opinion, general knowledge) directly');
     expect(text).toMatch(/MUST delegate every task that needs one, and everything that needs live data/);
     await withServer({ tools: [toolNamed('fs_read')] }, async (server) => {
       const delegations = async (request: string) =>

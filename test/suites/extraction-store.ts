@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ExtractionStore, UnreadDocument } from '../../src/stores/graph.js';
-import { READS_MOST } from '../../src/stores/graph.js';
+import { MAX_EXTRACTION_ATTEMPTS } from '../../src/stores/graph.js';
 import type { Storage } from '../../src/stores/tasks.js';
 import { documentOf, entryOf } from './library-fixtures.js';
 import { ALICE, BOB } from './task-store-fixtures.js';
@@ -89,7 +89,7 @@ export function extractionStoreSuite(name: string, open: () => Promise<Storage>)
 
     it('offers what failed again, and not for ever', async () => {
       await save('Fridays');
-      for (let time = 0; time < READS_MOST; time += 1) await extraction.failed(await next());
+      for (let time = 0; time < MAX_EXTRACTION_ATTEMPTS; time += 1) await extraction.failed(await next());
       expect(await extraction.next(KNOWLEDGE, 1_000)).toBeUndefined();
     });
 

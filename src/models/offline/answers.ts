@@ -3,12 +3,12 @@ import { shorten } from '../../core/text.js';
 import { TABLE } from './table.js';
 
 const ADVICE = 'For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.';
-const IDENTITY = `I am Lango's offline model: I compare requests with a table of sentences, and know nothing else. ${ADVICE}`;
+const IDENTITY = `I am Lango's offline model: I compare requests with a table of sentences and know nothing else. ${ADVICE}`;
 
 const GREETINGS = ['hello', 'hi', 'hey', 'hello there', 'hi there', 'good morning'];
 const LONGEST_TALK = 40;
 const LONGEST_QUOTE = 100;
-const MOST_EXAMPLES = 5;
+const MAX_EXAMPLES = 5;
 
 /** Whether a tool can be called, or delegated to the agent that owns it. */
 export type Offers = (tool: string) => boolean;
@@ -25,15 +25,15 @@ export function smallTalk(text: string, offers: Offers): string | undefined {
   return `${IDENTITY}\n\nI understand, also joined by "and then" or "and at the same time":\n${lines.join('\n')}`;
 }
 
-/** Why nothing is done about a request, and what could be asked instead. */
+/** Returns the refusal of a request: the reason, and examples of requests that work. */
 export function refusal(reason: string, offers: Offers): string {
   const lines = sentencesFor(offers).map((line) => `- ${line}`);
-  const examples = lines.slice(0, MOST_EXAMPLES).join('\n');
+  const examples = lines.slice(0, MAX_EXAMPLES).join('\n');
   const more = 'Ask "what can you do" for all that I understand.';
   return `${reason} Nothing was done.\n\nI understand, for example:\n${examples}\n${more}\n${ADVICE}`;
 }
 
-/** One sentence for each tool that is here. */
+/** Returns the first sentence of the table for each offered tool. */
 function sentencesFor(offers: Offers): readonly string[] {
   const rows = TABLE.filter(([, tool], index) => offers(tool) && TABLE[index - 1]?.[1] !== tool);
   return rows.map(([sentence]) => sentence.replace(/\{(\w+)(\.\.\.)?\}/g, '[$1]'));
@@ -44,11 +44,11 @@ export function quoted(sentence: string): string {
   return `"${shorten(sentence.slice(0, 2 * LONGEST_QUOTE).replace(/\s+/g, ' '), LONGEST_QUOTE)}"`;
 }
 
-/** A plan by rule: the offline model knows nothing that it could put into one. */
+/** Returns the same outline for every goal, because the offline model cannot plan. */
 export function outline(goal: string): string {
   return `Plan: ${shorten(goal, 2 * LONGEST_QUOTE)}
 
-1. Say what the result is, and how one can tell that it is reached.
+1. Say what the result is and how to tell that it is reached.
 2. Gather what is needed: what exists, what is missing, who has to agree.
 3. Do it in small parts; the part that the others depend on comes first.
 4. Check the result against step 1 and correct it.
@@ -56,7 +56,7 @@ export function outline(goal: string): string {
 This is an outline by rule, because Lango's offline model does not reason. Please review it before anything is done.`;
 }
 
-/** A result for a person: text as it is, JSON as lines of names and values. */
+/** Formats a result for a person: text stays as it is, JSON becomes lines of names and values. */
 export function readable(content: string): string {
   try {
     return /^[{[]/.test(content) ? described(JSON.parse(content) as Json) : content.trimEnd();
@@ -73,7 +73,7 @@ function described(value: Json | undefined): string {
   return members.map(([name, member]) => labeled(name, described(member))).join('\n');
 }
 
-/** A text after its label, on lines of its own when it has several. */
+/** Puts a label before a text; a text of several lines starts on a new line. */
 export function labeled(label: string, text: string): string {
   return `${label}:${text.includes('\n') ? '\n' : ' '}${text}`;
 }

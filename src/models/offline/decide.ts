@@ -3,7 +3,7 @@ import { textOf } from '../../core/message.js';
 import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
 import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './answers.js';
-import { MOST_STEPS, readRequest, type Step, type ToolCall } from './request.js';
+import { MAX_STEPS, readRequest, type Step, type ToolCall } from './request.js';
 import { PLAN, TRANSFER } from './table.js';
 
 /** Gives the agent that owns a tool; undefined when no agent does. */
@@ -48,7 +48,7 @@ interface CurrentRequest {
   readonly usedIds: ReadonlySet<string>;
 }
 
-/** The newest message of the user, and what was done since. */
+/** Finds the newest message of the user and the calls since then. */
 function currentRequest(messages: readonly ModelMessage[]): CurrentRequest {
   const start = messages.findLastIndex(({ role }) => role === 'user');
   const since = messages.slice(start + 1);
@@ -116,14 +116,14 @@ function textArgument(call: ToolCall, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Why a request is not begun: nothing of it is done unless all of it can be. */
+/** Returns why a request is refused; undefined when all of its steps can be done. No step runs unless all can. */
 function obstacleTo(
   jobs: readonly Step[],
   agents: readonly string[] | undefined,
   offers: Offers,
 ): string | undefined {
   if (jobs.length === 0) return 'The message holds no text.';
-  if (jobs.length > MOST_STEPS) return `The message asks for more than ${MOST_STEPS} steps.`;
+  if (jobs.length > MAX_STEPS) return `The message asks for more than ${MAX_STEPS} steps.`;
   for (const { text, call } of jobs) {
     if (!call) return `I do not understand ${quoted(text)}.`;
     const agent = call.name === TRANSFER ? textArgument(call, 'agent_name') : undefined;
@@ -142,7 +142,7 @@ interface Entry {
   readonly isError: boolean;
 }
 
-/** The calls of the first round that is not done yet, or the report. A failure ends the sequence. */
+/** Returns the calls of the first round that is not done yet, else the report. A failed round is the last one. */
 function work(
   jobs: readonly Step[],
   current: CurrentRequest,
@@ -164,7 +164,7 @@ function work(
     }
     if (open.length > 0 || done.some(({ isError }) => isError)) break;
   }
-  // An orchestrator that could have nothing done has not completed the request.
+  // An orchestrator whose delegations all failed has not completed the request.
   const type = isTeam && done.every(({ isError }) => isError) ? 'refusal' : 'text';
   return { type, text: report(jobs, done, current.hasAttachments) };
 }

@@ -5,9 +5,9 @@ import { TABLE, type TableRow } from './table.js';
 
 /** One thing that a request asks for. */
 export interface Step {
-  /** The part of the request that asks for it, to the letter. */
+  /** The exact text of this step in the request. */
   readonly text: string;
-  /** It begins together with the step before it, not after it. */
+  /** Whether the step runs together with the one before it. */
   readonly isParallel: boolean;
   /** Undefined when the sentence is not in the table. */
   readonly call: ToolCall | undefined;
@@ -21,7 +21,7 @@ export interface ToolCall {
 type Values = ReadonlyMap<string, string>;
 
 /** More steps than a person writes in one message. */
-export const MOST_STEPS = 30;
+export const MAX_STEPS = 30;
 
 /** The words between two steps. Those without "and" count only after a comma or semicolon. */
 const JOINTS = [
@@ -30,13 +30,13 @@ const JOINTS = [
   { words: ['and', 'at', 'the', 'same', 'time'], isParallel: true },
 ];
 
-/** The sentences with the most words of their own come first. */
+/** The sentences of the table, the one with the most fixed words first. */
 const SENTENCES = TABLE.map((row) => ({ row, sentence: parseSentence(row[0]) })).sort(
   (a, b) => b.sentence.weight - a.sentence.weight,
 );
 
 /**
- * The steps of a request, in order; at most `MOST_STEPS` and one, which holds the rest. Splits between words, never
+ * The steps of a request, in order; at most `MAX_STEPS` and one, which holds the rest. Splits between words, never
  * inside a quotation. Takes time in proportion to the length of the text.
  */
 export function readRequest(text: string): readonly Step[] {
@@ -48,7 +48,7 @@ export function readRequest(text: string): readonly Step[] {
     const own = withoutComma(text, tokens.slice(start, end), end === tokens.length);
     if (own.length > 0) steps.push({ ...toStep(text, own), isParallel });
   };
-  for (let index = start + 1; index < tokens.length && steps.length < MOST_STEPS; index += 1) {
+  for (let index = start + 1; index < tokens.length && steps.length < MAX_STEPS; index += 1) {
     const joint = jointAt(text, tokens, index);
     if (!joint) continue;
     close(index);

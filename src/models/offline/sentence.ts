@@ -18,7 +18,7 @@ type Element =
 /** A sentence of the table, ready to be compared with requests. */
 export interface Sentence {
   readonly elements: readonly Element[];
-  /** The number of words of its own: the measure of how exactly it fits. */
+  /** The number of its fixed words. The matching sentence with the most wins. */
   readonly weight: number;
   readonly isQuestion: boolean;
 }

@@ -5,7 +5,7 @@ export type TableRow = readonly [sentence: string, tool: string, arguments?: Jso
 
 /** The delegation function of the agent loop. */
 export const TRANSFER = 'transfer_to_agent';
-/** No tool: the agent that is asked for a plan writes an outline. */
+/** Stands for no tool: the planner writes an outline itself. */
 export const PLAN = 'plan';
 
 const SECRET = '{{secret:{name}}}';
@@ -16,7 +16,7 @@ const DEPENDS_ON = { predicate: 'depends on' };
  * Every sentence that the offline model understands. `{name}` stands for one word or one quotation, `{name...}` for any
  * number of words; a sentence holds one of the latter at most. A `?` at the end may be left out. A placeholder is the
  * argument of its name, unless the tool or the other arguments use it. When several sentences fit, the one with the most
- * words of its own counts.
+ * fixed words counts.
  */
 export const TABLE: readonly TableRow[] = [
   // Files and commands.
