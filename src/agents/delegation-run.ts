@@ -53,7 +53,7 @@ export async function runDelegation(
   for (let number = 1; ; number += 1) {
     const recorded = call.run.recorded(exchange.step)?.result;
     const end =
-      recorded?.type === 'delegation-end' ? recorded : await converse(delegation, exchange, progress);
+      recorded?.type === 'delegation-end' ? recorded : await exchangeWithPeer(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
     if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(delegation, end) };
     const reply = nextReply(call.run, end.questions ?? [], forwarded);
@@ -70,7 +70,8 @@ interface Progress {
   used: Usage;
 }
 
-async function converse(
+/** Sends one message to the peer, relays its events, and records the end of the exchange. */
+async function exchangeWithPeer(
   delegation: DelegationRun,
   exchange: Exchange,
   progress: Progress,
@@ -84,7 +85,7 @@ async function converse(
     await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
   }
   const relay = new PeerRelay({ run, step, agent, live: final });
-  const end = await watch(delegation, exchange, { relay, progress, isRepeat });
+  const end = await followPeer(delegation, exchange, { relay, progress, isRepeat });
   run.signal.throwIfAborted();
   const questions = isInterrupted(end.state) ? questionsOf(delegation, step, end) : [];
   for (const question of questions) {
@@ -95,7 +96,7 @@ async function converse(
     step,
     agent,
     state: end.state,
-    result: resultOf(call, toldToModel(delegation, end, relay), end.state !== 'completed'),
+    result: resultOf(call, resultText(delegation, end, relay), end.state !== 'completed'),
     usage: subtractUsage(end.usage, progress.used),
     ...(end.author === agent ? {} : { author: end.author }),
     ...(questions.length === 0 ? {} : { questions }),
@@ -114,7 +115,8 @@ interface Attempt {
   readonly isRepeat: boolean;
 }
 
-async function watch(
+/** Sends the message and relays the peer's events until its `end`. Rejects only when the run is aborted. */
+async function followPeer(
   { call, peers, agent, limits, nodeId, roundSize }: DelegationRun,
   { message, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
@@ -122,7 +124,7 @@ async function watch(
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
-  if (!peer) return failed(agent, `${agent} is not there any more`);
+  if (!peer) return failed(agent, `${agent} is not available any more`);
   const grant = childGrant(run, { limits, nodeId, sharedBy: roundSize() });
   const { taskId } = progress;
   const request = {
@@ -204,11 +206,11 @@ function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): rea
   if (end.questions.length > 0) {
     return end.questions.map((one) => (one.kind === 'input' ? one : withinAnswerTime(one, limits)));
   }
-  const text = end.text || `${agent} needs something from you to go on.`;
+  const text = end.text || `${agent} needs something from you to continue.`;
   return [{ hash: questionHash(call.key, step), kind: 'input', text, author: end.author }];
 }
 
-/** The run waits while a question of the peer is open. When all have expired, the model is told so. */
+/** Returns that the run waits while a question of the peer is open, else an error that tells the model of the expiry. */
 function waiting({ call, agent }: DelegationRun, { state, questions = [] }: DelegationEnd): CallOutcome {
   const open = questions.filter(({ hash }) => call.run.questions.get(hash)?.expiredAt === undefined);
   if (open.length > 0) {
@@ -229,7 +231,7 @@ function outcomeOf({ final }: DelegationRun, end: DelegationEnd): CallOutcome {
   return { type: 'result', result: end.result };
 }
 
-function toldToModel({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerRelay): string {
+function resultText({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerRelay): string {
   const text = cutText(end.text.trim(), limits.toolOutputBytes, 'ask for less at once').text;
   const reason = text.replace(/\.$/, '') || 'no reason given';
   switch (end.state) {
@@ -238,7 +240,7 @@ function toldToModel({ agent, limits }: DelegationRun, end: PeerEnd, relay: Peer
     case 'rejected':
       return `${agent} rejected the request: ${reason}. Do not ask it again; ask another agent or answer from what you have.`;
     case 'failed':
-      return `${agent} failed: ${reason}. Do not ask it the same again.`;
+      return `${agent} failed: ${reason}. Do not send it the same request again.`;
     case 'canceled':
       return `${agent} did not finish: its task was canceled.`;
     case 'input-required':
@@ -251,7 +253,7 @@ function failed(author: string, text: string): PeerEnd {
   return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE, fromOutside: false };
 }
 
-/** A peer reports the usage of its whole task; the journal counts each token once. */
+/** Returns the usage that is not counted yet: a peer reports the total of its task at the end of each exchange. */
 function subtractUsage(total: Usage, counted: Usage): Usage {
   return {
     input: Math.max(0, total.input - counted.input),

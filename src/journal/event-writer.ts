@@ -59,7 +59,7 @@ export class EventWriter {
   #pendingText = 0;
   #waiting: Waiting[] = [];
   #busy = false;
-  /** A pending event must not wait for the text timer. */
+  /** Whether a pending event must be written without waiting for the text timer. */
   #urgent = false;
   #timer: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
@@ -121,7 +121,7 @@ export class EventWriter {
 
   #push(event: NewEvent): void {
     const { body } = event;
-    // A full task still takes these two: without them a run could neither begin nor say why it ended.
+    // A full task still accepts these two events: a run must be able to begin and to record why it ended.
     const isFrame = body.type === 'run-start' || body.type === 'run-end';
     if (!isFrame && isFull(this.#written, this.#limit)) throw taskIsFull(this.#limit);
     const last = this.#pending.at(-1);

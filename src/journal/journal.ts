@@ -147,7 +147,7 @@ class TaskJournal implements RunningJournal {
     const { scope, agent, contextId } = submission;
     const { taskId } = target;
     const task = await this.#store.get(scope, taskId);
-    if (task?.agent !== agent) throw noInput('not-found', taskId);
+    if (task?.agent !== agent) throw inputError('not-found', taskId);
     if (contextId !== undefined && contextId !== task.contextId) {
       throw new LangoError('invalid-input', `task ${taskId} belongs to another context`);
     }
@@ -156,7 +156,7 @@ class TaskJournal implements RunningJournal {
     return this.#worker.withSlot(task.grant, async (lease) => {
       const outcome = await this.#store.addInput({ ...submission, ...target, lease });
       if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')
-        throw noInput(outcome.kind, taskId);
+        throw inputError(outcome.kind, taskId);
       if (outcome.kind === 'accepted' && outcome.leased) this.#worker.launch(outcome.task);
       return outcome;
     });
@@ -175,7 +175,7 @@ function newTask(submission: Submission, requestHash: string): NewTask {
   return { id: newId(), scope, agent, contextId, parentTaskId, grant, message, requestHash, push };
 }
 
-function noInput(why: 'not-found' | 'already-ended', taskId: string): LangoError {
+function inputError(why: 'not-found' | 'already-ended', taskId: string): LangoError {
   if (why === 'not-found') return new LangoError('not-found', `there is no task ${taskId}`);
   return new LangoError('already-ended', `task ${taskId} has ended and takes no more messages`, {
     hint: 'Send the message without a task id, in the same context, to start a new task.',

@@ -4,7 +4,7 @@ import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
 import type { EventBody, TaskEvent } from '../core/task.js';
 import { isFromOutside, isInterrupted } from '../core/task.js';
 
-/** The past of a task as its run needs it: the journal, read once when the run starts. */
+/** The recorded state of a task, built from its journal when a run starts. */
 export class Replay {
   readonly inputs: RunInput[] = [];
   readonly #questions = new AskedQuestions();

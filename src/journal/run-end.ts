@@ -8,7 +8,7 @@ import type { EventBody } from '../core/task.js';
 import { isInterrupted } from '../core/task.js';
 import type { TaskRun } from './task-run.js';
 
-/** The result of a run: what its agent returned, or what the abort or failure amounts to. */
+/** The result of a run: from its agent, or from the abort or failure that ended it. */
 export type RunResult = Omit<RunEnd, 'state'> & {
   readonly state: Extract<EventBody, { type: 'run-end' }>['state'];
 };

@@ -318,7 +318,7 @@ describe('delegation', () => {
 
   it('a failure and a canceled task are told to the model', async () => {
     for (const [state, words] of [
-      ['failed', /weather failed: no line.*the same again/],
+      ['failed', /weather failed: no line.*the same request again/],
       ['canceled', /was canceled/],
     ] as const) {
       const peers = fakePeer('weather', [ending('weather', 'no line', state)]);

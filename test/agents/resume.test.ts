@@ -248,7 +248,9 @@ describe('resuming after a crash at any event', () => {
 
     const unknown = whole.resumed(types.indexOf('delegation-start') + 1);
     await unknown.perform(root);
-    expect(unknown.bodies('delegation-end')[0]!.result.content).toContain('operator is not there any more');
+    expect(unknown.bodies('delegation-end')[0]!.result.content).toContain(
+      'operator is not available any more',
+    );
   });
 
   it('limits hold over crashes: counts go on where they were', async () => {
