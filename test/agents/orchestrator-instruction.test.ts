@@ -64,7 +64,9 @@ describe("the orchestrator's instruction", () => {
   });
 
   it('O5 has simple talk answered directly', () => {
-    expect(instructionOf(TOOLS)).toMatch(/Answer simple talk \(a greeting, an opinion, general knowledge\) directly/);
+    expect(instructionOf(TOOLS)).toMatch(
+      /Answer simple talk \(a greeting, an opinion, general knowledge\) directly/,
+    );
   });
 
   it('O6 states the limit of rounds', () => {
