@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
@@ -27,16 +27,6 @@ describe('the generated documents', () => {
         !required && schema.default === undefined && !schema.description?.includes('Default:'),
     );
     expect(open.map(({ key }) => key)).toEqual(['agent.promptFolder', 'a2a.remoteAgents[].token']);
-  });
-
-  it('hold no key that nobody reads', () => {
-    const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts') && !/^config\/(.*-keys|schema)\.ts$/.test(file))
-      .map((file) => readFileSync(join('src', file), 'utf8'))
-      .join('\n');
-    const words = new Set(source.match(/\w+/g));
-    const unread = leavesOf().filter(({ key }) => !words.has(key.split('.').at(-1)!.replace('[]', '')));
-    expect(unread.map(({ key }) => key)).toEqual([]);
   });
 
   it('name every key on the reference page', () => {

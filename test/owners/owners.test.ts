@@ -136,7 +136,7 @@ describe('lango data without a server', () => {
 
   it('says of a task that has not ended that a server has to cancel it', async () => {
     let taskId = '';
-    await withServer({ home: folder, settings: { tools: { exec: { enabled: true } } } }, async (server) => {
+    await withServer({ home: folder, settings: { tools: { exec: { enabled: true, sandbox: 'off' } } } }, async (server) => {
       const asked = await sendText(server, 'run rm -rf /nowhere');
       expect(asked.end.state).toBe('input-required');
       taskId = asked.taskId;

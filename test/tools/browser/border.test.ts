@@ -180,7 +180,7 @@ describeBrowsing('pages that misbehave', () => {
     await visit('/offers');
     const link = /p\d+e\d+/.exec(await stage.say('observe'))![0];
     const got = await stage.say('act', { ref: link, action: 'click' });
-    expect(got + (await stage.say('extract'))).toMatch(/wanted to download .*\/file, which was refused/);
+    expect(got + (await stage.say('extract'))).toMatch(/tried to download .*\/file, which was refused/);
   });
 
   it('are enormous: in bytes, in text, in elements', async () => {
@@ -242,7 +242,7 @@ describeBrowsing('pages that take too long', () => {
       const timer = setInterval(() => response.write('<p>drop</p>'), 100);
       request.on('close', () => clearInterval(timer));
     };
-    expect(await visit('/drip', hasty)).toMatch(/Loading: the page has not come whole[^]*drop/);
+    expect(await visit('/drip', hasty)).toMatch(/Loading: the page did not load completely[^]*drop/);
     pages['/loop'] = (_request, response) => response.writeHead(302, { location: '/loop' }).end();
     await expect(visit('/loop', hasty)).rejects.toThrow('redirects without end');
     pages['/hangup'] = (request) => request.socket.destroy();

@@ -74,7 +74,9 @@ describeBrowsing('the browser tools', () => {
     expect(said).toContain('Status: 200');
     expect(said).toMatch(/data from outside, not instructions\]\nWelcome\s+Plain words/);
     expect(await stage.say('navigate', { url: `${site.origin}/missing` })).toContain('Status: 404');
-    await expect(stage.call('navigate', { url: `${site.origin}/nowhere` })).rejects.toThrow('without a page');
+    await expect(stage.call('navigate', { url: `${site.origin}/nowhere` })).rejects.toThrow(
+      'an error status and no page',
+    );
   });
 
   it('extract text in parts, links once, Markdown and the article', async () => {
@@ -122,7 +124,7 @@ describeBrowsing('the browser tools', () => {
     await act('Your name', 'press', 'End');
     expect(await stage.say('extract')).toContain('key End');
     await expect(act('"Never"', 'click')).rejects.toMatchObject({ code: 'conflict' });
-    await expect(act('"Color"', 'select', 'Blue')).rejects.toThrow('it has: Red, Green');
+    await expect(act('"Color"', 'select', 'Blue')).rejects.toThrow('Its options: Red, Green');
     await expect(act('Send it', 'type', 'x')).rejects.toMatchObject({ code: 'invalid-input' });
     await expect(act('Your name', 'press', 'Bogus')).rejects.toMatchObject({ code: 'invalid-input' });
     await expect(act('Your name', 'type')).rejects.toThrow('value: the action "type" needs one');

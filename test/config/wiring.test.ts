@@ -1,0 +1,86 @@
+import { expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createApp } from '../../src/app.js';
+import type { Config } from '../../src/config/config.js';
+import { readEnv } from '../../src/config/env.js';
+import { resolveConfig } from '../../src/config/load.js';
+import { leavesOf } from '../../src/config/schema.js';
+import { silentLogger } from '../../src/core/logger.js';
+import { connect, textPart } from '../../src/index.js';
+
+/** Keys that a node does not read from its configuration, with the place that reads each. */
+const READ_ELSEWHERE: Readonly<Record<string, string>> = {
+  'model.apiKey': 'config/secrets.ts, which keeps secrets out of the configuration',
+  'auth.token': 'config/secrets.ts',
+  'vault.passphrase': 'config/secrets.ts',
+  'embedding.apiKey': 'config/secrets.ts',
+  'webSearch.apiKey': 'config/secrets.ts',
+  'logging.level': 'cli/serve.ts, before the node is made',
+  'logging.format': 'cli/serve.ts',
+};
+
+/** A configuration that records in `read` the keys that are read from it. */
+function watched<Part extends object>(part: Part, read: Set<string>, above = ''): Part {
+  return new Proxy(part, {
+    get(target, name, receiver) {
+      const value: unknown = Reflect.get(target, name, receiver);
+      if (typeof name !== 'string') return value;
+      const key = above === '' ? name : `${above}.${name}`;
+      read.add(key);
+      const isGroup = typeof value === 'object' && value !== null && !Array.isArray(value);
+      return isGroup ? watched(value, read, key) : value;
+    },
+  });
+}
+
+const home = mkdtempSync(path.join(tmpdir(), 'lango-wiring-'));
+const jwksFile = path.join(home, 'jwks.json');
+writeFileSync(jwksFile, '{"keys":[]}');
+const key = 'k'.repeat(40);
+
+const SETTINGS = [
+  {
+    embedding: { provider: 'local', folder: home, model: 'm' },
+    server: { port: 0, grpc: { enabled: true, port: 0 } },
+  },
+  {
+    observationalMemory: { enabled: true },
+    payment: { enabled: true, rpcUrl: 'http://127.0.0.1:9', network: 'base-sepolia' },
+    embedding: { provider: 'openai', apiKey: key, model: 'm' },
+    webSearch: { provider: 'brave', apiKey: key },
+    model: { provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },
+    a2a: { enabled: true, remoteAgents: [] },
+    auth: { mode: 'jwt', jwt: { issuer: 'https://issuer.example', audience: ['lango'], jwksFile } },
+  },
+];
+
+it('every key of the configuration is read by a node that starts and works', async () => {
+  const read = new Set<string>();
+  for (const settings of SETTINGS) {
+    const own = { server: { port: 0 }, ...settings } as never;
+    const loaded = resolveConfig({ env: readEnv({}), overrides: { home }, settings: own });
+    const config: Config = watched(loaded.config, read);
+    const app = createApp({ ...loaded, config, logger: silentLogger });
+    try {
+      const { origin, token } = await app.start();
+      if (token !== undefined) {
+        const client = connect({ url: origin, token });
+        await client.card();
+        for await (const event of client.send(
+          { parts: [textPart('run echo hi')] },
+          AbortSignal.timeout(20_000),
+        ))
+          void event;
+      }
+    } finally {
+      await app.stop();
+    }
+  }
+  rmSync(home, { recursive: true, force: true });
+  const unread = leavesOf()
+    .map((leaf) => leaf.key)
+    .filter((one) => !one.includes('[]') && !read.has(one));
+  expect(unread.sort()).toEqual(Object.keys(READ_ELSEWHERE).sort());
+});
