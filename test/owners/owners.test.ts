@@ -136,11 +136,14 @@ describe('lango data without a server', () => {
 
   it('says of a task that has not ended that a server has to cancel it', async () => {
     let taskId = '';
-    await withServer({ home: folder, settings: { tools: { exec: { enabled: true, sandbox: 'off' } } } }, async (server) => {
-      const asked = await sendText(server, 'run rm -rf /nowhere');
-      expect(asked.end.state).toBe('input-required');
-      taskId = asked.taskId;
-    });
+    await withServer(
+      { home: folder, settings: { tools: { exec: { enabled: true, sandbox: 'off' } } } },
+      async (server) => {
+        const asked = await sendText(server, 'run rm -rf /nowhere');
+        expect(asked.end.state).toBe('input-required');
+        taskId = asked.taskId;
+      },
+    );
     const env = { LANGO_HOME: folder };
     const refused = await langoHere(['data', 'delete', '--yes'], { env });
     expect(refused.code).toBe(1);
