@@ -1,11 +1,10 @@
-import { createAgents } from './app/agents.js';
+import { createAgents, createModel } from './app/agents.js';
 import { closeFamilies, openFamilies, startSandboxSearch, logFindings } from './app/families.js';
 import { createAccess, createIdentity, openCredentials } from './app/identity.js';
 import type { Library } from './app/knowledge.js';
 import { openExtraction, openLibrary, openMemory } from './app/knowledge.js';
 import type { MountedHandler } from './app/listeners.js';
 import { NodeAddress, assertMountable, createListeners } from './app/listeners.js';
-import { createModel } from './app/model.js';
 import { ownerMount } from './app/owners.js';
 import { createDirectory, keepFresh, localSources, remoteSources } from './app/peers.js';
 import { createPush, publish } from './app/publishing.js';

@@ -4,7 +4,7 @@ import { isLangoError } from '../core/errors.js';
 import type { DocumentIndex, Retrieval } from '../stores/library.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../stores/library.js';
 import type { Logger } from '../core/logger.js';
-import type { EmbeddingProvider } from '../core/model.js';
+import type { Distiller, EmbeddingProvider, ModelProvider } from '../core/model.js';
 import type { Storage } from '../stores/tasks.js';
 import type { ToolFamily } from '../core/tool.js';
 import { off } from '../core/tool.js';
@@ -12,14 +12,14 @@ import { openLocalEmbeddings } from '../embeddings/local/provider.js';
 import { createOpenaiEmbeddings } from '../embeddings/openai/provider.js';
 import { createVoyageEmbeddings } from '../embeddings/voyage/provider.js';
 import { createEgress } from '../http/egress.js';
+import { createDistiller } from '../models/distiller.js';
 import { createFactTools, recallFacts } from '../tools/facts/index.js';
 import { Extractor } from '../tools/graph/index.js';
 import { createKnowledgeTools } from '../tools/knowledge/index.js';
 import { createObservationalMemory } from '../tools/memory/index.js';
 import { createRag, createRagTools } from '../tools/rag/index.js';
 import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
-import type { DistillerSources } from './model.js';
-import { openDistiller } from './model.js';
+import { createModel } from './agents.js';
 
 export interface LibraryContext {
   readonly config: Config;
@@ -138,6 +138,14 @@ function webFamily({ config, secrets, logger }: LibraryContext): ToolFamily {
   return { name, state: 'on', tools, note: provider };
 }
 
+interface DistillerSources {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  /** The model of the program that uses Lango as a library; undefined for the configured one. */
+  readonly model: ModelProvider | undefined;
+  readonly logger: Logger;
+}
+
 export interface ExtractionContext extends DistillerSources {
   readonly storage: Storage;
 }
@@ -202,4 +210,16 @@ async function openObservations(context: MemoryContext): Promise<ToolFamily> {
   });
   const note = `noted by ${distiller?.by ?? 'plain rules (offline model)'}`;
   return { name, state: 'on', tools: own.tools, note, memory: own.remembering, close: () => own.close() };
+}
+
+/** Makes a distiller that asks `modelName`, else the agents' model. Undefined with the offline model: it cannot sum up. */
+async function openDistiller(
+  { config, secrets, model, logger }: DistillerSources,
+  modelName: string | undefined,
+): Promise<Distiller | undefined> {
+  if (model) return createDistiller(model);
+  if (config.model.provider === 'offline') return undefined;
+  const name = modelName ?? config.model.name;
+  const own = { ...config.model, ...(name === undefined ? {} : { name }) };
+  return createDistiller(await createModel({ ...config, model: own }, secrets, logger));
 }

@@ -127,7 +127,7 @@ describeBrowsing('the browser tools', () => {
     await expect(act('"Color"', 'select', 'Blue')).rejects.toThrow('Its options: Red, Green');
     await expect(act('Send it', 'type', 'x')).rejects.toMatchObject({ code: 'invalid-input' });
     await expect(act('Your name', 'press', 'Bogus')).rejects.toMatchObject({ code: 'invalid-input' });
-    await expect(act('Your name', 'type')).rejects.toThrow('value: the action "type" needs one');
+    await expect(act('Your name', 'type')).rejects.toThrow('value: the action "type" requires a value');
     const again = await stage.say('observe');
     expect(again).toMatch(/checkbox "News please" checked/);
     expect(again).toContain('value "Zoë & Söhne"');
