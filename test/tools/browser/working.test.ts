@@ -135,7 +135,7 @@ describeBrowsing('the browser tools', () => {
     // A form that would open a window is sent in this one.
     const sent = await act('Send it', 'click');
     expect(sent).toContain('Page: Sent');
-    expect(sent).toContain('Another page is shown now');
+    expect(sent).toContain('The action opened another page');
     expect(await stage.say('extract')).toContain(
       '?name=Zo%C3%AB+%26+S%C3%B6hne&pass=&news=on&color=g&day=2026-01-31',
     );
