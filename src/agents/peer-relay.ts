@@ -1,7 +1,7 @@
 import type { PeerEvent } from '../core/agent.js';
 import type { Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
-import { sayAnswer } from './turn.js';
+import { sayAnswer } from './loop.js';
 
 export interface RelayOptions {
   readonly run: Run;
