@@ -43,8 +43,8 @@ const HEAD = `# Tools
 
 <!-- Written by \`npm run tools\`. Do not edit. -->
 
-What agents can do, with the arguments that their models are offered. You do not call tools yourself: you ask an agent in
-plain words. \`npx lango doctor\` says which tools are there, and what the others need.
+This page lists the tools of the agents, with the arguments that models are offered. You do not call tools
+yourself: you ask an agent in plain words. \`npx lango doctor\` says which tools are there, and what the others need.
 
 ## Calls that wait for a person
 

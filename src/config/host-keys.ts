@@ -20,7 +20,7 @@ export const storage = z
       .describe('The embedded database.'),
   })
   .prefault({})
-  .describe('Where tasks are stored.');
+  .describe('The database that holds tasks.');
 
 const MAX_DAYS = 36_500;
 

@@ -9,7 +9,7 @@ export interface CardFinding {
   readonly severity: 'error' | 'warning';
   /** The place in the card, as in `skills[0].tags`. Empty for the card as a whole. The text goes on from it. */
   readonly path: string;
-  /** What is wrong, why it matters, and what to write instead. */
+  /** One sentence: the fault, why it matters, and what to write instead. */
   readonly text: string;
 }
 

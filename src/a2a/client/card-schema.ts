@@ -135,7 +135,7 @@ const always = {
 };
 const organization = textOf('the name of the organization');
 
-/** What A2A requires of a card before its server fills it in: a file of agent-cards/. */
+/** The fields that a card file of agent-cards/ must have before the server completes the card. */
 export const templateSchema = objectWith(
   {
     ...always,
@@ -144,7 +144,7 @@ export const templateSchema = objectWith(
   'a JSON object',
 );
 
-/** What A2A 1.0 requires of a card. Each message completes a sentence that begins with the path. */
+/** The requirements of A2A 1.0 for a card. Each message completes a sentence that begins with the path. */
 export const cardSchema = objectWith(
   {
     ...always,
