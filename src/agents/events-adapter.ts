@@ -1,8 +1,8 @@
 import type { Part } from '../core/message.js';
-import { textPart } from '../core/message.js';
+import { textOf, textPart } from '../core/message.js';
 import type { AnswerBlock, FunctionResult, ModelMessage } from '../core/model.js';
 import { functionCalls } from '../core/model.js';
-import type { TaskEvent } from '../core/task.js';
+import type { EventBody, TaskEvent } from '../core/task.js';
 import { isInterrupted } from '../core/task.js';
 import { cutText, estimateTokens } from '../core/text.js';
 import { turnStep } from './agent-function.js';
@@ -53,14 +53,31 @@ export class EventsAdapter {
     if (task[0]?.body.type !== 'message') return [];
     const longest = this.#options.historyTokens;
     const results = resultsByTurn(task, longest);
-    return task.flatMap((event) => {
+    return task.flatMap((event, index) => {
       const { body } = event;
-      if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), longest);
-      if (body.type !== 'turn-end' || body.content.length === 0) return [];
       const author = event.author ?? this.#options.rootAgentName;
+      if (body.type === 'message') return userTurn(withoutAnswers(body.message.parts), longest);
+      if (body.type === 'run-end') return endTurn(author, body, task[index - 1]);
+      if (body.type !== 'turn-end' || body.content.length === 0) return [];
       return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
     });
   }
+}
+
+/**
+ * Says why a task ended without an answer. Otherwise its request would stand unanswered before the next one, as if both
+ * were to be done now.
+ */
+function endTurn(
+  author: string,
+  { state, message }: Extract<EventBody, { type: 'run-end' }>,
+  before: TaskEvent | undefined,
+): readonly Turn[] {
+  const isAnswered = before?.body.type === 'turn-end' && functionCalls(before.body.content).length === 0;
+  if (state === 'completed' || isInterrupted(state) || isAnswered) return [];
+  const reason = message ? `: ${textOf(message.parts)}` : '.';
+  const text = `[This request ended as ${state} before it was answered${reason}]`;
+  return [turnOf({ role: 'assistant', author, content: [{ type: 'text', text }] })];
 }
 
 function userTurn(parts: readonly Part[], longest: number): readonly Turn[] {

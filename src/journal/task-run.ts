@@ -103,7 +103,7 @@ export class TaskRun implements Run {
   async history(limit: number, after?: string): Promise<readonly TaskEvent[]> {
     // A new task must be stored first: the store finds the history by the task's row.
     await this.#writer.settle();
-    return this.#store.readSession(this.task, limit, after);
+    return this.#store.readSession(this.task, limit, { after });
   }
 
   append(body: EventBody, author = this.#author): Promise<void> {

@@ -82,10 +82,15 @@ export interface TaskStore {
   list(scope: Scope, query: TaskQuery): Promise<TaskPage>;
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
   /**
-   * Reads the newest `limit` conversation events of earlier tasks of the session, the oldest first; with `after`, only events
-   * of tasks later than that task.
+   * Reads the newest `limit` conversation events of earlier tasks of the session, the oldest first. Without `unfinished`,
+   * only those of tasks that had ended when `task` was accepted: a task that ran beside it is no part of its past, and
+   * every run of `task` reads the same. With `after`, only events of tasks later than that task.
    */
-  readSession(task: TaskRecord, limit: number, after?: string): Promise<readonly TaskEvent[]>;
+  readSession(
+    task: TaskRecord,
+    limit: number,
+    range?: { readonly after?: string | undefined; readonly unfinished?: boolean },
+  ): Promise<readonly TaskEvent[]>;
 
   /**
    * Calls `listener` after each commit, with each task that got events and the `seq` of its newest event. Returns a function

@@ -16,6 +16,7 @@ import {
   RUN_START,
   runEnd,
   scopeOf,
+  taskOf,
   turnEnd,
   upTo,
 } from './task-store-fixtures.js';
@@ -75,14 +76,17 @@ export function readCases(get: () => StoreUnderTest): void {
       await talk('two');
       const task = await talk('three');
       await talk('four');
-      expect(await textsOf(task, 100)).toEqual(['ask one', 'answer one', 'ask two', 'answer two']);
+      expect(await textsOf(task, 100)).toEqual([
+        ...['ask one', 'answer one', 'run-end'],
+        ...['ask two', 'answer two', 'run-end'],
+      ]);
     });
 
     it('gives the newest when there are more than the limit', async () => {
       for (const n of upTo(30)) await talk(String(n));
       const task = await talk('now');
-      expect(await textsOf(task, 3)).toEqual(['answer 29', 'ask 30', 'answer 30']);
-      expect(await textsOf(task, 1)).toEqual(['answer 30']);
+      expect(await textsOf(task, 4)).toEqual(['run-end', 'ask 30', 'answer 30', 'run-end']);
+      expect(await textsOf(task, 1)).toEqual(['run-end']);
     });
 
     it('begins after a task that is named, also when that one is gone', async () => {
@@ -90,10 +94,10 @@ export function readCases(get: () => StoreUnderTest): void {
       const second = await talk('two');
       const task = await talk('three');
       const after = async (id: string) =>
-        (await get().store.readSession(task, 100, id)).map(({ taskId }) => taskId);
-      expect(await after(first.id)).toEqual([second.id, second.id]);
+        (await get().store.readSession(task, 100, { after: id })).map(({ taskId }) => taskId);
+      expect(await after(first.id)).toEqual([second.id, second.id, second.id]);
       expect(await after(second.id)).toEqual([]);
-      expect(await after('0')).toHaveLength(4);
+      expect(await after('0')).toHaveLength(6);
     });
 
     it('is whole: events as they are in the log of their task', async () => {
@@ -101,15 +105,41 @@ export function readCases(get: () => StoreUnderTest): void {
       const earlier = await talk('one');
       const task = await talk('two');
       const log = await readAll(store, earlier);
-      expect(await store.readSession(task, 10)).toEqual([log[0], log[3]]);
+      expect(await store.readSession(task, 10)).toEqual([log[0], log[3], log[4]]);
+    });
+
+    it('leaves out tasks that ran when the task was accepted, also when they end later', async () => {
+      const { store } = get();
+      const before = await talk('before');
+      const beside = await acceptOne(store, { lease: 'worker' });
+      const waiting = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(waiting), [runEnd('input-required', 'which?')]);
+      const task = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(beside), [turnEnd('beside'), runEnd('completed')]);
+      await store.requestCancel(ALICE, waiting.id);
+      const later = await acceptOne(store, {});
+      const idsOf = async (...asked: Parameters<typeof store.readSession>) => [
+        ...new Set((await store.readSession(...asked)).map(({ taskId }) => taskId)),
+      ];
+      expect(await idsOf(task, 100)).toEqual([before.id]);
+      expect(await idsOf(later, 100)).toEqual([before.id, beside.id, waiting.id]);
+      expect(await idsOf(later, 100, { unfinished: true })).toHaveLength(4);
     });
 
     it('knows the follow-ups too', async () => {
       const { store } = get();
       const earlier = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(earlier), [runEnd('input-required', 'which?')]);
-      await store.addInput(newInput(earlier, { message: message('this one') }));
-      expect(await textsOf(await talk('next'), 10)).toEqual(['list the files', 'this one']);
+      const added = await store.addInput(
+        newInput(earlier, { message: message('this one'), lease: 'worker' }),
+      );
+      await store.append(fenceOf(taskOf(added)), [runEnd('completed')]);
+      expect(await textsOf(await talk('next'), 10)).toEqual([
+        'list the files',
+        'run-end',
+        'this one',
+        'run-end',
+      ]);
     });
 
     it('never mixes contexts, agents, owners or tenants', async () => {

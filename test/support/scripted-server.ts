@@ -20,6 +20,7 @@ export class ScriptedServer implements AsyncDisposable {
   readonly url: string;
   connections = 0;
   readonly #replies: Reply[] = [];
+  #otherwise: Reply | undefined;
   readonly #server: Server;
   readonly #waiting: (() => void)[] = [];
 
@@ -48,7 +49,10 @@ export class ScriptedServer implements AsyncDisposable {
         };
         this.requests.push(request);
         for (const resolve of this.#waiting.splice(0)) resolve();
-        const reply = this.#replies.shift() ?? status(418, { error: { message: 'no reply was scripted' } });
+        const reply =
+          this.#replies.shift() ??
+          this.#otherwise ??
+          status(418, { error: { message: 'no reply was scripted' } });
         await reply(response, request);
       });
     });
@@ -57,6 +61,11 @@ export class ScriptedServer implements AsyncDisposable {
   /** Adds replies to the queue. */
   willReply(...replies: readonly Reply[]): void {
     this.#replies.push(...replies);
+  }
+
+  /** Sets the reply to every request that none is queued for: a model that answers what it is sent. */
+  willAlwaysReply(reply: Reply): void {
+    this.#otherwise = reply;
   }
 
   /** Resolves with the request of that number (from 0), once it has come. */

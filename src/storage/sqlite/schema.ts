@@ -365,6 +365,15 @@ const ENTRIES_BY_CONTEXT = `
   CREATE INDEX entries_by_context ON entries (tenant, owner, provenance ->> '$.contextId');
 `;
 
+/**
+ * `ended_before` tells which tasks were accepted after the end of a task: those with this key or a larger one. NULL until
+ * the task ends.
+ */
+const ENDED_BEFORE = `
+  ALTER TABLE tasks ADD COLUMN ended_before INTEGER;
+  UPDATE tasks SET ended_before = 0 WHERE state IN ('completed', 'failed', 'canceled', 'rejected');
+`;
+
 export const MIGRATIONS: readonly string[] = [
   TASKS,
   PAYMENTS,
@@ -378,4 +387,5 @@ export const MIGRATIONS: readonly string[] = [
   REMOVED_TASKS,
   EXTRACTION,
   ENTRIES_BY_CONTEXT,
+  ENDED_BEFORE,
 ];

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { EventBody, TaskState } from '../../core/task.js';
+import { isTerminal } from '../../core/task.js';
 import type { EventRow, TaskRow } from '../rows.js';
 import type { Value } from './prepared.js';
 import { RowInsert } from './prepared.js';
@@ -10,6 +11,7 @@ const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
   'turn-end',
   'tool-result',
   'delegation-end',
+  'run-end',
 ]);
 
 /** The statements of the hot path, with their parameters in the order of the question marks, and the rows they return. */
@@ -50,6 +52,7 @@ export interface Statements {
       leaseUntil: number,
       endsRun: 0 | 1,
       endsRun: 0 | 1,
+      endsTask: 0 | 1,
       key: number,
     ]
   >;
@@ -57,15 +60,7 @@ export interface Statements {
   readonly insertEvents: RowInsert;
   readonly events: Database.Statement<[task: string, after: number, upTo: number], EventRow>;
   readonly sessionEvents: Database.Statement<
-    [
-      context: string,
-      agent: string,
-      owner: string,
-      tenant: string,
-      before: string,
-      after: string,
-      limit: number,
-    ],
+    [Readonly<Record<string, string | number>>],
     EventRow & { readonly task: string }
   >;
   readonly expired: Database.Statement<[now: number, agents: string], TaskRow>;
@@ -81,6 +76,11 @@ export interface Statements {
 
 const LIVE = "state IN ('submitted', 'working')";
 const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
+/**
+ * For a task that ends (1): a key that is above those of all tasks there are, and not above those of later ones. Tasks from
+ * that key on were accepted after the end.
+ */
+const ENDED_BEFORE = 'iif(?, (SELECT coalesce(max(key), 0) + 1 FROM tasks), NULL)';
 const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
 /** The columns of a new task. The database adds the key. */
@@ -122,18 +122,20 @@ const CHANGED_COLUMNS = [
 const EVENT_COLUMNS = ['task', 'seq', 'at', 'author', 'type', 'body'];
 
 export function taskValues(row: Omit<TaskRow, 'key'>): Value[] {
-  return TASK_COLUMNS.map((column) => row[column]);
+  return [...TASK_COLUMNS.map((column) => row[column]), isTerminal(row.state) ? 1 : 0];
 }
 
 export function changedValues(row: TaskRow): Value[] {
-  return [...CHANGED_COLUMNS.map((column) => row[column]), row.key];
+  return [...CHANGED_COLUMNS.map((column) => row[column]), isTerminal(row.state) ? 1 : 0, row.key];
 }
 
 /** The SQL text of each statement. */
 const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> = {
   task: 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
-  insertTask: `INSERT INTO tasks (${TASK_COLUMNS.join(', ')}) VALUES (${TASK_COLUMNS.map(() => '?').join(', ')})`,
-  saveTask: `UPDATE tasks SET ${CHANGED_COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`,
+  insertTask: `INSERT INTO tasks (${TASK_COLUMNS.join(', ')}, ended_before)
+      VALUES (${TASK_COLUMNS.map(() => '?').join(', ')}, ${ENDED_BEFORE})`,
+  saveTask: `UPDATE tasks SET ${CHANGED_COLUMNS.map((column) => `${column} = ?`).join(', ')}, ended_before = ${ENDED_BEFORE}
+      WHERE key = ?`,
   inbox:
     'SELECT request_hash, task, seq FROM inbox WHERE tenant = ? AND owner = ? AND agent = ? AND message_id = ?',
   /** Changes nothing for a message that was sent before. */
@@ -144,7 +146,8 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
   advance: 'UPDATE tasks SET head = ?, lease_until = ? WHERE key = ?',
   /** For events that change the state. */
   advanceTo: `UPDATE tasks SET head = ?, state = ?, status_message = ?, status_at = ?, expires_at = ?,
-        attempts = attempts + ?, lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
+        attempts = attempts + ?, lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested),
+        ended_before = ${ENDED_BEFORE}
       WHERE key = ?`,
   /**
    * Without ORDER BY and LIMIT: with either of them SQLite plans the statement again whenever a parameter is bound, which
@@ -158,10 +161,12 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
    */
   sessionEvents: `SELECT tasks.id AS task, seq, at, author, body
       FROM tasks INDEXED BY tasks_by_context CROSS JOIN events ON events.task = tasks.key
-      WHERE context = ? AND agent = ? AND owner = ? AND tenant = ?
-        AND tasks.key < (SELECT key FROM tasks WHERE id = ?)
-        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= ? ORDER BY id DESC LIMIT 1), 0) AND type IN (${SESSION_TYPES})
-      ORDER BY tasks.key DESC, seq DESC LIMIT ?`,
+      WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant
+        AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
+        AND (@unfinished OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
+        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)
+        AND type IN (${SESSION_TYPES})
+      ORDER BY tasks.key DESC, seq DESC LIMIT @limit`,
   /** Tasks that wait with an expired question. */
   expired: `SELECT * FROM tasks INDEXED BY tasks_by_expiry
       WHERE expires_at <= ? AND agent IN (SELECT value FROM json_each(?)) ORDER BY expires_at`,

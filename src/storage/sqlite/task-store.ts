@@ -113,11 +113,14 @@ export class SqliteTaskStore implements TaskStore {
     return rows.map((row) => toTaskEvent(taskId, row));
   }
 
-  async readSession(task: TaskRecord, limit: number, after = ''): Promise<readonly TaskEvent[]> {
+  async readSession(
+    task: TaskRecord,
+    limit: number,
+    { after = '', unfinished = false }: Parameters<TaskStore['readSession']>[2] = {},
+  ): Promise<readonly TaskEvent[]> {
     const { contextId, agent, owner, tenant, id } = task;
-    const newestFirst = this.#read(() =>
-      this.#statements.sessionEvents.all(contextId, agent, owner, tenant, id, after, limit),
-    );
+    const session = { contextId, agent, owner, tenant, id, after, unfinished: unfinished ? 1 : 0, limit };
+    const newestFirst = this.#read(() => this.#statements.sessionEvents.all(session));
     return newestFirst.reverse().map((row) => toTaskEvent(row.task, row));
   }
 

@@ -127,7 +127,7 @@ export function appendEvents(context: WriteContext, fence: Fence, { change, even
     const ends = change.endsRun ? 1 : 0;
     statements.advanceTo.run(
       ...([head, state, statusMessage, now, expiresAt, runStarts, leaseUntil] as const),
-      ...([ends, ends, task.key] as const),
+      ...([ends, ends, isTerminal(state) ? 1 : 0, task.key] as const),
     );
   }
   insertEvents(context, { id: fence.taskId, key: task.key, head }, events);

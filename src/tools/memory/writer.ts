@@ -77,7 +77,7 @@ async function observeSession(
   const { agent, contextId } = task;
   const after = await memory.observedUpTo(task, agent, contextId);
   const transcripts = await completedTranscripts(
-    toTranscripts(await tasks.readSession(task, EVENTS_MAX, after)),
+    toTranscripts(await tasks.readSession(task, EVENTS_MAX, { after, unfinished: true })),
     task,
     tasks,
   );
