@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
-import { agentName, httpUrl, refuseDuplicates, text } from './fields.js';
+import { agentName, distinct, httpUrl, text } from './fields.js';
 import type { Problem } from './problems.js';
 import { findingsOf, keyOf, problemsError } from './problems.js';
 import type { KeySchema } from './schema.js';
@@ -27,7 +27,7 @@ const cardSchema = z.strictObject({
   documentationUrl: httpUrl().optional(),
   defaultInputModes: z.array(mediaType).min(1),
   defaultOutputModes: z.array(mediaType).min(1),
-  skills: z.array(skillSchema).superRefine(refuseDuplicates((skill) => skill.id, ['id'])),
+  skills: distinct(skillSchema, (skill) => skill.id, ['id']),
 }) satisfies z.ZodType<CardFile>;
 
 const EXTENSION = '.json';

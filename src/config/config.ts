@@ -8,31 +8,23 @@ import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-
 import type { Settings } from './schema.js';
 
 /** The resolved configuration: every default applied, every path absolute. It holds no secret, so it may be logged. */
-export interface Config {
+export interface Config extends Readonly<Omit<Settings, Resolved>> {
   /** The data folder, absolute. It may not exist yet. */
   readonly home: string;
   /** The configuration file; undefined if there is none. */
   readonly file: string | undefined;
   readonly agent: AgentConfig;
   readonly model: ModelConfig;
-  readonly server: Readonly<Settings['server']>;
   readonly auth: Readonly<Omit<Settings['auth'], 'token'>>;
   readonly a2a: A2aConfig;
-  readonly storage: Readonly<Settings['storage']>;
-  readonly tasks: Readonly<Settings['tasks']>;
   readonly workspace: readonly string[];
-  readonly vault: { readonly keyFile: string };
-  readonly tools: Readonly<Settings['tools']>;
-  readonly graph: Readonly<Settings['graph']>;
-  readonly observationalMemory: Readonly<Settings['observationalMemory']>;
-  readonly payment: Readonly<Settings['payment']>;
+  readonly vault: Readonly<Omit<Settings['vault'], 'passphrase'>>;
   readonly embedding: EmbeddingConfig;
-  readonly ingest: Readonly<Settings['ingest']>;
   readonly webSearch: Readonly<Omit<Settings['webSearch'], 'apiKey'>>;
-  readonly approval: Readonly<Settings['approval']>;
-  readonly egress: { readonly allowPrivate: readonly string[] };
-  readonly logging: Readonly<Settings['logging']>;
 }
+
+/** The keys that `Config` holds in another form: read-only, without secrets, or with automatic choices made. */
+type Resolved = 'agent' | 'model' | 'auth' | 'a2a' | 'workspace' | 'vault' | 'embedding' | 'webSearch';
 
 interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
@@ -73,36 +65,26 @@ export function agentLimits({ agent, approval }: Pick<Config, 'agent' | 'approva
  * variable that filled `model.apiKey`.
  */
 export function configOf(settings: Settings, base: BasePaths, keyVariable?: string): Config {
-  const { auth, a2a, server, storage, workspace, vault, tools, approval, egress, logging } = settings;
+  const { agent, a2a, server } = settings;
+  const { token: _token, ...auth } = settings.auth;
+  const { passphrase: _passphrase, ...vault } = settings.vault;
+  const { apiKey: _apiKey, ...webSearch } = settings.webSearch;
   return {
+    ...settings,
     home: base.home,
     file: base.configFile,
-    agent: {
-      ...settings.agent,
-      maxDelegationRounds: settings.agent.maxDelegationRounds || DEFAULT_LIMITS.delegationRounds,
-    },
+    agent: { ...agent, maxDelegationRounds: agent.maxDelegationRounds || DEFAULT_LIMITS.delegationRounds },
     model: modelOf(settings.model, keyVariable),
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
-    auth: { mode: auth.mode, jwt: auth.jwt, mtls: auth.mtls },
+    auth,
     a2a: {
       ...a2a,
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
       remoteAgents: a2a.remoteAgents.map(({ token: _, ...peer }) => peer),
     },
-    storage,
-    tasks: settings.tasks,
-    workspace,
-    vault: { keyFile: vault.keyFile },
-    tools,
-    graph: settings.graph,
-    observationalMemory: settings.observationalMemory,
-    payment: settings.payment,
+    vault,
     embedding: embeddingOf(settings.embedding),
-    ingest: settings.ingest,
-    webSearch: webSearchOf(settings.webSearch),
-    approval,
-    egress,
-    logging,
+    webSearch,
   };
 }
 
@@ -145,10 +127,6 @@ function embeddingOf({ apiKey: _secret, ...embedding }: Settings['embedding']): 
   };
   const model = embedding.model ?? fallback[embedding.provider];
   return { ...embedding, ...(model === undefined ? {} : { model }) };
-}
-
-function webSearchOf({ apiKey: _secret, ...webSearch }: Settings['webSearch']): Config['webSearch'] {
-  return webSearch;
 }
 
 /** The files from which the paths of the settings are resolved. */

@@ -38,17 +38,10 @@ export const ENV_VARIABLES = {
   },
 } as const;
 
-export interface Env {
+type Texts = Readonly<Record<keyof typeof ENV_VARIABLES, string | undefined>>;
+
+export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
   readonly home: string;
-  /** Undefined: `config.yaml` in `home`, if it exists. */
-  readonly configFile: string | undefined;
-  readonly token: string | undefined;
-  readonly anthropicApiKey: string | undefined;
-  readonly openaiApiKey: string | undefined;
-  readonly vaultPassphrase: string | undefined;
-  readonly voyageApiKey: string | undefined;
-  readonly logLevel: string | undefined;
-  readonly url: string | undefined;
   readonly noColor: boolean;
   readonly forceColor: boolean;
   /** All variables, for `${VAR}` in the configuration file. They hold secrets: never log them. */
@@ -59,20 +52,13 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** The only reader of `process.env`. An empty variable counts as not set. */
 export function readEnv(env: Variables = process.env): Env {
-  const read = (key: keyof typeof ENV_VARIABLES): string | undefined =>
-    env[ENV_VARIABLES[key].name] || undefined;
+  const read = Object.entries(ENV_VARIABLES).map(([key, { name }]) => [key, env[name] || undefined]);
+  const texts = Object.fromEntries(read) as Texts;
   return {
-    home: read('home') ?? join(homedir(), '.lango'),
-    configFile: read('configFile'),
-    token: read('token'),
-    anthropicApiKey: read('anthropicApiKey'),
-    openaiApiKey: read('openaiApiKey'),
-    vaultPassphrase: read('vaultPassphrase'),
-    voyageApiKey: read('voyageApiKey'),
-    logLevel: read('logLevel'),
-    url: read('url'),
-    noColor: read('noColor') !== undefined,
-    forceColor: (read('forceColor') ?? '0') !== '0',
+    ...texts,
+    home: texts.home ?? join(homedir(), '.lango'),
+    noColor: texts.noColor !== undefined,
+    forceColor: (texts.forceColor ?? '0') !== '0',
     variables: { ...env },
   };
 }

@@ -17,6 +17,7 @@ export const MIB = 1024 * KIB;
 export const HOME_MARK = '${LANGO_HOME}';
 
 // Keys share these schemas: creating schemas takes a good part of every start.
+const FLAG = z.boolean();
 const COUNT = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 const SECONDS = z.number().positive().max(MAX_SECONDS);
 const PORT = z.int().min(0).max(65_535);
@@ -27,17 +28,64 @@ const SECRET = z
   .regex(SECRET_PATTERN, 'must be printable ASCII without spaces, as it travels in an HTTP header')
   .optional();
 
-/** A whole number from 1 up. */
-export function count(max?: number): z.ZodInt {
-  return max === undefined ? COUNT : z.int().min(1).max(max);
+/** A group of keys. A group that is left out has the defaults of its keys. */
+export function group<Shape extends z.core.$ZodLooseShape>(
+  description: string,
+  shape: Shape,
+): z.ZodPrefault<z.ZodObject<Shape, z.core.$strict>> {
+  return z
+    .strictObject(shape)
+    .prefault({} as z.input<z.ZodObject<Shape, z.core.$strict>>)
+    .describe(description);
 }
 
-export function seconds(): z.ZodNumber {
-  return SECONDS;
+/** A key without a default. */
+export function optional<Schema extends z.ZodType>(
+  schema: Schema,
+  description: string,
+): z.ZodOptional<Schema> {
+  return schema.optional().describe(description);
 }
 
-export function port(): z.ZodInt {
-  return PORT;
+export function flag(fallback: boolean, description: string): z.ZodDefault<z.ZodBoolean> {
+  return FLAG.default(fallback).describe(description);
+}
+
+/** A whole number: from 1 up, unless `min` says otherwise. */
+export function count(
+  fallback: number,
+  description: string,
+  { min = 1, max = Number.MAX_SAFE_INTEGER } = {},
+): z.ZodDefault<z.ZodInt> {
+  const isUsual = min === 1 && max === Number.MAX_SAFE_INTEGER;
+  const schema = isUsual ? COUNT : z.int().min(min).max(max);
+  return schema.default(fallback).describe(description);
+}
+
+export function seconds(fallback: number, description: string): z.ZodDefault<z.ZodNumber> {
+  return SECONDS.default(fallback).describe(description);
+}
+
+/** A port. 0 takes a free one. */
+export function port(fallback: number, description: string): z.ZodDefault<z.ZodInt> {
+  return PORT.default(fallback).describe(description);
+}
+
+/** One of a few words. */
+export function choice<const Words extends readonly [string, ...string[]]>(
+  words: Words,
+  fallback: NoInfer<Words[number]>,
+  description: string,
+) {
+  return z
+    .enum(words)
+    .default(fallback as never)
+    .describe(description);
+}
+
+/** A list that is empty by default. */
+export function list<Items extends z.ZodType<readonly unknown[]>>(items: Items, description: string) {
+  return items.default([] as never).describe(description);
 }
 
 export function text(): z.ZodString {
@@ -103,20 +151,21 @@ function urlProblem(value: string): string | undefined {
   return undefined;
 }
 
-/** Refuses two entries with the same `key(entry)`. */
-export function refuseDuplicates<Item>(
-  key: (item: Item) => string,
-  keyPath: readonly PropertyKey[],
-): (items: readonly Item[], context: z.RefinementCtx) => void {
-  return (items, context) => {
+/** A list without two entries of the same `key`. `keyPath` leads from an entry to its key. */
+export function distinct<Item extends z.ZodType>(
+  item: Item,
+  key: (item: z.output<Item>) => string,
+  keyPath: readonly PropertyKey[] = [],
+): z.ZodArray<Item> {
+  return z.array(item).superRefine((items, context) => {
     const first = new Map<string, number>();
-    items.forEach((item, index) => {
-      const earlier = first.get(key(item));
-      if (earlier === undefined) first.set(key(item), index);
+    items.forEach((each, index) => {
+      const earlier = first.get(key(each));
+      if (earlier === undefined) first.set(key(each), index);
       else {
         const message = `is a duplicate of entry ${earlier + 1}`;
         context.addIssue({ code: 'custom', message, path: [index, ...keyPath] });
       }
     });
-  };
+  });
 }

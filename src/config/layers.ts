@@ -51,40 +51,43 @@ export function layer(fileValues: Group, env: Env, overrides: Overrides): Layere
   return { values, origins, sources };
 }
 
+type Variable =
+  'token' | 'anthropicApiKey' | 'openaiApiKey' | 'voyageApiKey' | 'vaultPassphrase' | 'logLevel';
+
+function fromEnv(env: Env, variable: Variable | undefined, path: Path): readonly Override[] {
+  if (variable === undefined) return [];
+  return [{ path, value: env[variable], origin: 'env', at: ENV_VARIABLES[variable].name }];
+}
+
 function secretsFrom(env: Env, values: Group): readonly Override[] {
-  const provider = isGroup(values['model']) ? values['model']['provider'] : undefined;
-  const takesOpenai = provider === 'openai' || (isAutomatic(provider) && env.anthropicApiKey === undefined);
-  const key = takesOpenai ? 'openaiApiKey' : 'anthropicApiKey';
-  const apiKey = provider === 'offline' ? undefined : env[key];
   return [
-    { path: ['auth', 'token'], value: env.token, origin: 'env', at: ENV_VARIABLES.token.name },
-    { path: ['model', 'apiKey'], value: apiKey, origin: 'env', at: ENV_VARIABLES[key].name },
-    {
-      path: ['vault', 'passphrase'],
-      value: env.vaultPassphrase,
-      origin: 'env',
-      at: ENV_VARIABLES.vaultPassphrase.name,
-    },
-    ...embeddingKey(env, values),
+    ...fromEnv(env, 'token', ['auth', 'token']),
+    ...fromEnv(env, modelVariable(env, providerIn(values['model'])), ['model', 'apiKey']),
+    ...fromEnv(env, 'vaultPassphrase', ['vault', 'passphrase']),
+    ...fromEnv(env, embeddingVariable(providerIn(values['embedding'])), ['embedding', 'apiKey']),
   ];
 }
 
-function isAutomatic(provider: unknown): boolean {
-  return provider === undefined || provider === 'auto';
+function providerIn(group: unknown): unknown {
+  return isGroup(group) ? group['provider'] : undefined;
 }
 
-function embeddingKey(env: Env, values: Group): readonly Override[] {
-  const provider = isGroup(values['embedding']) ? values['embedding']['provider'] : undefined;
-  if (provider !== 'openai' && provider !== 'voyage') return [];
-  const key = `${provider}ApiKey` as const;
-  return [{ path: ['embedding', 'apiKey'], value: env[key], origin: 'env', at: ENV_VARIABLES[key].name }];
+function modelVariable(env: Env, provider: unknown): Variable | undefined {
+  if (provider === 'offline') return undefined;
+  const isAutomatic = provider === undefined || provider === 'auto';
+  const takesOpenai = provider === 'openai' || (isAutomatic && env.anthropicApiKey === undefined);
+  return takesOpenai ? 'openaiApiKey' : 'anthropicApiKey';
 }
 
-function overridesFrom(env: Env, overrides: Overrides): readonly Override[] {
+function embeddingVariable(provider: unknown): Variable | undefined {
+  return provider === 'openai' || provider === 'voyage' ? `${provider}ApiKey` : undefined;
+}
+
+function overridesFrom(env: Env, { host, port }: Overrides): readonly Override[] {
   return [
-    { path: ['logging', 'level'], value: env.logLevel, origin: 'env', at: ENV_VARIABLES.logLevel.name },
-    { path: ['server', 'host'], value: overrides.host, origin: 'flag', at: '--host' },
-    { path: ['server', 'port'], value: overrides.port, origin: 'flag', at: '--port' },
+    ...fromEnv(env, 'logLevel', ['logging', 'level']),
+    { path: ['server', 'host'], value: host, origin: 'flag', at: '--host' },
+    { path: ['server', 'port'], value: port, origin: 'flag', at: '--port' },
   ];
 }
 

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { a2a } from './a2a-keys.js';
 import { agent, model } from './agent-keys.js';
-import { auth } from './auth-keys.js';
 import { approval, egress, logging, storage, tasks, vault, workspace } from './host-keys.js';
 import { embedding, graph, ingest, observationalMemory, webSearch } from './knowledge-keys.js';
-import { payment } from './payment-keys.js';
-import { server } from './server-keys.js';
-import { tools } from './tool-keys.js';
+import { auth, server } from './server-keys.js';
+import { payment, tools } from './tool-keys.js';
 
 /** Every key of the configuration file, with its check, its default and its description. */
 export const settingsSchema = z.strictObject({

@@ -1,118 +1,188 @@
 import { z } from 'zod';
-import { count, host, httpUrl, path, port, seconds, text, KIB, MIB } from './fields.js';
+import {
+  KIB,
+  MIB,
+  agentName,
+  choice,
+  count,
+  distinct,
+  flag,
+  group,
+  host,
+  httpUrl,
+  list,
+  optional,
+  path,
+  port,
+  seconds,
+  secret,
+  text,
+} from './fields.js';
+import { SIGNATURE_ALGORITHMS } from '../core/card.js';
 
-const serverLimits = z
-  .strictObject({
-    bodyBytes: count().default(MIB).describe('The largest request body, in bytes.'),
-    jsonDepth: count(1000).default(64).describe('The deepest nesting of JSON in a request.'),
-    jsonKeys: count().default(1000).describe('The most members of one JSON object in a request.'),
-    headerBytes: count()
-      .default(16 * KIB)
-      .describe('The largest size of all headers of a request, in bytes.'),
-    headerSeconds: seconds()
-      .default(10)
-      .describe('The time a client has to send its headers. With TLS it includes the handshake.'),
-    bodySeconds: seconds()
-      .default(30)
-      .describe('The time a client has to send the body of a request, or the message of a gRPC call.'),
-    connections: count()
-      .default(4000)
-      .describe('Open connections at once, on the HTTP port and on the gRPC port each.'),
-    callsPerConnection: count()
-      .default(1000)
-      .describe('Calls at once on one gRPC connection. An HTTP connection carries one at a time.'),
-    answerBytesPerConnection: count()
-      .default(64 * MIB)
-      .describe(
-        'The most bytes of answers that may wait on one gRPC connection for its client to read them.',
-      ),
-    requestsPerSecond: count()
-      .default(5_000)
-      .describe('The average request rate of one caller. Beyond it, requests get 429 and the time to wait.'),
-    requestBurst: count().default(10_000).describe('Requests of one caller in a burst.'),
-    anonymousPerSecond: count()
-      .default(200)
-      .describe('The average rate from one address for unauthenticated paths: cards, health, unknown paths.'),
-    anonymousBurst: count().default(1_000).describe('Unauthenticated requests from one address in a burst.'),
-    streams: count().default(1000).describe('Open event streams at once.'),
-    streamsPerCaller: count().default(500).describe('Open event streams of one caller.'),
-    streamBufferBytes: count()
-      .default(MIB)
-      .describe(
-        'The most bytes that may wait for a slow reader of a stream. Beyond it the stream is closed; the client can resume it.',
-      ),
-    heartbeatSeconds: seconds().default(15).describe('An idle stream sends a heartbeat after this time.'),
-    drainSeconds: seconds().default(20).describe('The time that open requests get when the server stops.'),
-    concurrentRuns: count()
-      .default(64)
-      .describe(
-        'Tasks that run at once. Others wait. Tasks below them (delegations) have as many slots of their own at each level.',
-      ),
-  })
-  .prefault({})
-  .describe('Limits of requests, streams and runs.');
+const serverLimits = group('Limits of requests, streams and runs.', {
+  bodyBytes: count(MIB, 'The largest request body, in bytes.'),
+  jsonDepth: count(64, 'The deepest nesting of JSON in a request.', { max: 1000 }),
+  jsonKeys: count(1000, 'The most members of one JSON object in a request.'),
+  headerBytes: count(16 * KIB, 'The largest size of all headers of a request, in bytes.'),
+  headerSeconds: seconds(
+    10,
+    'The time a client has to send its headers. With TLS it includes the handshake.',
+  ),
+  bodySeconds: seconds(
+    30,
+    'The time a client has to send the body of a request, or the message of a gRPC call.',
+  ),
+  connections: count(4000, 'Open connections at once, on the HTTP port and on the gRPC port each.'),
+  callsPerConnection: count(
+    1000,
+    'Calls at once on one gRPC connection. An HTTP connection carries one at a time.',
+  ),
+  answerBytesPerConnection: count(
+    64 * MIB,
+    'The most bytes of answers that may wait on one gRPC connection for its client to read them.',
+  ),
+  requestsPerSecond: count(
+    5_000,
+    'The average request rate of one caller. Beyond it, requests get 429 and the time to wait.',
+  ),
+  requestBurst: count(10_000, 'Requests of one caller in a burst.'),
+  anonymousPerSecond: count(
+    200,
+    'The average rate from one address for unauthenticated paths: cards, health, unknown paths.',
+  ),
+  anonymousBurst: count(1_000, 'Unauthenticated requests from one address in a burst.'),
+  streams: count(1000, 'Open event streams at once.'),
+  streamsPerCaller: count(500, 'Open event streams of one caller.'),
+  streamBufferBytes: count(
+    MIB,
+    'The most bytes that may wait for a slow reader of a stream. Beyond it the stream is closed; the client can resume it.',
+  ),
+  heartbeatSeconds: seconds(15, 'An idle stream sends a heartbeat after this time.'),
+  drainSeconds: seconds(20, 'The time that open requests get when the server stops.'),
+  concurrentRuns: count(
+    64,
+    'Tasks that run at once. Others wait. Tasks below them (delegations) have as many slots of their own at each level.',
+  ),
+});
 
-const grpc = z
-  .strictObject({
-    enabled: z.boolean().default(false).describe('Also serve gRPC, on its own port.'),
-    port: port()
-      .default(4101)
-      .describe('The port for gRPC, on the address of `server.host`. 0 takes a free one.'),
-    advertise: text()
-      .regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port')
-      .optional()
-      .describe(
-        'The gRPC address in agent cards, as `host:port`. Default: the host that the client used for the card, with the gRPC port.',
-      ),
-  })
-  .prefault({})
-  .describe('The gRPC binding of all agents.');
+const grpc = group('The gRPC binding of all agents.', {
+  enabled: flag(false, 'Also serve gRPC, on its own port.'),
+  port: port(4101, 'The port for gRPC, on the address of `server.host`. 0 takes a free one.'),
+  advertise: optional(
+    text().regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port'),
+    'The gRPC address in agent cards, as `host:port`. Default: the host that the client used for the card, with the gRPC port.',
+  ),
+});
 
-const tls = z
-  .strictObject({
-    certFile: path()
-      .optional()
-      .describe(
-        'The certificate of the server with its chain, PEM. Default: none; the server uses plain HTTP.',
-      ),
-    keyFile: path().optional().describe('The private key of the certificate, PEM. Default: none.'),
-    clientCaFile: path()
-      .optional()
-      .describe(
-        'The certificate authorities to trust for client certificates, PEM. Default: none; clients are not asked for a certificate.',
-      ),
-    crlFile: path()
-      .optional()
-      .describe('The certificates that those authorities revoked (CRL), PEM. Default: none.'),
-    minVersion: z
-      .enum(['TLSv1.2', 'TLSv1.3'])
-      .default('TLSv1.2')
-      .describe('The oldest accepted version of TLS.'),
-  })
-  .prefault({})
-  .describe('TLS. SIGHUP reloads the files.');
+const tls = group('TLS. SIGHUP reloads the files.', {
+  certFile: optional(
+    path(),
+    'The certificate of the server with its chain, PEM. Default: none; the server uses plain HTTP.',
+  ),
+  keyFile: optional(path(), 'The private key of the certificate, PEM. Default: none.'),
+  clientCaFile: optional(
+    path(),
+    'The certificate authorities to trust for client certificates, PEM. Default: none; clients are not asked for a certificate.',
+  ),
+  crlFile: optional(path(), 'The certificates that those authorities revoked (CRL), PEM. Default: none.'),
+  minVersion: choice(['TLSv1.2', 'TLSv1.3'], 'TLSv1.2', 'The oldest accepted version of TLS.'),
+});
 
-export const server = z
-  .strictObject({
-    host: host().default('127.0.0.1').describe('The address to listen on.'),
-    port: port().default(4100).describe('The port to listen on. 0 takes a free one.'),
-    trustProxy: z
-      .boolean()
-      .default(false)
-      .describe('Trust the X-Forwarded headers. Only behind a proxy that sets them itself.'),
-    allowedHosts: z
-      .array(text())
-      .default([])
-      .describe(
-        "Further Host headers to accept, as `name` or `name:port`. The server's own address is always accepted.",
-      ),
-    allowedOrigins: z
-      .array(httpUrl())
-      .default([])
-      .describe('Web origins whose pages may call this server, such as `https://app.example`.'),
-    grpc,
-    tls,
-    limits: serverLimits,
-  })
-  .prefault({})
-  .describe('The HTTP server.');
+export const server = group('The HTTP server.', {
+  host: host().default('127.0.0.1').describe('The address to listen on.'),
+  port: port(4100, 'The port to listen on. 0 takes a free one.'),
+  trustProxy: flag(false, 'Trust the X-Forwarded headers. Only behind a proxy that sets them itself.'),
+  allowedHosts: list(
+    z.array(text()),
+    "Further Host headers to accept, as `name` or `name:port`. The server's own address is always accepted.",
+  ),
+  allowedOrigins: list(
+    z.array(httpUrl()),
+    'Web origins whose pages may call this server, such as `https://app.example`.',
+  ),
+  grpc,
+  tls,
+  limits: serverLimits,
+});
+
+const MAX_SKEW_SECONDS = 300;
+
+const scopeRule = z.strictObject({
+  agent: agentName().describe('The agent that the scope is for.'),
+  skill: optional(
+    text(),
+    'A skill of that agent, by its id on the card. Its tools then run only for callers with the scope. Default: the whole agent.',
+  ),
+  scope: z
+    .string()
+    .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope: printable ASCII without spaces and quotes')
+    .describe('The scope that a token must have.'),
+});
+
+const jwt = group('Signed tokens, for mode `jwt`.', {
+  issuer: optional(
+    httpUrl(),
+    'The issuer of the tokens, exactly as in the claim `iss`. Default: none; mode `jwt` needs one.',
+  ),
+  audience: list(
+    z.array(text()),
+    'The accepted audiences: the claim `aud` of a token must name one of them. Mode `jwt` needs one.',
+  ),
+  jwksUrl: optional(
+    httpUrl(),
+    'The URL of the public keys of the issuer. Default: the one in its OpenID configuration.',
+  ),
+  jwksFile: optional(path(), 'A file with the public keys (a JWK set), instead of a URL. Default: none.'),
+  algorithms: z
+    .array(z.enum(SIGNATURE_ALGORITHMS))
+    .min(1)
+    .default(['RS256', 'PS256', 'ES256', 'EdDSA'])
+    .describe('The accepted signature algorithms.'),
+  clockSkewSeconds: z
+    .number()
+    .min(0)
+    .max(MAX_SKEW_SECONDS)
+    .default(30)
+    .describe('The largest accepted difference between the clocks of issuer and server.'),
+  requiredClaims: list(
+    z.array(text()),
+    'Claims that a token must have, besides `exp`, `iss`, `aud` and the owner.',
+  ),
+  ownerClaim: text().default('sub').describe('The claim that names the owner of the tasks.'),
+  tenantClaim: optional(
+    text(),
+    'The claim that names the tenant of the owner. Default: none; all owners are of one tenant.',
+  ),
+  scopeClaim: text().default('scope').describe('The claim with the scopes, as a string or a list.'),
+  scopes: list(
+    distinct(scopeRule, ({ agent, skill = '' }) => `${agent} ${skill}`, ['agent']),
+    'Scopes that agents, or single skills of them, require. Agents that are not listed require none.',
+  ),
+  refreshSeconds: seconds(600, 'The age at which the keys are fetched again.'),
+  cooldownSeconds: seconds(
+    30,
+    'The shortest time between two fetches of the keys, also when tokens name unknown keys.',
+  ),
+});
+
+const mtls = group('Client certificates, for mode `mtls`.', {
+  owner: choice(
+    ['cn', 'dns', 'email', 'uri'],
+    'cn',
+    'The name in the certificate that is the owner of the tasks: the common name (`cn`), or a subject alternative name.',
+  ),
+});
+
+export const auth = group('Authentication of callers.', {
+  mode: choice(
+    ['token', 'jwt', 'mtls', 'none'],
+    'token',
+    '`token`: every request carries the bearer token. `jwt`: every request carries a signed token of an issuer. `mtls`: every client has a certificate. `none`: no authentication; loopback addresses only.',
+  ),
+  token: secret(
+    'The bearer token. Default: `LANGO_TOKEN`, or a random one, created at first start in `${LANGO_HOME}/token`.',
+  ),
+  jwt,
+  mtls,
+});
