@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import { makeFolder } from '../config/private-file.js';
+import { makeFolder, vaultKeyFile } from '../config/private-file.js';
 import type { Secrets } from '../config/secrets.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
@@ -75,7 +75,7 @@ export interface VaultSources {
 export async function openVaultAccess(sources: VaultSources): Promise<VaultAccess> {
   const { config, secrets, storage, logger } = sources;
   try {
-    const { keyFile } = config.vault;
+    const keyFile = vaultKeyFile(config.vault.keyFile);
     const passphrase = secrets.vaultPassphrase;
     const vault = await openVault({ store: storage.vault, keyFile, passphrase });
     return { vault, secrets: await OwnerSecrets.open(vault, logger) };

@@ -129,8 +129,9 @@ async function loadFile(home: string): Promise<KeyFile | undefined> {
   return text === undefined ? undefined : parseFile(text, file);
 }
 
-function privateFile(home: string): PrivateFile {
-  return new PrivateFile(home, FILE, 'key file');
+function privateFile(home: string, name = FILE, title = 'key file'): PrivateFile {
+  const hint = 'Set LANGO_HOME to a folder that you can write to.';
+  return new PrivateFile(join(home, name), { title, hint, createsFolder: true });
 }
 
 /** The error says nothing about what is wrong: that could reveal a key. */
@@ -186,7 +187,7 @@ export async function loadToken(home: string): Promise<string | undefined> {
 }
 
 function tokenFile(home: string): PrivateFile {
-  return new PrivateFile(home, 'token', 'token file');
+  return privateFile(home, 'token', 'token file');
 }
 
 function checkedToken(text: string, { path }: PrivateFile): string {

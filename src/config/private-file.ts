@@ -1,28 +1,38 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { codeOf } from '../core/errors.js';
-import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import { dirname } from 'node:path';
+import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 
 /** The permission bits of everybody but the owner in a file's mode. */
 export const ANYONE_ELSE = 0o077;
 
-/** A file of the data folder that only its owner can read. */
+interface PrivateFileOptions {
+  /** Names the file in error messages: "token file". */
+  readonly title: string;
+  /** What to do when the file cannot be used. */
+  readonly hint: string;
+  /** Whether writing creates a missing folder. */
+  readonly createsFolder: boolean;
+}
+
+/** A file that only its owner can read. Writes resolve once they are durable. */
 export class PrivateFile {
   readonly path: string;
-  readonly #home: string;
-  readonly #title: string;
+  readonly #options: PrivateFileOptions;
 
-  /** `title` names the file in error messages: "token file". */
-  constructor(home: string, name: string, title: string) {
-    this.path = join(home, name);
-    this.#home = home;
-    this.#title = title;
+  constructor(path: string, options: PrivateFileOptions) {
+    this.path = path;
+    this.#options = options;
+  }
+
+  /** The file in the same folder whose name is this one's with `suffix`. */
+  beside(suffix: string): PrivateFile {
+    return new PrivateFile(`${this.path}${suffix}`, this.#options);
   }
 
   /**
    * Its content; undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` if
-   * the folder cannot be used.
+   * it cannot be read.
    */
   async load(): Promise<string | undefined> {
     try {
@@ -45,6 +55,7 @@ export class PrivateFile {
     const draft = await this.#writeDraft(text);
     try {
       await link(draft, this.path);
+      await this.#syncFolder();
       return text;
     } catch (error) {
       const winner = codeOf(error) === 'EEXIST' ? await this.load() : undefined;
@@ -57,14 +68,24 @@ export class PrivateFile {
 
   /** Replaces the content in one step: a reader sees the old text or the new one. */
   async replace(text: string): Promise<void> {
-    await rename(await this.#writeDraft(text), this.path);
+    const draft = await this.#writeDraft(text);
+    try {
+      await rename(draft, this.path);
+      await this.#syncFolder();
+    } catch (error) {
+      throw this.#unusable(error);
+    }
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.path, { force: true });
   }
 
   /** Writes a temporary file next to the final one, so that readers never see a half-written file. */
   async #writeDraft(text: string): Promise<string> {
     const draft = `${this.path}.${process.pid}.${randomBytes(4).toString('hex')}`;
     try {
-      await makeFolder(this.#home, 0o700);
+      if (this.#options.createsFolder) await makeFolder(dirname(this.path), 0o700);
       const handle = await open(draft, 'wx', 0o600);
       try {
         await handle.writeFile(text);
@@ -78,18 +99,33 @@ export class PrivateFile {
     }
   }
 
+  async #syncFolder(): Promise<void> {
+    const folder = await open(dirname(this.path), 'r');
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  }
+
   #openToOthers(): LangoError {
-    return new LangoError('invalid-config', `The ${this.#title} ${this.path} can be read by other users.`, {
+    const { title } = this.#options;
+    return new LangoError('invalid-config', `The ${title} ${this.path} can be read by other users.`, {
       hint: `Run: chmod 600 ${this.path}`,
     });
   }
 
   #unusable(cause: unknown): LangoError {
-    return new LangoError('storage', `The data folder ${this.#home} cannot be used: ${errorText(cause)}.`, {
-      hint: 'Set LANGO_HOME to a folder that you can write to.',
-      cause,
-    });
+    const { title, hint } = this.#options;
+    const message = `The ${title} ${this.path} cannot be used: ${errorText(cause)}.`;
+    return new LangoError('storage', message, { hint, cause });
   }
+}
+
+/** The file of `vault.keyFile`. Its folder must exist: creating the place of a missing disk would lose the key with it. */
+export function vaultKeyFile(path: string): PrivateFile {
+  const hint = 'Let this user read and write it, or name another file in vault.keyFile.';
+  return new PrivateFile(path, { title: 'key file of the vault', hint, createsFolder: false });
 }
 
 /**

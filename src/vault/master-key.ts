@@ -1,14 +1,26 @@
 import { randomBytes, scrypt } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { LangoError } from '../core/errors.js';
 import type { MasterRecord, MasterSource } from '../stores/vault.js';
-import { moveKeyFile, readKeyFile, readOrCreateKeyFile, writeKeyFile } from './key-file.js';
 import { KEY_BYTES, keyId } from './sealing.js';
+
+/** The file with the master key. Only its owner can read it, and its writes resolve once they are durable. */
+export interface KeyFile {
+  readonly path: string;
+  /** The file in the same folder whose name is this one's with `suffix`. */
+  beside(suffix: string): KeyFile;
+  /** Undefined without such a file. Rejects if other users can read it. */
+  load(): Promise<string | undefined>;
+  /** Creates the file, unless another process just did. Resolves with its content in both cases. */
+  create(text: string): Promise<string>;
+  /** Replaces the content in one step. */
+  replace(text: string): Promise<void>;
+  remove(): Promise<void>;
+}
 
 /** The possible sources of the master key. */
 export interface KeySources {
-  /** An absolute path. The file is used, and created, if there is no passphrase. */
-  readonly keyFile: string;
+  /** Used, and created, if there is no passphrase. */
+  readonly keyFile: KeyFile;
   readonly passphrase: string | undefined;
 }
 
@@ -50,31 +62,31 @@ export async function unlock(record: MasterRecord, sources: KeySources): Promise
 /** Creates the key of a new vault. */
 export async function createMaster({ keyFile, passphrase }: KeySources): Promise<MasterKey> {
   return passphrase === undefined
-    ? masterKeyOf({ kind: 'file' }, await readOrCreateKeyFile(keyFile))
+    ? masterKeyOf({ kind: 'file' }, (await readKey(keyFile)) ?? (await createKey(keyFile)))
     : newFromPassphrase(passphrase);
 }
 
 /** Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. */
-export async function nextMaster(keyFile: string, passphrase?: string): Promise<NextMasterKey> {
+export async function nextMaster(keyFile: KeyFile, passphrase?: string): Promise<NextMasterKey> {
   if (passphrase !== undefined) {
-    return { ...(await newFromPassphrase(passphrase)), settle: () => rm(keyFile, { force: true }) };
+    return { ...(await newFromPassphrase(passphrase)), settle: () => keyFile.remove() };
   }
   const key = randomBytes(KEY_BYTES);
-  await writeKeyFile(nextFile(keyFile), key);
-  return { ...masterKeyOf({ kind: 'file' }, key), settle: () => moveKeyFile(nextFile(keyFile), keyFile) };
+  await nextFile(keyFile).replace(textOf(key));
+  return { ...masterKeyOf({ kind: 'file' }, key), settle: () => settleKey(keyFile, key) };
 }
 
 async function fromFile({ id }: MasterRecord, { keyFile }: KeySources): Promise<Buffer> {
-  const key = await readKeyFile(keyFile);
+  const key = await readKey(keyFile);
   if (key && keyId(key) === id) return key;
   // A rotation was interrupted after the vault was encrypted under its new key.
-  const next = await readKeyFile(nextFile(keyFile));
+  const next = await readKey(nextFile(keyFile));
   if (next && keyId(next) === id) {
-    await moveKeyFile(nextFile(keyFile), keyFile);
+    await settleKey(keyFile, next);
     return next;
   }
   const problem = key ? 'holds the key of another vault' : 'is missing';
-  throw new LangoError('unavailable', `The vault's key file ${keyFile} ${problem}.`, {
+  throw new LangoError('unavailable', `The key file of the vault ${keyFile.path} ${problem}.`, {
     hint: 'Restore it from a backup. Without it, nothing in the vault can be read. Nothing was changed.',
   });
 }
@@ -101,6 +113,37 @@ function masterKeyOf(source: MasterSource, key: Buffer): MasterKey {
   return { key, record: { id: keyId(key), source } };
 }
 
-function nextFile(keyFile: string): string {
-  return `${keyFile}.next`;
+function nextFile(keyFile: KeyFile): KeyFile {
+  return keyFile.beside('.next');
+}
+
+/** Makes the key of a finished rotation the key of the vault. */
+async function settleKey(keyFile: KeyFile, key: Buffer): Promise<void> {
+  await keyFile.replace(textOf(key));
+  await nextFile(keyFile).remove();
+}
+
+const PREFIX = 'lango-vault-key-1:';
+const LINE = new RegExp(`^${PREFIX}([A-Za-z0-9_-]{43})\\s*$`);
+
+function textOf(key: Buffer): string {
+  return `${PREFIX}${key.toString('base64url')}\n`;
+}
+
+async function readKey(file: KeyFile): Promise<Buffer | undefined> {
+  const text = await file.load();
+  return text === undefined ? undefined : parseKey(text, file);
+}
+
+/** Two processes that create the file at once get the same key. */
+async function createKey(file: KeyFile): Promise<Buffer> {
+  return parseKey(await file.create(textOf(randomBytes(KEY_BYTES))), file);
+}
+
+function parseKey(text: string, { path }: KeyFile): Buffer {
+  const key = Buffer.from(LINE.exec(text)?.[1] ?? '', 'base64url');
+  if (key.length === KEY_BYTES) return key;
+  throw new LangoError('invalid-config', `The key file of the vault ${path} is damaged: it holds no key.`, {
+    hint: 'Restore it from a backup. Nothing was changed.',
+  });
 }

@@ -60,14 +60,14 @@ export class SealedVault implements Vault {
     const before = expected ?? (await store.entry(scope, kind, name))?.version ?? 0;
     const key = await this.#dataKey(scope);
     const next = { kind, name, version: before + 1, metadata };
-    const sealed = seal(key, value, aboutEntry(scope, next));
+    const sealed = seal(key, value, associatedWithEntry(scope, next));
     return toItem(await store.putEntry(scope, { ...next, sealed }, MAX_ENTRIES));
   }
 
   async get(scope: Scope, kind: VaultKind, name: string): Promise<KeptEntry | undefined> {
     const entry = await this.#options.store.entry(scope, kind, name);
     if (!entry) return undefined;
-    const value = unseal(await this.#dataKey(scope), entry.sealed, aboutEntry(scope, entry));
+    const value = unseal(await this.#dataKey(scope), entry.sealed, associatedWithEntry(scope, entry));
     if (value) return { ...toItem(entry), value };
     throw damaged(`The ${kind} "${name}" in the vault is damaged or was tampered with.`);
   }
@@ -95,7 +95,7 @@ export class SealedVault implements Vault {
     const next = await nextMaster(keyFile, passphrase);
     const wrapped = (await store.dataKeys()).map((scoped) => ({
       ...scoped,
-      wrapped: seal(next.key, unwrap(old, scoped, scoped.wrapped), aboutKey(next, scoped)),
+      wrapped: seal(next.key, unwrap(old, scoped, scoped.wrapped), associatedWithKey(next, scoped)),
     }));
     await store.rotate(old.record.id, next.record, wrapped);
     this.#master = Promise.resolve(next);
@@ -117,7 +117,7 @@ export class SealedVault implements Vault {
     const master = await this.#requireMaster();
     const known = await store.dataKey(scope);
     if (known) return unwrap(master, scope, known);
-    const wrapped = seal(master.key, randomBytes(KEY_BYTES), aboutKey(master, scope));
+    const wrapped = seal(master.key, randomBytes(KEY_BYTES), associatedWithKey(master, scope));
     return unwrap(master, scope, await store.addDataKey({ ...scope, wrapped }));
   }
 
@@ -136,16 +136,16 @@ export class SealedVault implements Vault {
 }
 
 function unwrap(master: MasterKey, scope: Scope, wrapped: Uint8Array): Buffer {
-  const key = unseal(master.key, wrapped, aboutKey(master, scope));
+  const key = unseal(master.key, wrapped, associatedWithKey(master, scope));
   if (key?.length === KEY_BYTES) return key;
   throw damaged('The key of this owner in the vault is damaged or was tampered with.');
 }
 
-function aboutKey({ record }: MasterKey, { tenant, owner }: Scope): string {
+function associatedWithKey({ record }: MasterKey, { tenant, owner }: Scope): string {
   return canonicalJson(['lango-vault-key-1', record.id, tenant, owner]);
 }
 
-function aboutEntry({ tenant, owner }: Scope, entry: Omit<NewSealedEntry, 'sealed'>): string {
+function associatedWithEntry({ tenant, owner }: Scope, entry: Omit<NewSealedEntry, 'sealed'>): string {
   const { kind, name, version, metadata } = entry;
   return canonicalJson(['lango-vault-entry-1', tenant, owner, kind, name, version, metadata]);
 }

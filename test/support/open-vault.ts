@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
+import { vaultKeyFile } from '../../src/config/private-file.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { OwnerSecrets } from '../../src/vault/owner-secrets.js';
 import type { SealedVault } from '../../src/vault/vault.js';
@@ -20,7 +21,11 @@ export async function openTestVault(logger: Logger = silentLogger): Promise<Test
   const file = path.join(home, 'lango.db');
   const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
   const keyFile = path.join(home, 'vault.key');
-  const vault = await openVault({ store: storage.vault, keyFile, passphrase: undefined });
+  const vault = await openVault({
+    store: storage.vault,
+    keyFile: vaultKeyFile(keyFile),
+    passphrase: undefined,
+  });
   return {
     vault,
     secrets: await OwnerSecrets.open(vault, logger),

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../src/core/logger.js';
 import type { Storage } from '../../src/stores/tasks.js';
+import { vaultKeyFile } from '../../src/config/private-file.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { SealedVault } from '../../src/vault/vault.js';
 import { openVault } from '../../src/vault/vault.js';
@@ -50,7 +51,7 @@ async function open(passphrase?: string): Promise<SealedVault> {
     logger: silentLogger,
   });
   opened.push(storage);
-  return openVault({ store: storage.vault, keyFile, passphrase });
+  return openVault({ store: storage.vault, keyFile: vaultKeyFile(keyFile), passphrase });
 }
 
 function secret(name: string, value = VALUE) {
