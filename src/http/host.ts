@@ -11,10 +11,9 @@ import {
   createNodeServer,
   renewCertificates,
 } from './node-server.js';
-import type { Health } from './pipeline.js';
 import { RequestPipeline, within } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
-import type { Mount } from './web-app.js';
+import type { Health, Mount } from './web-app.js';
 
 interface HostLimits extends BodyLimits {
   readonly headerBytes: number;

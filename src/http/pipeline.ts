@@ -8,17 +8,10 @@ import type { Logger } from '../core/logger.js';
 import type { Admission, AdmissionRules } from './admission.js';
 import { answerPreflight, clientAddress, createAdmission, shareWithOrigin } from './admission.js';
 import type { BodyLimits } from './body.js';
-import { answerError, sendJson } from './errors.js';
+import { answerError } from './errors.js';
 import { Exchange } from './exchange.js';
-import type { Mount } from './web-app.js';
-import { createWebApp } from './web-app.js';
-
-/** Whether the server takes work, for `/readyz`. */
-export interface Health {
-  readonly ready: boolean;
-  /** Why it does not; `/readyz` shows it to everyone. */
-  readonly reason?: string;
-}
+import type { Health, Mount } from './web-app.js';
+import { createWebApp, mountHealth } from './web-app.js';
 
 export interface PipelineOptions extends AdmissionRules {
   readonly limits: BodyLimits & {
@@ -48,7 +41,7 @@ const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 export class RequestPipeline {
   readonly #options: PipelineOptions;
   readonly #admit: (request: IncomingMessage) => Admission;
-  readonly #routes: readonly HttpRoute[];
+  readonly #mounts: readonly Mount[];
   readonly #closing = new AbortController();
   readonly #open = new Set<ServerResponse>();
   #baseUrl: string | undefined;
@@ -59,7 +52,7 @@ export class RequestPipeline {
     this.#options = options;
     this.#admit = createAdmission(options);
     const health = (): Health => (this.#closing.signal.aborted ? NOT_READY : options.health());
-    this.#routes = [...options.routes, createHealthRoute(health)];
+    this.#mounts = [mountHealth(health), ...(options.mounts ?? [])];
   }
 
   get isIdle(): boolean {
@@ -111,12 +104,10 @@ export class RequestPipeline {
   }
 
   #claims({ method = 'GET', url = '/' }: IncomingMessage): boolean {
-    const { claims, mounts = [] } = this.#options;
     const [path = '/'] = url.split('?', 1);
     return (
-      HEALTH_PATHS.includes(path) ||
-      claims?.(method, path) === true ||
-      mounts.some(({ paths }) => paths.some((own) => path === own || path.startsWith(`${own}/`)))
+      this.#options.claims?.(method, path) === true ||
+      this.#mounts.some(({ paths }) => paths.some((own) => path === own || path.startsWith(`${own}/`)))
     );
   }
 
@@ -152,12 +143,11 @@ export class RequestPipeline {
   }
 
   async #route(exchange: Exchange): Promise<void> {
-    for (const route of this.#routes) {
+    for (const route of this.#options.routes) {
       if (await route(exchange)) return;
     }
-    const { mounts = [], logger } = this.#options;
     // Express is loaded by the first request that needs it: a start without it is faster and smaller.
-    this.#webApp ??= createWebApp(mounts, logger);
+    this.#webApp ??= createWebApp(this.#mounts, this.#options.logger);
     attachExchange(exchange);
     (await this.#webApp)(exchange.request, exchange.response);
   }
@@ -173,29 +163,4 @@ export async function within(ms: number, work: Promise<void>): Promise<void> {
   const done = new AbortController();
   await Promise.race([work, delay(ms, undefined, { signal: done.signal }).catch(() => {})]);
   done.abort();
-}
-
-const HEALTH_PATHS = ['/healthz', '/readyz'];
-const READING: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
-
-/**
- * `/healthz` (the process answers) and `/readyz` (it takes work). Probes ask every few seconds, so these do not need
- * express, which takes 50 ms and 8 MB to load.
- */
-function createHealthRoute(health: () => Health): HttpRoute {
-  const pages = new Map<string, (response: ServerResponse) => void>([
-    ['/healthz', (response) => sendJson(response, 200, { status: 'ok' })],
-    ['/readyz', (response) => sendReadiness(response, health())],
-  ]);
-  return async (exchange) => {
-    const page = READING.has(exchange.request.method) ? pages.get(exchange.path) : undefined;
-    if (!page) return false;
-    exchange.anyone();
-    page(exchange.response);
-    return true;
-  };
-}
-
-function sendReadiness(response: ServerResponse, { ready, reason }: Health): void {
-  sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', reason });
 }

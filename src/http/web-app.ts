@@ -67,6 +67,28 @@ function isMalformed(error: unknown): boolean {
   return error instanceof Error && 'status' in error && error.status === 400;
 }
 
+/** Whether the server takes work, for `/readyz`. */
+export interface Health {
+  readonly ready: boolean;
+  /** Why it does not; `/readyz` shows it to everyone. */
+  readonly reason?: string;
+}
+
+/** `/healthz` says that the process answers, `/readyz` that it takes work. Both also answer while the server stops. */
+export function mountHealth(health: () => Health): Mount {
+  return {
+    paths: ['/healthz', '/readyz'],
+    access: 'anyone',
+    addTo(router) {
+      router.get('/healthz', (_request, response) => sendJson(response, 200, { status: 'ok' }));
+      router.get('/readyz', (_request, response) => {
+        const { ready, reason } = health();
+        sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', reason });
+      });
+    },
+  };
+}
+
 /** The express routes of JSON endpoints, for known callers. A path that has other methods only is answered with 405. */
 export function mountEndpoints(endpoints: readonly HttpEndpoint[]): Mount {
   const byPath = Map.groupBy(endpoints, ({ path }) => path);

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { MAIN, cleanEnv } from './lango-process.js';
 
 /**
- * The packages that `lango serve` may load before its first task, with its cards read and its health asked for.
- * Everything else is loaded when it is used
- * (`await import(…)`): each package here costs every start, and every server at rest, time and memory.
+ * The packages that `lango serve` may load for its start, its cards and calls of A2A that run no task. Everything else
+ * is loaded when it is used (`await import(…)`): each package here costs every start, and every server at rest, time
+ * and memory. Express carries all that is not the hot path, health too, so the first such request loads it.
  */
 const ALLOWED: ReadonlySet<string> = new Set([
   '@a2a-js/sdk',
@@ -20,6 +20,8 @@ const ALLOWED: ReadonlySet<string> = new Set([
   'picocolors', // by the command line
   'zod',
 ]);
+
+const TOKEN = 'a-token-of-this-test-alone';
 
 let folder: string;
 
@@ -45,7 +47,9 @@ const HOOK = `
  */
 async function modulesOfStart(): Promise<readonly string[]> {
   const list = path.join(folder, 'loaded.txt');
-  const env = cleanEnv({ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'error', LOADED: list });
+  const env = cleanEnv({
+    ...{ LANGO_HOME: folder, LANGO_LOG_LEVEL: 'error', LANGO_TOKEN: TOKEN, LOADED: list },
+  });
   const hook = path.join(folder, 'hook.mjs');
   const child = spawn(process.execPath, ['--import', hook, MAIN, 'serve', '--port', '0'], { env });
   let origin = '';
@@ -53,9 +57,13 @@ async function modulesOfStart(): Promise<readonly string[]> {
     origin = /^ready (.*)/.exec(line)?.[1] ?? '';
     if (origin !== '') break;
   }
-  for (const page of ['/.well-known/agent-card.json', '/healthz', '/readyz']) {
-    expect((await fetch(origin + page)).status).toBe(200);
-  }
+  expect((await fetch(`${origin}/.well-known/agent-card.json`)).status).toBe(200);
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ListTasks', params: {} });
+  expect(await (await fetch(origin, { method: 'POST', headers, body })).json()).toHaveProperty(
+    'result.tasks',
+  );
+  expect((await fetch(`${origin}/tasks`, { headers })).status).toBe(200);
   const gone = new Promise((resolve) => child.once('close', resolve));
   child.stdout.resume();
   child.kill('SIGTERM');
@@ -73,7 +81,7 @@ async function modulesIn(url: string): Promise<readonly string[]> {
 }
 
 describe('the start of the server', () => {
-  it('loads no package that neither the first card nor a health check needs, and no model that is not in use', async () => {
+  it('loads no package that neither the first card nor the first calls of A2A need, and no model that is not in use', async () => {
     const loaded = await modulesOfStart();
     const packages = loaded.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
     const heavy = new Set(packages.filter((name) => name !== undefined && !ALLOWED.has(name)));

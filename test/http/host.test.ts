@@ -54,7 +54,7 @@ function post(
 }
 
 describe('routes and plain answers', () => {
-  it('asks routes first, then health, and answers "not found" as JSON', async () => {
+  it('asks plain routes first, then express with health, and answers "not found" as JSON', async () => {
     const host = await start([echo]);
     const answer = await (await post(host, '{"a":[1,"ü"]}')).json();
     expect(answer).toEqual({ body: { a: [1, 'ü'] }, origin: host.origin, q: null });
