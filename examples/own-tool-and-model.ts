@@ -13,8 +13,6 @@ const weather = defineTool({
   description: 'The weather of a city.',
   schema: z.strictObject({ city: z.string().min(1) }),
   effect: 'pure',
-  danger: () => 'safe',
-  timeoutMs: () => 1_000,
   execute: async ({ city }) => ({ content: `In ${city} the sun shines, 21 degrees.` }),
 });
 

@@ -145,5 +145,5 @@ export type { Run, RunEnd } from './core/run.js';
 export { answerPart } from './core/questions.js';
 export type { Answer, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
-export type { Tool, ToolContext, ToolOutput } from './core/tool.js';
+export type { Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';

@@ -10,7 +10,8 @@ import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Tool, ToolFamily, ToolSource } from '../core/tool.js';
+import type { Tool, ToolSource } from '../core/tool.js';
+import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 

@@ -6,8 +6,8 @@ import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '.
 import type { Logger } from '../core/logger.js';
 import type { Distiller, EmbeddingProvider, ModelProvider } from '../core/model.js';
 import type { Storage } from '../stores/tasks.js';
-import type { ToolFamily } from '../core/tool.js';
-import { off } from '../core/tool.js';
+import type { ToolFamily } from '../tools/tool-family.js';
+import { off } from '../tools/tool-family.js';
 import { openLocalEmbeddings } from '../embeddings/local/provider.js';
 import { createOpenaiEmbeddings } from '../embeddings/openai/provider.js';
 import { createVoyageEmbeddings } from '../embeddings/voyage/provider.js';

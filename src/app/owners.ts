@@ -14,7 +14,7 @@ import type { DocumentIndex } from '../stores/library.js';
 import { rootAgentName } from '../core/agent.js';
 import type { Storage } from '../stores/tasks.js';
 import type { Scope } from '../core/task.js';
-import type { ToolFamily } from '../core/tool.js';
+import type { ToolFamily } from '../tools/tool-family.js';
 import type { Vault } from '../stores/vault.js';
 import type { WalletKeeper } from '../stores/payments.js';
 import type { Mount } from '../http/web-app.js';

@@ -1,11 +1,8 @@
 import type { z } from 'zod';
 import type { EffectClass, Scope } from './task.js';
-import type { LangoError } from './errors.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
-import type { Remembering } from './run.js';
 import type { Part } from './message.js';
-import type { OwnedKind } from './page.js';
 import type { SecretPlace } from './secrets.js';
 
 /** `dangerous` calls wait for a person under the default approval policy. */
@@ -79,8 +76,33 @@ export interface ToolOutput {
   readonly files?: readonly Part[];
 }
 
-/** Types the functions of a tool by its schema, and returns a plain tool. */
-export function defineTool<Schema extends z.ZodObject>(tool: Tool<Schema>): Tool {
+type ByInput<Schema extends z.ZodObject, Value> = Value | ((input: z.infer<Schema>) => Value);
+
+/** A tool as its author writes it. Only what differs from the defaults is given. */
+export interface ToolDefinition<Schema extends z.ZodObject = z.ZodObject> extends Omit<
+  Tool<Schema>,
+  'effect' | 'danger' | 'timeoutMs'
+> {
+  /** Default: `unsafe`. A person decides about a call whose outcome is unknown after a crash. */
+  readonly effect?: EffectClass;
+  /** Default: `safe` for a `pure` tool, otherwise `dangerous`. */
+  readonly danger?: ByInput<Schema, DangerLevel>;
+  /** Default: one minute. */
+  readonly timeoutMs?: ByInput<Schema, number>;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/** Returns the tool with the defaults of everything that its definition leaves out. */
+export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
+  const { effect = 'unsafe', timeoutMs = DEFAULT_TIMEOUT_MS } = definition;
+  const { danger = effect === 'pure' ? 'safe' : 'dangerous' } = definition;
+  const tool: Tool<Schema> = {
+    ...definition,
+    effect,
+    danger: typeof danger === 'function' ? danger : () => danger,
+    timeoutMs: typeof timeoutMs === 'function' ? timeoutMs : () => timeoutMs,
+  };
   return tool;
 }
 
@@ -94,50 +116,4 @@ export interface ToolSource {
   prepare(scope: Scope): Promise<void>;
   /** Lists the tools of this owner, or without a scope those of everyone. An unchanged tool stays the same object. */
   list(scope: Scope | undefined): readonly Tool[];
-}
-
-/** A family of tools, or why it has none. */
-export interface ToolFamily {
-  /** As in the configuration: `tools.NAME`. */
-  readonly name: string;
-  /** `off` by configuration; `missing` when it is on and cannot work here. */
-  readonly state: 'on' | 'off' | 'missing';
-  /** Empty unless it is on. */
-  readonly tools: readonly Tool[];
-  /** Further tools, which change while the server runs. */
-  readonly source?: ToolSource;
-  /** The data of owners outside the database, in every state. */
-  readonly kept?: OwnedKind;
-  /** Recalls something for each run. */
-  readonly memory?: Remembering;
-  /** Part of a sentence: why the family is not on, or what to know about it. */
-  readonly note?: string;
-  /** What to set or install, as a sentence. */
-  readonly hint?: string;
-  /** What an operator should know about the family, besides its state. */
-  readonly findings?: readonly Finding[];
-  close?(): Promise<void> | void;
-}
-
-/** One fact that the start of a node found out, for its log, its status page and `lango doctor`. */
-export interface Finding {
-  /** Names the kind of fact, for programs: "no-sandbox". */
-  readonly code: string;
-  /** What the finding is about: "sandbox". */
-  readonly subject: string;
-  readonly state: 'ok' | 'warn';
-  /** A sentence without its period. */
-  readonly text: string;
-  /** What to do about it, as a sentence. */
-  readonly hint?: string;
-}
-
-/** Returns a family that the setting `key` switches off. */
-export function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
-  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };
-}
-
-/** Returns a family that is on and cannot work here, with the reason. */
-export function missing(name: string, { message, hint }: Pick<LangoError, 'message' | 'hint'>): ToolFamily {
-  return { name, state: 'missing', tools: [], note: message, ...(hint ? { hint } : {}) };
 }

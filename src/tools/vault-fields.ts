@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { VAULT_NAME } from '../stores/vault.js';
 
-/** Time limit of a call to the vault, in milliseconds. */
-export const ANSWER_TIME_MS = 10_000;
-
 /** The name of a secret or a key. */
 export function nameField(description: string): z.ZodString {
   return z

@@ -8,8 +8,6 @@ it('a tool of a program whose arguments no model can be told is refused before a
     description: 'Reminds.',
     schema: z.strictObject({ when: z.date() }),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => 1_000,
     execute: async () => ({ content: '' }),
   });
   expect(() => createServer({ tools: [remind] })).toThrow(

@@ -16,8 +16,6 @@ const leak: Tool = defineTool({
   description: 'Leaks.',
   schema: z.strictObject({ text: z.string(), how: z.enum(['answer', 'error', 'file', 'log']) }),
   effect: 'pure',
-  danger: () => 'safe',
-  timeoutMs: () => 5_000,
   secretPlace: 'exec',
   async execute({ text, how }, context) {
     const value = await context.resolveSecrets(text);

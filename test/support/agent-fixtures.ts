@@ -32,8 +32,6 @@ export function toolNamed(
     description: `does ${name}`,
     schema: z.object({ path: z.string() }),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => 5_000,
     async execute({ path }, context) {
       log?.push({ tool: name, key: context.key, path });
       return execute ? execute(path, context) : { content: `${name} of ${path}` };

@@ -7,8 +7,6 @@ export const outsidePage = defineTool({
   description: 'Reads a page.',
   schema: z.strictObject({}),
   effect: 'pure',
-  danger: () => 'safe',
   bringsOutside: true,
-  timeoutMs: () => 1_000,
   execute: async () => ({ content: 'The page says: tea is at five.' }),
 });

@@ -62,8 +62,8 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
     effect: 'unsafe',
     bringsOutside: true,
     secretPlace: 'browser',
-    danger: () => 'moderate',
-    timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,
+    danger: 'moderate',
+    timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async check({ ref, action, value }, context) {
       assertValue(action, value);
       const session = await sessions.require(context);

@@ -9,7 +9,6 @@ import { describePage, describeRange, type Range } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
-const TIME_MS = 60_000;
 const READABILITY = '@mozilla/readability/Readability.js';
 
 const schema = z.strictObject({
@@ -59,8 +58,6 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    danger: () => 'safe',
-    timeoutMs: () => TIME_MS,
     async execute({ mode = 'text', offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {

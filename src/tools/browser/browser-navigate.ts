@@ -23,8 +23,8 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
     schema: navigateSchema,
     effect: 'pure',
     bringsOutside: true,
-    danger: () => 'moderate',
-    timeoutMs: () => 1_000 * navigationSeconds + OVERHEAD_MS,
+    danger: 'moderate',
+    timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
     async execute({ url }, context) {
       const address = parseAddress(url);
       const session = await sessions.open(context);
@@ -61,8 +61,8 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
     schema: searchSchema,
     effect: 'pure',
     bringsOutside: true,
-    danger: () => 'moderate',
-    timeoutMs: () => 1_000 * limits.navigationSeconds + OVERHEAD_MS,
+    danger: 'moderate',
+    timeoutMs: 1_000 * limits.navigationSeconds + OVERHEAD_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, context) {
       const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
       const session = await sessions.open(context);
@@ -79,16 +79,12 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
   });
 }
 
-const CLOSE_TIME_MS = 30_000;
-
 export function closeTool(sessions: Sessions): Tool {
   return defineTool({
     name: 'browser_close',
     description: 'Closes the browser of this conversation and deletes its cookies and log-ins.',
     schema: z.strictObject({}),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => CLOSE_TIME_MS,
     async execute(_input, context) {
       const wasOpen = await sessions.close(context);
       return { content: wasOpen ? 'The browser is closed.' : 'No browser was open in this conversation.' };

@@ -7,8 +7,6 @@ import { describePage, describeRange, type Range } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
-const TIME_MS = 30_000;
-
 const schema = z.strictObject({
   offset: z.int().min(0).max(100_000).optional().describe('Number of elements to skip; 0 by default'),
 });
@@ -39,8 +37,6 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
     schema,
     effect: 'pure',
     bringsOutside: true,
-    danger: () => 'safe',
-    timeoutMs: () => TIME_MS,
     async execute({ offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {

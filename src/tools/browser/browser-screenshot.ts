@@ -35,8 +35,7 @@ export function screenshotTool(sessions: Sessions, limits: BrowserLimits): Tool 
     schema,
     effect: 'pure',
     bringsOutside: true,
-    danger: () => 'safe',
-    timeoutMs: () => TIME_MS,
+    timeoutMs: TIME_MS,
     async execute({ fullPage = false }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {

@@ -4,7 +4,7 @@ import { LangoError } from '../../core/errors.js';
 import { BASE64 } from '../../core/message.js';
 import type { SecretKeeper } from '../../core/secrets.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
+import { nameField } from '../vault-fields.js';
 import { decryptJwe, encryptJwe } from './jws.js';
 import { keyField, textField, type Keys } from './keys.js';
 
@@ -26,8 +26,6 @@ export function cryptoHashTool(): Tool {
       'Computes a SHA-2 or SHA-3 hash of a text, or of bytes given in base64. Returns the hash in hex.',
     schema: hashSchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute({ text, algorithm, encoding }) {
       if (encoding === 'base64' && !BASE64.test(text)) {
         throw new LangoError(
@@ -49,8 +47,6 @@ export function cryptoEncryptTool(keys: Keys): Tool {
     description: 'Encrypts a text with a named aes256 key. Returns a compact JWE (dir, A256GCM).',
     schema: encryptSchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute({ text, key: name }, scope) {
       const { value } = await keys.requireEncrypting(scope, name);
       const ciphertext = await encryptJwe(text, { value, name });
@@ -80,8 +76,7 @@ export function cryptoDecryptTool(keys: Keys, keeper: SecretKeeper): Tool {
       'never the text itself.',
     schema: decryptSchema,
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => ANSWER_TIME_MS,
+    danger: 'moderate',
     async execute({ ciphertext, key, saveAs }, { key: call, ...scope }) {
       const text = await decryptJwe(ciphertext, await keys.requireEncrypting(scope, key));
       const name = saveAs ?? `decrypted-${call.slice(0, NAME_DIGITS)}`;

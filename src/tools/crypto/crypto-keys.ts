@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS } from '../vault-fields.js';
 import { generateKey, KEY_ALGORITHMS } from './algorithms.js';
 import { keyField, type Keys } from './keys.js';
 
@@ -10,8 +9,6 @@ export function cryptoKeysTool(keys: Keys): Tool {
     description: 'Lists the keys with their algorithms and public parts. Private parts are never returned.',
     schema: z.strictObject({}),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute(_input, scope) {
       const list = await keys.list(scope);
       return { content: list.length === 0 ? 'There are no keys.' : { keys: list } };
@@ -35,8 +32,7 @@ export function cryptoCreateKeyTool(keys: Keys): Tool {
       'private part never leaves the vault.',
     schema,
     effect: 'keyed',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
+    danger: 'safe',
     async execute({ name, algorithm }, { key: call, ...scope }) {
       const value = generateKey(algorithm);
       return { content: { created: await keys.create(scope, { name, algorithm, call, value }) } };

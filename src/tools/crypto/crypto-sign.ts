@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS } from '../vault-fields.js';
 import { privateKeyOf, readPublicKey, signBytes, verifyBytes } from './algorithms.js';
 import { isJws, signJws, verifyJws } from './jws.js';
 import { keyField, textField, type Keys } from './keys.js';
@@ -29,8 +28,7 @@ export function cryptoSignTool(keys: Keys): Tool {
     schema: signSchema,
     // Signing changes nothing, so it is safe to repeat.
     effect: 'pure',
-    danger: () => 'moderate',
-    timeoutMs: () => ANSWER_TIME_MS,
+    danger: 'moderate',
     async execute({ text, key: name, format }, scope) {
       const { algorithm, value } = await keys.requireSigning(scope, name);
       const key = privateKeyOf(value);
@@ -71,8 +69,6 @@ export function cryptoVerifyTool(keys: Keys): Tool {
     description: 'Verifies a signature with a named key or a given public key. Returns valid: true or false.',
     schema: verifySchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute(input, scope) {
       const { key, algorithm } = await publicKeyOf(input, keys, scope);
       const { signature, text } = input;

@@ -5,8 +5,6 @@ import type { BackgroundProcesses, BackgroundProcess } from './background.js';
 import type { ExecOptions } from './launch.js';
 import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
 
-const START_TIME_MS = 15_000;
-
 const startSchema = z.strictObject(COMMAND_FIELDS);
 
 export function execStartTool(
@@ -21,8 +19,7 @@ export function execStartTool(
       'for exec_status, exec_output and exec_stop. The command ends when the server ends.',
     schema: startSchema,
     effect: 'unsafe',
-    danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
-    timeoutMs: () => START_TIME_MS,
+    danger: sandbox === undefined ? 'dangerous' : 'moderate',
     secretPlace: 'exec',
     async execute(input, context) {
       context.signal.throwIfAborted();
@@ -33,8 +30,6 @@ export function execStartTool(
     },
   });
 }
-
-const ANSWER_TIME_MS = 5_000;
 
 const statusSchema = z.strictObject({
   id: z.string().max(64).optional().describe('The id from exec_start. Omit it to list all processes'),
@@ -48,8 +43,6 @@ export function execStatusTool(background: BackgroundProcesses): Tool {
       'Without an id it lists all processes.',
     schema: statusSchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute({ id }, context) {
       if (id !== undefined) return { content: describeProcess(background.require(context, id)) };
       const handles = background.list(context);
@@ -95,9 +88,7 @@ export function execOutputTool(background: BackgroundProcesses, { limits }: Exec
       'of a long output are kept; missingBytes is the number of bytes dropped before the text.',
     schema: outputSchema,
     effect: 'pure',
-    danger: () => 'safe',
     bringsOutside: true,
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute({ id, stream = 'stdout', offset = 0, limit }, context) {
       const { process, end } = background.require(context, id);
       const output = process[stream];
@@ -117,9 +108,6 @@ export function execOutputTool(background: BackgroundProcesses, { limits }: Exec
   });
 }
 
-/** Longer than the grace period that a process has after SIGTERM. */
-const STOP_TIME_MS = 15_000;
-
 const stopSchema = z.strictObject({ id: z.string().max(64).describe('The id from exec_start') });
 
 export function execStopTool(background: BackgroundProcesses): Tool {
@@ -129,8 +117,7 @@ export function execStopTool(background: BackgroundProcesses): Tool {
       'Stops a process started with exec_start together with its child processes. Its output stays readable.',
     schema: stopSchema,
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => STOP_TIME_MS,
+    danger: 'moderate',
     async execute({ id }, context) {
       const handle = background.require(context, id);
       await handle.process.stop();

@@ -31,7 +31,7 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
       'For a command that should keep running, use exec_start. The command has no terminal and no input.',
     schema,
     effect: 'unsafe',
-    danger: () => (sandbox === undefined ? 'dangerous' : 'moderate'),
+    danger: sandbox === undefined ? 'dangerous' : 'moderate',
     bringsOutside: true,
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
     secretPlace: 'exec',

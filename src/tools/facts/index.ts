@@ -24,8 +24,7 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
       fromOutside: outsideField(),
     }),
     effect: 'keyed',
-    danger: () => 'safe',
-    timeoutMs: () => FACT_TIME_MS,
+    danger: 'safe',
     async execute({ fact, fromOutside }, context) {
       const text = oneLine(fact);
       const passages = [{ text, start: 0, end: text.length, lines: undefined, heading: [] }];
@@ -49,8 +48,6 @@ function memoryRecallTool({ retrieval }: KnowledgeAccess): Tool {
       limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} facts by default`),
     }),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => FACT_TIME_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
       const found = await retrieval.search({ tenant, owner }, factSearch(query, limit), signal);
       return describeFindings(query, found);
@@ -70,8 +67,7 @@ function memoryForgetTool(options: KnowledgeAccess): Tool {
       query: queryField('Words that only this fact contains').optional(),
     }),
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => FACT_TIME_MS,
+    danger: 'moderate',
     async execute({ fact, query }, context) {
       const words = fact ?? query;
       if (words === undefined || (fact !== undefined && query !== undefined)) {
@@ -121,7 +117,6 @@ function holdsAll(text: string, words: string): boolean {
     .every((word) => all.includes(word));
 }
 
-const FACT_TIME_MS = 30_000;
 const LONGEST_FACT = 1_000;
 
 /** One line in any script. */

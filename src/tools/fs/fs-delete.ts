@@ -7,8 +7,6 @@ import { syncFolder } from './files.js';
 import { pathArgument, pathField, type OpenPath } from './paths.js';
 import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
-const DELETE_TIME_MS = 60_000;
-
 const schema = z.strictObject({
   path: pathField('The file or folder'),
   recursive: z.boolean().optional().describe('Delete a folder with all its content'),
@@ -25,7 +23,6 @@ export function deleteTool(workspace: Workspace): Tool {
     // Deleting one file does no more harm than overwriting it with fs_write. A whole tree may hold files that neither
     // the model nor the user has read.
     danger: ({ recursive }) => (recursive === true ? 'dangerous' : 'moderate'),
-    timeoutMs: () => DELETE_TIME_MS,
     execute: ({ path, recursive = false }, { signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();

@@ -6,8 +6,6 @@ import { pathArgument, pathField } from './paths.js';
 import { assertFile, readWhole, replaceFile } from './files.js';
 import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
-const EDIT_TIME_MS = 30_000;
-
 const schema = z.strictObject({
   path: pathField('The file'),
   oldText: z
@@ -27,8 +25,7 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
       'surrounding text.',
     schema,
     effect: 'queryable',
-    danger: () => 'moderate',
-    timeoutMs: () => EDIT_TIME_MS,
+    danger: 'moderate',
     execute: (input, { key, signal }) =>
       workspace.change(pathArgument(input.path), async (access) => {
         signal.throwIfAborted();

@@ -8,7 +8,6 @@ import { pathArgument, pathField } from './paths.js';
 import { walkTree, type TreeEntry } from './tree.js';
 import type { WorkspaceAccess, Workspace } from './workspace.js';
 
-const LIST_TIME_MS = 30_000;
 const LIMIT_DEFAULT = 200;
 const LIMIT_MAX = 2_000;
 
@@ -25,8 +24,6 @@ export function listTool(workspace: Workspace): Tool {
       'Lists a folder, one entry per line: folders end in "/", files are followed by their size. The last line counts the entries.',
     schema: listSchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => LIST_TIME_MS,
     execute: ({ path = '.', recursive = false, limit = LIMIT_DEFAULT }, { signal }) =>
       workspace.read(pathArgument(path), async (access) => {
         const folder = await access.find(pathArgument(path));
@@ -69,8 +66,6 @@ async function describeEntry(access: WorkspaceAccess, entry: TreeEntry, recursiv
   return `${shown} (a symbolic link to ${target})`;
 }
 
-const STAT_TIME_MS = 10_000;
-
 const statSchema = z.strictObject({ path: pathField('The file or folder') });
 
 export function statTool(workspace: Workspace): Tool {
@@ -79,8 +74,6 @@ export function statTool(workspace: Workspace): Tool {
     description: 'Returns the type, size in bytes, modification time and mode of a file or folder.',
     schema: statSchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => STAT_TIME_MS,
     execute: ({ path }) =>
       workspace.read(pathArgument(path), async (access) => {
         const opened = await access.find(pathArgument(path));

@@ -6,8 +6,6 @@ import { pathField, type PathArgument } from './paths.js';
 import { describeType, syncFolder } from './files.js';
 import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
-const MOVE_TIME_MS = 30_000;
-
 const schema = z.strictObject({
   from: pathField('The file or folder to move'),
   to: pathField('The new path, or an existing folder to move it into'),
@@ -24,8 +22,7 @@ export function moveTool(workspace: Workspace): Tool {
       'replace a file unless overwrite is true.',
     schema,
     effect: 'queryable',
-    danger: () => 'moderate',
-    timeoutMs: () => MOVE_TIME_MS,
+    danger: 'moderate',
     execute: (input, { signal }) =>
       workspace.change(subject(input), async (access) => {
         signal.throwIfAborted();

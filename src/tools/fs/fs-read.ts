@@ -9,7 +9,6 @@ import { openFile } from './files.js';
 import { pathArgument, pathField } from './paths.js';
 import type { Workspace } from './workspace.js';
 
-const READ_TIME_MS = 30_000;
 const LINES_DEFAULT = 2_000;
 
 const schema = z.strictObject({
@@ -26,9 +25,7 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
       'For a binary file, returns its type and size.',
     schema,
     effect: 'pure',
-    danger: () => 'safe',
     bringsOutside: true,
-    timeoutMs: () => READ_TIME_MS,
     execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal }) =>
       workspace.read(pathArgument(path), async (access) => {
         const opened = await access.find(pathArgument(path));

@@ -9,7 +9,6 @@ import { pathArgument, pathField, type OpenPath } from './paths.js';
 import { walkTree } from './tree.js';
 import type { WorkspaceAccess, Workspace } from './workspace.js';
 
-const SEARCH_TIME_MS = 30_000;
 /** The search ends after this time and returns what it has found. */
 const WORK_TIME_MS = 15_000;
 const FILES_MAX = 20_000;
@@ -44,9 +43,7 @@ export function searchTool(workspace: Workspace): Tool {
       '"path (name)" for a matching name. Skips binary files, .git and node_modules.',
     schema,
     effect: 'pure',
-    danger: () => 'safe',
     bringsOutside: true,
-    timeoutMs: () => SEARCH_TIME_MS,
     execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal }) =>
       workspace.read(pathArgument(path), async (access) => {
         const top = await access.find(pathArgument(path));

@@ -6,8 +6,6 @@ import { assertFile, describeType, readWhole, replaceFile, syncFolder } from './
 import { pathArgument, pathField } from './paths.js';
 import type { Workspace } from './workspace.js';
 
-const WRITE_TIME_MS = 30_000;
-
 const writeSchema = z.strictObject({
   path: pathField('The file. Missing folders are created'),
   content: z.string().describe('The whole new content'),
@@ -20,8 +18,7 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
       'Writes a text file: creates it or replaces its whole content. To change a part of a file, use fs_edit.',
     schema: writeSchema,
     effect: 'keyed', // The call contains the whole content, so writing twice gives the same file.
-    danger: () => 'moderate',
-    timeoutMs: () => WRITE_TIME_MS,
+    danger: 'moderate',
     execute({ path, content }, { key, signal }) {
       const bytes = Buffer.byteLength(content);
       if (bytes > maxBytes) {
@@ -42,7 +39,6 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
   });
 }
 
-const APPEND_TIME_MS = 30_000;
 const LINE_FEED = 10;
 
 const appendSchema = z.strictObject({
@@ -56,8 +52,7 @@ export function appendTool(workspace: Workspace, maxBytes: number): Tool {
     description: 'Appends text to the end of a file, on a line of its own.',
     schema: appendSchema,
     effect: 'unsafe', // Whether the append happened cannot be seen in the file: the same text may have ended it before.
-    danger: () => 'moderate',
-    timeoutMs: () => APPEND_TIME_MS,
+    danger: 'moderate',
     execute: ({ path, content }, { key, signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
@@ -81,8 +76,6 @@ function assertSize(bytes: number, maxBytes: number): void {
   );
 }
 
-const MKDIR_TIME_MS = 10_000;
-
 const mkdirSchema = z.strictObject({
   path: pathField('The new folder. Missing parent folders are created too'),
 });
@@ -93,8 +86,7 @@ export function mkdirTool(workspace: Workspace): Tool {
     description: 'Creates a folder. Succeeds if the folder already exists.',
     schema: mkdirSchema,
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => MKDIR_TIME_MS,
+    danger: 'moderate',
     execute: ({ path }, { signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { KnownTriple } from '../../stores/graph.js';
 
-export const GRAPH_TIME_MS = 30_000;
 export const NAME_MAX = 500;
 export const TRIPLES_MAX = 200;
 

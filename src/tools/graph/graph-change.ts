@@ -4,7 +4,7 @@ import type { GraphStore } from '../../stores/graph.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { isFromOutside, outsideField } from '../provenance.js';
-import { GRAPH_TIME_MS, nameField, patternFields, TRIPLES_MAX } from './fields.js';
+import { nameField, patternFields, TRIPLES_MAX } from './fields.js';
 
 const triple = z.strictObject({
   subject: nameField('What the statement is about'),
@@ -32,8 +32,7 @@ export function addTool(graph: GraphStore): Tool {
     schema: addSchema,
     // The graph is a set, so adding a known triple changes nothing.
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => GRAPH_TIME_MS,
+    danger: 'moderate',
     async execute(input, context) {
       const { tenant, owner, taskId, contextId } = context;
       const { source = `task ${taskId}` } = input;
@@ -81,8 +80,7 @@ export function removeTool(graph: GraphStore): Tool {
     schema: removeSchema,
     // Removing a triple again changes nothing.
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => GRAPH_TIME_MS,
+    danger: 'moderate',
     async execute({ source, ...pattern }, { tenant, owner }) {
       const scope = { tenant, owner };
       const isNamed = Object.values(pattern).some((name) => name !== undefined);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GraphStore } from '../../stores/graph.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { GRAPH_TIME_MS, nameField, patternFields, tripleLine } from './fields.js';
+import { nameField, patternFields, tripleLine } from './fields.js';
 import { traverse } from './traversal.js';
 
 const QUERY_LIMIT_DEFAULT = 50;
@@ -19,8 +19,6 @@ export function queryTool(graph: GraphStore): Tool {
       'Finds triples (subject | predicate | object) in the knowledge graph. Give the known parts and omit the parts to find. Names match regardless of case. Each line ends with its sources.',
     schema: querySchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => GRAPH_TIME_MS,
     async execute({ limit = QUERY_LIMIT_DEFAULT, ...pattern }, scope) {
       const found = await graph.find(scope, pattern, limit + 1);
       if (found.length === 0) return { content: 'The graph contains no such triple.' };
@@ -75,8 +73,6 @@ export function traverseTool(graph: GraphStore): Tool {
       'Traverses the knowledge graph from a node and returns the triples on the way with their distance. Visits each node once, so cycles end.',
     schema: traverseSchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => GRAPH_TIME_MS,
     async execute(input, { signal, tenant, owner }) {
       const {
         start,

@@ -15,7 +15,6 @@ export interface KnowledgeOptions extends KnowledgeAccess {
   readonly maxCharacters: number;
 }
 
-const SAVE_TIME_MS = 15_000;
 const LONGEST_TAG = 64;
 const MOST_TAGS = 20;
 const DEFAULT_CATEGORY = 'general';
@@ -59,8 +58,7 @@ function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): T
       'Saves knowledge under a key. Saving a key again creates a new version; searches find the newest version, and older versions are kept.',
     schema,
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => SAVE_TIME_MS,
+    danger: 'moderate',
     async execute({ key, category, content, tags = [], source, fromOutside }, context) {
       const passages = cutIntoPassages(content, { syntax: 'markdown', hasLines: false });
       const entry = {
@@ -99,8 +97,7 @@ function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): To
       'Saves a learning from a problem: its trigger, its cause and its solution. Saving a trigger again creates a new version.',
     schema,
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => SAVE_TIME_MS,
+    danger: 'moderate',
     async execute({ trigger, fix, diagnosis, category, fromOutside }, context) {
       const learning = {
         ...({ kind: 'learning', key: trigger, category, content: fix, tags: [], fromOutside } as const),

@@ -4,7 +4,6 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import type { MemoryWriter } from './writer.js';
 import { formatTime, outsideMark } from './transcript.js';
 
-const MEMORY_TIME_MS = 30_000;
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
@@ -20,8 +19,6 @@ export function listObservationsTool(memory: MemoryStore): Tool {
       limit,
     }),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => MEMORY_TIME_MS,
     async execute({ thisConversation, limit = LIMIT_DEFAULT }, { tenant, owner, contextId }) {
       const query = { limit, ...(thisConversation ? { contextId } : {}) };
       const found = await memory.observations({ tenant, owner }, query);
@@ -42,8 +39,6 @@ export function listReflectionsTool(memory: MemoryStore): Tool {
       'Lists the reflections, which are condensed older observations of this user’s conversations, newest first.',
     schema: z.strictObject({ limit }),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => MEMORY_TIME_MS,
     async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
       const found = await memory.reflections({ tenant, owner }, limit);
       if (found.length === 0) return { content: 'There are no reflections yet.' };
@@ -68,8 +63,7 @@ export function recordTool(memory: MemoryStore): Tool {
       observation: z.string().trim().min(1, 'must not be empty').max(TEXT_MAX).describe('The observation'),
     }),
     effect: 'keyed',
-    danger: () => 'safe',
-    timeoutMs: () => MEMORY_TIME_MS,
+    danger: 'safe',
     async execute({ observation }, { key, tenant, owner, taskId, contextId, hasReadOutside }) {
       await memory.record(
         { tenant, owner },
@@ -97,8 +91,8 @@ export function summarizeTool(writer: MemoryWriter): Tool {
     schema: z.strictObject({}),
     // Observations that a reflection covers are not condensed again.
     effect: 'keyed',
-    danger: () => 'safe',
-    timeoutMs: () => REFLECT_TIME_MS,
+    danger: 'safe',
+    timeoutMs: REFLECT_TIME_MS,
     async execute(_, { tenant, owner, signal }) {
       const reflection = await writer.reflectNow({ tenant, owner }, signal);
       if (!reflection) return { content: 'There is nothing to condense: no observation is open.' };

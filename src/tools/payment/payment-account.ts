@@ -12,8 +12,7 @@ export function balanceTool({ connection, store, wallets, queryTimeoutMs }: Paym
     description: `Returns the USDC balance of the user's wallet on ${title}, and its ETH for gas.`,
     schema: z.strictObject({}),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => queryTimeoutMs,
+    timeoutMs: queryTimeoutMs,
     async execute(_input, { tenant, owner }) {
       const { address } = await wallets.require({ tenant, owner });
       const [{ tokens, gas }, open] = await Promise.all([
@@ -49,8 +48,7 @@ export function historyTool({ ledger, store, connection, queryTimeoutMs }: Payme
       'for the outcome of open payments.',
     schema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => queryTimeoutMs,
+    timeoutMs: queryTimeoutMs,
     async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {
       const payments = await store.list({ tenant, owner }, limit);
       if (payments.length === 0) return { content: 'There are no payments yet.' };
@@ -73,8 +71,7 @@ export function limitsTool({ connection, store, limits, queryTimeoutMs }: Paymen
     description: 'Returns the limit for one payment, the limit for any 24 hours, and how much of it is left.',
     schema: z.strictObject({}),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => queryTimeoutMs,
+    timeoutMs: queryTimeoutMs,
     async execute(_input, { tenant, owner }) {
       const { spent, freesAt } = await store.spending({ tenant, owner }, chainId);
       const left = spent > limits.daily ? 0n : limits.daily - spent;
@@ -98,8 +95,7 @@ export function walletInfoTool({ connection, wallets, queryTimeoutMs }: PaymentS
       "Returns the address of the user's wallet, its network and its token. The private key is never returned.",
     schema: z.strictObject({}),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => queryTimeoutMs,
+    timeoutMs: queryTimeoutMs,
     async execute(_input, { tenant, owner }) {
       const { address } = await wallets.require({ tenant, owner });
       return { content: `Wallet: ${address}\nNetwork: ${network.title}\nToken: USDC at ${network.token}` };
@@ -115,8 +111,8 @@ export function createWalletTool({ connection, wallets, queryTimeoutMs }: Paymen
       "Creates the user's wallet; its private key stays in the vault. If a wallet exists, keeps it and returns its address.",
     schema: z.strictObject({}),
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => queryTimeoutMs,
+    danger: 'moderate',
+    timeoutMs: queryTimeoutMs,
     // An owner has one wallet, so a repeated call finds the one that was created.
     async execute(_input, { tenant, owner }) {
       const { address, isNew } = await wallets.create({ tenant, owner });

@@ -29,10 +29,10 @@ export function sendTool({ payer, store, connection, paymentTimeoutMs }: Payment
       'the transfer. If the outcome is not known yet, do not send again.',
     schema,
     effect: 'queryable',
-    danger: () => 'dangerous',
+    danger: 'dangerous',
     describe: ({ to, amount, purpose }) =>
       `pay ${usdc(toUnits(amount))} to ${to} on ${network.title}, for ${quoted(purpose)}`,
-    timeoutMs: () => paymentTimeoutMs,
+    timeoutMs: paymentTimeoutMs,
     check: ({ to, amount }, { tenant, owner }) =>
       payer.assertPayable({ tenant, owner, to, amount: parseAmount(amount) }),
     async execute({ to, amount, purpose }, { tenant, owner, key, signal }) {

@@ -69,7 +69,7 @@ export function x402FetchTool(services: PaymentServices, paidFetch: PaidFetch, r
       if (payTo === undefined) return `ask for the price of ${what} (nothing is paid)`;
       return `pay up to ${usdc(toUnits(maxAmount))} to ${payTo} on ${title}, for ${what}`;
     },
-    timeoutMs: () => services.paymentTimeoutMs,
+    timeoutMs: services.paymentTimeoutMs,
     async check({ url, maxAmount, payTo }, { tenant, owner }) {
       checkRules(new URL(url), parseAmount(maxAmount, 'maxAmount'), rules);
       if (payTo !== undefined) await services.payer.assertPayee({ tenant, owner }, payTo);

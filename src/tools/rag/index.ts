@@ -47,7 +47,6 @@ export function createRagTools(retrieval: Retrieval): readonly Tool[] {
   return [ragRetrieveTool(retrieval)];
 }
 
-const RETRIEVE_TIME_MS = 60_000;
 const LIMIT_DEFAULT = 5;
 const LIMIT_MAX = 20;
 const LONGEST_QUERY = 2_000;
@@ -71,8 +70,6 @@ function ragRetrieveTool(retrieval: Retrieval): Tool {
       'Finds passages of documents and knowledge by meaning and by words, the best match first. Each result names its document, lines and headings: cite them.',
     schema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => RETRIEVE_TIME_MS,
     async execute({ query, limit = LIMIT_DEFAULT, collections }, { tenant, owner, signal }) {
       const except = [MEMORY_COLLECTION];
       const request = { query, limit, except, ...(collections ? { only: collections } : {}) };

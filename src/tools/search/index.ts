@@ -15,7 +15,6 @@ export function createWebSearchTools(options: WebSearchOptions): readonly Tool[]
   return [searchWebTool(createWebSearch(options))];
 }
 
-const SEARCH_TIME_MS = 30_000;
 const LIMIT_DEFAULT = 5;
 const LIMIT_MAX = 20;
 const LONGEST_QUERY = 1_000;
@@ -32,8 +31,6 @@ function searchKnowledgeTool(retrieval: Retrieval): Tool {
       'Searches knowledge by key and text, passages of ingested documents, and remembered facts. Returns the best matches first, each with its source. Works in any language; names such as parseConfig also match by their parts.',
     schema: querySchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => SEARCH_TIME_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
       // A question about knowledge also finds remembered facts.
       const request = { query, limit, except: [LEARNINGS_COLLECTION] };
@@ -48,8 +45,6 @@ function searchLearningsTool(retrieval: Retrieval): Tool {
     description: 'Searches learnings from past problems by trigger, diagnosis and fix, the best match first.',
     schema: querySchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => SEARCH_TIME_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
       const request = { query, limit, only: [LEARNINGS_COLLECTION] };
       return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));
@@ -67,9 +62,7 @@ function searchWebTool(web: WebSearch): Tool {
     description: 'Searches the web. Returns titles, URLs and short excerpts, the best match first.',
     schema: querySchema,
     effect: 'pure',
-    danger: () => 'safe',
     bringsOutside: true,
-    timeoutMs: () => SEARCH_TIME_MS,
     async execute({ query, limit = LIMIT_DEFAULT }, { signal }) {
       const hits = await web.search(query, limit, signal);
       if (hits.length === 0) return { content: `The web search found nothing for "${query}".` };

@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { SECRET_PLACES, type SecretItem, type SecretKeeper } from '../../core/secrets.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ANSWER_TIME_MS, nameField } from '../vault-fields.js';
+import { nameField } from '../vault-fields.js';
 
 /** The tools that manage secrets. None of their results contains a value. */
 export function createSecretsTools(keeper: SecretKeeper): readonly Tool[] {
@@ -49,7 +49,6 @@ function secretsStoreTool(keeper: SecretKeeper): Tool {
     // Replacing a secret loses its old value.
     danger: ({ replace }) => (replace ? 'dangerous' : 'moderate'),
     describe: ({ name, replace }) => `${replace ? 'replace' : 'store'} the secret "${name}"`,
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute({ name, value, for: places = [], hosts = [], replace = false }, { key, ...scope }) {
       const item = await keeper.store(scope, { name, value, places, hosts, replace, key });
       return {
@@ -74,8 +73,6 @@ function secretsGetTool(keeper: SecretKeeper): Tool {
       'the command line of a command), and where it may be used. The value is never returned.',
     schema: nameSchema,
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute({ name }, scope) {
       const item = await keeper.get(scope, name);
       if (!item) throw noSecret(name);
@@ -90,8 +87,6 @@ function secretsListTool(keeper: SecretKeeper): Tool {
     description: 'Lists the secrets by name and reference, without their values.',
     schema: z.strictObject({}),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => ANSWER_TIME_MS,
     async execute(_input, scope) {
       const items = await keeper.list(scope);
       return { content: items.length === 0 ? 'There are no secrets.' : { secrets: items.map(described) } };
@@ -105,9 +100,7 @@ function secretsDeleteTool(keeper: SecretKeeper): Tool {
     description: 'Deletes a secret permanently. Its value is no longer removed from texts.',
     schema: nameSchema,
     effect: 'queryable',
-    danger: () => 'dangerous',
     describe: ({ name }) => `delete the secret "${name}" permanently`,
-    timeoutMs: () => ANSWER_TIME_MS,
     async check({ name }, scope) {
       if (!(await keeper.get(scope, name))) throw noSecret(name);
     },

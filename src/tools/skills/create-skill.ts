@@ -15,7 +15,6 @@ import {
 } from './skill-file.js';
 import { savedMessage } from './skill-tool.js';
 
-const CREATE_TIME_MS = 60_000;
 const INSTRUCTIONS_MAX = 200_000;
 const FILES_MAX = 50;
 
@@ -54,8 +53,7 @@ export function createSkillTool(catalog: SkillCatalog): Tool {
     schema: createSchema,
     // Saving the same skill again changes nothing.
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => CREATE_TIME_MS,
+    danger: 'moderate',
     async execute({ name, description, instructions, files = {}, replace = false }, context) {
       const { tenant, owner, hasReadOutside: fromOutside } = context;
       const head = description ?? firstLine(instructions);
@@ -105,8 +103,8 @@ export function importSkillTool(catalog: SkillCatalog, roots: readonly string[])
       'Imports a skill from a folder or an archive in the workspace, as a skill of this user. Refuses links and paths that lead outside.',
     schema: importSchema,
     effect: 'keyed',
-    danger: () => 'moderate',
-    timeoutMs: () => IMPORT_TIME_MS,
+    danger: 'moderate',
+    timeoutMs: IMPORT_TIME_MS,
     async execute({ path, replace = false }, { tenant, owner }) {
       const files = await filesAt(path, roots);
       // Anyone may have written to the workspace, so an imported skill counts as text from outside.

@@ -4,7 +4,6 @@ import { listFiles, readInside } from './files.js';
 import type { StoredSkill, SkillCatalog } from './catalog.js';
 import { parseSkillText, SKILL_FILE } from './skill-file.js';
 
-const SKILL_TIME_MS = 30_000;
 const PATH_MAX = 500;
 const FILES_SHOWN = 100;
 
@@ -47,9 +46,7 @@ export function skillTool({ name, description, folder, origin, fromOutside }: St
     description: `${describeSkill({ description, fromOutside })} Returns instructions to follow with the other tools.`,
     schema,
     effect: 'pure',
-    danger: () => 'safe',
     bringsOutside: fromOutside,
-    timeoutMs: () => SKILL_TIME_MS,
     async execute({ resource }) {
       if (resource !== undefined) {
         const { content } = await readInside(folder, resource);
@@ -85,16 +82,12 @@ async function filesOf(folder: string): Promise<readonly string[]> {
   ];
 }
 
-const LIST_TIME_MS = 30_000;
-
 export function listSkillsTool(catalog: SkillCatalog): Tool {
   return defineTool({
     name: 'list_skills',
     description: 'Lists the available skills: the name, purpose and origin of each.',
     schema: z.strictObject({}),
     effect: 'pure',
-    danger: () => 'safe',
-    timeoutMs: () => LIST_TIME_MS,
     async execute(_, { tenant, owner }) {
       const scope = { tenant, owner };
       await catalog.refresh(scope);

@@ -1,0 +1,50 @@
+import type { LangoError } from '../core/errors.js';
+import type { OwnedKind } from '../core/page.js';
+import type { Remembering } from '../core/run.js';
+import type { Tool, ToolSource } from '../core/tool.js';
+
+/** A family of tools, or why it has none. */
+export interface ToolFamily {
+  /** As in the configuration: `tools.NAME`. */
+  readonly name: string;
+  /** `off` by configuration; `missing` when it is on and cannot work here. */
+  readonly state: 'on' | 'off' | 'missing';
+  /** Empty unless it is on. */
+  readonly tools: readonly Tool[];
+  /** Further tools, which change while the server runs. */
+  readonly source?: ToolSource;
+  /** The data of owners outside the database, in every state. */
+  readonly kept?: OwnedKind;
+  /** Recalls something for each run. */
+  readonly memory?: Remembering;
+  /** Part of a sentence: why the family is not on, or what to know about it. */
+  readonly note?: string;
+  /** What to set or install, as a sentence. */
+  readonly hint?: string;
+  /** What an operator should know about the family, besides its state. */
+  readonly findings?: readonly Finding[];
+  close?(): Promise<void> | void;
+}
+
+/** One fact that the start of a node found out, for its log, its status page and `lango doctor`. */
+export interface Finding {
+  /** Names the kind of fact, for programs: "no-sandbox". */
+  readonly code: string;
+  /** What the finding is about: "sandbox". */
+  readonly subject: string;
+  readonly state: 'ok' | 'warn';
+  /** A sentence without its period. */
+  readonly text: string;
+  /** What to do about it, as a sentence. */
+  readonly hint?: string;
+}
+
+/** Returns a family that the setting `key` switches off. */
+export function off(name: string, key = `tools.${name}.enabled`): ToolFamily {
+  return { name, state: 'off', tools: [], note: 'switched off', hint: `Set ${key}.` };
+}
+
+/** Returns a family that is on and cannot work here, with the reason. */
+export function missing(name: string, { message, hint }: Pick<LangoError, 'message' | 'hint'>): ToolFamily {
+  return { name, state: 'missing', tools: [], note: message, ...(hint ? { hint } : {}) };
+}
