@@ -1,3 +1,4 @@
+import process from 'node:process';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { makeFolder, vaultKeyFile } from '../config/private-file.js';
@@ -39,11 +40,19 @@ export async function openStores(
   const { retentionDays, eventBytes } = config.tasks;
   const storage = openSqliteStorage({ ...sqlite, eventBytes, logger });
   onStop(() => storage.close());
+  const noteCrash = (error: unknown) => storage.tasks.noteCrash(crashText(error));
+  process.on('uncaughtExceptionMonitor', noteCrash);
+  onStop(() => void process.off('uncaughtExceptionMonitor', noteCrash));
   if (retentionDays > 0) {
     onStop(startSweeping({ retention: storage.retention, ageMs: retentionDays * DAY_MS, logger }));
   }
   const vault = await openVaultAccess({ config, secrets, storage, logger });
   return { storage, vault, logger: scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber) };
+}
+
+/** Names an error without its text, because clients read why their task failed. */
+function crashText(error: unknown): string {
+  return `an uncaught ${error instanceof Error ? error.name : typeof error}`;
 }
 
 /** Makes the data folder and the workspace. Rejects with `storage` when one cannot be made. */

@@ -77,7 +77,8 @@ export interface TaskRecord extends Scope {
   readonly head: number;
   /** Rises each time a worker takes the task; the store refuses an append with an older epoch. */
   readonly epoch: number;
-  readonly attempts: number;
+  /** How often a process ended without a stop while it had the task, since the task last recorded a step. */
+  readonly crashes: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** When the state was last set. Lists are sorted by it, the newest first. */

@@ -15,8 +15,6 @@ export class Replay {
   attempts = 0;
   cancelRequested = false;
   hasReadOutside = false;
-  /** Consecutive runs that began and recorded nothing: the sign of a task that crashes its process. */
-  fruitlessAttempts = 0;
 
   /** Events come in order, each once. */
   add(event: TaskEvent): void {
@@ -25,7 +23,6 @@ export class Replay {
     this.delegations.add(body);
     this.#questions.add(event);
     this.hasReadOutside ||= isFromOutside(body);
-    this.fruitlessAttempts = body.type === 'run-start' ? this.fruitlessAttempts + 1 : 0;
     switch (body.type) {
       case 'message':
         this.inputs.push({ seq, message: body.message });

@@ -4,7 +4,7 @@ import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import { LEASE_MS } from '../stores/tasks.js';
+import { LEASE_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
 import type { Grant, TaskRecord } from '../core/task.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
@@ -20,8 +20,8 @@ import { FirstAppend, TaskRun } from './task-run.js';
 const RENEW_MS = LEASE_MS / 3;
 const READ_PAGE = 1_000;
 
-/** A task whose last runs all began and recorded nothing is assumed to crash its process. */
-const MAX_FRUITLESS_ATTEMPTS = 20;
+/** A suspect fails after so many crashes: half of them happened while no other suspect was in work. */
+const MAX_CRASHES = 2 * SUSPECT_CRASHES;
 
 export interface WorkerOptions {
   readonly store: TaskStore;
@@ -62,6 +62,7 @@ export class Worker {
   /** A slot became free during the last claim. */
   #claimAgain = false;
   #stopped = true;
+  #renewals = 0;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
@@ -195,9 +196,25 @@ export class Worker {
         this.#runs.get(id)?.run.abort(new LangoError('fenced', 'another process took the task over'));
       }
       await this.claim();
+      await this.#claimSuspect();
     } catch (error) {
       logger.warn('the leases could not be renewed', { error: errorText(error) });
     }
+  }
+
+  /**
+   * Continues a task that may crash the process. It waits for the second renewal, so that a process which is killed while it
+   * starts, or crashed by another task at its start, does not count against it.
+   */
+  async #claimSuspect(): Promise<void> {
+    this.#renewals += 1;
+    if (this.#renewals < 2 || this.#stopped) return;
+    const { store, worker, agents, logger } = this.#options;
+    const task = await store.claimSuspect(worker, [...agents.keys()]);
+    if (!task) return;
+    const { id, crashes } = task;
+    logger.warn('a task that may have crashed the server is continued', { task: id, crashes });
+    this.launch(task);
   }
 
   async #readReplay(task: TaskRecord): Promise<Replay> {
@@ -263,8 +280,11 @@ export class Worker {
   async #runAgent(run: TaskRun, replay: Replay): Promise<RunResult | undefined> {
     const agent = this.#options.agents.get(run.task.agent);
     if (replay.cancelRequested) run.abort(new LangoError('canceled', 'the task was canceled'));
-    if (replay.fruitlessAttempts >= MAX_FRUITLESS_ATTEMPTS) {
-      const text = `the task was started ${replay.fruitlessAttempts} times and never recorded a step`;
+    if (run.task.crashes >= MAX_CRASHES) {
+      const cause = this.#options.store.lastCrash ?? 'it was killed, or ran out of memory';
+      const text =
+        `The server process ended ${run.task.crashes} times while it worked on this task, ` +
+        `which got no further. The last time: ${cause}.`;
       return { state: 'failed', reason: 'crashed', text };
     }
     if (!agent)

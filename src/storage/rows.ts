@@ -41,7 +41,8 @@ export interface TaskRow {
   readonly epoch: number;
   readonly lease_by: string | null;
   readonly lease_until: number;
-  readonly attempts: number;
+  /** How often a process ended without a stop while it had the lease, since the task last recorded a step. */
+  readonly crashes: number;
   /** When the first of the task's open questions expires. */
   readonly expires_at: number | null;
   /** 1 if the active run was sent a `cancel-request`. */
@@ -69,7 +70,8 @@ export interface TaskChange {
   /** Undefined if the batch does not change the state, the status message and the status time. */
   readonly state: TaskState | undefined;
   readonly statusMessage: string | null;
-  readonly runStarts: number;
+  /** Whether the batch records a step of the work, so that a resumed run begins further on. */
+  readonly isStep: boolean;
   /** True if the batch ends the run. The lease is then released. */
   readonly endsRun: boolean;
   /** When the first of the questions that the run ends with expires. */
@@ -89,7 +91,7 @@ export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
     statusMessage: row.status_message === null ? undefined : (JSON.parse(row.status_message) as Message),
     head: row.head,
     epoch: row.epoch,
-    attempts: row.attempts,
+    crashes: row.crashes,
     createdAt: row.created_at,
     statusAt: row.status_at,
   };
@@ -135,12 +137,14 @@ function jsonOf({ body }: NewEvent): string {
   }
 }
 
+/** The events that a resumed run writes again although it gets no further, and those of others. */
+const REPEATED: ReadonlySet<EventType> = new Set(['run-start', 'text-delta', 'activity', 'cancel-request']);
+
 /** Throws `LangoError` `invalid-input` if an event follows one that ends the task: a task has one terminal event. */
 export function changeOf(events: readonly NewEvent[]): TaskChange {
   let state: TaskState | undefined;
   let message: Message | undefined;
   let expiresAt: number | undefined;
-  let runStarts = 0;
   let endsRun = false;
   for (const { body } of events) {
     if (state !== undefined && isTerminal(state)) {
@@ -152,10 +156,10 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     endsRun = body.type === 'run-end';
     message = body.type === 'run-end' ? body.message : undefined;
     expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;
-    if (body.type === 'run-start') runStarts += 1;
   }
   const statusMessage = message === undefined ? null : JSON.stringify(message);
-  return { state, statusMessage, runStarts, endsRun, expiresAt };
+  const isStep = events.some(({ body }) => !REPEATED.has(body.type));
+  return { state, statusMessage, isStep, endsRun, expiresAt };
 }
 
 /**

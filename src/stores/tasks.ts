@@ -64,7 +64,7 @@ export interface TaskStore {
    */
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   /**
-   * Leases unfinished tasks of these agents that have no lease, and raises their epochs: the oldest first, and of tasks
+   * Leases unfinished tasks of these agents that have no lease and are no suspects, and raises their epochs: the oldest first, and of tasks
    * with `level` delegations above them at most `free(level)`. Before that, appends a `question-expiry` to their waiting
    * tasks with a question whose `expiresAt` has passed by the store's clock; these tasks are unfinished again.
    */
@@ -73,10 +73,20 @@ export interface TaskStore {
     agents: readonly string[],
     free: (level: number) => number,
   ): Promise<readonly TaskRecord[]>;
+  /**
+   * Leases one unfinished task that may crash its process (see `SUSPECT_CRASHES`), unless such a task is leased already.
+   * Children come before their parents, and tasks with fewer crashes first. `claim` leaves these tasks out.
+   */
+  claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined>;
   /** Renews leases of `worker`; resolves with the ids of tasks whose lease is lost. */
   renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]>;
   /** Ends all leases of `worker`, so that others can claim the tasks at once. */
   release(worker: string): Promise<void>;
+
+  /** What the previous process noted when it crashed. Undefined if it stopped, was killed, or ran out of memory. */
+  readonly lastCrash: string | undefined;
+  /** Notes why this process crashes, for the next one. Returns after the write. Never throws. */
+  noteCrash(reason: string): void;
 
   get(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   list(scope: Scope, query: TaskQuery): Promise<TaskPage>;
@@ -165,11 +175,17 @@ export function taskOfNew(entry: NewTask, at: number): TaskRecord {
     statusMessage: undefined,
     head: 1,
     epoch: 1,
-    attempts: 0,
+    crashes: 0,
     createdAt: at,
     statusAt: at,
   };
 }
+
+/**
+ * A task is suspected of crashing its process when this many processes ended without a stop while it was leased, and it
+ * recorded no step in between. Many tasks may be leased at a crash, so a suspect is run again without other suspects.
+ */
+export const SUSPECT_CRASHES = 3;
 
 /** How long a lease lasts without a renewal or an append, in milliseconds of the store's clock. */
 export const LEASE_MS = 10_000;

@@ -22,6 +22,7 @@ export let store: TaskStore;
 export let canceled: string[] = [];
 let storage: Storage;
 let folder: string;
+let begin: () => Promise<void>;
 let onCanceled: () => Promise<void>;
 
 export function whenCanceled(listener: () => Promise<void>): void {
@@ -58,24 +59,33 @@ export async function open(
   canceled = [];
   onCanceled = async () => {};
   const agent: Agent = { profile: { name: 'echo', description: 'Says what it hears.', skills: [] }, run };
-  storage = openSqliteStorage({
-    file: path.join(folder, 'j.db'),
-    synchronous: 'normal',
-    logger: silentLogger,
-  });
-  store = storage.tasks;
   const agents = new Map([['echo', agent]]);
-  journal = createJournal({
-    store,
-    agents,
-    peers,
-    logger: silentLogger,
-    concurrentRuns: 50,
-    eventsPerTask: 100_000,
-    runSeconds: 60,
-    ...limits,
-  });
-  await journal.start();
+  begin = () => {
+    storage = openSqliteStorage({
+      file: path.join(folder, 'j.db'),
+      synchronous: 'normal',
+      logger: silentLogger,
+    });
+    store = storage.tasks;
+    journal = createJournal({
+      store,
+      agents,
+      peers,
+      logger: silentLogger,
+      concurrentRuns: 50,
+      eventsPerTask: 100_000,
+      runSeconds: 60,
+      ...limits,
+    });
+    return journal.start();
+  };
+  await begin();
+}
+
+/** As when the process ends without a stop and the next one starts: nothing is released, and no run hears of it. */
+export async function crash(): Promise<void> {
+  await storage.close();
+  await begin();
 }
 
 export function message(text: string): Submission {

@@ -15,7 +15,6 @@ import {
   open,
   SCOPE,
   seen,
-  seenTimes,
   store,
   until,
   whenCanceled,
@@ -342,17 +341,6 @@ describe('after a restart', () => {
     expect(attempts).toEqual([1, 2]);
     expect(events.filter(({ body }) => body.type === 'tool-call')).toHaveLength(1);
     expect(events.at(-1)?.body).toMatchObject({ state: 'completed', message: { parts: [{ text: 'true' }] } });
-  });
-
-  it('a task whose runs never get anywhere is ended', async () => {
-    await open((run) => until(run.signal));
-    const { task } = await journal.submit(message('go'));
-    for (let i = 0; i < 20; i += 1) {
-      await seenTimes(task.id, i + 1);
-      await journal.stop();
-      await journal.start();
-    }
-    expect((await ended(task.id)).at(-1)?.body).toMatchObject({ state: 'failed', reason: 'crashed' });
   });
 
   it('usage counts over all attempts', async () => {

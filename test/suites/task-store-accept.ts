@@ -35,7 +35,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
       const task = taskOf(outcome);
       expect(task).toMatchObject({
         ...{ id: entry.id, tenant: '', owner: 'alice', agent: entry.agent, contextId: entry.contextId },
-        ...{ parentTaskId: entry.parentTaskId, grant: entry.grant, state: 'submitted', head: 1, attempts: 0 },
+        ...{ parentTaskId: entry.parentTaskId, grant: entry.grant, state: 'submitted', head: 1, crashes: 0 },
       });
       expect(task.statusMessage).toBeUndefined();
       expect(await store.get(ALICE, entry.id)).toEqual(task);
@@ -149,10 +149,10 @@ export function acceptCases(get: () => StoreUnderTest): void {
       const outcome = await store.accept(newTask(), startOf('worker', RUN_START, delta('hello')));
       expect(outcome).toMatchObject({ kind: 'accepted', seq: 1, leased: true });
       const task = taskOf(outcome);
-      expect(task).toMatchObject({ state: 'submitted', head: 1, epoch: 1, attempts: 0 });
+      expect(task).toMatchObject({ state: 'submitted', head: 1, epoch: 1, crashes: 0 });
       expect(await typesOf(store, task)).toEqual(['message', 'run-start', 'text-delta']);
       expect(await seqsOf(store, task)).toEqual([1, 2, 3]);
-      expect(await reload(store, task)).toEqual({ ...task, state: 'working', head: 3, attempts: 1 });
+      expect(await reload(store, task)).toEqual({ ...task, state: 'working', head: 3 });
       expect(await store.append(fenceOf(task), [delta(' again')])).toBe(4);
     });
 

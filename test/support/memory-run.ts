@@ -56,7 +56,7 @@ export class MemoryRun implements Run {
     this.questions = questionsOf(events);
     this.#past = stepsOf(events);
     this.task = {
-      ...{ tenant: '', owner: 'owner', createdAt: 0, statusAt: 0, head: 0, epoch: 1, attempts: this.attempt },
+      ...{ tenant: '', owner: 'owner', createdAt: 0, statusAt: 0, head: 0, epoch: 1, crashes: 0 },
       ...{ id: about.id, agent: about.agent, contextId: about.contextId, parentTaskId: about.parentTaskId },
       ...{ grant: about.grant, state: 'working', statusMessage: undefined },
     };

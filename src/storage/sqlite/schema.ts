@@ -374,6 +374,12 @@ const ENDED_BEFORE = `
   UPDATE tasks SET ended_before = 0 WHERE state IN ('completed', 'failed', 'canceled', 'rejected');
 `;
 
+/** What follows a crash: how often a task was leased when its process ended without a stop. The starts are not counted. */
+const CRASHES = `
+  ALTER TABLE tasks RENAME COLUMN attempts TO crashes;
+  UPDATE tasks SET crashes = 0 WHERE crashes > 0;
+`;
+
 export const MIGRATIONS: readonly string[] = [
   TASKS,
   PAYMENTS,
@@ -388,4 +394,5 @@ export const MIGRATIONS: readonly string[] = [
   EXTRACTION,
   ENTRIES_BY_CONTEXT,
   ENDED_BEFORE,
+  CRASHES,
 ];

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { EventBody, TaskState } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
+import { SUSPECT_CRASHES } from '../../stores/tasks.js';
 import type { EventRow, TaskRow } from '../rows.js';
 import type { Value } from './prepared.js';
 import { RowInsert } from './prepared.js';
@@ -40,7 +41,7 @@ export interface Statements {
     [id: string, epoch: number],
     { readonly key: number; readonly head: number }
   >;
-  readonly advance: Database.Statement<[head: number, leaseUntil: number, key: number]>;
+  readonly advance: Database.Statement<[head: number, leaseUntil: number, isStep: 0 | 1, key: number]>;
   readonly advanceTo: Database.Statement<
     [
       head: number,
@@ -48,7 +49,7 @@ export interface Statements {
       statusMessage: string | null,
       at: number,
       expiresAt: number | null,
-      runStarts: number,
+      isStep: 0 | 1,
       leaseUntil: number,
       endsRun: 0 | 1,
       endsRun: 0 | 1,
@@ -69,9 +70,15 @@ export interface Statements {
     [worker: string, leaseUntil: number, now: number, level: number, agents: string, limit: number],
     TaskRow
   >;
+  readonly claimSuspect: Database.Statement<
+    [worker: string, leaseUntil: number, agents: string, now: number],
+    TaskRow
+  >;
   readonly renew: Database.Statement<[leaseUntil: number, id: string, worker: string]>;
   readonly release: Database.Statement<[worker: string]>;
   readonly releaseAll: Database.Statement<[]>;
+  readonly noteCrash: Database.Statement<[reason: string]>;
+  readonly takeCrash: Database.Statement<[], { readonly value: string }>;
 }
 
 const LIVE = "state IN ('submitted', 'working')";
@@ -101,7 +108,7 @@ const TASK_COLUMNS = [
   'epoch',
   'lease_by',
   'lease_until',
-  'attempts',
+  'crashes',
   'expires_at',
   'cancel_requested',
 ] as const satisfies readonly (keyof TaskRow)[];
@@ -143,10 +150,10 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
   /** The task, if the worker with this epoch may still append to it. */
   fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}`,
   /** For events that do not change the state. Updates no index. */
-  advance: 'UPDATE tasks SET head = ?, lease_until = ? WHERE key = ?',
+  advance: 'UPDATE tasks SET head = ?, lease_until = ?, crashes = iif(?, 0, crashes) WHERE key = ?',
   /** For events that change the state. */
   advanceTo: `UPDATE tasks SET head = ?, state = ?, status_message = ?, status_at = ?, expires_at = ?,
-        attempts = attempts + ?, lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested),
+        crashes = iif(?, 0, crashes), lease_until = ?, lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested),
         ended_before = ${ENDED_BEFORE}
       WHERE key = ?`,
   /**
@@ -176,15 +183,32 @@ const SQL: Readonly<Record<Exclude<keyof Statements, 'insertEvents'>, string>> =
       WHERE id IN (
         SELECT id FROM tasks INDEXED BY tasks_live
         WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ?) AND level = ? AND agent IN (SELECT value FROM json_each(?))
+          AND crashes < ${SUSPECT_CRASHES}
         ORDER BY id LIMIT ?
+      )
+      RETURNING *`,
+  /** Of the suspects one at a time, children before their parents, and last the one with the most crashes. */
+  claimSuspect: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
+      WHERE id = (
+        SELECT id FROM tasks INDEXED BY tasks_live
+        WHERE ${LIVE} AND crashes >= ${SUSPECT_CRASHES} AND agent IN (SELECT value FROM json_each(?))
+          AND NOT EXISTS (
+            SELECT 1 FROM tasks INDEXED BY tasks_live
+            WHERE ${LIVE} AND crashes >= ${SUSPECT_CRASHES} AND lease_by IS NOT NULL AND lease_until > ?
+          )
+        ORDER BY level DESC, crashes, id LIMIT 1
       )
       RETURNING *`,
   renew: 'UPDATE tasks SET lease_until = ? WHERE id = ? AND lease_by = ?',
   /** Raises the epoch, so that a run that still holds the old lease can write nothing more. */
   release: `UPDATE tasks INDEXED BY tasks_live SET epoch = epoch + 1, lease_by = NULL, lease_until = 0
       WHERE ${LIVE} AND lease_by = ?`,
-  releaseAll: `UPDATE tasks INDEXED BY tasks_live SET epoch = epoch + 1, lease_by = NULL, lease_until = 0
+  /** A process that stops gives its leases back, so a lease that is still there at the start is that of a crash. */
+  releaseAll: `UPDATE tasks INDEXED BY tasks_live
+      SET epoch = epoch + 1, lease_by = NULL, lease_until = 0, crashes = crashes + 1
       WHERE ${LIVE} AND lease_by IS NOT NULL`,
+  noteCrash: "INSERT OR REPLACE INTO meta (key, value) VALUES ('crash', ?)",
+  takeCrash: "DELETE FROM meta WHERE key = 'crash' RETURNING value",
 };
 
 /** Prepares every statement of the hot path once. */

@@ -19,7 +19,15 @@ import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
 import { listTasks } from './task-list.js';
 import type { EncodedBatch, WriteContext } from './task-writes.js';
-import { acceptTask, addInput, appendEvents, cancelTask, claimTasks, earlierOutcome } from './task-writes.js';
+import {
+  acceptTask,
+  addInput,
+  appendEvents,
+  cancelTask,
+  claimSuspect,
+  claimTasks,
+  earlierOutcome,
+} from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
 interface SharedParts {
@@ -36,6 +44,7 @@ export class SqliteTaskStore implements TaskStore {
   readonly #statements: Statements;
   readonly #recent: RecentEvents;
   readonly #eventBytes: number | undefined;
+  readonly lastCrash: string | undefined;
 
   constructor(database: SqliteDatabase, { pushes, recent, eventBytes }: SharedParts) {
     this.#database = database;
@@ -44,6 +53,7 @@ export class SqliteTaskStore implements TaskStore {
     this.#eventBytes = eventBytes;
     this.#statements = prepareStatements(database.handle);
     this.#statements.releaseAll.run();
+    this.lastCrash = this.#statements.takeCrash.get()?.value;
     database.onTouch((taskId, events) => this.#recent.add(taskId, events));
   }
 
@@ -87,6 +97,10 @@ export class SqliteTaskStore implements TaskStore {
     return this.#write((context) => claimTasks(context, { worker, agents, free }));
   }
 
+  async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
+    return this.#write((context) => claimSuspect(context, worker, agents));
+  }
+
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]> {
     return this.#write(({ statements, now }) =>
       taskIds.filter((id) => statements.renew.run(now + LEASE_MS, id, worker).changes === 0),
@@ -95,6 +109,14 @@ export class SqliteTaskStore implements TaskStore {
 
   async release(worker: string): Promise<void> {
     return this.#write(({ statements }) => void statements.release.run(worker));
+  }
+
+  noteCrash(reason: string): void {
+    try {
+      this.#statements.noteCrash.run(reason);
+    } catch {
+      // The process ends anyway, and the database may be the reason.
+    }
   }
 
   async get(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {

@@ -73,7 +73,7 @@ export function acceptTask(
     epoch: 1,
     lease_by: change.endsRun ? null : (worker ?? null),
     lease_until: isLeased ? now + LEASE_MS : 0,
-    attempts: change.runStarts,
+    crashes: 0,
     expires_at: change.expiresAt ?? null,
     cancel_requested: 0,
   } as const;
@@ -121,12 +121,12 @@ export function appendEvents(context: WriteContext, fence: Fence, { change, even
   const head = task.head + events.length;
   const leaseUntil = now + LEASE_MS;
   if (change.state === undefined) {
-    statements.advance.run(head, leaseUntil, task.key);
+    statements.advance.run(head, leaseUntil, change.isStep ? 1 : 0, task.key);
   } else {
-    const { state, statusMessage, runStarts, expiresAt = null } = change;
+    const { state, statusMessage, isStep, expiresAt = null } = change;
     const ends = change.endsRun ? 1 : 0;
     statements.advanceTo.run(
-      ...([head, state, statusMessage, now, expiresAt, runStarts, leaseUntil] as const),
+      ...([head, state, statusMessage, now, expiresAt, isStep ? 1 : 0, leaseUntil] as const),
       ...([ends, ends, isTerminal(state) ? 1 : 0, task.key] as const),
     );
   }
@@ -166,6 +166,16 @@ export function claimTasks(context: WriteContext, claim: Claim): readonly TaskRe
     claimed.push(...rows.map(toTaskRecord).sort((a, b) => (a.id < b.id ? -1 : 1)));
   }
   return claimed;
+}
+
+/** Claims one task that may have crashed its process, if no other such task is in work. */
+export function claimSuspect(
+  { statements, now }: WriteContext,
+  worker: string,
+  agents: readonly string[],
+): TaskRecord | undefined {
+  const row = statements.claimSuspect.get(worker, now + LEASE_MS, JSON.stringify(agents), now);
+  return row && toTaskRecord(row);
 }
 
 /** The changes to the row of an idle task that becomes claimable. */

@@ -19,7 +19,7 @@ const RECORD: TaskRecord = {
   statusMessage: undefined,
   head: 9,
   epoch: 1,
-  attempts: 1,
+  crashes: 0,
   createdAt: 0,
   statusAt: Date.UTC(2026, 10, 21, 12, 0, 0, 5),
 };
