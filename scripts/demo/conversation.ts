@@ -1,6 +1,6 @@
 import type { AgentClient, ClientEvent, Part } from '../../src/index.js';
 import { answerPart, textPart } from '../../src/index.js';
-import { createRenderer } from '../../src/cli/render.js';
+import { Renderer } from '../../src/cli/render.js';
 
 const REQUEST_MS = 60_000;
 
@@ -37,7 +37,7 @@ interface Turn {
 
 async function converse({ client }: Demo, events: ClientEvent[], turn: Turn): Promise<End> {
   const color = process.stdout.isTTY;
-  const renderer = createRenderer({ color, live: color, write: (text) => process.stdout.write(text) });
+  const renderer = new Renderer({ color, live: color, write: (text) => process.stdout.write(text) });
   for await (const event of client.send(turn, AbortSignal.timeout(REQUEST_MS))) {
     renderer.show(event);
     events.push(event);

@@ -1,82 +1,67 @@
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect } from './connection.js';
-import { EXIT } from './exit.js';
+import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { ask, readStatus } from './explain.js';
-import { createPaint } from './render.js';
-import { jsonLine, safeLine } from './safe-text.js';
-import type { CommandContext } from './terminal.js';
-
-export interface AgentsFlags extends ConnectionFlags {
-  readonly json?: boolean;
-}
-
-interface AgentList {
-  readonly url: string;
-  /** Null for servers that are not Lango's. */
-  readonly root: string | null;
-  readonly model: string | null;
-  readonly agents: readonly AgentStatus[];
-}
+import type { Paint } from './paint.js';
+import { safeLine } from './safe-text.js';
+import type { Call, Report } from './terminal.js';
 
 const DESCRIPTION_CHARACTERS = 200;
 const SKILLS_CHARACTERS = 200;
 
 /** `lango agents`: lists all agents, with the reason for those that are skipped. */
-export async function agents(flags: AgentsFlags, { env, terminal }: CommandContext): Promise<number> {
-  const connection = await connect(flags, env);
+export async function agents(call: Call<ConnectionFlags>): Promise<Report> {
+  const connection = await connect(call);
+  const { url } = connection;
   const status = await readStatus(connection);
-  const list = status ? await ofNode(status, connection) : await ofCatalog(connection);
-  if (flags.json) terminal.print(jsonLine(list));
-  else for (const line of linesOf(list, terminal.color)) terminal.print(line);
-  return EXIT.ok;
+  // The root and the model of servers that are not Lango's are unknown.
+  const { root, model } = status ?? { root: null, model: null };
+  const list = await listAgents(connection, status);
+  const width = Math.max(...list.map(({ name }) => name.length), 0);
+  return {
+    json: { url, root, model, agents: list },
+    lines: [
+      `${counted(list.length, 'agent')} at ${safeLine(url)}${model === null ? '' : `, model ${safeLine(model)}`}`,
+      ...list.flatMap((agent) => linesOf(agent, { isRoot: agent.name === root, width, ...call.terminal })),
+    ],
+  };
 }
 
-/** The published agents that no agent delegates to (the root), then all peers. */
-async function ofNode(status: NodeStatus, connection: Connection): Promise<AgentList> {
-  const { root, model, published, peers } = status;
-  const names = new Set(peers.map(({ name }) => name));
-  const others = published.filter((name) => !names.has(name));
-  const catalog = others.length > 0 ? await ask(connection, connection.client.catalog()) : [];
-  const own = others.map((name): AgentStatus => {
+/** The published agents that no agent delegates to (the root), then all peers; without a status the catalog. */
+async function listAgents(
+  connection: Connection,
+  status: NodeStatus | undefined,
+): Promise<readonly AgentStatus[]> {
+  const peers = status?.peers ?? [];
+  const others = status?.published.filter((name) => peers.every((peer) => peer.name !== name));
+  const catalog = others?.length === 0 ? [] : await ask(connection, connection.client.catalog());
+  const own = (others ?? catalog.map(({ name }) => name)).map((name): AgentStatus => {
     const description = catalog.find((entry) => entry.name === name)?.description;
-    return { name, kind: 'local', state: 'ready', ...(description ? { description } : {}), skills: [] };
-  });
-  return { url: connection.url, root, model, agents: [...own, ...peers] };
-}
-
-async function ofCatalog(connection: Connection): Promise<AgentList> {
-  const catalog = await ask(connection, connection.client.catalog());
-  const list = catalog.map(({ name, description }): AgentStatus => {
     return { name, kind: 'local', state: 'ready', description, skills: [] };
   });
-  return { url: connection.url, root: null, model: null, agents: list };
+  return [...own, ...peers];
 }
 
-function linesOf({ url, root, model, agents: list }: AgentList, color: boolean): readonly string[] {
-  const paint = createPaint(color);
-  const width = Math.max(...list.map(({ name }) => name.length), 0);
+interface LineOptions {
+  readonly isRoot: boolean;
+  readonly width: number;
+  readonly paint: Paint;
+}
+
+function linesOf(agent: AgentStatus, { isRoot, width, paint }: LineOptions): readonly string[] {
+  const { name, kind, state, reason, hint = '', description = '', skills } = agent;
+  const label = paint.author(safeLine(name).padEnd(width));
+  const mark = state === 'ready' ? paint.green('ready  ') : paint.red('skipped');
+  const place = kind === 'remote' ? `remote ${safeLine(agent.url ?? '')}` : 'local';
+  const names = skills.map((skill) => skill.name).join(', ');
+  const details = [
+    reason === undefined ? '' : `why: ${safeLine(reason)}`,
+    safeLine(hint),
+    safeLine(description, DESCRIPTION_CHARACTERS),
+    names === '' ? '' : `skills: ${safeLine(names, SKILLS_CHARACTERS)}`,
+  ];
   return [
-    `${counted(list.length, 'agent')} at ${safeLine(url)}${model === null ? '' : `, model ${safeLine(model)}`}`,
-    ...list.flatMap((agent) => {
-      const { name, kind, state, reason, hint, description = '', skills } = agent;
-      const label = paint.author(safeLine(name).padEnd(width));
-      const mark = state === 'ready' ? paint.green('ready  ') : paint.red('skipped');
-      const role = name === root ? ', answers at the root' : '';
-      const place = kind === 'remote' ? `remote ${safeLine(agent.url ?? '')}` : 'local';
-      const details = [
-        ...(reason === undefined ? [] : [`why: ${safeLine(reason)}`]),
-        ...(hint === undefined ? [] : [safeLine(hint)]),
-        ...(description === '' ? [] : [safeLine(description, DESCRIPTION_CHARACTERS)]),
-        ...(skills.length === 0
-          ? []
-          : [`skills: ${safeLine(skills.map((skill) => skill.name).join(', '), SKILLS_CHARACTERS)}`]),
-      ];
-      return [
-        `${label}  ${mark}  ${place}${role}`,
-        ...details.map((line) => `${' '.repeat(width)}  ${paint.dim(line)}`),
-      ];
-    }),
+    `${label}  ${mark}  ${place}${isRoot ? ', answers at the root' : ''}`,
+    ...details.filter(Boolean).map((line) => `${' '.repeat(width)}  ${paint.dim(line)}`),
   ];
 }

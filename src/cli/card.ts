@@ -1,30 +1,26 @@
 import { readFile } from 'node:fs/promises';
-import type { CardFinding } from '../a2a/client/card-lint.js';
-import { lintCard } from '../a2a/client/card-lint.js';
+import { lintCard, type CardFinding } from '../a2a/client/card-lint.js';
 import { cardHash, verifyCard } from '../a2a/client/card.js';
-import { KEYS_PATH, serverUrl } from '../core/card.js';
-import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
-import type { Json, JsonObject } from '../core/json.js';
-import { isJsonObject } from '../core/json.js';
-import { silentLogger } from '../core/logger.js';
 import { AGENT_NAME } from '../core/agent.js';
+import { KEYS_PATH, serverUrl } from '../core/card.js';
+import { LangoError, codeOf, errorText, isLangoError } from '../core/errors.js';
+import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { silentLogger } from '../core/logger.js';
 import { counted } from '../core/text.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
-import type { CommandContext } from './terminal.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect } from './connection.js';
-import { ask, explain } from './explain.js';
+import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { EXIT } from './exit.js';
-import { createPaint } from './render.js';
-import { jsonLine, safeLine } from './safe-text.js';
+import { ask, explain } from './explain.js';
+import type { Paint } from './paint.js';
+import { safeLine } from './safe-text.js';
+import type { Call, Report } from './terminal.js';
 
 /** Clients of this program refuse larger cards. */
 const MAX_FILE_BYTES = 1024 * 1024;
 /** The fields that a server adds to a file of agent-cards/. */
 const SERVED_FIELDS = ['version', 'supportedInterfaces', 'capabilities', 'url', 'protocolVersion'];
 
-export interface CardFlags extends ConnectionFlags {
-  readonly json?: boolean;
+interface CardFlags extends ConnectionFlags {
   /** Report what is wrong with the card instead of showing it. */
   readonly check?: boolean;
   /** Check the signature, and show the hash. */
@@ -34,26 +30,18 @@ export interface CardFlags extends ConnectionFlags {
 }
 
 /** `lango card`: shows an agent card as it is served, or checks it. `name` may also be an address; to check, a file. */
-export async function card(
-  name: string | undefined,
-  flags: CardFlags,
-  { env, terminal }: CommandContext,
-): Promise<number> {
-  if (flags.check && name !== undefined && !isUrl(name) && !AGENT_NAME.test(name))
-    return report(await checkFile(name, flags), flags, terminal);
-  const agent = isUrl(name) ? undefined : name;
-  const connection = await connect(isUrl(name) ? { ...flags, url: name } : flags, env);
-  if (flags.check) return report(await checkServed(connection, agent, flags), flags, terminal);
+export async function card(name: string | undefined, call: Call<CardFlags>): Promise<Report> {
+  const { flags, env, terminal } = call;
+  const isUrl = name !== undefined && /^https?:\/\//i.test(name);
+  if (flags.check && name !== undefined && !isUrl && !AGENT_NAME.test(name))
+    return reportOn(name, await checkFile(name, flags));
+  const agent = isUrl ? undefined : name;
+  const connection = await connect({ env, flags: isUrl ? { ...flags, url: name } : flags });
+  if (flags.check) return reportOn(agent ?? connection.url, await checkServed(connection, agent, flags));
   const served = await ask(connection, connection.client.card(agent), agent);
   const isVerified = flags.verify || flags.keys !== undefined;
   const proof = isVerified ? await prove(served, keySource(flags, connection)) : undefined;
-  if (flags.json) terminal.print(jsonLine(proof ? { card: served, ...proof } : served));
-  else for (const line of linesOf(served, terminal.color, proof)) terminal.print(line);
-  return EXIT.ok;
-}
-
-function isUrl(name: string | undefined): name is string {
-  return name !== undefined && /^https?:\/\//i.test(name);
+  return { json: proof ? { card: served, ...proof } : served, lines: linesOf(served, terminal.paint, proof) };
 }
 
 type LoadKeys = () => Promise<unknown>;
@@ -74,71 +62,56 @@ async function prove(served: JsonObject, load: LoadKeys): Promise<Proof> {
   return { hash: cardHash(served), signature: { kid, alg } };
 }
 
-interface Checked {
-  /** The file or address of the card. */
-  readonly source: string;
-  readonly findings: readonly CardFinding[];
-}
+type Findings = readonly CardFinding[];
 
-async function checkFile(file: string, flags: CardFlags): Promise<Checked> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    throw new LangoError(
-      'invalid-input',
-      `The card file ${file} cannot be read (${codeOf(error) ?? errorText(error)}).`,
-      {
-        hint: 'Name a file, an http or https address, or an agent of your server.',
-        cause: error,
-      },
-    );
-  }
-  const source = file;
-  if (Buffer.byteLength(text) > MAX_FILE_BYTES)
-    return { source, findings: [broken(`is larger than ${MAX_FILE_BYTES} bytes, which no client reads.`)] };
+async function checkFile(file: string, flags: CardFlags): Promise<Findings> {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    const why = codeOf(cause) ?? errorText(cause);
+    throw new LangoError('invalid-input', `The card file ${file} cannot be read (${why}).`, {
+      hint: 'Name a file, an http or https address, or an agent of your server.',
+      cause,
+    });
+  });
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_FILE_BYTES)
+    return [broken(`is larger than ${MAX_FILE_BYTES} bytes, which no client reads.`)];
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { source, findings: [broken(`is not JSON: ${errorText(error)}`)] };
+    return [broken(`is not JSON: ${errorText(error)}`)];
   }
   const isTemplate = isJsonObject(value) && SERVED_FIELDS.every((field) => !(field in value));
-  const findings = lintCard(value, { isTemplate, bytes: Buffer.byteLength(text) });
-  const keys = flags.keys === undefined ? undefined : keysFromFile(flags.keys);
-  const signature = keys && isJsonObject(value) ? await signatureFindings(value, keys, 'error') : [];
-  return { source, findings: [...findings, ...signature] };
+  const findings = lintCard(value, { isTemplate, bytes });
+  if (flags.keys === undefined || !isJsonObject(value)) return findings;
+  return [...findings, ...(await signatureFindings(value, keysFromFile(flags.keys), 'error'))];
 }
 
 async function checkServed(
   connection: Connection,
   agent: string | undefined,
   flags: CardFlags,
-): Promise<Checked> {
-  const source = agent ?? connection.url;
+): Promise<Findings> {
   let served: JsonObject;
   try {
     served = await connection.client.card(agent);
   } catch (error) {
     if (isLangoError(error, 'invalid-agent-response') || isLangoError(error, 'too-large'))
-      return { source, findings: [broken(`cannot be read. ${error.message}`)] };
+      return [broken(`cannot be read. ${error.message}`)];
     throw await explain(error, connection, agent);
   }
+  const findings = lintCard(served, { bytes: Buffer.byteLength(JSON.stringify(served)) });
   const isDemanded = flags.verify || flags.keys !== undefined;
-  const isSigned = Array.isArray(served['signatures']) && served['signatures'].length > 0;
-  const signature =
-    isDemanded || isSigned
-      ? await signatureFindings(served, keySource(flags, connection), isDemanded ? 'error' : 'warning')
-      : [];
-  const bytes = Buffer.byteLength(JSON.stringify(served));
-  return { source, findings: [...lintCard(served, { bytes }), ...signature] };
+  if (!isDemanded && list(served['signatures']).length === 0) return findings;
+  const severity = isDemanded ? 'error' : 'warning';
+  return [...findings, ...(await signatureFindings(served, keySource(flags, connection), severity))];
 }
 
 async function signatureFindings(
   served: JsonObject,
   load: LoadKeys,
   severity: CardFinding['severity'],
-): Promise<readonly CardFinding[]> {
+): Promise<Findings> {
   try {
     await prove(served, load);
     return [];
@@ -152,29 +125,28 @@ function broken(text: string): CardFinding {
   return { severity: 'error', path: '', text };
 }
 
-function report(
-  { source, findings }: Checked,
-  flags: CardFlags,
-  terminal: CommandContext['terminal'],
-): number {
+/** `source` is the file or address of the card. */
+function reportOn(source: string, findings: Findings): Report {
   const errors = findings.filter(({ severity }) => severity === 'error').length;
   const warnings = findings.length - errors;
-  if (flags.json) terminal.print(jsonLine({ source, errors, warnings, findings }));
-  else {
-    for (const { severity, path, text: problem } of findings)
-      terminal.print(`${severity.padEnd(8)} ${safeLine(path || 'The card')} ${safeLine(problem)}`);
-    terminal.print(`${safeLine(source)}: ${counted(errors, 'error')}, ${counted(warnings, 'warning')}`);
-  }
-  return errors === 0 ? EXIT.ok : EXIT.failure;
+  return {
+    json: { source, errors, warnings, findings },
+    lines: [
+      ...findings.map(
+        ({ severity, path, text: problem }) =>
+          `${severity.padEnd(8)} ${safeLine(path || 'The card')} ${safeLine(problem)}`,
+      ),
+      `${safeLine(source)}: ${counted(errors, 'error')}, ${counted(warnings, 'warning')}`,
+    ],
+    exitCode: errors === 0 ? EXIT.ok : EXIT.failure,
+  };
 }
 
-function linesOf(served: JsonObject, color: boolean, proof: Proof | undefined): readonly string[] {
-  const paint = createPaint(color);
+function linesOf(served: JsonObject, paint: Paint, proof: Proof | undefined): readonly string[] {
   const row = (name: string, value: string): string => `${paint.dim(name.padEnd(12))} ${value}`;
   const capabilities = isJsonObject(served['capabilities']) ? served['capabilities'] : {};
-  const able = Object.entries(capabilities).flatMap(([name, value]) =>
-    value === true ? [safeLine(name)] : [],
-  );
+  const able = Object.keys(capabilities).filter((name) => capabilities[name] === true);
+  const schemes = isJsonObject(served['securitySchemes']) ? Object.keys(served['securitySchemes']) : [];
   return [
     `${paint.author(text(served['name']))} ${text(served['version'])}`,
     text(served['description']),
@@ -185,11 +157,11 @@ function linesOf(served: JsonObject, color: boolean, proof: Proof | undefined): 
         `${text(one['protocolBinding'])} ${text(one['protocolVersion'])} at ${text(one['url'])}`,
       ),
     ),
-    row('can', able.join(', ') || 'answer'),
+    row('can', safeLine(able.join(', ')) || 'answer'),
     ...objects(capabilities['extensions']).map(({ uri }) => row('extension', text(uri))),
     row('takes', texts(served['defaultInputModes'])),
     row('gives', texts(served['defaultOutputModes'])),
-    row('security', securityText(served['securitySchemes'])),
+    row('security', safeLine(schemes.join(', ')) || 'none'),
     ...(proof
       ? [
           row('signed by', `${safeLine(proof.signature.kid)} (${proof.signature.alg})`),
@@ -201,11 +173,6 @@ function linesOf(served: JsonObject, color: boolean, proof: Proof | undefined): 
       ...list(skill['examples']).map((example) => row('', `“${text(example)}”`)),
     ]),
   ];
-}
-
-function securityText(schemes: Json | undefined): string {
-  const names = isJsonObject(schemes) ? Object.keys(schemes) : [];
-  return safeLine(names.join(', ')) || 'none';
 }
 
 function text(value: Json | undefined): string {

@@ -1,20 +1,17 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect } from './connection.js';
-import { leavingOpen, terminalAsker, answerCommands, converse } from './conversation.js';
+import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { answerCommands, converse, leavingOpen, terminalAsker } from './conversation.js';
 import { EXIT, onInterrupt } from './exit.js';
 import { agentsHint, ask, missingAgent } from './explain.js';
-import type { LineReader } from './input.js';
-import { pipedLines, terminalLines } from './input.js';
-import { createPaint } from './render.js';
+import { pipedLines, terminalLines, type LineReader } from './input.js';
 import { safeLine, safeText } from './safe-text.js';
-import { agentNames, refTo, newestTasks, rowOf } from './tasks.js';
-import type { CommandContext, Terminal } from './terminal.js';
-import { storyView } from './view.js';
+import { agentNames, newestTasks, rowOf } from './tasks.js';
+import type { Call, Terminal } from './terminal.js';
+import { viewOf } from './view.js';
 
-export interface ChatFlags extends ConnectionFlags {
+interface ChatFlags extends ConnectionFlags {
   readonly agent?: string;
 }
 
@@ -25,14 +22,15 @@ const HELP = `/new           start a new conversation
 const LISTED_TASKS = 20;
 
 /** `lango chat`: sends one request after the other in one conversation, until the input ends. */
-export async function chat(flags: ChatFlags, { env, terminal }: CommandContext): Promise<number> {
-  const connection = await connect(flags, env);
+export async function chat(call: Call<ChatFlags>): Promise<number> {
+  const { flags, terminal } = call;
+  const connection = await connect(call);
   const served = await ask(connection, connection.client.card(flags.agent), flags.agent);
   const lines = terminal.canAsk ? terminalLines() : pipedLines();
   const name = typeof served['name'] === 'string' ? served['name'] : 'an agent';
   terminal.note(`${safeLine(name)} at ${connection.url}. /help lists the commands.`);
   try {
-    return await new Chat(connection, terminal, flags).talk(lines);
+    return await new Chat(connection, call).talk(lines);
   } finally {
     lines.close();
   }
@@ -47,7 +45,7 @@ class Chat {
   /** The task that waits for a reply in text. */
   #openTask: string | undefined;
 
-  constructor(connection: Connection, terminal: Terminal, flags: ChatFlags) {
+  constructor(connection: Connection, { flags, terminal }: Call<ChatFlags>) {
     this.#connection = connection;
     this.#terminal = terminal;
     this.#flags = flags;
@@ -55,7 +53,7 @@ class Chat {
   }
 
   async talk(lines: LineReader): Promise<number> {
-    const prompt = createPaint(this.#terminal.noteColor).bold('› ');
+    const prompt = this.#terminal.notePaint.bold('› ');
     for (;;) {
       const line = (await lines.next(prompt))?.trim();
       if (line === undefined || line === '/exit') return EXIT.ok;
@@ -112,10 +110,9 @@ class Chat {
       this.#terminal.note('This conversation has no tasks yet.');
       return;
     }
-    const filter = { context: this.#contextId, limit: LISTED_TASKS };
-    const query = this.#agent === undefined ? filter : { ...filter, agent: this.#agent };
+    const query = { agent: this.#agent, context: this.#contextId, limit: LISTED_TASKS };
     for (const task of await newestTasks(query, this.#connection)) {
-      this.#terminal.print(rowOf(task, this.#terminal.color));
+      this.#terminal.print(rowOf(task, this.#terminal.paint));
     }
   }
 
@@ -131,13 +128,13 @@ class Chat {
       const { taskId, end } = await converse(
         {
           parts: [textPart(line)],
-          ...(this.#agent === undefined ? {} : { agent: this.#agent }),
-          ...(this.#contextId === undefined ? {} : { contextId: this.#contextId }),
-          ...(this.#openTask === undefined ? {} : { taskId: this.#openTask }),
+          agent: this.#agent,
+          contextId: this.#contextId,
+          taskId: this.#openTask,
         },
         {
           connection: this.#connection,
-          view: storyView(this.#terminal),
+          view: viewOf('story', this.#terminal),
           asker: this.#terminal.canAsk ? terminalAsker(this.#terminal) : leavingOpen,
           signal: canceling.signal,
         },
@@ -145,15 +142,14 @@ class Chat {
       const waitsForText = isInterrupted(end.state) && end.questions.every(({ kind }) => kind === 'input');
       this.#openTask = waitsForText ? taskId : undefined;
       if (taskId === undefined) return;
-      this.#contextId ??= await this.#contextOf(taskId);
-      if (!waitsForText) for (const line of answerCommands(taskId, end.questions, this.#flags)) note(line);
+      if (this.#contextId === undefined) {
+        const { client } = this.#connection;
+        const task = await ask(this.#connection, client.get({ taskId, agent: this.#agent }));
+        this.#contextId = task.contextId;
+      }
+      if (!waitsForText) answerCommands(taskId, end.questions, this.#flags).forEach(note);
     } finally {
       progress.stop();
     }
-  }
-
-  async #contextOf(taskId: string): Promise<string> {
-    const task = await ask(this.#connection, this.#connection.client.get(refTo(taskId, this.#agent)));
-    return task.contextId;
   }
 }

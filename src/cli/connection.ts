@@ -4,7 +4,6 @@ import { createClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
 import { createOriginFetch } from '../a2a/client/load.js';
 import type { Config } from '../config/config.js';
-import type { Env } from '../config/env.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
@@ -15,13 +14,18 @@ import { createEgress } from '../http/egress.js';
 import type { OwnerClient } from '../owners/client.js';
 import { createOwnerClient } from '../owners/client.js';
 import { usageError } from './exit.js';
+import type { Call } from './terminal.js';
 
-/** The flags of all commands that talk to a server. */
-export interface ConnectionFlags {
-  readonly url?: string;
-  readonly token?: string;
+/** The flags of all commands that work on a data folder. */
+export interface FolderFlags {
   readonly home?: string;
   readonly config?: string;
+}
+
+/** The flags of all commands that talk to a server. */
+export interface ConnectionFlags extends FolderFlags {
+  readonly url?: string;
+  readonly token?: string;
   /** The only transport that is used. */
   readonly transport?: keyof typeof TRANSPORTS;
 }
@@ -39,6 +43,8 @@ export interface Connection {
   readonly fetch: typeof fetch;
 }
 
+export type ConnectionCall = Pick<Call<ConnectionFlags>, 'flags' | 'env'>;
+
 const TIMEOUT_MS = 60_000;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const WILDCARD = /^(0\.0\.0\.0|::|)$/;
@@ -47,7 +53,7 @@ const WILDCARD = /^(0\.0\.0\.0|::|)$/;
  * Connects to the server of `--url`, else of LANGO_URL, else the one that the configuration describes. Sends nothing.
  * Throws `invalid-config`, or a usage error.
  */
-export async function connect(flags: ConnectionFlags, env: Env): Promise<Connection> {
+export async function connect({ flags, env }: ConnectionCall): Promise<Connection> {
   const given = flags.url ?? env.url;
   const address = given === undefined ? undefined : parseUrl(given);
   const token = flags.token ?? env.token;
@@ -81,11 +87,10 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
   });
   // gRPC listens on a port of its own, but the card must name the same host.
   const grpc = { addressOf: createAddressCheck([url.hostname]), trust };
-  const access = token === undefined ? {} : { token };
   const fetch = createOriginFetch({ fetch: egress, origin: url.origin, token });
   return {
     url: url.href.replace(/\/$/, ''),
-    client: createClient({ url: url.href, fetch: egress, grpc, binding, ...access }),
+    client: createClient({ url: url.href, fetch: egress, grpc, binding, token }),
     owner: createOwnerClient({ url: url.href, fetch }),
     fetch,
   };
@@ -104,11 +109,16 @@ function configuredOrigin({ server }: Config): string {
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
 }
 
-export function overridesOf({ home, config }: Pick<ConnectionFlags, 'home' | 'config'>): {
-  readonly home?: string;
-  readonly configFile?: string;
-} {
-  return { ...(home ? { home } : {}), ...(config ? { configFile: config } : {}) };
+export function overridesOf({ home, config: configFile }: FolderFlags) {
+  return { home, configFile };
+}
+
+/** Loads the configuration that the flags of a command name. Throws `invalid-config`. */
+export function loadConfigOf({
+  flags,
+  env,
+}: Pick<Call<FolderFlags>, 'flags' | 'env'>): Promise<LoadedConfig> {
+  return loadConfig({ env, overrides: overridesOf(flags) });
 }
 
 function parseUrl(text: string): URL {

@@ -1,10 +1,8 @@
 import type { SendRequest } from '../a2a/client/client.js';
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
-import type { Part } from '../core/message.js';
-import { textPart } from '../core/message.js';
+import { textPart, type Part } from '../core/message.js';
 import { answerPart } from '../core/questions.js';
-import type { Question, Answer } from '../core/task.js';
-import { isInterrupted } from '../core/task.js';
+import { isInterrupted, type Answer, type Question } from '../core/task.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { refusal } from './explain.js';
 import { shellWord } from './safe-text.js';
@@ -30,7 +28,7 @@ export interface ConverseOptions {
  */
 export async function converse(request: SendRequest, options: ConverseOptions): Promise<Outcome> {
   const { connection, view, asker, signal } = options;
-  const agent = request.agent;
+  const { agent } = request;
   let next = request;
   for (;;) {
     const outcome = await follow(connection.client.send(next, signal), view);
@@ -38,11 +36,11 @@ export async function converse(request: SendRequest, options: ConverseOptions): 
     if (taskId === undefined && end.state === 'failed' && !signal.aborted) {
       throw await refusal(connection, end.text, agent);
     }
-    view.show(end);
+    view(end);
     if (taskId === undefined || !isInterrupted(end.state)) return outcome;
     const parts = await answersTo(end.questions, asker);
     if (parts.length === 0) return outcome;
-    next = { parts, taskId, ...(agent === undefined ? {} : { agent }) };
+    next = { parts, taskId, agent };
   }
 }
 
@@ -52,7 +50,7 @@ export async function follow(events: AsyncIterable<ClientEvent>, view: View): Pr
   for await (const event of events) {
     if (event.type === 'end') return { taskId, end: event };
     if (event.type === 'task') taskId = event.taskId;
-    view.show(event);
+    view(event);
   }
   throw new Error('a stream of events had no end');
 }

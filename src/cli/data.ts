@@ -1,28 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
-import { link, open, rm } from 'node:fs/promises';
-
-import { LangoError, codeOf, errorText } from '../core/errors.js';
-import type { OwnerClient } from '../owners/client.js';
-import type { CommandContext } from './terminal.js';
+import { link, rm, writeFile } from 'node:fs/promises';
+import { LangoError, codeOf, isLangoError } from '../core/errors.js';
+import { pagesOf, type OwnerClient } from '../owners/client.js';
 import type { ConnectionFlags } from './connection.js';
 import { EXIT, usageError } from './exit.js';
 import { withOwner } from './owner-client.js';
 import { jsonLine, safeLine } from './safe-text.js';
-
-export interface DataFlags extends ConnectionFlags {
-  readonly json?: boolean;
-}
-
-export interface ExportFlags extends DataFlags {
-  readonly out?: string;
-}
-
-export interface DeleteFlags extends DataFlags {
-  readonly yes?: boolean;
-}
-
-export type ForgetKind = keyof typeof FORGETTABLE;
+import type { Call, Report, Result } from './terminal.js';
 
 /** What can be forgotten by its name, as the command says it, and the kind of data that it is. */
 const FORGETTABLE = {
@@ -36,42 +20,34 @@ const FORGETTABLE = {
 type Counts = Record<string, number>;
 
 /** `lango data export`: writes a new file that only this user may read, or to standard output. */
-export async function exportData(flags: ExportFlags, context: CommandContext): Promise<number> {
-  const { terminal } = context;
-  const { out } = flags;
+export async function exportData(call: Call<ConnectionFlags & { readonly out?: string }>): Promise<Result> {
+  const { out } = call.flags;
   const counts: Counts = {};
-  await withOwner(flags, context, async (owner) => {
+  await withOwner(call, async (owner) => {
     if (out !== undefined) await writeWhole(out, exportChunks(owner, counts, JSON.stringify));
-    else for await (const chunk of exportChunks(owner, counts, jsonLine)) terminal.write(chunk);
+    else for await (const chunk of exportChunks(owner, counts, jsonLine)) call.terminal.write(chunk);
   });
   if (out === undefined) return EXIT.ok;
-  const written = `Wrote ${out}: ${countsText(counts)}.`;
-  terminal.print(flags.json ? jsonLine({ file: out, ...counts }) : safeLine(written));
-  return EXIT.ok;
+  return { json: { file: out, ...counts }, lines: [safeLine(`Wrote ${out}: ${countsText(counts)}.`)] };
 }
 
 /** `lango data delete --yes` */
-export async function deleteData(flags: DeleteFlags, context: CommandContext): Promise<number> {
-  if (!flags.yes) throw usageError('This deletes everything that is kept for you, for good. Say --yes.');
-  const { deleted } = await withOwner(flags, context, (owner) => owner.deleteData({}));
-  return printDeleted(deleted, flags, context);
+export async function deleteData(call: Call<ConnectionFlags & { readonly yes?: boolean }>): Promise<Report> {
+  if (!call.flags.yes) throw usageError('This deletes everything that is kept for you, for good. Say --yes.');
+  return reportOn(await withOwner(call, (owner) => owner.deleteData({})));
 }
 
 /** `lango data forget KIND NAME` */
 export async function forgetData(
-  { kind, name }: { readonly kind: ForgetKind; readonly name: string },
-  flags: DataFlags,
-  context: CommandContext,
-): Promise<number> {
-  const { deleted } = await withOwner(flags, context, (owner) =>
-    owner.forgetData({ kind: FORGETTABLE[kind], name }),
-  );
-  return printDeleted(deleted, flags, context);
+  kind: keyof typeof FORGETTABLE,
+  name: string,
+  call: Call<ConnectionFlags>,
+): Promise<Report> {
+  return reportOn(await withOwner(call, (owner) => owner.forgetData({ kind: FORGETTABLE[kind], name })));
 }
 
-function printDeleted(deleted: Counts, { json }: DataFlags, { terminal }: CommandContext): number {
-  terminal.print(json ? jsonLine({ deleted }) : `Deleted: ${countsText(deleted)}.`);
-  return EXIT.ok;
+function reportOn({ deleted }: { readonly deleted: Counts }): Report {
+  return { json: { deleted }, lines: [`Deleted: ${countsText(deleted)}.`] };
 }
 
 function countsText(counts: Counts): string {
@@ -94,16 +70,11 @@ async function* exportChunks(
   for (const [index, kind] of kinds.entries()) {
     yield `${index === 0 ? '' : ','}\n${toJson(kind)}: [`;
     counts[kind] = 0;
-    for (let after: string | undefined = ''; after !== undefined;) {
-      const { items, next }: Awaited<ReturnType<OwnerClient['readData']>> = await owner.readData({
-        kind,
-        after,
-      });
+    for await (const { items } of pagesOf((after) => owner.readData({ kind, after }))) {
       for (const item of items) {
         yield `${counts[kind] === 0 ? '' : ','}\n${toJson(item)}`;
         counts[kind] += 1;
       }
-      after = next;
     }
     yield ']';
   }
@@ -117,31 +88,20 @@ async function* exportChunks(
 async function writeWhole(path: string, chunks: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.part`;
   try {
-    const file = await openNew(draft, path);
-    try {
-      for await (const chunk of chunks) await file.appendFile(chunk);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeFile(draft, chunks, { flag: 'wx', mode: 0o600, flush: true });
     // A rename would replace an existing file; a link does not.
     await link(draft, path);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
-    throw new LangoError('conflict', `${path} is there already.`, { hint: 'Name another file.' });
-  } finally {
-    await rm(draft, { force: true });
-  }
-}
-
-async function openNew(draft: string, path: string): Promise<FileHandle> {
-  try {
-    return await open(draft, 'wx', 0o600);
-  } catch (error) {
-    const why = codeOf(error) ?? errorText(error);
-    throw new LangoError('invalid-input', `${path} cannot be written (${why}).`, {
+    const code = codeOf(error);
+    if (isLangoError(error) || code === undefined) throw error;
+    if (code === 'EEXIST') {
+      throw new LangoError('conflict', `${path} is there already.`, { hint: 'Name another file.' });
+    }
+    throw new LangoError('invalid-input', `${path} cannot be written (${code}).`, {
       hint: 'Name a file in a folder that is there and that you can write to.',
       cause: error,
     });
+  } finally {
+    await rm(draft, { force: true });
   }
 }

@@ -1,26 +1,42 @@
+import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { access, mkdtemp, open, rmdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
+import { loadToken } from '../config/node-credentials.js';
 import { ANYONE_ELSE } from '../config/private-file.js';
 import { codeOf, errorText, isLangoError } from '../core/errors.js';
 
-/** The first bytes of an SQLite file, and the offsets of two marks in its header (https://sqlite.org/fileformat2.html). */
-const SQLITE_MAGIC = 'SQLite format 3\0';
-const HEADER_BYTES = 100;
-const USER_VERSION_AT = 60;
-const APPLICATION_ID_AT = 68;
-/** The errors for a path that does not exist. */
-const MISSING = new Set(['ENOENT', 'ENOTDIR']);
-const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
-
-/** The marks of a program in the header of its database. */
-export interface DatabaseMarks {
-  readonly applicationId: number;
-  readonly schema: number;
+/** One result of `lango doctor`. */
+export interface Finding {
+  readonly check: string;
+  /** Of a finding of the server: what kind of fact it is, for programs. */
+  readonly code?: string;
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly text: string;
+  /** What to do about it. */
+  readonly advice?: string | undefined;
 }
+
+export function ok(check: string, text: string): Finding {
+  return { check, status: 'ok', text };
+}
+
+export function warn(check: string, text: string, advice?: string): Finding {
+  return { check, status: 'warn', text, advice };
+}
+
+export function fail(check: string, text: string, advice?: string): Finding {
+  return { check, status: 'fail', text, advice };
+}
+
+export function failedBy(check: string, error: unknown): Finding {
+  return fail(check, errorText(error), isLangoError(error) ? error.hint : undefined);
+}
+
+const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
 
 /** Checks that the folder can be written or made. It tries to write, because permissions do not say everything. */
 export async function checkFolder(check: string, folder: string): Promise<Finding> {
@@ -34,20 +50,38 @@ export async function checkFolder(check: string, folder: string): Promise<Findin
     const text = `${existing} cannot be written by this user: ${errorText(error)}.`;
     return fail(check, text, FOLDER_ADVICE);
   }
-  return ok(
-    check,
-    existing === folder ? `${folder} can be written` : `${folder} will be made at the first start`,
-  );
+  const isThere = existing === folder;
+  return ok(check, `${folder} ${isThere ? 'can be written' : 'will be made at the first start'}`);
 }
 
 async function nearestExisting(folder: string): Promise<string> {
   try {
-    await access(folder, constants.F_OK);
+    await access(folder);
     return folder;
   } catch (error) {
-    if (!MISSING.has(codeOf(error) ?? '')) throw error;
+    if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error;
     return nearestExisting(dirname(folder));
   }
+}
+
+export async function checkToken({ config, secrets }: LoadedConfig): Promise<Finding> {
+  const check = 'token';
+  const { mode } = config.auth;
+  if (mode === 'none') return warn(check, 'none is asked for (auth.mode: none)');
+  if (mode !== 'token') return ok(check, `none of this node's own (auth.mode: ${mode})`);
+  if (secrets.token !== undefined) return ok(check, 'from the configuration or LANGO_TOKEN');
+  try {
+    const kept = await loadToken(config.home);
+    return ok(check, kept === undefined ? 'will be made at the first start' : 'kept in the data folder');
+  } catch (error) {
+    return failedBy(check, error);
+  }
+}
+
+/** The marks of a program in the header of its database. */
+export interface DatabaseMarks {
+  readonly applicationId: number;
+  readonly schema: number;
 }
 
 /** Checks the file without opening it as a database. `ours` are the marks of a database that this version made. */
@@ -63,35 +97,48 @@ export async function checkDatabase({ storage }: Config, ours: DatabaseMarks | u
       return fail(check, `${file} is not a database.`, 'Move it away, or restore it from a backup.');
     // The header lacks what a killed program has not yet written from the log into the file.
     if (await hasLog(file)) return ok(check, `${file}, to be recovered at the next start`);
-    if (ours && marks.applicationId !== ours.applicationId) {
+    if (ours && marks.applicationId !== ours.applicationId)
       return fail(check, `${file} is a database of another program.`, 'Choose another data folder.');
-    }
-    if (ours && marks.schema > ours.schema) {
-      return fail(
-        check,
-        `${file} was made by a newer version of Lango: schema ${marks.schema} > ${ours.schema}.`,
-        'Start that version or a later one, or choose another data folder.',
-      );
-    }
-    return ok(check, file);
+    if (!ours || marks.schema <= ours.schema) return ok(check, file);
+    return fail(
+      check,
+      `${file} was made by a newer version of Lango: schema ${marks.schema} > ${ours.schema}.`,
+      'Start that version or a later one, or choose another data folder.',
+    );
   } catch (error) {
     return fail(check, `${file} cannot be used: ${errorText(error)}.`, FOLDER_ADVICE);
   }
 }
 
+/** The first bytes of an SQLite file, and the offsets of two marks in its header (https://sqlite.org/fileformat2.html). */
+const SQLITE_MAGIC = 'SQLite format 3\0';
+const HEADER_BYTES = 100;
+const USER_VERSION_AT = 60;
+const APPLICATION_ID_AT = 68;
+
 /** Reads the marks. Resolves with undefined for a file that is not an SQLite database. */
 export async function readMarks(file: string): Promise<DatabaseMarks | undefined> {
-  const handle = await open(file, 'r');
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
-    if (bytesRead < HEADER_BYTES || !buffer.toString('latin1').startsWith(SQLITE_MAGIC)) return undefined;
-    return {
-      applicationId: buffer.readUInt32BE(APPLICATION_ID_AT),
-      schema: buffer.readUInt32BE(USER_VERSION_AT),
-    };
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, 'r');
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+  if (bytesRead < HEADER_BYTES || !buffer.toString('latin1').startsWith(SQLITE_MAGIC)) return undefined;
+  return {
+    applicationId: buffer.readUInt32BE(APPLICATION_ID_AT),
+    schema: buffer.readUInt32BE(USER_VERSION_AT),
+  };
+}
+
+async function hasLog(file: string): Promise<boolean> {
+  return stat(`${file}-wal`).then(
+    ({ size }) => size > 0,
+    () => false,
+  );
+}
+
+async function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Checks that no other user can read the key of the vault. */
@@ -107,84 +154,32 @@ export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<
   return fail(check, `${keyFile} is open to other users.`, `Run: chmod 600 ${keyFile}`);
 }
 
-async function hasLog(file: string): Promise<boolean> {
-  return stat(`${file}-wal`).then(
-    ({ size }) => size > 0,
-    () => false,
-  );
-}
-
-async function exists(file: string): Promise<boolean> {
-  return access(file, constants.F_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** Whether the server could listen where it is configured to. */
 export async function checkPort({ server: { host, port } }: Config): Promise<Finding> {
-  const problem = await tryPort(host, port);
-  if (problem === undefined) return ok('server', `none is running; port ${port} on ${host} is free`);
-  return fail(
-    'server',
-    `Port ${port} on ${host} cannot be used: ${problem}.`,
-    'Choose another with server.port or --port, or stop the program that uses it.',
-  );
+  const busy = await busyPort(host, port);
+  if (busy === undefined) return ok('server', `none is running; port ${port} on ${host} is free`);
+  return fail('server', busy, 'Choose another with server.port or --port, or stop the program that uses it.');
 }
 
 /** Checks gRPC. The port is tried when no server with this configuration runs. */
 export async function checkGrpc({ server: { host, grpc } }: Config, isRunning: boolean): Promise<Finding> {
   const { enabled, port } = grpc;
   if (!enabled) return ok('grpc', 'off (server.grpc.enabled: true switches it on)');
-  const where = port === 0 ? 'on a free port' : `on port ${port}`;
-  const problem = isRunning || port === 0 ? undefined : await tryPort(host, port);
-  if (problem === undefined) return ok('grpc', `on, ${where} of ${host}`);
-  return fail(
-    'grpc',
-    `Port ${port} on ${host} cannot be used: ${problem}.`,
-    'Choose another with server.grpc.port, or stop the program that uses it.',
-  );
+  const busy = isRunning || port === 0 ? undefined : await busyPort(host, port);
+  if (busy === undefined)
+    return ok('grpc', `on, on ${port === 0 ? 'a free port' : `port ${port}`} of ${host}`);
+  return fail('grpc', busy, 'Choose another with server.grpc.port, or stop the program that uses it.');
 }
 
-/** Tries to listen on the port. Resolves with the reason when that fails, else with undefined. */
-async function tryPort(host: string, port: number): Promise<string | undefined> {
-  const probe = createServer();
+/** Tries to listen on the port. Resolves with a sentence when that fails, else with undefined. */
+async function busyPort(host: string, port: number): Promise<string | undefined> {
+  const probe = createServer().listen(port, host);
   try {
-    await new Promise<void>((resolve, reject) => {
-      probe.once('error', reject);
-      probe.listen(port, host, resolve);
-    });
+    await once(probe, 'listening');
     return undefined;
   } catch (error) {
-    return errorText(error);
+    return `Port ${port} on ${host} cannot be used: ${errorText(error)}.`;
   } finally {
     probe.close();
   }
-}
-
-/** One result of `lango doctor`. */
-export interface Finding {
-  readonly check: string;
-  /** Of a finding of the server: what kind of fact it is, for programs. */
-  readonly code?: string;
-  readonly status: 'ok' | 'warn' | 'fail';
-  readonly text: string;
-  /** What to do about it. */
-  readonly advice?: string;
-}
-
-export function ok(check: string, text: string): Finding {
-  return { check, status: 'ok', text };
-}
-
-export function warn(check: string, text: string, advice?: string): Finding {
-  return { check, status: 'warn', text, ...(advice === undefined ? {} : { advice }) };
-}
-
-export function fail(check: string, text: string, advice?: string): Finding {
-  return { check, status: 'fail', text, ...(advice === undefined ? {} : { advice }) };
-}
-
-export function failedBy(check: string, error: unknown): Finding {
-  return fail(check, errorText(error), isLangoError(error) ? error.hint : undefined);
 }

@@ -1,22 +1,19 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AppAddress } from '../app.js';
-import { createApp } from '../app.js';
-import type { Config } from '../config/config.js';
+import { createApp, type AppAddress } from '../app.js';
 import type { LoadedConfig } from '../config/load.js';
 import { newId } from '../core/ids.js';
-import type { Logger } from '../core/logger.js';
+import { silentLogger, type Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import type { NodeStatus } from '../owners/operations.js';
-import { open } from './connection.js';
-import { leavingOpen, converse } from './conversation.js';
-import type { DatabaseMarks, Finding } from './doctor-checks.js';
-import { readMarks, fail, failedBy, ok, warn } from './doctor-checks.js';
+import { open, type Connection } from './connection.js';
+import { converse, leavingOpen } from './conversation.js';
+import { fail, failedBy, ok, readMarks, warn, type DatabaseMarks, type Finding } from './doctor-checks.js';
 import { readStatus } from './explain.js';
 import { silentView } from './view.js';
 
-export interface Trial {
+interface Trial {
   readonly findings: readonly Finding[];
   /** The marks of a database that this version made; undefined when the server did not start. */
   readonly marks: DatabaseMarks | undefined;
@@ -39,47 +36,45 @@ export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promi
   const { logger, warnings } = recordingLogger();
   const trial = await trialConfig(loaded, folder);
   const app = createApp({ ...trial, logger });
+  let findings: readonly Finding[];
+  let marks: DatabaseMarks | undefined;
   try {
-    const findings = await lookAround(await app.start(), { loaded, asksModel, warnings });
+    findings = await lookAround(await app.start(), { loaded, asksModel, warnings });
     await app.stop();
-    return { findings, marks: await readMarks(trial.config.storage.sqlite.file) };
+    marks = await readMarks(trial.config.storage.sqlite.file);
   } catch (error) {
-    await app.stop();
-    return { findings: [failedBy('start', error)], marks: undefined };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+    findings = [failedBy('start', error)];
   }
+  await app.stop();
+  await rm(folder, { recursive: true, force: true });
+  return { findings, marks };
 }
 
 async function trialConfig(loaded: LoadedConfig, folder: string): Promise<LoadedConfig> {
   const { config, secrets } = loaded;
-  const { baseUrl: _advertised, ...a2a } = config.a2a;
-  const workspace = await existing(config.workspace);
+  const { server } = config;
+  const found = await Promise.all(config.workspace.map((each) => stat(each).catch(() => undefined)));
+  const workspace = config.workspace.filter((_, index) => found[index]?.isDirectory());
   return {
     ...loaded,
     config: {
       ...config,
-      a2a,
+      a2a: { ...config.a2a, baseUrl: undefined },
       home: folder,
       agent: { ...config.agent, limits: { ...config.agent.limits, ...MODEL_LIMITS } },
       auth: { ...config.auth, mode: 'token' },
       server: {
-        ...config.server,
+        ...server,
         host: '127.0.0.1',
         port: 0,
-        grpc: { ...config.server.grpc, port: 0 },
-        tls: { minVersion: config.server.tls.minVersion },
+        grpc: { ...server.grpc, port: 0 },
+        tls: { minVersion: server.tls.minVersion },
       },
       storage: { sqlite: { ...config.storage.sqlite, file: join(folder, 'lango.db') } },
       workspace: workspace.length > 0 ? workspace : [join(folder, 'workspace')],
     },
     secrets: { ...secrets, token: newId() },
   };
-}
-
-async function existing(folders: Config['workspace']): Promise<readonly string[]> {
-  const found = await Promise.all(folders.map((folder) => stat(folder).catch(() => undefined)));
-  return folders.filter((_, index) => found[index]?.isDirectory());
 }
 
 interface Facts {
@@ -110,18 +105,13 @@ async function lookAround(
       if (peer.state === 'ready') return [ok(check, `its card at ${peer.url} was read`)];
       return [fail(check, peer.reason ?? 'Its card was not read.', peer.hint)];
     }),
-    asksModel ? await askModel(address) : describeModel(address, loaded),
+    asksModel ? await askModel(address, connection) : describeModel(address, loaded),
   ];
 }
 
-export function describeFinding({
-  code,
-  subject,
-  state,
-  text,
-  hint,
-}: NodeStatus['findings'][number]): Finding {
-  return { ...(state === 'warn' ? warn(subject, text, hint) : ok(subject, text)), code };
+export function describeFinding(finding: NodeStatus['findings'][number]): Finding {
+  const { code, subject, state, text, hint } = finding;
+  return { check: subject, code, status: state, text, advice: state === 'warn' ? hint : undefined };
 }
 
 export function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): Finding {
@@ -142,22 +132,15 @@ function describeModel({ model }: AppAddress, { config }: LoadedConfig): Finding
   );
 }
 
-async function askModel({ origin, token, model, agents }: AppAddress): Promise<Finding> {
-  const request = {
-    parts: [textPart(MODEL_REQUEST)],
-    ...(agents.includes(MODEL_AGENT) ? { agent: MODEL_AGENT } : {}),
-  };
-  const connection = open(new URL(origin), { token });
+async function askModel({ model, agents }: AppAddress, connection: Connection): Promise<Finding> {
+  const agent = agents.includes(MODEL_AGENT) ? MODEL_AGENT : undefined;
   const { signal } = new AbortController();
-  const { end } = await converse(request, { connection, view: silentView, asker: leavingOpen, signal });
-  if (end.state === 'completed') {
+  const options = { connection, view: silentView, asker: leavingOpen, signal };
+  const { end } = await converse({ parts: [textPart(MODEL_REQUEST)], agent }, options);
+  if (end.state === 'completed')
     return ok('model', `${model} answered: ${end.text.slice(0, ANSWER_CHARACTERS)}`);
-  }
-  return fail(
-    'model',
-    `${model}: ${end.text}`,
-    'Check model in the configuration, its key, and the network.',
-  );
+  const advice = 'Check model in the configuration, its key, and the network.';
+  return fail('model', `${model}: ${end.text}`, advice);
 }
 
 interface Warning {
@@ -171,12 +154,6 @@ function recordingLogger(): { readonly logger: Logger; readonly warnings: readon
     const details = Object.entries(fields).map(([name, value]) => `${name}: ${String(value)}`);
     warnings.push({ text: [message, ...details].join(', '), fields });
   };
-  const logger: Logger = {
-    debug() {},
-    info() {},
-    warn: record,
-    error: record,
-    child: () => logger,
-  };
+  const logger: Logger = { ...silentLogger, warn: record, error: record, child: () => logger };
   return { logger, warnings };
 }

@@ -1,51 +1,49 @@
-import type { LoadedConfig } from '../config/load.js';
-import { loadConfig } from '../config/load.js';
-import { loadToken } from '../config/node-credentials.js';
+import { loadConfig, type LoadedConfig } from '../config/load.js';
 import type { NodeStatus } from '../owners/operations.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect, open, overridesOf } from './connection.js';
+import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
 import type { Finding } from './doctor-checks.js';
 import {
   checkDatabase,
   checkFolder,
   checkGrpc,
   checkPort,
+  checkToken,
   checkVaultKey,
   fail,
   failedBy,
   ok,
   warn,
 } from './doctor-checks.js';
-import type { Trial } from './doctor-trial.js';
 import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
 import { isNoServer, readStatus } from './explain.js';
 import { OLDEST_NODE } from './node-runtime.js';
-import { createPaint } from './render.js';
-import { jsonLine, safeLine } from './safe-text.js';
-import type { CommandContext, Terminal } from './terminal.js';
+import { safeLine } from './safe-text.js';
+import type { Call, Report, Terminal } from './terminal.js';
 
-export interface DoctorFlags extends ConnectionFlags {
+interface DoctorFlags extends ConnectionFlags {
   readonly model?: boolean;
   readonly json?: boolean;
 }
 
+type DoctorCall = Call<DoctorFlags>;
+
 /** `lango doctor`: checks everything that the server needs, and changes nothing. */
-export async function doctor(flags: DoctorFlags, context: CommandContext): Promise<number> {
-  const { terminal } = context;
+export async function doctor(call: DoctorCall): Promise<Report> {
+  const { flags, terminal } = call;
   const findings: Finding[] = [];
   terminal.progress.start('looking');
-  for await (const finding of examine(flags, context)) {
+  for await (const finding of examine(call)) {
     findings.push(finding);
     if (!flags.json) print(finding, terminal);
   }
   terminal.progress.stop();
   const isWell = findings.every(({ status }) => status !== 'fail');
-  if (flags.json) terminal.print(jsonLine({ ok: isWell, findings }));
-  return isWell ? EXIT.ok : EXIT.failure;
+  return { json: { ok: isWell, findings }, lines: [], exitCode: isWell ? EXIT.ok : EXIT.failure };
 }
 
-async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGenerator<Finding> {
+async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
+  const { flags, env } = call;
   yield ok('node', `${process.versions.node} (${OLDEST_NODE} or newer is needed)`);
   let loaded: LoadedConfig;
   try {
@@ -60,74 +58,53 @@ async function* examine(flags: DoctorFlags, { env }: CommandContext): AsyncGener
   for (const folder of config.workspace) yield await checkFolder('workspace', folder);
   yield await checkToken(loaded);
 
-  const server = await findServer(flags, loaded, { env });
-  yield server.finding;
-  yield await checkGrpc(config, server.status !== undefined);
+  const { finding, status } = await findServer(call, loaded);
+  yield finding;
+  yield await checkGrpc(config, status !== undefined);
   const trial = await tryServer(loaded, flags.model ?? false);
-  yield server.status
+  yield status
     ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
     : await checkDatabase(config, trial.marks);
   yield* trial.findings;
-  yield* warningsThere(server, trial);
+  if (status) yield* warningsThere(status, trial.findings);
   yield await checkVaultKey(loaded);
-  yield await checkAdvertised(loaded, server);
-}
-
-async function checkToken({ config, secrets }: LoadedConfig): Promise<Finding> {
-  const { mode } = config.auth;
-  if (mode === 'none') return warn('token', 'none is asked for (auth.mode: none)');
-  if (mode !== 'token') return ok('token', `none of this node's own (auth.mode: ${mode})`);
-  if (secrets.token !== undefined) return ok('token', 'from the configuration or LANGO_TOKEN');
-  try {
-    const kept = await loadToken(config.home);
-    return ok('token', kept === undefined ? 'will be made at the first start' : 'kept in the data folder');
-  } catch (error) {
-    return failedBy('token', error);
-  }
+  yield await checkAdvertised(loaded, status);
 }
 
 interface ServerState {
   readonly finding: Finding;
   /** What the running server with this configuration says about itself; undefined when no server runs. */
-  readonly status: NodeStatus | undefined;
+  readonly status?: NodeStatus;
 }
 
-async function findServer(
-  flags: DoctorFlags,
-  { config }: LoadedConfig,
-  { env }: Pick<CommandContext, 'env'>,
-): Promise<ServerState> {
-  const isNamed = (flags.url ?? env.url) !== undefined;
-  if (!isNamed && config.server.port === 0) {
-    return { finding: ok('server', 'takes a free port at each start'), status: undefined };
-  }
-  let connection: Connection | undefined;
+async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<ServerState> {
+  const isNamed = (call.flags.url ?? call.env.url) !== undefined;
+  if (!isNamed && config.server.port === 0)
+    return { finding: ok('server', 'takes a free port at each start') };
   try {
-    connection = await connect(flags, env);
+    const connection = await connect(call);
     const status = await readStatus(connection);
     if (status) return { finding: ok('server', `one answers at ${connection.url}`), status };
     const text = `Something that is not Lango answers at ${connection.url}.`;
-    return { finding: fail('server', text, 'Choose another port with server.port.'), status: undefined };
+    return { finding: fail('server', text, 'Choose another port with server.port.') };
   } catch (error) {
-    const finding = isNoServer(error) && !isNamed ? await checkPort(config) : failedBy('server', error);
-    return { finding, status: undefined };
+    return { finding: isNoServer(error) && !isNamed ? await checkPort(config) : failedBy('server', error) };
   }
 }
 
 /** Warnings of the running server that a fresh one does not have, as with a vault that cannot be opened. */
-function warningsThere({ status }: ServerState, { findings }: Trial): readonly Finding[] {
-  const there = [
-    ...(status?.families ?? []).map(describeFamily),
-    ...(status?.findings ?? []).map(describeFinding),
-  ];
-  const known = findings.filter((finding) => finding.status === 'warn').map(({ check }) => check);
-  return there
-    .filter((finding) => finding.status === 'warn' && !known.includes(finding.check))
+function warningsThere({ families, findings }: NodeStatus, tried: readonly Finding[]): readonly Finding[] {
+  const known = tried.filter(({ status }) => status === 'warn').map(({ check }) => check);
+  return [...families.map(describeFamily), ...findings.map(describeFinding)]
+    .filter(({ status, check }) => status === 'warn' && !known.includes(check))
     .map((finding) => ({ ...finding, text: `in the running server ${finding.text}` }));
 }
 
 /** Checks that the address on the cards leads back to this server. */
-async function checkAdvertised({ config, secrets }: LoadedConfig, { status }: ServerState): Promise<Finding> {
+async function checkAdvertised(
+  { config, secrets }: LoadedConfig,
+  status: NodeStatus | undefined,
+): Promise<Finding> {
   const check = 'address';
   const { baseUrl } = config.a2a;
   if (baseUrl === undefined) return ok(check, 'cards name the address that the client used (no a2a.baseUrl)');
@@ -138,16 +115,12 @@ async function checkAdvertised({ config, secrets }: LoadedConfig, { status }: Se
     return fail(check, `${baseUrl} leads to another agent.`, 'Correct a2a.baseUrl.');
   } catch (error) {
     const { text } = failedBy(check, error);
-    return fail(
-      check,
-      `${baseUrl}: ${text}`,
-      'Correct a2a.baseUrl, or what stands between it and the server.',
-    );
+    const advice = 'Correct a2a.baseUrl, or what stands between it and the server.';
+    return fail(check, `${baseUrl}: ${text}`, advice);
   }
 }
 
-function print({ check, status, text, advice }: Finding, { color, print: say }: Terminal): void {
-  const paint = createPaint(color);
+function print({ check, status, text, advice }: Finding, { paint, print: say }: Terminal): void {
   const marks = { ok: paint.green('ok  '), warn: paint.yellow('warn'), fail: paint.red('fail') };
   say(`${marks[status]}  ${paint.bold(safeLine(check))}: ${safeLine(text)}`);
   if (advice !== undefined) say(`      ${paint.dim(safeLine(advice))}`);

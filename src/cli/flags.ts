@@ -1,5 +1,35 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
+import type { CommandContext, Result } from './terminal.js';
+
+/** The flags of a command line, before a command says which ones it has. */
+type Flags = Readonly<Record<string, unknown>>;
+
+/** Runs a command and prints its result. */
+export type Act = (command: (context: CommandContext) => Promise<Result>, flags: Flags) => Promise<void>;
+
+type AnyCommand = (...given: never[]) => Promise<Result>;
+
+/** The names of the commands that a module exports. */
+type CommandIn<Module> = {
+  [Name in keyof Module]: Module[Name] extends AnyCommand ? Name : never;
+}[keyof Module];
+
+/**
+ * Makes actions of the commands that a module exports: functions of the arguments and of a `Call`. The first action imports
+ * the module, so that a start loads only what its command needs.
+ */
+export function actionsOf<Module>(act: Act, load: () => Promise<Module>) {
+  return (name: CommandIn<Module>) =>
+    (...given: unknown[]): Promise<void> => {
+      // Commander adds the options and the command. A parent with the same options may have taken some of them.
+      const flags = (given.at(-1) as Command).optsWithGlobals<Flags>();
+      return act(async (context) => {
+        const command = (await load())[name] as (...all: unknown[]) => Promise<Result>;
+        return command(...given.slice(0, -2), { ...context, flags });
+      }, flags);
+    };
+}
 
 /** The heading of the shared options, which follow a command's own options in its help. */
 const PLACE_HEADING = 'Where:';
@@ -37,6 +67,11 @@ export function withAgents(command: Command): Command {
       'grpc',
     ]),
   ]);
+}
+
+/** Adds the option of a command that prints a report. */
+export function withJson(command: Command): Command {
+  return command.option('--json', 'one JSON object');
 }
 
 /** Collects the values of an option that may be given several times. */

@@ -42,11 +42,10 @@ async function findOne(given: string, walk: Walk): Promise<void> {
   const facts = await stat(given).catch(() => undefined);
   if (!facts) return findPattern(given, walk);
   const place = await realpath(given);
-  if (facts.isFile())
-    return walk.add(place, path.join(path.basename(path.dirname(place)), path.basename(place)));
+  if (facts.isFile()) return walk.add(place);
   if (!facts.isDirectory()) throw usageError(`${given} is neither a file nor a folder.`);
   walk.folders.push(place);
-  await walk.folder(place, { root: place, rules: [] });
+  await walk.folder(place, []);
 }
 
 async function findPattern(given: string, walk: Walk): Promise<void> {
@@ -54,14 +53,13 @@ async function findPattern(given: string, walk: Walk): Promise<void> {
   if (PATTERN.test(given)) {
     for await (const match of glob(given)) {
       if (isHidden(given, match) || !(await lstat(match)).isFile()) continue;
-      const place = await realpath(match);
-      walk.add(place, path.join(path.basename(path.dirname(place)), path.basename(place)));
+      walk.add(await realpath(match));
     }
   }
   if (walk.files.size > before) return;
   throw usageError(
     PATTERN.test(given) ? `No file fits ${given}.` : `There is no ${given}.`,
-    `To forget what was taken in from there: lango ingest remove ${given}`,
+    `To remove what was added from there: lango ingest remove ${given}`,
   );
 }
 
@@ -75,37 +73,36 @@ function isLeftOut(name: string): boolean {
   return name.startsWith('.') || name === 'node_modules';
 }
 
-interface WalkFolder {
-  readonly root: string;
-  readonly rules: readonly { readonly folder: string; readonly rule: IgnoreRule }[];
-}
-
 class Walk {
   readonly files = new Map<string, FoundFile>();
   readonly skipped: Skipped[] = [];
   readonly folders: string[] = [];
   readonly unreadable: string[] = [];
 
-  add(file: string, name: string): void {
+  /** The name in citations begins with the folder that holds `root`'s entries; a file of its own is its own root. */
+  add(file: string, root = path.dirname(file)): void {
     if (this.files.size >= MOST_FILES) {
       throw new LangoError('too-large', `There are more than ${MOST_FILES} files.`, {
-        hint: 'Take in a part of the folder at a time.',
+        hint: 'Add a part of the folder at a time.',
       });
     }
-    if (!this.files.has(file)) this.files.set(file, { file, name: name.split(path.sep).join('/') });
+    const name = path.relative(path.dirname(root), file).split(path.sep).join('/');
+    if (!this.files.has(file)) this.files.set(file, { file, name });
   }
 
-  /** Adds the files of a folder. Skips hidden and ignored files silently, and never follows links. */
-  async folder(folder: string, at: WalkFolder): Promise<void> {
+  /**
+   * Adds the files of a folder. Skips hidden and ignored files silently, and never follows links. `above` are the rules of
+   * the folders from `root` down to this one, the innermost first.
+   */
+  async folder(folder: string, above: readonly IgnoreRule[], root = folder): Promise<void> {
     const entries = await this.#read(folder);
-    const here = entries.some(({ name }) => name === '.gitignore') ? await rulesOf(folder) : [];
-    const rules = [...here, ...at.rules];
+    const hasRules = entries.some(({ name }) => name === '.gitignore');
+    const rules = hasRules ? [...(await readIgnoreRules(folder)), ...above] : above;
     for (const entry of entries) {
       const file = path.join(folder, entry.name);
-      if (isLeftOut(entry.name) || isIgnored(file, { rules, isFolder: entry.isDirectory() })) continue;
-      if (entry.isDirectory()) await this.folder(file, { ...at, rules });
-      else if (entry.isFile())
-        this.add(file, path.join(path.basename(at.root), path.relative(at.root, file)));
+      if (isLeftOut(entry.name) || isIgnored(file, rules, entry.isDirectory())) continue;
+      if (entry.isDirectory()) await this.folder(file, rules, root);
+      else if (entry.isFile()) this.add(file, root);
       else this.skipped.push({ file, reason: entry.isSymbolicLink() ? 'it is a link' : 'it is no file' });
     }
   }
@@ -122,50 +119,51 @@ class Walk {
   }
 }
 
-async function rulesOf(folder: string): Promise<WalkFolder['rules']> {
+/** One line of a `.gitignore`. */
+interface IgnoreRule {
+  /** The folder of the `.gitignore`. */
+  readonly folder: string;
+  /** Matches paths below that folder. */
+  readonly pattern: RegExp;
+  readonly isForFolders: boolean;
+  readonly leavesOut: boolean;
+}
+
+/** The first matching rule decides: the last line of the innermost `.gitignore`, as in git. */
+function isIgnored(file: string, rules: readonly IgnoreRule[], isFolder: boolean): boolean {
+  const deciding = rules.find(({ folder, pattern, isForFolders }) => {
+    const relative = path.relative(folder, file).split(path.sep).join('/');
+    return (isFolder || !isForFolders) && pattern.test(relative);
+  });
+  return deciding?.leavesOut ?? false;
+}
+
+/** Reads the rules of a folder, the last line first. Longer lines than LONGEST_LINE are skipped. */
+async function readIgnoreRules(folder: string): Promise<readonly IgnoreRule[]> {
   const text = await readFile(path.join(folder, '.gitignore'), 'utf8').catch(() => '');
-  return [{ folder, rule: readIgnoreRules(text) }];
-}
-
-/** The innermost `.gitignore` with a matching line decides. */
-function isIgnored(
-  file: string,
-  { rules, isFolder }: { readonly rules: WalkFolder['rules']; readonly isFolder: boolean },
-): boolean {
-  for (const { folder, rule } of rules) {
-    const answer = rule(path.relative(folder, file).split(path.sep).join('/'), isFolder);
-    if (answer !== undefined) return answer;
-  }
-  return false;
-}
-
-/** Whether a `.gitignore` leaves out a path below its folder; undefined when no line matches. */
-type IgnoreRule = (relative: string, isFolder: boolean) => boolean | undefined;
-
-/** The last matching line decides, as in git. Longer lines than LONGEST_LINE are skipped. */
-function readIgnoreRules(text: string): IgnoreRule {
-  const rules = text
+  return text
     .split(/\r?\n/)
     .slice(0, MOST_LINES)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#') && line.length <= LONGEST_LINE)
-    .map(toRule)
+    .map((line) => toRule(line, folder))
     .reverse();
-  return (relative, isFolder) =>
-    rules.find((rule) => (isFolder || !rule.isForFolders) && rule.pattern.test(relative))?.leavesOut;
 }
 
-function toRule(line: string) {
-  const leavesOut = !line.startsWith('!');
-  const isForFolders = line.endsWith('/');
+function toRule(line: string, folder: string): IgnoreRule {
   const body = line.replace(/^!/, '').replace(/\/$/, '');
-  const isAnchored = body.includes('/');
   const source = body
     .replace(/^\//, '')
     .split(/(\*\*\/|\/\*\*|\*+|\?)/)
     .map(toSource)
     .join('');
-  return { leavesOut, isForFolders, pattern: new RegExp(`^${isAnchored ? '' : '(?:.*/)?'}${source}$`, 'u') };
+  const isAnchored = body.includes('/');
+  return {
+    folder,
+    pattern: new RegExp(`^${isAnchored ? '' : '(?:.*/)?'}${source}$`, 'u'),
+    isForFolders: line.endsWith('/'),
+    leavesOut: !line.startsWith('!'),
+  };
 }
 
 function toSource(part: string): string {

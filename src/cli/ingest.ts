@@ -3,127 +3,137 @@ import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { LangoError, errorText } from '../core/errors.js';
-import type { Submission } from '../stores/library.js';
-import { DEFAULT_COLLECTION } from '../stores/library.js';
 import { counted } from '../core/text.js';
-import type { OwnerClient } from '../owners/client.js';
+import { pagesOf, type OwnerClient } from '../owners/client.js';
 import type { ResultOf } from '../owners/operations.js';
+import { DEFAULT_COLLECTION, type Submission } from '../stores/library.js';
 import type { ConnectionFlags } from './connection.js';
-import { EXIT, usageError } from './exit.js';
-import type { Found, FoundFile, Skipped } from './ingest-files.js';
-import { findFiles } from './ingest-files.js';
+import { usageError } from './exit.js';
+import { findFiles, type Found, type FoundFile, type Skipped } from './ingest-files.js';
 import { withOwner } from './owner-client.js';
-import { jsonLine, safeLine } from './safe-text.js';
-import type { CommandContext, Terminal } from './terminal.js';
+import { safeLine } from './safe-text.js';
+import type { Call, Report, Terminal } from './terminal.js';
 
-export interface DocumentFlags extends ConnectionFlags {
+interface DocumentFlags extends ConnectionFlags {
   readonly collection?: string;
-  readonly json?: boolean;
 }
 
-export interface IngestFlags extends DocumentFlags {
+interface IngestFlags extends DocumentFlags {
   readonly reembed?: boolean;
 }
 
-export interface RemoveFlags extends DocumentFlags {
+interface RemoveFlags extends DocumentFlags {
   readonly all?: boolean;
 }
 
-type ListedDocuments = ResultOf<'listDocuments'>['documents'];
-
-interface Tally {
-  added: number;
-  changed: number;
-  unchanged: number;
-  removed: number;
-  embedded: number;
-  note: string | undefined;
-  readonly skipped: Skipped[];
-}
+type ListedDocument = ResultOf<'listDocuments'>['documents'][number];
 
 const SHOWN_SKIPPED = 20;
 const BINARY_SAMPLE = 8_000;
 const REMOVED_AT_ONCE = 100;
 
 /** `lango ingest PATH…` and `lango ingest --reembed`. */
-export async function ingest(
-  paths: readonly string[],
-  flags: IngestFlags,
-  context: CommandContext,
-): Promise<number> {
+export async function ingest(paths: readonly string[], call: Call<IngestFlags>): Promise<Report> {
+  const { flags, terminal } = call;
   if (paths.length === 0 && !flags.reembed) {
-    throw usageError('Say what to take in: lango ingest PATH…', 'See: lango ingest --help');
+    throw usageError('Say what to add: lango ingest PATH…', 'See: lango ingest --help');
   }
-  const { terminal } = context;
   const found = await findFiles(paths);
-  const collection = flags.collection ?? DEFAULT_COLLECTION;
-  const tally: Tally = {
-    ...{ added: 0, changed: 0, unchanged: 0, removed: 0, embedded: 0, note: undefined },
-    skipped: [...found.skipped],
-  };
   terminal.progress.start('looking for files');
   try {
-    await withOwner(flags, context, async (owner) => {
-      if (paths.length > 0) await submitFiles(found, { owner, collection, tally, terminal });
+    return await withOwner(call, async (owner) => {
+      const work = new Ingestion(owner, terminal, flags.collection ?? DEFAULT_COLLECTION);
+      if (paths.length > 0) await work.submit(found);
       if (flags.reembed) {
-        const collections = flags.collection === undefined ? {} : { collections: [flags.collection] };
-        await owner.updateVectors({ action: 'drop-vectors', ...collections });
+        const collections = flags.collection === undefined ? undefined : [flags.collection];
+        await owner.updateVectors({ action: 'drop-vectors', collections });
       }
-      await embed({ owner, tally, terminal });
+      await work.embed();
+      return work.report();
     });
   } finally {
     terminal.progress.stop();
   }
-  printTally(tally, { collection, isJson: flags.json ?? false, terminal });
-  return EXIT.ok;
 }
 
-interface Work {
-  readonly owner: OwnerClient;
-  readonly collection: string;
-  readonly tally: Tally;
-  readonly terminal: Terminal;
-}
+/** Adds files to a collection and counts what happens. */
+class Ingestion {
+  readonly #owner: OwnerClient;
+  readonly #terminal: Terminal;
+  readonly #collection: string;
+  readonly #counts = { added: 0, changed: 0, unchanged: 0, removed: 0, embedded: 0 };
+  readonly #skipped: Skipped[] = [];
+  /** Why no more vectors are made. */
+  #note: string | undefined;
 
-async function submitFiles(found: Found, work: Work): Promise<void> {
-  const { owner, collection, tally, terminal } = work;
-  const { maxBytes } = await owner.listDocuments({});
-  const kept = new Set<string>();
-  for (const [index, file] of found.files.entries()) {
-    terminal.progress.label(`${index + 1} of ${found.files.length}  ${file.name}`);
-    if (await submitFile(file, { ...work, maxBytes })) kept.add(originOf(file.file));
+  constructor(owner: OwnerClient, terminal: Terminal, collection: string) {
+    this.#owner = owner;
+    this.#terminal = terminal;
+    this.#collection = collection;
   }
-  const named = new Set(found.files.map(({ file }) => originOf(file)));
-  const gone = (await listAll(owner, collection))
-    .map(({ origin }) => origin)
-    .filter((origin) => !kept.has(origin) && !liesIn(origin, found.unreadable))
-    .filter((origin) => named.has(origin) || liesIn(origin, found.folders));
-  if (gone.length > 0) tally.removed += await removeAll(owner, collection, gone);
-}
 
-/** Resolves with false when nothing of the file is kept. An unreadable file keeps what was taken in from it before. */
-async function submitFile(
-  { file, name }: FoundFile,
-  { owner, collection, tally, maxBytes }: Work & { readonly maxBytes: number },
-): Promise<boolean> {
-  const read = await readWhole(file, maxBytes).catch((error: unknown) => ({
-    unreadable: `it cannot be read: ${errorText(error)}`,
-  }));
-  if ('unreadable' in read) {
-    tally.skipped.push({ file, reason: read.unreadable });
+  /** Adds the files, and removes the documents whose files are gone or cannot be added any more. */
+  async submit({ files, skipped, folders, unreadable }: Found): Promise<void> {
+    this.#skipped.push(...skipped);
+    const { maxBytes } = await this.#owner.listDocuments({});
+    const kept = new Set<string>();
+    for (const [index, file] of files.entries()) {
+      this.#terminal.progress.label(`${index + 1} of ${files.length}  ${file.name}`);
+      if (await this.#submitFile(file, maxBytes)) kept.add(originOf(file.file));
+    }
+    const named = new Set(files.map(({ file }) => originOf(file)));
+    const gone = (await listAll(this.#owner, this.#collection))
+      .map(({ origin }) => origin)
+      .filter((origin) => !kept.has(origin) && !liesIn(origin, unreadable))
+      .filter((origin) => named.has(origin) || liesIn(origin, folders));
+    this.#counts.removed += await removeAll(this.#owner, this.#collection, gone);
+  }
+
+  /** Resolves with false when nothing of the file is kept. An unreadable file keeps what was added from it before. */
+  async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
+    let isKept = false;
+    const read = await readWhole(file, maxBytes).catch((error: unknown) => {
+      isKept = true;
+      return { reason: `it cannot be read: ${errorText(error)}` };
+    });
+    const [collection, origin] = [this.#collection, originOf(file)];
+    const outcome =
+      'reason' in read
+        ? { outcome: 'skipped' as const, reason: read.reason }
+        : await this.#owner.submitDocument({ collection, origin, name, ...read });
+    if (outcome.outcome === 'skipped') {
+      this.#skipped.push({ file, reason: outcome.reason });
+      return isKept;
+    }
+    this.#counts[outcome.outcome] += 1;
     return true;
   }
-  if ('reason' in read) {
-    tally.skipped.push({ file, reason: read.reason });
-    return false;
+
+  async embed(): Promise<void> {
+    let isMore = true;
+    while (isMore) {
+      this.#terminal.progress.label(`making vectors: ${this.#counts.embedded} passages`);
+      const { done, more, note } = await this.#owner.updateVectors({ action: 'embed' });
+      this.#counts.embedded += done;
+      this.#note = note;
+      isMore = more;
+    }
   }
-  const accepted = await owner.submitDocument({ collection, origin: originOf(file), name, ...read });
-  if (accepted.outcome !== 'skipped') {
-    tally[accepted.outcome] += 1;
-    return true;
+
+  report(): Report {
+    const { added, changed, unchanged, removed, embedded } = this.#counts;
+    const [collection, skipped, note] = [this.#collection, this.#skipped, this.#note];
+    const counts = `${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed, ${skipped.length} skipped`;
+    const shown = skipped.slice(0, SHOWN_SKIPPED).map(({ file, reason }) => `Skipped ${file}: ${reason}.`);
+    const more = skipped.length - shown.length;
+    if (more > 0) shown.push(`Skipped ${more} more.`);
+    if (note !== undefined) shown.push(note);
+    return {
+      json: { collection, ...this.#counts, skipped, note: note ?? null },
+      lines: [safeLine(`${collection}: ${counts}; ${counted(embedded, 'vector')} made.`)],
+      notes: shown.map((line) => safeLine(line)),
+    };
   }
-  tally.skipped.push({ file, reason: accepted.reason });
-  return false;
 }
 
 /** Reads the file that was found. A link that has replaced the file since is not followed. */
@@ -131,63 +141,37 @@ async function readWhole(
   file: string,
   maxBytes: number,
 ): Promise<Pick<Submission, 'content' | 'modifiedAt'> | { readonly reason: string }> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    const facts = await handle.stat();
-    if (!facts.isFile()) return { reason: 'it is no file' };
-    if (facts.size > maxBytes) {
-      return { reason: `it has ${facts.size} bytes; ${maxBytes} are taken (ingest.maxFileBytes)` };
-    }
-    const content = await handle.readFile();
-    if (content.subarray(0, BINARY_SAMPLE).includes(0) && !/\.pdf$/i.test(file)) {
-      return { reason: 'it is binary' };
-    }
-    return { content, modifiedAt: Math.max(0, Math.floor(facts.mtimeMs)) };
-  } finally {
-    await handle.close();
-  }
-}
-
-async function embed({ owner, tally, terminal }: Omit<Work, 'collection'>): Promise<void> {
-  let isMore = true;
-  while (isMore) {
-    terminal.progress.label(`making vectors: ${tally.embedded} passages`);
-    const { done, more, note } = await owner.updateVectors({ action: 'embed' });
-    tally.embedded += done;
-    tally.note = note;
-    isMore = more;
-  }
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const facts = await handle.stat();
+  if (!facts.isFile()) return { reason: 'it is no file' };
+  if (facts.size > maxBytes)
+    return { reason: `it has ${facts.size} bytes, and the limit is ${maxBytes} (ingest.maxFileBytes)` };
+  const content = await handle.readFile();
+  if (content.subarray(0, BINARY_SAMPLE).includes(0) && !/\.pdf$/i.test(file))
+    return { reason: 'it is binary' };
+  return { content, modifiedAt: Math.max(0, Math.floor(facts.mtimeMs)) };
 }
 
 /** `lango ingest list` */
-export async function listDocuments(flags: DocumentFlags, context: CommandContext): Promise<number> {
-  const { terminal } = context;
-  const documents = await withOwner(flags, context, (owner) => listAll(owner, flags.collection));
-  if (flags.json) {
-    const shown = documents.map(({ collection, name, origin, bytes, modifiedAt, passages }) => ({
-      ...{ collection, name, origin, bytes, modifiedAt, passages },
-    }));
-    terminal.print(jsonLine({ documents: shown }));
-  } else if (documents.length === 0) {
-    terminal.print('There are no documents. To take some in: lango ingest PATH…');
-  } else {
-    for (const { collection, name, origin, passages } of documents) {
-      terminal.print(safeLine(`${collection}  ${name}  ${counted(passages, 'passage')}  ${origin}`));
-    }
-  }
-  return EXIT.ok;
+export async function listDocuments(call: Call<DocumentFlags>): Promise<Report> {
+  const documents = await withOwner(call, (owner) => listAll(owner, call.flags.collection));
+  const none = 'There are no documents. To add some: lango ingest PATH…';
+  return {
+    json: { documents },
+    lines: documents.length === 0 ? [none] : documents.map(lineOf),
+  };
+}
+
+function lineOf({ collection, name, origin, passages }: ListedDocument): string {
+  return safeLine(`${collection}  ${name}  ${counted(passages, 'passage')}  ${origin}`);
 }
 
 /** `lango ingest remove PATH…` and `lango ingest remove --all`. */
-export async function removeDocuments(
-  paths: readonly string[],
-  flags: RemoveFlags,
-  context: CommandContext,
-): Promise<number> {
-  const { all = false, collection = DEFAULT_COLLECTION } = flags;
-  if (all === paths.length > 0) throw usageError('Say what to forget: paths, or --all.');
+export async function removeDocuments(paths: readonly string[], call: Call<RemoveFlags>): Promise<Report> {
+  const { all = false, collection = DEFAULT_COLLECTION } = call.flags;
+  if (all === paths.length > 0) throw usageError('Say what to remove: paths, or --all.');
   const places = await Promise.all(paths.map((given) => realpath(given).catch(() => path.resolve(given))));
-  const removed = await withOwner(flags, context, async (owner) => {
+  const removed = await withOwner(call, async (owner) => {
     if (all) return (await owner.removeDocuments({ collection, all })).removed;
     const origins = (await listAll(owner, collection))
       .map(({ origin }) => origin)
@@ -197,23 +181,17 @@ export async function removeDocuments(
       hint: 'See what there is, and in which collection: lango ingest list',
     });
   });
-  const { terminal } = context;
-  if (flags.json) terminal.print(jsonLine({ collection, removed }));
-  else terminal.print(`Removed ${counted(removed, 'document')} from ${safeLine(collection)}.`);
-  return EXIT.ok;
+  const lines = [`Removed ${counted(removed, 'document')} from ${safeLine(collection)}.`];
+  return { json: { collection, removed }, lines };
 }
 
-async function listAll(owner: OwnerClient, collection: string | undefined): Promise<ListedDocuments> {
-  const documents: ListedDocuments[number][] = [];
-  for (let after: string | undefined = ''; after !== undefined;) {
-    const only = collection === undefined ? {} : { collection };
-    const page: ResultOf<'listDocuments'> = await owner.listDocuments({
-      ...only,
-      ...(after === '' ? {} : { after }),
-    });
+async function listAll(
+  owner: OwnerClient,
+  collection: string | undefined,
+): Promise<readonly ListedDocument[]> {
+  const documents: ListedDocument[] = [];
+  for await (const page of pagesOf((after) => owner.listDocuments({ collection, after })))
     documents.push(...page.documents);
-    after = page.next;
-  }
   return documents;
 }
 
@@ -236,29 +214,4 @@ function originOf(file: string): string {
 
 function liesIn(origin: string, places: readonly string[]): boolean {
   return places.some((place) => origin === originOf(place) || origin.startsWith(`${originOf(place)}/`));
-}
-
-interface Printing {
-  readonly collection: string;
-  readonly isJson: boolean;
-  readonly terminal: Terminal;
-}
-
-function printTally(tally: Tally, { collection, isJson, terminal }: Printing): void {
-  const { added, changed, unchanged, removed, embedded, note, skipped } = tally;
-  if (isJson) {
-    const counts = { added, changed, unchanged, removed, embedded };
-    terminal.print(jsonLine({ collection, ...counts, skipped, note: note ?? null }));
-    return;
-  }
-  for (const { file, reason } of skipped.slice(0, SHOWN_SKIPPED)) {
-    terminal.note(safeLine(`Skipped ${file}: ${reason}.`));
-  }
-  if (skipped.length > SHOWN_SKIPPED) terminal.note(`Skipped ${skipped.length - SHOWN_SKIPPED} more.`);
-  terminal.print(
-    safeLine(
-      `${collection}: ${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed, ${skipped.length} skipped; ${counted(embedded, 'vector')} made.`,
-    ),
-  );
-  if (note !== undefined) terminal.note(safeLine(note));
 }

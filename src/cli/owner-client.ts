@@ -1,11 +1,9 @@
-import { loadConfig } from '../config/load.js';
 import { silentLogger } from '../core/logger.js';
 import type { OwnerClient } from '../owners/client.js';
-import type { ConnectionFlags } from './connection.js';
-import { connect, overridesOf } from './connection.js';
+import { connect, loadConfigOf, type ConnectionFlags } from './connection.js';
 import { usageError } from './exit.js';
 import { ask } from './explain.js';
-import type { CommandContext } from './terminal.js';
+import type { Call } from './terminal.js';
 
 export interface OwnerFlags extends ConnectionFlags {
   /** Whose data, in a data folder; default: the owner of the server's own token. */
@@ -17,8 +15,7 @@ export interface OwnerFlags extends ConnectionFlags {
  * one that has the data folder open. Without a server the data folder itself is opened.
  */
 export async function withOwner<T>(
-  flags: OwnerFlags,
-  { env }: CommandContext,
+  { flags, env }: Pick<Call<OwnerFlags>, 'flags' | 'env'>,
   use: (owner: OwnerClient) => Promise<T>,
 ): Promise<T> {
   const askServer = async (): Promise<T> => {
@@ -28,11 +25,11 @@ export async function withOwner<T>(
         'Stop the server, or leave --owner out.',
       );
     }
-    const connection = await connect(flags, env);
+    const connection = await connect({ flags, env });
     return ask(connection, use(connection.owner));
   };
   if ((flags.url ?? env.url) !== undefined) return askServer();
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const loaded = await loadConfigOf({ flags, env });
   const { openHome } = await import('../app.js');
   const home = await openHome(loaded, { logger: silentLogger, owner: flags.owner });
   if (!home) return askServer();

@@ -1,24 +1,15 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
 import { TASK_STATES } from '../core/task.js';
-import type { AgentsFlags } from './agents.js';
-import type { CardFlags } from './card.js';
-import type { ChatFlags } from './chat.js';
-import type { ConfigFlags, KeysFlags } from './config.js';
-import type { DoctorFlags } from './doctor.js';
 import { usageError } from './exit.js';
-import { collect, ownFirst, withAgents, withFolders, withServer } from './flags.js';
-import type { SendFlags } from './send.js';
-import type { ServeFlags } from './serve.js';
-import type { ListFlags, TaskFlags } from './tasks.js';
-import type { Act } from './terminal.js';
+import type { Act } from './flags.js';
+import { actionsOf, collect, ownFirst, withAgents, withFolders, withJson, withServer } from './flags.js';
 import {
   addDataCommands,
   addIngestCommands,
   addSecretCommands,
   addWalletCommands,
 } from './owner-commands.js';
-import type { WatchFlags } from './watch.js';
 
 const MAX_PORT = 65_535;
 const MAX_PAGE = 100;
@@ -37,7 +28,7 @@ export function createProgram(act: Act): Command {
     .option('--host <address>', 'address to listen on')
     .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, MAX_PORT))
     .option('--json', 'print one line of JSON when the server is ready')
-    .action((flags: ServeFlags) => act(async (at) => (await import('./serve.js')).serve(flags, at)));
+    .action(actionsOf(act, () => import('./serve.js'))('serve'));
 
   withAgents(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
     .description('send one request and show the answer')
@@ -52,56 +43,40 @@ export function createProgram(act: Act): Command {
     .option('--approve <hash>', 'approve the call with this hash, which --task waits for', collect)
     .option('--deny <hash>', 'deny the call with this hash, which --task waits for', collect)
     .option('--reason <text>', 'with --deny: the reason, which the agent is told')
-    .action((words: string[], flags: SendFlags) =>
-      act(async (at) => (await import('./send.js')).send(words, flags, at)),
-    );
+    .action(actionsOf(act, () => import('./send.js'))('send'));
 
   withAgents(program.command('chat').description('talk in one conversation'))
     .option('--agent <name>', 'the agent; default: the root agent')
-    .action((flags: ChatFlags) => act(async (at) => (await import('./chat.js')).chat(flags, at)));
+    .action(actionsOf(act, () => import('./chat.js'))('chat'));
 
-  withServer(program.command('agents').description('list agents, local and remote, and why some are skipped'))
-    .option('--json', 'one JSON object')
-    .action((flags: AgentsFlags) => act(async (at) => (await import('./agents.js')).agents(flags, at)));
+  withServer(withJson(program.command('agents')))
+    .description('list agents, local and remote, and why some are skipped')
+    .action(actionsOf(act, () => import('./agents.js'))('agents'));
 
-  withServer(
-    program
-      .command('card')
-      .argument(
-        '[name]',
-        'the agent, or the address of a card; with --check also a file; default: the root agent',
-      ),
-  )
-    .description('show an agent card, or check it')
+  withServer(program.command('card').description('show an agent card, or check it'))
+    .argument(
+      '[name]',
+      'the agent, or the address of a card; with --check also a file; default: the root agent',
+    )
     .option('--check', 'report what is wrong with the card, and why; ends with 1 on an error')
     .option('--verify', 'check its signature with the keys of its server, and show its hash')
     .option('--keys <file>', 'check its signature with the keys (JWKS) of a file')
     .option('--json', 'the card as it is served, or the findings')
-    .action((name: string | undefined, flags: CardFlags) =>
-      act(async (at) => (await import('./card.js')).card(name, flags, at)),
-    );
+    .action(actionsOf(act, () => import('./card.js'))('card'));
 
-  addTaskCommands(program.command('tasks').description('list, read, watch and cancel tasks'), act);
-  addDataCommands(
-    program.command('data').description('export, forget and delete the data that is kept for you'),
-    act,
-  );
+  const group = (name: string, description: string) => program.command(name).description(description);
+  addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
+  addDataCommands(group('data', 'export, forget and delete the data that is kept for you'), act);
   addIngestCommands(program.command('ingest'), act);
-  addSecretCommands(program.command('secrets').description('store and manage secrets'), act);
-  addWalletCommands(
-    program.command('wallet').description('show or import the wallet that payments are made from'),
-    act,
-  );
-  addKeyCommands(
-    program.command('keys').description('list and rotate the keys that this node signs with'),
-    act,
-  );
-  addConfigCommands(program.command('config').description('check and show the configuration'), act);
+  addSecretCommands(group('secrets', 'store and manage secrets'), act);
+  addWalletCommands(group('wallet', 'show or import the wallet that payments are made from'), act);
+  addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
+  addConfigCommands(group('config', 'check and show the configuration'), act);
 
   withServer(program.command('doctor').description('find what keeps Lango from working here'))
     .option('--model', 'also send the model a tiny request')
     .option('--json', 'one JSON object')
-    .action((flags: DoctorFlags) => act(async (at) => (await import('./doctor.js')).doctor(flags, at)));
+    .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
   throwErrors(program, 'lango');
   return program;
 }
@@ -133,59 +108,49 @@ function sentenceOf(message: string): string {
 }
 
 function addTaskCommands(tasks: Command, act: Act): void {
-  const withAgent = (command: Command): Command =>
-    withAgents(command)
+  const action = actionsOf(act, () => import('./tasks.js'));
+  const add = (name: string): Command =>
+    withAgents(tasks.command(name))
       .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
       .option('--json', 'print JSON');
 
-  withAgent(tasks.command('list').description('list the newest tasks'))
+  add('list')
+    .description('list the newest tasks')
     .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
     .option('--context <id>', 'only tasks of this conversation')
     .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
-    .action((flags: ListFlags) => act(async (at) => (await import('./tasks.js')).listTasks(flags, at)));
-
-  withAgent(tasks.command('get').argument('<id>').description('show one task with its answer')).action(
-    (id: string, flags: TaskFlags) => act(async (at) => (await import('./tasks.js')).getTask(id, flags, at)),
-  );
-
-  withAgent(tasks.command('watch').argument('<id>').description('show every event of a task, from its start'))
+    .action(action('listTasks'));
+  add('get <id>').description('show one task with its answer').action(action('getTask'));
+  add('watch <id>')
+    .description('show every event of a task, from its start')
     .option('--no-stream', 'show only the answer')
-    .action((id: string, flags: WatchFlags) =>
-      act(async (at) => (await import('./watch.js')).watch(id, flags, at)),
-    );
-
-  withAgent(tasks.command('cancel').argument('<id>').description('cancel a task')).action(
-    (id: string, flags: TaskFlags) =>
-      act(async (at) => (await import('./tasks.js')).cancelTask(id, flags, at)),
-  );
+    .action(actionsOf(act, () => import('./watch.js'))('watch'));
+  add('cancel <id>').description('cancel a task').action(action('cancelTask'));
 }
 
 function addKeyCommands(keys: Command, act: Act): void {
-  withFolders(keys.command('list').description('list the keys, newest first'))
-    .option('--json', 'one JSON object')
-    .action((flags: KeysFlags) => act(async (at) => (await import('./config.js')).showKeys(flags, at)));
-
-  withFolders(
-    keys.command('rotate').description('sign with a new key from now on; a running server uses it at once'),
-  )
-    .option('--json', 'one JSON object')
-    .action((flags: KeysFlags) => act(async (at) => (await import('./config.js')).rotate(flags, at)));
+  const action = actionsOf(act, () => import('./config.js'));
+  withFolders(withJson(keys.command('list').description('list the keys, newest first'))).action(
+    action('showKeys'),
+  );
+  withFolders(withJson(keys.command('rotate')))
+    .description('sign with a new key from now on; a running server uses it at once')
+    .action(action('rotate'));
 }
 
 function addConfigCommands(config: Command, act: Act): void {
-  withFolders(config.command('check').description('list everything that is wrong with the configuration'))
-    .option('--json', 'one JSON object')
-    .action((flags: ConfigFlags) => act(async (at) => (await import('./config.js')).checkFile(flags, at)));
-
-  withFolders(config.command('show').description('show every key with its value and the source of the value'))
-    .option('--json', 'one JSON object')
-    .action((flags: ConfigFlags) => act(async (at) => (await import('./config.js')).showConfig(flags, at)));
-
+  const action = actionsOf(act, () => import('./config.js'));
+  withFolders(withJson(config.command('check')))
+    .description('list everything that is wrong with the configuration')
+    .action(action('checkFile'));
+  withFolders(withJson(config.command('show')))
+    .description('show every key with its value and the source of the value')
+    .action(action('showConfig'));
   config
     .command('schema')
     .description('print the JSON Schema of the configuration file')
     .option('--json', 'no effect: the output is always JSON')
-    .action(() => act(async (at) => (await import('./config.js')).showSchema(at)));
+    .action(action('showSchema'));
 }
 
 function wholeNumber(min: number, max: number): (text: string) => number {

@@ -1,9 +1,9 @@
-import pc from 'picocolors';
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
 import type { JsonObject } from '../core/json.js';
 import type { Artifact, Part } from '../core/message.js';
 import type { Usage } from '../core/model.js';
-import type { Activity, Question, TaskState } from '../core/task.js';
+import type { Activity, Question } from '../core/task.js';
+import { createPaint, type Paint } from './paint.js';
 import { exactJson, safeLine, safeText } from './safe-text.js';
 
 export interface RendererOptions {
@@ -14,28 +14,18 @@ export interface RendererOptions {
   readonly write: (text: string) => void;
 }
 
-/** Shows the events of a task to a person. Control characters in an event never reach the terminal. */
-export interface Renderer {
-  show(event: ClientEvent): void;
-  /** Whether the output ends in the middle of a line. */
-  readonly isMidLine: boolean;
-}
-
 const REQUEST_CHARACTERS = 100;
 const RESULT_CHARACTERS = 100;
 const ARGUMENTS_CHARACTERS = 100;
 const ARGUMENT_CHARACTERS = 60;
-
-export function createRenderer(options: RendererOptions): Renderer {
-  return new EventRenderer(options);
-}
 
 interface Answer {
   author: string;
   text: string;
 }
 
-class EventRenderer implements Renderer {
+/** Shows the events of a task to a person. Control characters in an event never reach the terminal. */
+export class Renderer {
   readonly #options: RendererOptions;
   readonly #paint: Paint;
   /** The unfinished last line of the running text of each sub-agent, by author. */
@@ -46,6 +36,7 @@ class EventRenderer implements Renderer {
   /** The answer whose text is at the end of the output. */
   #lastAnswer: Answer | undefined;
   #task = 'task';
+  /** Whether the output ends in the middle of a line. */
   isMidLine = false;
 
   constructor(options: RendererOptions) {
@@ -130,7 +121,7 @@ class EventRenderer implements Renderer {
       case 'delegation-start':
         return `→ ${this.#name(activity.agent)} ${safeLine(activity.request, REQUEST_CHARACTERS)}`;
       case 'delegation-end':
-        return `← ${this.#name(activity.agent)} ${this.#state(activity.state)}`;
+        return `← ${this.#name(activity.agent)} ${paint.state(activity.state)}`;
     }
   }
 
@@ -171,16 +162,12 @@ class EventRenderer implements Renderer {
     this.#flushAllLines();
     if (!this.#options.live) for (const answer of this.#answers.values()) this.#showAnswer(answer);
     const reason = end.state === 'completed' || end.questions.length > 0 ? '' : `: ${safeText(end.text)}`;
-    this.#line(`${this.#state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
-    for (const question of end.questions) this.#line(questionText(question, this.#options.color));
+    this.#line(`${this.#paint.state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
+    for (const question of end.questions) this.#line(questionText(question, this.#paint));
   }
 
   #name(author: string): string {
     return this.#paint.author(safeLine(author));
-  }
-
-  #state(state: TaskState): string {
-    return this.#paint.state(state);
   }
 
   #line(text: string): void {
@@ -195,38 +182,12 @@ class EventRenderer implements Renderer {
 }
 
 /** Formats a question with everything a person needs to answer it. */
-export function questionText(question: Question, color: boolean): string {
-  const paint = createPaint(color);
+export function questionText(question: Question, paint: Paint): string {
   const { author, text, tool, arguments: given, expiresAt } = question;
   const lines = [`${paint.yellow('?')} ${paint.author(safeLine(author))} asks: ${safeText(text)}`];
   if (tool !== undefined) lines.push(`${paint.yellow(safeLine(tool))} ${exactJson(given ?? {})}`);
   if (expiresAt !== undefined) lines.push(paint.dim(`expires ${new Date(expiresAt).toISOString()}`));
   return lines.join('\n').replaceAll('\n', '\n  ');
-}
-
-type Paint = ReturnType<typeof createPaint>;
-
-/** The colors of the command line. They only repeat what the words say. */
-export function createPaint(color: boolean) {
-  const { bold, cyan, dim, green, magenta, red, yellow } = pc.createColors(color);
-  const state = (name: TaskState): string => {
-    switch (name) {
-      case 'completed':
-        return green('✔ completed');
-      case 'failed':
-      case 'rejected':
-        return red(`✘ ${name}`);
-      case 'canceled':
-        return yellow('✘ canceled');
-      case 'input-required':
-      case 'auth-required':
-        return magenta(`⏸ ${name}`);
-      case 'submitted':
-      case 'working':
-        return dim(name);
-    }
-  };
-  return { bold, dim, green, red, yellow, state, author: (name: string) => bold(cyan(name)) };
 }
 
 /** `path="notes.md" limit=10`, shortened. */

@@ -3,10 +3,9 @@ import { readEnv } from '../config/env.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import { EXIT, exitCodeOfError } from './exit.js';
 import { createProgram } from './program.js';
-import { createPaint } from './render.js';
 import { jsonLine, safeText } from './safe-text.js';
 import type { CommandContext, Terminal } from './terminal.js';
-import { createTerminal, surviveClosedOutput } from './terminal.js';
+import { createTerminal, printResult, surviveClosedOutput } from './terminal.js';
 
 /** The command line program. Resolves with its exit code once all output is written; never rejects. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -22,8 +21,8 @@ export async function run(args: readonly string[]): Promise<number> {
 export async function perform(args: readonly string[], context: CommandContext): Promise<number> {
   let exitCode: number = EXIT.ok;
   try {
-    await createProgram(async (command) => {
-      exitCode = await command(context);
+    await createProgram(async (command, { json }) => {
+      exitCode = printResult(await command(context), json === true, context.terminal);
     }).parseAsync(args, { from: 'user' });
   } catch (error) {
     exitCode = fail(error, args, context.terminal);
@@ -32,22 +31,20 @@ export async function perform(args: readonly string[], context: CommandContext):
 }
 
 /** Prints the error of a command: message and hint, and the stack with --debug. Returns the exit code. */
-function fail(error: unknown, args: readonly string[], terminal: Terminal): number {
+function fail(error: unknown, args: readonly string[], { note, notePaint, progress }: Terminal): number {
   // Commander has printed the help already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  terminal.progress.stop();
+  progress.stop();
   const isExpected = isLangoError(error);
   const code = isExpected ? error.code : 'internal';
   const message = isExpected ? error.message : `Something went wrong inside Lango: ${errorText(error)}`;
   const hint = isExpected ? error.hint : 'Run the command again with --debug, and report the output.';
-  if (args.includes('--json')) {
-    terminal.note(jsonLine({ error: { code, message, ...(hint === undefined ? {} : { hint }) } }));
-  } else {
-    const paint = createPaint(terminal.noteColor);
-    terminal.note(`${paint.red('error:')} ${safeText(message)}`);
-    if (hint !== undefined) terminal.note(paint.dim(safeText(hint)));
+  if (args.includes('--json')) note(jsonLine({ error: { code, message, hint } }));
+  else {
+    note(`${notePaint.red('error:')} ${safeText(message)}`);
+    if (hint !== undefined) note(notePaint.dim(safeText(hint)));
   }
-  if (args.includes('--debug') && error instanceof Error) terminal.note(safeText(error.stack ?? ''));
+  if (args.includes('--debug') && error instanceof Error) note(safeText(error.stack ?? ''));
   return exitCodeOfError(error);
 }
 

@@ -1,93 +1,67 @@
 import { MIN_PASSPHRASE } from '../config/host-keys.js';
-import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import type { SecretItem, SecretPermission, SecretPlace } from '../core/secrets.js';
 import { SECRET_PLACES } from '../core/secrets.js';
-import { overridesOf } from './connection.js';
-import { EXIT, usageError, nothingChanged } from './exit.js';
+import { loadConfigOf, type FolderFlags } from './connection.js';
+import { nothingChanged, usageError } from './exit.js';
 import { askHidden, readPiped } from './input.js';
-import type { OwnerFlags } from './owner-client.js';
-import { withOwner } from './owner-client.js';
-import { createPaint } from './render.js';
-import { jsonLine, safeLine } from './safe-text.js';
-import type { CommandContext, Terminal } from './terminal.js';
+import { withOwner, type OwnerFlags } from './owner-client.js';
+import { safeLine } from './safe-text.js';
+import type { Call, Report, Terminal } from './terminal.js';
 
-export interface SecretFlags extends OwnerFlags {
-  readonly json?: boolean;
-}
-
-export interface PermissionFlags extends SecretFlags {
+interface PermissionFlags extends OwnerFlags {
   readonly for?: readonly string[];
   readonly host?: readonly string[];
 }
 
-export interface SetFlags extends PermissionFlags {
+interface ReplaceFlags {
   readonly replace?: boolean;
 }
 
-export interface RotateFlags extends Pick<SecretFlags, 'json' | 'home' | 'config'> {
+interface RotateFlags extends FolderFlags {
   readonly passphrase?: boolean;
   readonly keyFile?: boolean;
 }
 
 /** `lango secrets set`: reads the value from the terminal, without echo, or from standard input. */
-export async function setSecret(name: string, flags: SetFlags, context: CommandContext): Promise<number> {
-  const { terminal } = context;
+export async function setSecret(name: string, call: Call<PermissionFlags & ReplaceFlags>): Promise<Report> {
+  const { flags, terminal } = call;
   const isGiven = flags.for !== undefined || flags.host !== undefined;
-  const given = permissionOf(flags);
-  const isAsked = process.stdin.isTTY;
-  const value = isAsked ? await askHidden(`The secret ${name}`) : await readPiped();
-  const permission = isAsked && !isGiven ? await askPermission(name) : given;
-  const replace = flags.replace ?? false;
-  const { secret } = await withOwner(flags, context, (owner) =>
-    owner.storeSecret({ name, value, ...permission, replace }),
-  );
-  return printSecret(secret, `Stored the secret ${secret.name}, version ${secret.version}.`, {
-    flags,
-    terminal,
-  });
+  const given = permissionIn(flags);
+  const value = await readHidden(`The secret ${name}`);
+  const permission = process.stdin.isTTY && !isGiven ? await askPermission(name) : given;
+  const input = { name, value, ...permission, replace: flags.replace };
+  const { secret } = await withOwner(call, (owner) => owner.storeSecret(input));
+  return reportOn(secret, `Stored the secret ${secret.name}, version ${secret.version}.`, terminal);
 }
 
 /** `lango secrets list` */
-export async function listSecrets(flags: SecretFlags, context: CommandContext): Promise<number> {
-  const { terminal } = context;
-  const { secrets } = await withOwner(flags, context, (owner) => owner.listSecrets({}));
-  if (flags.json) terminal.print(jsonLine({ secrets }));
-  else if (secrets.length === 0) terminal.print('There are no secrets. To store one: lango secrets set NAME');
-  else for (const item of secrets) terminal.print(lineOf(item, terminal));
-  return EXIT.ok;
+export async function listSecrets(call: Call<OwnerFlags>): Promise<Report> {
+  const { secrets } = await withOwner(call, (owner) => owner.listSecrets({}));
+  const none = 'There are no secrets. To store one: lango secrets set NAME';
+  const lines = secrets.length === 0 ? [none] : secrets.map((item) => lineOf(item, call.terminal));
+  return { json: { secrets }, lines };
 }
 
 /** `lango secrets allow`: sets where a secret may be used. */
-export async function allowSecret(
-  name: string,
-  flags: PermissionFlags,
-  context: CommandContext,
-): Promise<number> {
-  const permission = permissionOf(flags);
-  const { secret } = await withOwner(flags, context, (owner) => owner.allowSecret({ name, ...permission }));
-  return printSecret(secret, `Changed where the secret ${secret.name} may be used.`, {
-    flags,
-    terminal: context.terminal,
-  });
+export async function allowSecret(name: string, call: Call<PermissionFlags>): Promise<Report> {
+  const input = { name, ...permissionIn(call.flags) };
+  const { secret } = await withOwner(call, (owner) => owner.allowSecret(input));
+  return reportOn(secret, `Changed where the secret ${secret.name} may be used.`, call.terminal);
 }
 
 /** `lango secrets delete` */
-export async function deleteSecret(
-  name: string,
-  flags: SecretFlags,
-  context: CommandContext,
-): Promise<number> {
-  await withOwner(flags, context, (owner) => owner.deleteSecret({ name }));
-  context.terminal.print(flags.json ? jsonLine({ deleted: name }) : `Deleted the secret ${safeLine(name)}.`);
-  return EXIT.ok;
+export async function deleteSecret(name: string, call: Call<OwnerFlags>): Promise<Report> {
+  await withOwner(call, (owner) => owner.deleteSecret({ name }));
+  return { json: { deleted: name }, lines: [`Deleted the secret ${safeLine(name)}.`] };
 }
 
 /** `lango secrets rotate`: makes a new master key. The server must be stopped: it would use the old key. */
-export async function rotateKey(flags: RotateFlags, { env, terminal }: CommandContext): Promise<number> {
+export async function rotateKey(call: Call<RotateFlags>): Promise<Report> {
+  const { flags } = call;
   if (flags.passphrase && flags.keyFile) throw usageError('Give --passphrase or --key-file, not both.');
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags) });
+  const loaded = await loadConfigOf(call);
   const { openHome } = await import('../app.js');
   const home = await openHome(loaded, { logger: silentLogger });
   if (!home) {
@@ -101,67 +75,62 @@ export async function rotateKey(flags: RotateFlags, { env, terminal }: CommandCo
       throw new LangoError('not-found', 'The vault is empty: it has no key yet.');
     const takesPassphrase = flags.passphrase ?? (!flags.keyFile && vault.source === 'passphrase');
     await vault.rotate(takesPassphrase ? await newPassphrase() : undefined);
-    const source = takesPassphrase ? 'passphrase' : 'file';
-    if (flags.json) terminal.print(jsonLine({ rotated: true, source }));
-    else for (const line of rotated(source, loaded.config.vault.keyFile)) terminal.print(line);
-    return EXIT.ok;
+    const next = takesPassphrase
+      ? 'Set LANGO_VAULT_PASSPHRASE to the new passphrase before the next start.'
+      : `It is in ${loaded.config.vault.keyFile}: keep a copy of it elsewhere. No passphrase is needed any more.`;
+    return {
+      json: { rotated: true, source: takesPassphrase ? 'passphrase' : 'file' },
+      lines: ['The vault is under a new master key.', next],
+    };
   } finally {
     await home.close();
   }
 }
 
-function rotated(source: 'file' | 'passphrase', keyFile: string): readonly string[] {
-  const next =
-    source === 'file'
-      ? `It is in ${keyFile}: keep a copy of it elsewhere. No passphrase is needed any more.`
-      : 'Set LANGO_VAULT_PASSPHRASE to the new passphrase before the next start.';
-  return ['The vault is under a new master key.', next];
+/** `lango wallet address` */
+export async function showAddress(call: Call<OwnerFlags>): Promise<Report> {
+  const { address } = await withOwner(call, (owner) => owner.readWallet({}));
+  return { json: { address }, lines: [address] };
+}
+
+/** `lango wallet import`: reads the key from the terminal, without echo, or from standard input. */
+export async function importKey(call: Call<OwnerFlags & ReplaceFlags>): Promise<Report> {
+  const input = { privateKey: await readHidden('The private key'), replace: call.flags.replace };
+  const { address } = await withOwner(call, (owner) => owner.importWallet(input));
+  const text = `Payments are made from ${address} from now on. Its key is in the vault.`;
+  return { json: { address }, lines: [text] };
+}
+
+async function readHidden(title: string): Promise<string> {
+  return process.stdin.isTTY ? askHidden(title) : readPiped();
 }
 
 async function newPassphrase(): Promise<string> {
-  const isAsked = process.stdin.isTTY;
-  const passphrase = isAsked ? await askHidden('The new passphrase') : await readPiped();
+  const passphrase = await readHidden('The new passphrase');
   if (passphrase.length < MIN_PASSPHRASE) {
     throw new LangoError('invalid-input', `A passphrase has at least ${MIN_PASSPHRASE} characters.`);
   }
-  if (isAsked && (await askHidden('The same again')) !== passphrase) {
+  if (process.stdin.isTTY && (await askHidden('The same again')) !== passphrase) {
     throw new LangoError('invalid-input', 'The two were not the same. Nothing was changed.');
   }
   return passphrase;
 }
 
-function permissionOf({ for: given = [], host: hosts = [] }: PermissionFlags): SecretPermission {
-  return permissionIn(given, hosts);
-}
-
-interface Printing {
-  readonly flags: SecretFlags;
-  readonly terminal: Terminal;
-}
-
-function printSecret(item: SecretItem, sentence: string, { flags, terminal }: Printing): number {
-  if (flags.json) {
-    terminal.print(jsonLine({ secret: item }));
-    return EXIT.ok;
-  }
-  terminal.print(safeLine(sentence));
-  terminal.print(lineOf(item, terminal));
-  if (item.places.length === 0) {
-    terminal.note(`It may be used nowhere yet. For commands: lango secrets allow ${item.name} --for exec`);
-  } else if (needsHost(item)) {
-    terminal.note(
-      `Name the host it may go to: lango secrets allow ${item.name} --for ${item.places.join()} --host HOST`,
-    );
-  }
-  return EXIT.ok;
+function reportOn(item: SecretItem, sentence: string, terminal: Terminal): Report {
+  const lines = [safeLine(sentence), lineOf(item, terminal)];
+  const allow = `lango secrets allow ${item.name} --for`;
+  const isUnused = item.places.length === 0;
+  const advice = isUnused
+    ? `It may be used nowhere yet. For commands: ${allow} exec`
+    : `Name the host it may go to: ${allow} ${item.places.join()} --host HOST`;
+  return { json: { secret: item }, lines, notes: isUnused || needsHost(item) ? [advice] : [] };
 }
 
 function needsHost({ places, hosts }: SecretItem): boolean {
   return hosts.length === 0 && places.some((place) => SENDING_PLACES.includes(place));
 }
 
-function lineOf(item: SecretItem, { color }: Terminal): string {
-  const paint = createPaint(color);
+function lineOf(item: SecretItem, { paint }: Terminal): string {
   const { name, reference, places, hosts, isDamaged } = item;
   const where = places.length === 0 ? 'nowhere' : places.join(', ');
   const to = needsHost(item) ? ' to no host yet' : hosts.length === 0 ? '' : ` to ${hosts.join(', ')}`;
@@ -170,7 +139,7 @@ function lineOf(item: SecretItem, { color }: Terminal): string {
 }
 
 /** The uses that also need the name of a host. */
-export const SENDING_PLACES: readonly SecretPlace[] = SECRET_PLACES.filter((place) => place !== 'exec');
+const SENDING_PLACES: readonly SecretPlace[] = SECRET_PLACES.filter((place) => place !== 'exec');
 
 const LABELS: Readonly<Record<SecretPlace, string>> = {
   exec: 'in commands',
@@ -182,7 +151,7 @@ const LABELS: Readonly<Record<SecretPlace, string>> = {
  * Reads `--for` ("exec,http:HOST") and `--host` together. A host is allowed for requests and pages alike, so a host that
  * is named for only one of them is refused, and not allowed for both. A host without a use means requests.
  */
-export function permissionIn(given: readonly string[], hosts: readonly string[]): SecretPermission {
+function permissionIn({ for: given = [], host = [] }: PermissionFlags): SecretPermission {
   const wanted = given.flatMap((text) => text.split(',')).map((text) => wantedUse(text.trim()));
   const named = (place: SecretPlace) =>
     wanted.flatMap((use) => (use.place === place && use.host !== undefined ? [use.host] : [])).sort();
@@ -195,13 +164,12 @@ export function permissionIn(given: readonly string[], hosts: readonly string[])
       'Name the same hosts for http and browser, or store the value twice.',
     );
   }
-  const all = [...hosts, ...sending.flatMap(named)];
-  const needsPlace = all.length > 0 && sending.length === 0;
-  return { places: needsPlace ? [...places, 'http'] : places, hosts: [...new Set(all)] };
+  const hosts = [...new Set([...host, ...sending.flatMap(named)])];
+  return { places: hosts.length > 0 && sending.length === 0 ? [...places, 'http'] : places, hosts };
 }
 
 /** Asks on the terminal where a secret may be used. */
-export async function askPermission(name: string): Promise<SecretPermission> {
+async function askPermission(name: string): Promise<SecretPermission> {
   const { isCancel, multiselect, text } = await import('@clack/prompts');
   const output = process.stderr;
   const places = await multiselect({
@@ -212,10 +180,8 @@ export async function askPermission(name: string): Promise<SecretPermission> {
   });
   if (isCancel(places)) throw nothingChanged();
   if (!places.some((place) => SENDING_PLACES.includes(place))) return { places, hosts: [] };
-  const hosts = await text({
-    message: 'For which hosts? (such as api.example.com; several with spaces)',
-    output,
-  });
+  const message = 'For which hosts? (such as api.example.com; several with spaces)';
+  const hosts = await text({ message, output });
   if (isCancel(hosts)) throw nothingChanged();
   return { places, hosts: hosts.split(/[\s,]+/).filter((host) => host !== '') };
 }

@@ -1,21 +1,18 @@
 import { text as readAll } from 'node:stream/consumers';
 import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
-import type { Part } from '../core/message.js';
-import { textPart } from '../core/message.js';
+import { textPart, type Part } from '../core/message.js';
 import { answerPart } from '../core/questions.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect } from './connection.js';
+import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import type { Asker, Outcome } from './conversation.js';
-import { approving, leavingOpen, terminalAsker, answerCommands, converse } from './conversation.js';
-import { exitCodeOfState, usageError, onInterrupt } from './exit.js';
+import { answerCommands, approving, converse, leavingOpen, terminalAsker } from './conversation.js';
+import { exitCodeOfState, onInterrupt, usageError } from './exit.js';
 import { jsonLine } from './safe-text.js';
 import { locateTask } from './tasks.js';
-import type { CommandContext, Terminal } from './terminal.js';
-import type { View } from './view.js';
-import { answerView, jsonLinesView, silentView, storyView } from './view.js';
+import type { Call, Terminal } from './terminal.js';
+import { silentView, viewOf, type View } from './view.js';
 
-export interface SendFlags extends ConnectionFlags {
+interface SendFlags extends ConnectionFlags {
   readonly agent?: string;
   readonly context?: string;
   readonly task?: string;
@@ -30,14 +27,13 @@ export interface SendFlags extends ConnectionFlags {
 }
 
 /** `lango send`: sends one request and shows its task to the end. */
-export async function send(
-  words: readonly string[],
-  flags: SendFlags,
-  { env, terminal }: CommandContext,
-): Promise<number> {
+export async function send(words: readonly string[], call: Call<SendFlags>): Promise<number> {
+  const { flags, terminal } = call;
   const parts = await partsOf(words, flags);
-  const connection = await connect(flags, env);
-  const request = await requestOf(parts, flags, connection);
+  const connection = await connect(call);
+  const { context: contextId, task: taskId } = flags;
+  const agent =
+    taskId === undefined ? flags.agent : (await locateTask(connection, taskId, flags.agent)).agent;
 
   const canceling = new AbortController();
   using interrupt = onInterrupt(() => {
@@ -46,12 +42,13 @@ export async function send(
   });
   terminal.progress.start('waiting for the server');
   const { signal } = canceling;
-  const options = { connection, view: viewOf(flags, terminal), asker: askerOf(flags, terminal), signal };
+  const options = { connection, view: chooseView(flags, terminal), asker: askerOf(flags, terminal), signal };
+  const request: SendRequest = { parts, agent, contextId, taskId };
   const outcome = await converse(request, options).finally(() => terminal.progress.stop());
 
-  if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, request, connection)));
+  if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, agent, connection)));
   if (outcome.taskId !== undefined && !flags.json) {
-    for (const line of answerCommands(outcome.taskId, outcome.end.questions, flags)) terminal.note(line);
+    answerCommands(outcome.taskId, outcome.end.questions, flags).forEach(terminal.note);
   }
   return interrupt.exitCode ?? exitCodeOfState(outcome.end.state);
 }
@@ -78,23 +75,9 @@ async function partsOf(words: readonly string[], flags: SendFlags): Promise<read
   return [...(text === '' ? [] : [textPart(text)]), ...answers];
 }
 
-async function requestOf(
-  parts: readonly Part[],
-  { agent, context, task }: SendFlags,
-  connection: Connection,
-): Promise<SendRequest> {
-  const owner = task === undefined ? agent : (await locateTask(connection, task, agent)).agent;
-  return {
-    parts,
-    ...(owner === undefined ? {} : { agent: owner }),
-    ...(context === undefined ? {} : { contextId: context }),
-    ...(task === undefined ? {} : { taskId: task }),
-  };
-}
-
-function viewOf({ json, stream }: SendFlags, terminal: Terminal): View {
-  if (json) return stream ? jsonLinesView(terminal) : silentView;
-  return (stream ?? terminal.isLive) ? storyView(terminal) : answerView(terminal);
+function chooseView({ json, stream }: SendFlags, terminal: Terminal): View {
+  if (json) return stream ? viewOf('json', terminal) : silentView;
+  return viewOf((stream ?? terminal.isLive) ? 'story' : 'answer', terminal);
 }
 
 function askerOf({ json, yes, input }: SendFlags, terminal: Terminal): Asker {
@@ -103,20 +86,14 @@ function askerOf({ json, yes, input }: SendFlags, terminal: Terminal): Asker {
 }
 
 /** What `--json` prints. docs/reference/cli.md describes its shape. */
-async function summary({ taskId, end }: Outcome, { agent }: SendRequest, { client }: Connection) {
+async function summary(
+  { taskId, end }: Outcome,
+  agent: string | undefined,
+  { client }: Connection,
+): Promise<object> {
   const { state, text, author, questions, usage } = end;
-  const task =
-    taskId === undefined
-      ? undefined
-      : await client.get({ taskId, ...(agent === undefined ? {} : { agent }) }).catch(() => undefined);
-  return {
-    taskId: taskId ?? null,
-    contextId: task?.contextId ?? null,
-    state,
-    author,
-    text,
-    questions,
-    artifacts: task?.artifacts ?? [],
-    usage,
-  };
+  const task = taskId === undefined ? undefined : await client.get({ taskId, agent }).catch(() => undefined);
+  const contextId = task?.contextId ?? null;
+  const artifacts = task?.artifacts ?? [];
+  return { taskId: taskId ?? null, contextId, state, author, text, questions, artifacts, usage };
 }

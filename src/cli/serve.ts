@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { App, AppAddress } from '../app.js';
-import { createApp } from '../app.js';
+import { createApp, type App, type AppAddress } from '../app.js';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
-import type { LoadedConfig } from '../config/load.js';
-import { loadConfig } from '../config/load.js';
+import { loadConfig, type LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
 import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
@@ -14,17 +12,15 @@ import { CARD_PATH } from '../core/card.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
-import { overridesOf } from './connection.js';
+import { overridesOf, type FolderFlags } from './connection.js';
 import { EXIT, onHangup, onInterrupt } from './exit.js';
-import { createPaint } from './render.js';
+import type { Paint } from './paint.js';
 import { jsonLine, shellWord } from './safe-text.js';
-import type { CommandContext } from './terminal.js';
+import type { Call } from './terminal.js';
 
-export interface ServeFlags {
+interface ServeFlags extends FolderFlags {
   readonly host?: string;
   readonly port?: number;
-  readonly config?: string;
-  readonly home?: string;
   readonly json?: boolean;
 }
 
@@ -40,28 +36,23 @@ const OFFLINE_ADVICE =
   'a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider for a real one';
 
 /** `lango serve`: runs until SIGINT or SIGTERM. */
-export async function serve(flags: ServeFlags, { env, terminal }: CommandContext): Promise<number> {
+export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise<number> {
   const { host, port } = flags;
-  const overrides = {
-    ...overridesOf(flags),
-    ...(host === undefined ? {} : { host }),
-    ...(port === undefined ? {} : { port }),
-  };
+  const overrides = { ...overridesOf(flags), host, port };
   const loaded = await loadConfig({ env, overrides });
   const { config, secrets } = loaded;
   const hidden = new Set(secretValues(secrets));
-  const logger = createLogger({ ...config.logging, color: terminal.noteColor, secrets: hidden });
+  const logger = createLogger({ ...config.logging, color: terminal.notePaint.isColored, secrets: hidden });
   const stopping = new AbortController();
   using _interrupt = onInterrupt(() => stopping.abort());
   const app = createApp({ ...loaded, logger, hidden });
   const address = await app.start();
   // The reload must fail when the file has been deleted, and not take the defaults.
-  const again = { env, overrides: { ...overrides, ...(config.file ? { configFile: config.file } : {}) } };
+  const again = { env, overrides: { ...overrides, configFile: config.file } };
   using _reload = onHangup(() => reload(app, () => loadConfig(again), logger));
 
-  const place = { config, keptToken: await keptToken(config) };
   if (flags.json) terminal.print(jsonLine(facts(address, config)));
-  else for (const line of greeting(address, place, terminal.color)) terminal.print(line);
+  else (await greeting(address, config, terminal.paint)).forEach(terminal.print);
 
   releaseIdleMemory();
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
@@ -75,41 +66,24 @@ async function reload(app: App, read: () => Promise<LoadedConfig>, logger: Logge
   try {
     await app.reload(read);
   } catch (error) {
-    const hint = isLangoError(error) ? error.hint : undefined;
     logger.error('the configuration was not reloaded: the server keeps the present one', {
       error: errorText(error),
-      ...(hint === undefined ? {} : { hint }),
+      hint: isLangoError(error) ? error.hint : undefined,
     });
   }
 }
 
 function facts(address: AppAddress, { home }: Config) {
-  const { origin, host, port, grpcPort, token, model, agents, root } = address;
-  return {
-    ready: origin,
-    host,
-    port,
-    grpcPort: grpcPort ?? null,
-    card: origin + CARD_PATH,
-    token: token ?? null,
-    home,
-    pid: process.pid,
-    model,
-    root,
-    agents,
-  };
+  const { origin, host, port, grpcPort = null, token = null, model, agents, root } = address;
+  const card = origin + CARD_PATH;
+  return { ready: origin, host, port, grpcPort, card, token, home, pid: process.pid, model, root, agents };
 }
 
-interface Place {
-  readonly config: Config;
-  /** The token in the data folder, which clients on this machine find without a flag. */
-  readonly keptToken: string | undefined;
-}
-
-function greeting(address: AppAddress, { config, keptToken }: Place, color: boolean): readonly string[] {
+async function greeting(address: AppAddress, config: Config, paint: Paint): Promise<readonly string[]> {
   const { origin, grpcPort, token, model, agents, root } = address;
-  const paint = createPaint(color);
   const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;
+  // Clients on this machine find the token of the data folder without a flag.
+  const keptToken = await loadToken(config.home).catch(() => undefined);
   const access = token === undefined || token === keptToken ? '' : `LANGO_TOKEN=${token} `;
   const isElsewhere = access === '' && config.home !== readEnv({}).home;
   const home = isElsewhere ? ` --home ${shellWord(config.home)}` : '';
@@ -126,10 +100,6 @@ function greeting(address: AppAddress, { config, keptToken }: Place, color: bool
     `  ${access}npx lango send --url ${origin}${home} ${shellWord(EXAMPLE)}`,
     `ready ${origin}`,
   ];
-}
-
-async function keptToken({ home }: Config): Promise<string | undefined> {
-  return loadToken(home).catch(() => undefined);
 }
 
 /** The interval between two checks. */

@@ -1,23 +1,24 @@
-import type { ListRequest, TaskView } from '../a2a/client/client.js';
+import type { TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textOf } from '../core/message.js';
-import type { TaskState } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
-import type { Connection, ConnectionFlags } from './connection.js';
-import { connect } from './connection.js';
+import { isTerminal, type TaskState } from '../core/task.js';
+import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands } from './conversation.js';
 import { EXIT } from './exit.js';
 import { ask, explain } from './explain.js';
-import { createPaint, questionText } from './render.js';
-import { jsonLine, safeLine, safeText } from './safe-text.js';
-import type { CommandContext } from './terminal.js';
+import type { Paint } from './paint.js';
+import { questionText } from './render.js';
+import { safeLine, safeText } from './safe-text.js';
+import type { Call, Report } from './terminal.js';
 
 export interface TaskFlags extends ConnectionFlags {
   readonly agent?: string;
   readonly json?: boolean;
 }
 
-export interface ListFlags extends TaskFlags {
+interface TaskFilter {
+  /** Undefined for all agents. */
+  readonly agent?: string | undefined;
   readonly state?: TaskState;
   readonly context?: string;
   /** 1 to 100. */
@@ -33,53 +34,45 @@ const TEXT_CHARACTERS = 60;
 const LISTED_MESSAGES = 3;
 
 /** `lango tasks list`: the newest tasks first, of one agent or of all. */
-export async function listTasks(flags: ListFlags, { env, terminal }: CommandContext): Promise<number> {
-  const connection = await connect(flags, env);
-  const tasks = await newestTasks(flags, connection);
-  if (flags.json) terminal.print(jsonLine({ tasks: tasks.map(toJson) }));
-  else if (tasks.length === 0) terminal.note('There are no such tasks.');
-  else for (const task of tasks) terminal.print(rowOf(task, terminal.color));
-  return EXIT.ok;
+export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promise<Report> {
+  const tasks = await newestTasks(call.flags, await connect(call));
+  return {
+    json: { tasks: tasks.map(toJson) },
+    lines: tasks.map((task) => rowOf(task, call.terminal.paint)),
+    notes: tasks.length === 0 ? ['There are no such tasks.'] : [],
+  };
 }
 
 /** `lango tasks get` */
-export async function getTask(taskId: string, flags: TaskFlags, context: CommandContext): Promise<number> {
-  const { env, terminal } = context;
-  const { task, agent } = await locateTask(await connect(flags, env), taskId, flags.agent);
+export async function getTask(taskId: string, call: Call<TaskFlags>): Promise<Report> {
+  const { task, agent } = await locateTask(await connect(call), taskId, call.flags.agent);
   const listed = { ...task, agent };
-  if (flags.json) terminal.print(jsonLine(toJson(listed)));
-  else for (const line of detailsOf(listed, flags, terminal.color)) terminal.print(line);
-  return EXIT.ok;
+  return { json: toJson(listed), lines: detailsOf(listed, call) };
 }
 
 /** `lango tasks cancel` */
-export async function cancelTask(taskId: string, flags: TaskFlags, context: CommandContext): Promise<number> {
-  const { env, terminal } = context;
-  const connection = await connect(flags, env);
-  const { agent } = await locateTask(connection, taskId, flags.agent);
-  const task = await ask(connection, connection.client.cancel(refTo(taskId, agent)));
-  if (flags.json) terminal.print(jsonLine(toJson({ ...task, agent })));
-  else terminal.print(`${createPaint(terminal.color).state(task.state)} ${safeLine(task.id)}`);
-  return isTerminal(task.state) ? EXIT.ok : EXIT.failure;
+export async function cancelTask(taskId: string, call: Call<TaskFlags>): Promise<Report> {
+  const connection = await connect(call);
+  const { agent } = await locateTask(connection, taskId, call.flags.agent);
+  const task = await ask(connection, connection.client.cancel({ taskId, agent }));
+  return {
+    json: toJson({ ...task, agent }),
+    lines: [`${call.terminal.paint.state(task.state)} ${safeLine(task.id)}`],
+    exitCode: isTerminal(task.state) ? EXIT.ok : EXIT.failure,
+  };
 }
 
 /** The newest tasks, of one agent or all, of one conversation or all. */
 export async function newestTasks(
-  { agent, state, context, limit }: Pick<ListFlags, 'agent' | 'state' | 'context' | 'limit'>,
+  { agent, state, context, limit }: TaskFilter,
   connection: Connection,
 ): Promise<readonly ListedTask[]> {
-  const query: ListRequest = {
-    pageSize: limit,
-    historyLength: LISTED_MESSAGES,
-    ...(state ? { state } : {}),
-    ...(context ? { contextId: context } : {}),
-  };
+  const query = { pageSize: limit, historyLength: LISTED_MESSAGES, state, contextId: context };
   const known = agent === undefined ? await agentNames(connection) : [agent];
   const names: readonly (string | undefined)[] = known.length > 0 ? known : [undefined];
   const pages = await Promise.all(
     names.map(async (name) => {
-      const request = { ...query, ...(name === undefined ? {} : { agent: name }) };
-      const { tasks } = await ask(connection, connection.client.list(request), name);
+      const { tasks } = await ask(connection, connection.client.list({ ...query, agent: name }), name);
       return tasks.map((task): ListedTask => ({ ...task, agent: name }));
     }),
   );
@@ -89,8 +82,7 @@ export async function newestTasks(
     .slice(0, limit);
 }
 
-export function rowOf(task: ListedTask, color: boolean): string {
-  const paint = createPaint(color);
+export function rowOf(task: ListedTask, paint: Paint): string {
   const { id, state, stateAt = '', text, agent } = task;
   const columns = [
     safeLine(id),
@@ -109,8 +101,7 @@ function requestOf({ history }: TaskView): string {
   return said.find((words) => words !== '') ?? '';
 }
 
-function detailsOf(task: ListedTask, flags: ConnectionFlags, color: boolean): readonly string[] {
-  const paint = createPaint(color);
+function detailsOf(task: ListedTask, { flags, terminal: { paint } }: Call<TaskFlags>): readonly string[] {
   const row = (name: string, value: string): string => `${paint.dim(name.padEnd(8))} ${value}`;
   return [
     row('task', safeLine(task.id)),
@@ -120,7 +111,7 @@ function detailsOf(task: ListedTask, flags: ConnectionFlags, color: boolean): re
     ...task.history.map(({ role, parts }) => row(role, safeText(textOf(parts)))),
     ...task.artifacts.map(({ name, id, parts }) => row(safeLine(name ?? id), safeText(textOf(parts)))),
     ...(task.text === '' ? [] : [row('says', safeText(task.text))]),
-    ...task.questions.map((question) => questionText(question, color)),
+    ...task.questions.map((question) => questionText(question, paint)),
     ...answerCommands(task.id, task.questions, flags),
   ];
 }
@@ -144,7 +135,7 @@ export async function locateTask(
   const names = agent === undefined ? [undefined, ...(await agentNames(connection))] : [agent];
   for (const name of names) {
     try {
-      return { agent: name, task: await connection.client.get(refTo(taskId, name)) };
+      return { agent: name, task: await connection.client.get({ taskId, agent: name }) };
     } catch (error) {
       const isUnknownThere = isLangoError(error, 'not-found') && names.length > 1;
       if (!isUnknownThere) throw await explain(error, connection, name);
@@ -163,14 +154,4 @@ export async function agentNames(connection: Connection): Promise<readonly strin
     if (isLangoError(error, 'not-found')) return [];
     throw await explain(error, connection);
   }
-}
-
-/** A task, as the client names it. */
-export interface TaskRef {
-  readonly taskId: string;
-  readonly agent?: string;
-}
-
-export function refTo(taskId: string, agent: string | undefined): TaskRef {
-  return { taskId, ...(agent === undefined ? {} : { agent }) };
 }

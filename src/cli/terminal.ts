@@ -1,7 +1,8 @@
 import type { Env } from '../config/env.js';
 import { EXIT } from './exit.js';
-import type { Progress } from './progress.js';
-import { createProgress } from './progress.js';
+import { createPaint, type Paint } from './paint.js';
+import { createProgress, type Progress } from './progress.js';
+import { jsonLine } from './safe-text.js';
 
 /** The terminal of a command: results go to standard output, messages about them to standard error. */
 export interface Terminal {
@@ -9,10 +10,10 @@ export interface Terminal {
   readonly isLive: boolean;
   /** Whether questions can be asked: standard input and standard error are a terminal. */
   readonly canAsk: boolean;
-  /** Whether standard output is written in color. */
-  readonly color: boolean;
-  /** Whether standard error is written in color. */
-  readonly noteColor: boolean;
+  /** Colors text for standard output. */
+  readonly paint: Paint;
+  /** Colors text for standard error. */
+  readonly notePaint: Paint;
   readonly progress: Progress;
   /** Writes text to standard output, without a line feed. */
   readonly write: (text: string) => void;
@@ -37,8 +38,8 @@ export function createTerminal(env: Env, { stdin, stdout, stderr }: Streams = pr
   return {
     isLive: isTerminal(stdout),
     canAsk: isTerminal(stdin) && isTerminal(stderr),
-    color: hasColor(stdout, env),
-    noteColor: hasColor(stderr, env),
+    paint: createPaint(hasColor(stdout, env)),
+    notePaint: createPaint(hasColor(stderr, env)),
     progress,
     write,
     print: (line) => write(`${line}\n`),
@@ -63,11 +64,40 @@ function isTerminal({ isTTY }: { readonly isTTY?: boolean }): boolean {
   return isTTY === true;
 }
 
-/** What each command gets besides its flags. A command resolves with its exit code and throws what went wrong. */
+/** What is the same for all commands of a process. */
 export interface CommandContext {
   readonly env: Env;
   readonly terminal: Terminal;
 }
 
-/** Runs a command. Its module is imported inside, so that a start loads only what the command needs. */
-export type Act = (command: (context: CommandContext) => Promise<number>) => Promise<void>;
+/** One call of a command: what it gets besides its arguments. */
+export interface Call<Flags> extends CommandContext {
+  readonly flags: Flags;
+}
+
+/** The result of a command, for programs and for people. */
+export interface Report {
+  /** Printed with `--json`, as one line. */
+  readonly json: unknown;
+  /** Printed without `--json`. */
+  readonly lines: readonly string[];
+  /** Written to standard error without `--json`. */
+  readonly notes?: readonly string[];
+  /** Default: success. */
+  readonly exitCode?: number;
+}
+
+/** A command resolves with its report, or with its exit code when it has printed everything itself. It throws what went wrong. */
+export type Result = Report | number;
+
+/** Prints the result of a command. Returns the exit code. */
+export function printResult(result: Result, isJson: boolean, { print, note }: Terminal): number {
+  if (typeof result === 'number') return result;
+  const { json, lines, notes = [], exitCode = EXIT.ok } = result;
+  if (isJson) print(jsonLine(json));
+  else {
+    lines.forEach(print);
+    notes.forEach(note);
+  }
+  return exitCode;
+}

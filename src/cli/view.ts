@@ -1,47 +1,36 @@
-import type { ClientEvent } from '../a2a/client/reader.js';
+import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
 import type { Activity } from '../core/task.js';
-import { createRenderer, questionText } from './render.js';
+import { Renderer, questionText } from './render.js';
 import { jsonLine, safeText } from './safe-text.js';
 import type { Terminal } from './terminal.js';
 
-/** Shows the events of a task to the person who started the command. */
-export interface View {
-  show(event: ClientEvent): void;
-}
+/** Shows one event of a task to the person who started the command. */
+export type View = (event: ClientEvent) => void;
 
-/** Shows all events as they happen, and a progress line in between. */
-export function storyView(terminal: Terminal): View {
-  const { progress } = terminal;
-  const renderer = createRenderer({ color: terminal.color, live: terminal.isLive, write: terminal.write });
-  return {
-    show(event) {
-      progress.label(progressLabel(event));
+/**
+ * Makes a view: `story` shows all events as they happen, and a progress line in between; `answer` writes only the answer
+ * to standard output, fit for a pipe, and all else to standard error; `json` writes each event as a line of JSON.
+ */
+export function viewOf(kind: 'story' | 'answer' | 'json', terminal: Terminal): View {
+  const { paint, progress, isLive, write, print } = terminal;
+  if (kind === 'json') return (event) => print(jsonLine(event));
+  const renderer = new Renderer({ color: paint.isColored, live: isLive, write });
+  return (event) => {
+    progress.label(progressLabel(event));
+    if (kind === 'story') {
       renderer.show(event);
       progress.hold(renderer.isMidLine);
-    },
+    } else if (event.type === 'end') showAnswer(event, terminal);
   };
 }
 
-/** Writes only the answer to standard output, fit for a pipe, and all else to standard error. */
-export function answerView(terminal: Terminal): View {
-  return {
-    show(event) {
-      terminal.progress.label(progressLabel(event));
-      if (event.type !== 'end') return;
-      if (event.state === 'completed') terminal.print(safeText(event.text));
-      else if (event.questions.length > 0) terminal.note(event.state);
-      else terminal.note(`${event.state}: ${safeText(event.text)}`);
-      for (const question of event.questions) terminal.note(questionText(question, terminal.noteColor));
-    },
-  };
-}
+export const silentView: View = () => {};
 
-/** Writes each event as a line of JSON. */
-export function jsonLinesView(terminal: Terminal): View {
-  return { show: (event) => terminal.print(jsonLine(event)) };
+function showAnswer({ state, text, questions }: EndEvent, { print, note, notePaint }: Terminal): void {
+  if (state === 'completed') print(safeText(text));
+  else note(questions.length > 0 ? state : `${state}: ${safeText(text)}`);
+  for (const question of questions) note(questionText(question, notePaint));
 }
-
-export const silentView: View = { show() {} };
 
 function progressLabel(event: ClientEvent): string {
   switch (event.type) {

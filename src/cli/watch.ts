@@ -1,54 +1,47 @@
-import type { EndEvent } from '../a2a/client/reader.js';
 import type { TaskView } from '../a2a/client/client.js';
+import type { EndEvent } from '../a2a/client/reader.js';
 import { isInterrupted } from '../core/task.js';
 import { connect } from './connection.js';
-import type { ConverseOptions, Outcome } from './conversation.js';
-import { answerCommands, follow } from './conversation.js';
+import { answerCommands, follow, type ConverseOptions, type Outcome } from './conversation.js';
 import { exitCodeOfState, onInterrupt } from './exit.js';
 import { ask, refusal } from './explain.js';
-import type { TaskRef, TaskFlags } from './tasks.js';
-import { locateTask, refTo } from './tasks.js';
-import type { CommandContext, Terminal } from './terminal.js';
-import type { View } from './view.js';
-import { answerView, jsonLinesView, storyView } from './view.js';
+import { locateTask, type TaskFlags } from './tasks.js';
+import type { Call } from './terminal.js';
+import { viewOf } from './view.js';
 
-export interface WatchFlags extends TaskFlags {
+interface WatchFlags extends TaskFlags {
   /** False with `--no-stream`. */
   readonly stream: boolean;
 }
 
 /** `lango tasks watch`: shows a task from its first event to its end. Ctrl-C leaves the task as it is. */
-export async function watch(taskId: string, flags: WatchFlags, context: CommandContext): Promise<number> {
-  const { env, terminal } = context;
-  const connection = await connect(flags, env);
+export async function watch(taskId: string, call: Call<WatchFlags>): Promise<number> {
+  const { flags, terminal } = call;
+  const connection = await connect(call);
   const { agent } = await locateTask(connection, taskId, flags.agent);
   const leaving = new AbortController();
   using interrupt = onInterrupt(() => leaving.abort(new Error('no longer watched')));
-  const view = viewOf(flags, terminal);
+  const view = viewOf(flags.json ? 'json' : flags.stream ? 'story' : 'answer', terminal);
   terminal.progress.start('watching');
-  const { end, taskId: seen } = await watched(refTo(taskId, agent), {
-    connection,
-    view,
-    signal: leaving.signal,
-  }).finally(() => terminal.progress.stop());
+  const options = { connection, view, signal: leaving.signal };
+  const { end, taskId: seen } = await watched({ taskId, agent }, options).finally(() =>
+    terminal.progress.stop(),
+  );
   if (interrupt.exitCode !== undefined) return interrupt.exitCode;
   if (seen === undefined) throw await refusal(connection, end.text, agent);
-  view.show(end);
-  if (!flags.json) for (const line of answerCommands(taskId, end.questions, flags)) terminal.note(line);
+  view(end);
+  if (!flags.json) answerCommands(taskId, end.questions, flags).forEach(terminal.note);
   return exitCodeOfState(end.state);
-}
-
-function viewOf({ json, stream }: WatchFlags, terminal: Terminal): View {
-  if (json) return jsonLinesView(terminal);
-  return stream ? storyView(terminal) : answerView(terminal);
 }
 
 /**
  * Follows the task from its first event. That stream ends at the first question. When the question has been answered
  * since, the task is shown in its present state and followed from there.
  */
-async function watched(task: TaskRef, options: Omit<ConverseOptions, 'asker'>): Promise<Outcome> {
-  const { connection, view, signal } = options;
+async function watched(
+  task: { readonly taskId: string; readonly agent: string | undefined },
+  { connection, view, signal }: Omit<ConverseOptions, 'asker'>,
+): Promise<Outcome> {
   const replay = await follow(connection.client.subscribe({ ...task, after: 0 }, signal), view);
   if (signal.aborted || !isInterrupted(replay.end.state)) return replay;
   const now = await ask(connection, connection.client.get(task));

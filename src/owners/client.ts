@@ -45,6 +45,18 @@ export function createOwnerClient(server: ServerAccess): OwnerClient {
   });
 }
 
+/** Reads a list from its start, page by page. */
+export async function* pagesOf<Page extends { readonly next?: string | undefined }>(
+  read: (after: string | undefined) => Promise<Page>,
+): AsyncGenerator<Page, void, undefined> {
+  let after: string | undefined;
+  do {
+    const page = await read(after);
+    yield page;
+    after = page.next;
+  } while (after !== undefined);
+}
+
 /** Creates the client of a service in this process, for one owner. */
 export function createDirectClient(service: OwnerService, scope: Scope): OwnerClient {
   const { signal } = new AbortController();

@@ -75,7 +75,7 @@ async function names(env: Readonly<Record<string, string>> = {}): Promise<readon
 const ALL = ['docs/guide.md', 'docs/page.html', 'docs/paper.pdf', 'docs/src/load.ts'];
 
 describe('lango ingest', () => {
-  it('takes in what a server then cites; through the server only what changed; what is gone is forgotten', async () => {
+  it('adds what a server then cites; through the server only what changed; what is gone is forgotten', async () => {
     const first = await ingest([folder]);
     expect(first).toMatchObject({ added: 4, changed: 0, unchanged: 0, removed: 0 });
     expect(first.embedded).toBeGreaterThanOrEqual(4);
@@ -132,13 +132,13 @@ describe('lango ingest', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('says what is wrong, and takes in nothing then', async () => {
+  it('says what is wrong, and adds nothing then', async () => {
     const cases = [
-      [[], 'Say what to take in'],
+      [[], 'Say what to add'],
       [['nowhere'], 'There is no nowhere'],
       [[path.join(folder, '*.docx')], 'No file fits'],
       [[folder, '--collection', 'knowledge'], 'is not a valid name for a collection'],
-      [['remove'], 'Say what to forget'],
+      [['remove'], 'Say what to remove'],
     ] as const;
     for (const [args, problem] of cases) {
       const { code, stderr } = await lango(['ingest', ...args], { env: home.env });

@@ -60,7 +60,7 @@ describe('embedding.provider: local, when something is missing', () => {
     expect(await doctor()).toMatch(/tools rag: missing: .*onnx\/model_quantized\.onnx cannot be read/);
   });
 
-  it('says that the library is not installed; documents are taken in and found by words', async () => {
+  it('says that the library is not installed; documents are added and found by words', async () => {
     expect(await doctor()).toMatch(
       /^warn {2}tools rag: missing: The library @huggingface\/transformers is not installed\.\n {6}Install it beside lango/m,
     );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ClientEvent } from '../../src/a2a/client/reader.js';
-import { createRenderer } from '../../src/cli/render.js';
+import { Renderer } from '../../src/cli/render.js';
 import { NO_USAGE } from '../../src/core/model.js';
 import type { Activity, Question } from '../../src/core/task.js';
 
@@ -170,7 +170,7 @@ describe('the renderer', () => {
   });
 
   it('knows whether its last line is open', () => {
-    const renderer = createRenderer({ color: false, live: true, write: () => {} });
+    const renderer = new Renderer({ color: false, live: true, write: () => {} });
     renderer.show(says('a', 'x', true));
     expect(renderer.isMidLine).toBe(true);
     renderer.show(COMPLETED);
@@ -185,7 +185,7 @@ interface Options {
 
 function pieces(events: readonly ClientEvent[], { live = true, color = false }: Options): readonly string[] {
   const written: string[] = [];
-  const renderer = createRenderer({ color, live, write: (text) => written.push(text) });
+  const renderer = new Renderer({ color, live, write: (text) => written.push(text) });
   for (const event of events) renderer.show(event);
   return written;
 }

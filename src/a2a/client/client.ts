@@ -49,7 +49,7 @@ export interface SendRequest {
   readonly agent?: string;
 }
 
-export interface ListRequest {
+interface ListRequest {
   readonly agent?: string;
   readonly contextId?: string;
   readonly state?: TaskState;
