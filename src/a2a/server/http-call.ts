@@ -1,12 +1,14 @@
 import type { ServerCallContext } from '@a2a-js/sdk/server';
 import type { HttpExchange } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
+import type { Json } from '../../core/json.js';
 import type { Trace } from '../../core/trace.js';
 import { readTrace } from '../../core/trace.js';
 import type { Call } from '../translate/call.js';
 import { toCallContext } from '../translate/call.js';
 import type { WireError } from '../translate/errors.js';
-import { isVisible } from '../translate/errors.js';
+import { isVisible, toWireError } from '../translate/errors.js';
+import type { Operation, Request } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import {
   CURSOR_PARAMETER,
@@ -17,6 +19,7 @@ import {
   cursorIn,
   versionIn,
 } from './service-parameters.js';
+import type { Framing, Streaming } from './sse.js';
 
 /**
  * Reads what a request says besides its parameters: once, for all that a binding does with it. Rejects with
@@ -116,25 +119,51 @@ export function sendJson({ request, response }: HttpExchange, answer: JsonAnswer
   response.end(request.method === 'HEAD' ? undefined : answer.body);
 }
 
+/** How a binding writes the answers of one operation. */
+export interface AnswerFormat extends Framing {
+  readonly type: string;
+  result(json: Json): string;
+}
+
+/** Carries out an operation, and answers with its result or its stream. Rejects when nothing was answered. */
+export async function answerOperation(
+  exchange: HttpExchange,
+  streaming: Streaming,
+  { operation, request, call, format }: OperationCall,
+): Promise<void> {
+  const headers = call.extensionHeaders;
+  if (operation.kind === 'stream') {
+    const events = (): ReturnType<typeof operation.events> => operation.events(request);
+    await streaming.answer(exchange, { scope: call.scope, events, framing: format, headers });
+    return;
+  }
+  const answer = await operation.answer(request);
+  sendJson(exchange, { status: 200, type: format.type, body: format.result(answer.toJson()), headers });
+}
+
+interface OperationCall {
+  readonly operation: Operation;
+  readonly request: Request;
+  readonly call: HttpCall;
+  readonly format: AnswerFormat;
+}
+
 export function sendNothing({ response }: HttpExchange): void {
   if (response.destroyed || response.headersSent) return;
   response.writeHead(204).end();
 }
 
-export function errorHeaders(error: ErrorFacts): Readonly<Record<string, string>> {
-  const wait = error.retryAfterSeconds;
-  return wait === undefined ? error.headers : { 'Retry-After': String(wait), ...error.headers };
+export function errorHeaders({ retryAfterSeconds: wait, headers }: WireError): WireError['headers'] {
+  return wait === undefined ? headers : { 'Retry-After': String(wait), ...headers };
 }
 
-type ErrorFacts = Pick<WireError, 'retryAfterSeconds' | 'headers'>;
-
-/** Logs in full what the client is told as "internal error" only. */
-export function logDefect({ logger, path }: HttpExchange, error: unknown): void {
-  if (isVisible(error)) return;
-  logger.error('an A2A request failed', {
-    path,
-    error: error instanceof Error ? error.stack : String(error),
-  });
+/** Converts an error for the client. The log gets in full what the client is told as "internal error" only. */
+export function reportedError({ logger, path }: HttpExchange, error: unknown): WireError {
+  if (!isVisible(error)) {
+    const shown = error instanceof Error ? error.stack : String(error);
+    logger.error('an A2A request failed', { path, error: shown });
+  }
+  return toWireError(error);
 }
 
 function headerOf(exchange: HttpExchange, name: string): string {

@@ -1,17 +1,23 @@
-import { StreamResponse } from '@a2a-js/sdk';
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
-import { toWireError } from '../translate/errors.js';
-import type { HttpCall } from './http-call.js';
-import { errorHeaders, logDefect, openCall, sendJson, sendNothing } from './http-call.js';
+import type { Dialect } from './dialect.js';
+import { DIALECT_1_0 } from './dialect.js';
+import type { AnswerFormat, HttpCall } from './http-call.js';
+import {
+  answerOperation,
+  errorHeaders,
+  openCall,
+  reportedError,
+  sendJson,
+  sendNothing,
+} from './http-call.js';
 import { JSON_TYPE } from './modes.js';
-import type { Operation, OperationName, PublishedAgent, Request } from './operations.js';
-import { operationNamed } from './operations.js';
+import type { Operation, PublishedAgent, Request } from './operations.js';
+import { OPERATIONS, isOperation } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
-import type { Framing, Streaming } from './sse.js';
-import type { Dialect } from './v03/dialect.js';
+import type { Streaming } from './sse.js';
 import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';
 
 const VERSIONS: readonly ProtocolVersion[] = ['1.0', '0.3'];
@@ -31,6 +37,7 @@ export async function answerJsonRpc(
   streaming: Streaming,
 ): Promise<void> {
   let id: Id = null;
+  // Clients of 0.3 that asked for a stream read an answer of status 200 as a stream, errors included.
   let asEvent = false;
   try {
     const call = await openCall(exchange, VERSIONS);
@@ -40,50 +47,26 @@ export async function answerJsonRpc(
       return;
     }
     id = envelope.id;
-    const method = requireMethod(envelope.method, call.named);
-    const { operation, dialect } = method;
-    asEvent = operation.kind === 'stream' && dialect !== undefined;
-    const request = {
-      agent,
-      params: paramsOf(method, envelope.params),
-      context: call.toContext(versionOf(method)),
-    };
-    const headers = call.extensionHeaders;
-    if (operation.kind === 'stream') {
-      await streaming.answer(exchange, {
-        scope: call.scope,
-        events: () => operation.events(request),
-        framing: framing(exchange, id, method),
-        headers,
-      });
-      return;
-    }
-    const answer = await operation.answer(request);
-    const result = JSON.stringify(dialect ? dialect.result(method.name, answer as Json) : answer);
-    sendJson(exchange, { status: 200, type: JSON_TYPE, body: resultText(id, result), headers });
+    const { operation, dialect } = requireMethod(envelope.method, call.named);
+    asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
+    const params = dialect.params(operation.name, requireParams(envelope.params));
+    const request = { agent, params, context: call.toContext(dialect.version) };
+    const format = formatOf(exchange, id, { operation, dialect });
+    await answerOperation(exchange, streaming, { operation, request, call, format });
   } catch (error) {
-    sendFault(exchange, toFault(exchange, error), { id, asEvent });
+    const { status, headers, body } = faultOf(exchange, id, error);
+    if (asEvent && status === 200)
+      sendJson(exchange, { status, type: 'text/event-stream', body: `data: ${body}\n\n`, headers });
+    else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
   }
-}
-
-interface FaultTarget {
-  readonly id: Id;
-  /** Clients of 0.3 that asked for a stream read an answer of status 200 as a stream, errors included. */
-  readonly asEvent: boolean;
-}
-
-function sendFault(exchange: HttpExchange, fault: Fault, { id, asEvent }: FaultTarget): void {
-  const { status, headers } = fault;
-  const body = errorTextOf(id, fault);
-  if (asEvent && status === 200)
-    sendJson(exchange, { status, type: 'text/event-stream', body: `data: ${body}\n\n`, headers });
-  else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
 }
 
 /** Answers a request for an agent that does not exist; its body is not read. */
 export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
-  const fault = { status: 404, headers: {}, error: { code: METHOD_NOT_FOUND, message } };
-  sendJson(exchange, { status: fault.status, type: JSON_TYPE, body: errorTextOf(null, fault) });
+  sendJson(exchange, {
+    ...{ status: 404, type: JSON_TYPE },
+    body: replyText(null, 'error', { code: METHOD_NOT_FOUND, message }),
+  });
 }
 
 interface Notification {
@@ -95,15 +78,11 @@ interface Notification {
 async function notify(exchange: HttpExchange, agent: PublishedAgent, sent: Notification): Promise<void> {
   const { envelope, call } = sent;
   try {
-    const method = requireMethod(envelope.method, call.named);
-    const params = paramsOf(method, envelope.params);
-    await carryOut(method.operation, {
-      agent,
-      params,
-      context: call.toDetachedContext(versionOf(method)),
-    });
+    const { operation, dialect } = requireMethod(envelope.method, call.named);
+    const params = dialect.params(operation.name, requireParams(envelope.params));
+    await carryOut(operation, { agent, params, context: call.toDetachedContext(dialect.version) });
   } catch (error) {
-    toFault(exchange, error);
+    if (!(error instanceof JsonRpcFault)) reportedError(exchange, error);
   }
   sendNothing(exchange);
 }
@@ -155,31 +134,18 @@ function isId(value: unknown): value is Id | undefined {
 }
 
 interface Method {
-  readonly name: OperationName;
   readonly operation: Operation;
-  /** The translation of 0.3; undefined for 1.0. */
-  readonly dialect: Dialect | undefined;
+  readonly dialect: Dialect;
 }
 
 /** Each version has method names of its own, so the name tells the version of a client that names none. */
 function requireMethod(method: string, version: ProtocolVersion | undefined): Method {
-  if (version !== '1.0' && Object.hasOwn(OLD_METHODS, method)) {
-    const name = OLD_METHODS[method]!;
-    return { name, operation: operationNamed(name)!, dialect: SCHEMA_DIALECT };
-  }
-  const operation = version === '0.3' ? undefined : operationNamed(method);
-  if (operation) return { name: method as OperationName, operation, dialect: undefined };
+  if (version !== '1.0' && Object.hasOwn(OLD_METHODS, method))
+    return { operation: OPERATIONS[OLD_METHODS[method]!], dialect: SCHEMA_DIALECT };
+  if (version !== '0.3' && isOperation(method))
+    return { operation: OPERATIONS[method], dialect: DIALECT_1_0 };
   const where = version ?? VERSIONS.join(' or ');
   throw new JsonRpcFault(METHOD_NOT_FOUND, `there is no method ${method.slice(0, 100)} in A2A ${where}`);
-}
-
-function versionOf({ dialect }: Method): ProtocolVersion {
-  return dialect ? '0.3' : '1.0';
-}
-
-function paramsOf({ name, dialect }: Method, params: unknown): JsonObject {
-  const given = requireParams(params);
-  return dialect ? dialect.params(name, given) : given;
 }
 
 function requireParams(params: unknown): JsonObject {
@@ -188,40 +154,35 @@ function requireParams(params: unknown): JsonObject {
   throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object');
 }
 
-function framing(exchange: HttpExchange, id: Id, { name, dialect }: Method): Framing {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+function formatOf(exchange: HttpExchange, id: Id, { operation, dialect }: Method): AnswerFormat {
   return {
-    event(event) {
-      const json = StreamResponse.toJSON(event);
-      return `${head}${JSON.stringify(dialect ? dialect.event(name, json as JsonObject) : json)}}`;
-    },
-    error: (error) => errorTextOf(id, toFault(exchange, error)),
+    type: JSON_TYPE,
+    result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
+    event: (json) => replyText(id, 'result', dialect.event(operation.name, json)),
+    error: (error) => faultOf(exchange, id, error).body,
   };
-}
-
-function resultText(id: Id, result: string): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
 }
 
 interface Fault {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly error: { readonly code: number; readonly message: string; readonly data?: readonly JsonObject[] };
+  readonly body: string;
 }
 
-function toFault(exchange: HttpExchange, error: unknown): Fault {
+function faultOf(exchange: HttpExchange, id: Id, error: unknown): Fault {
   if (error instanceof JsonRpcFault) {
-    return { status: 200, headers: {}, error: { code: error.code, message: error.message } };
+    const { code, message } = error;
+    return { status: 200, headers: {}, body: replyText(id, 'error', { code, message }) };
   }
-  logDefect(exchange, error);
-  const wire = toWireError(error);
+  const wire = reportedError(exchange, error);
+  const { jsonRpcCode: code, message, details: data } = wire;
   return {
-    status: OWN_STATUS.includes(wire.jsonRpcCode) ? wire.httpStatus : 200,
+    status: OWN_STATUS.includes(code) ? wire.httpStatus : 200,
     headers: errorHeaders(wire),
-    error: { code: wire.jsonRpcCode, message: wire.message, data: wire.details },
+    body: replyText(id, 'error', { code, message, data }),
   };
 }
 
-function errorTextOf(id: Id, fault: Fault): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: fault.error });
+function replyText(id: Id, member: 'result' | 'error', value: unknown): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, [member]: value });
 }

@@ -7,24 +7,16 @@ import {
 } from '@a2a-js/sdk';
 import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import type { Audit } from '../../core/identity.js';
+import type { z } from 'zod';
 import { LangoError, isLangoError } from '../../core/errors.js';
+import type { Audit } from '../../core/identity.js';
+import type { Json } from '../../core/json.js';
 import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
 import { cardJson } from './card.js';
-import {
-  parseCancelTask,
-  parseCreatePush,
-  parseDeletePush,
-  parseExtendedCard,
-  parseGetPush,
-  parseGetTask,
-  parseListPush,
-  parseListTasks,
-  parseOldGetPush,
-  parseSendMessage,
-  parseSubscribe,
-} from './requests.js';
+import { parseAs } from './proto-json.js';
+import type { OperationName } from './requests.js';
+import { REQUESTS } from './requests.js';
 
 /** An agent as the bindings see it. */
 export interface PublishedAgent {
@@ -48,131 +40,149 @@ export interface Request {
 
 /**
  * An operation of A2A 1.0 section 3.1, the same behind each binding: it admits the caller, checks the parameters, and
- * calls the agent's handler. `answer` resolves to ProtoJSON, `events` yields the events of a stream. Both throw
- * `LangoError`: `forbidden` first of all, then `invalid-input`, before anything is stored.
+ * calls the agent's handler. Both kinds throw `LangoError`: `forbidden` first of all, then `invalid-input`, before
+ * anything is stored.
  */
-export type Operation =
-  | { readonly kind: 'unary'; answer(request: Request): Promise<unknown> }
-  | { readonly kind: 'stream'; events(request: Request): AsyncIterable<StreamResponse> };
+export type Operation = UnaryOperation | StreamOperation;
 
-interface Call<Params, Result> {
-  readonly parse: (params: unknown, context: ServerCallContext) => Params;
+export interface UnaryOperation extends Named {
+  readonly kind: 'unary';
+  answer(request: Request): Promise<Answer>;
+}
+
+export interface StreamOperation extends Named {
+  readonly kind: 'stream';
+  events(request: Request): AsyncIterable<StreamResponse>;
+}
+
+interface Named {
+  readonly name: OperationName;
+  /** The codec of the parameters. */
+  readonly codec: { toJSON(params: never): unknown };
+}
+
+/** The result of an operation as the protocol's message, and as its JSON. */
+export interface Answer {
+  readonly message: unknown;
+  toJson(): Json;
+}
+
+interface Row<Params, Result> {
   readonly run: (handler: A2ARequestHandler, params: Params, context: ServerCallContext) => Result;
   /** Set for an operation that changes something: returns the task that the parameters name. */
   readonly changes?: (params: Params) => string | undefined;
 }
 
-interface UnaryCall<Params, Result> extends Call<Params, Promise<Result>> {
-  readonly toJson: (result: Result, params: Params) => unknown;
-  /** The task that the result names. */
-  readonly taskOf?: (result: Result) => string | undefined;
+interface UnaryRow<Params, Result> extends Row<Params, Promise<Result>> {
+  readonly result: { toJSON(result: Result, params: Params): unknown };
 }
 
-type StreamCall<Params> = Call<Params, AsyncGenerator<StreamResponse, void, undefined>>;
+type StreamRow<Params> = Row<Params, AsyncGenerator<StreamResponse, void, undefined>>;
 
-export type OperationName = keyof typeof TABLE;
-
-const TABLE = {
-  SendMessage: unary({
-    parse: parseSendMessage,
-    run: (handler, params, context) => handler.sendMessage(params, context),
-    toJson: (result) => SendMessageResponse.toJSON(sendResult(result)),
+export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
+  SendMessage: unary('SendMessage', {
+    run: async (handler, params, context) => sendResult(await handler.sendMessage(params, context)),
+    result: SendMessageResponse,
     changes: ({ message }) => message?.taskId,
-    taskOf: (result) => ('status' in result ? result.id : result.taskId),
   }),
-  SendStreamingMessage: stream({
-    parse: parseSendMessage,
+  SendStreamingMessage: stream('SendStreamingMessage', {
     run: (handler, params, context) => handler.sendMessageStream(params, context),
     changes: ({ message }) => message?.taskId,
   }),
-  GetTask: unary({
-    parse: parseGetTask,
+  GetTask: unary('GetTask', {
     run: (handler, params, context) => handler.getTask(params, context),
-    toJson: (task) => Task.toJSON(task),
+    result: Task,
   }),
-  ListTasks: unary({
-    parse: parseListTasks,
+  ListTasks: unary('ListTasks', {
     run: (handler, params, context) => handler.listTasks(params, context),
-    toJson: (page, params) => listJson(page, params.includeArtifacts === true),
+    result: { toJSON: (page, params) => listJson(page, params.includeArtifacts === true) },
   }),
-  CancelTask: unary({
-    parse: parseCancelTask,
+  CancelTask: unary('CancelTask', {
     run: (handler, params, context) => handler.cancelTask(params, context),
-    toJson: (task) => Task.toJSON(task),
+    result: Task,
     changes: ({ id }) => id,
   }),
-  SubscribeToTask: stream({
-    parse: parseSubscribe,
+  SubscribeToTask: stream('SubscribeToTask', {
     run: (handler, params, context) => handler.resubscribe(params, context),
   }),
-  GetExtendedAgentCard: unary({
-    parse: parseExtendedCard,
+  GetExtendedAgentCard: unary('GetExtendedAgentCard', {
     run: (handler, params, context) => handler.getAuthenticatedExtendedAgentCard(params, context),
-    toJson: cardJson,
+    result: { toJSON: cardJson },
   }),
-  CreateTaskPushNotificationConfig: unary({
-    parse: parseCreatePush,
+  CreateTaskPushNotificationConfig: unary('CreateTaskPushNotificationConfig', {
     run: (handler, params, context) => handler.createTaskPushNotificationConfig(params, context),
-    toJson: (config) => TaskPushNotificationConfig.toJSON(config),
+    result: TaskPushNotificationConfig,
     changes: ({ taskId }) => taskId,
   }),
-  GetTaskPushNotificationConfig: unary({
-    parse: (params, { requestedVersion }) =>
-      requestedVersion === '0.3' ? parseOldGetPush(params) : parseGetPush(params),
+  GetTaskPushNotificationConfig: unary('GetTaskPushNotificationConfig', {
     run: (handler, params, context) => handler.getTaskPushNotificationConfig(params, context),
-    toJson: (config) => TaskPushNotificationConfig.toJSON(config),
+    result: TaskPushNotificationConfig,
   }),
-  ListTaskPushNotificationConfigs: unary({
-    parse: parseListPush,
+  ListTaskPushNotificationConfigs: unary('ListTaskPushNotificationConfigs', {
     run: (handler, params, context) => handler.listTaskPushNotificationConfigs(params, context),
-    toJson: (page) => ({
-      configs: [],
-      ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object),
-    }),
+    result: {
+      toJSON: (page) => ({
+        configs: [],
+        ...(ListTaskPushNotificationConfigsResponse.toJSON(page) as object),
+      }),
+    },
   }),
-  DeleteTaskPushNotificationConfig: unary({
-    parse: parseDeletePush,
+  DeleteTaskPushNotificationConfig: unary('DeleteTaskPushNotificationConfig', {
     run: (handler, params, context) => handler.deleteTaskPushNotificationConfig(params, context),
-    toJson: () => ({}),
+    result: { toJSON: () => ({}) },
     changes: ({ taskId }) => taskId,
   }),
 };
 
-const OPERATIONS = new Map(
-  Object.entries(TABLE).map(([name, toOperation]) => [name, toOperation(name as OperationName)]),
-);
-
-/** Undefined for a method that A2A 1.0 does not have. */
-export function operationNamed(name: string): Operation | undefined {
-  return OPERATIONS.get(name);
+export function isOperation(name: string): name is OperationName {
+  return Object.hasOwn(OPERATIONS, name);
 }
 
-function unary<Params, Result>(call: UnaryCall<Params, Result>): (name: string) => Operation {
-  return (name) => ({
+type ParamsOf<Name extends OperationName> = ReturnType<(typeof REQUESTS)[Name]['codec']['fromJSON']>;
+
+function unary<Name extends OperationName, Result>(
+  name: Name,
+  row: UnaryRow<ParamsOf<Name>, Result>,
+): Operation {
+  return {
+    name,
     kind: 'unary',
+    codec: REQUESTS[name].codec,
     async answer(request) {
-      admit(name, request);
-      const { agent, context } = request;
-      const parsed = call.parse(request.params, context);
-      const result = call.run(agent.handler, parsed, context);
-      if (!call.changes) return call.toJson(await result, parsed);
-      const task = call.changes(parsed);
-      return call.toJson(await audited({ name, request, task }, result, call.taskOf), parsed);
+      const params = open(name, request);
+      const result = row.run(request.agent.handler, params, request.context);
+      const change = row.changes && { name, request, task: row.changes(params) };
+      const message = await (change ? audited(change, result) : result);
+      return { message, toJson: () => row.result.toJSON(message, params) as Json };
     },
-  });
+  };
 }
 
-function stream<Params>(call: StreamCall<Params>): (name: string) => Operation {
-  return (name) => ({
+function stream<Name extends OperationName>(name: Name, row: StreamRow<ParamsOf<Name>>): Operation {
+  return {
+    name,
     kind: 'stream',
+    codec: REQUESTS[name].codec,
     events(request) {
-      admit(name, request);
-      const { agent, context } = request;
-      const parsed = call.parse(request.params, context);
-      const events = call.run(agent.handler, parsed, context);
-      return call.changes ? auditedStream({ name, request, task: call.changes(parsed) }, events) : events;
+      const params = open(name, request);
+      const events = row.run(request.agent.handler, params, request.context);
+      return row.changes ? auditedStream({ name, request, task: row.changes(params) }, events) : events;
     },
-  });
+  };
+}
+
+/** Admits the caller and checks the parameters. */
+function open<Name extends OperationName>(name: Name, request: Request): ParamsOf<Name> {
+  admit(name, request);
+  const { codec, schema, oldSchema = schema }: RequestRow = REQUESTS[name];
+  const isOld = request.context.requestedVersion === '0.3';
+  return codec.fromJSON(parseAs(isOld ? oldSchema : schema, request.params)) as ParamsOf<Name>;
+}
+
+interface RequestRow {
+  readonly codec: { fromJSON(json: unknown): unknown };
+  readonly schema: z.ZodType;
+  readonly oldSchema?: z.ZodType;
 }
 
 /** Throws `forbidden` for a caller without the agent's scope, before its parameters are checked. */
@@ -189,19 +199,21 @@ function admit(name: string, { agent, context }: Request): void {
 }
 
 /** Writes one line for the audit once the change is made, or was refused. */
-async function audited<Result>(
-  change: Change,
-  work: Promise<Result>,
-  taskOf: (result: Result) => string | undefined = () => undefined,
-): Promise<Result> {
+async function audited<Result>(change: Change, work: Promise<Result>): Promise<Result> {
   try {
     const result = await work;
-    audit({ ...change, task: taskOf(result) || change.task }, 'ok');
+    audit({ ...change, task: taskIn(result) || change.task }, 'ok');
     return result;
   } catch (error) {
     audit(change, isLangoError(error) ? error.code : 'internal');
     throw error;
   }
+}
+
+/** The task in the response to a message. */
+function taskIn(response: unknown): string | undefined {
+  const { payload } = (response ?? {}) as Partial<SendMessageResponse>;
+  return payload?.$case === 'task' ? payload.value.id : payload?.value.taskId;
 }
 
 /** The first event of a stream says whether the change was made. */
@@ -210,11 +222,12 @@ async function* auditedStream(
   events: AsyncGenerator<StreamResponse, void, undefined>,
 ): AsyncGenerator<StreamResponse, void, undefined> {
   try {
-    const first = await audited(change, events.next(), ({ value }) =>
-      value?.payload?.$case === 'task' ? value.payload.value.id : undefined,
+    const first = await audited(
+      change,
+      events.next().then(({ value }) => value ?? undefined),
     );
-    if (first.done === true) return;
-    yield first.value;
+    if (!first) return;
+    yield first;
     yield* events;
   } finally {
     await events.return();

@@ -13,6 +13,8 @@ import type {
   PushStore,
   Sealer,
 } from '../../core/push.js';
+import { parseAs } from './proto-json.js';
+import { pushConfig } from './requests.js';
 
 export interface PushConfigsOptions {
   readonly store: PushStore;
@@ -24,14 +26,8 @@ export interface PushConfigsOptions {
   readonly wake: (taskId: string) => void;
 }
 
-const MAX_URL = 2_048;
-const MAX_ID = 128;
-const MAX_SECRET = 4_096;
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
-/** Valid header values (RFC 9110 section 5.5) and names of schemes (section 5.6.2). */
-const HEADER_TEXT = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 
 /**
  * The push notification configs of tasks, in the protocol's shapes. Token and credentials are for the receiver alone:
@@ -47,17 +43,10 @@ export class PushConfigs {
   /** Checks a config without storing it. Throws `invalid-input` that names each wrong field. */
   prepare(wire: WireConfig, version: string): NewPush {
     const { assertTarget, sealer, caps } = this.#options;
-    const problems = problemsOf(wire, assertTarget);
-    if (problems.length > 0) {
-      const [first] = problems;
-      throw new LangoError(
-        'invalid-input',
-        `the push notification config's ${first!.field} ${first!.description}`,
-        {
-          violations: problems,
-        },
-      );
-    }
+    // Callers inside the process come without the checks of a binding.
+    parseAs(pushConfig, wire);
+    const url = new URL(wire.url);
+    assertTarget(url);
     const { token, authentication } = wire;
     const secrets: PushSecrets = {
       ...(token ? { token } : {}),
@@ -68,7 +57,7 @@ export class PushConfigs {
       caps,
       target: {
         id: wire.id || newId(),
-        url: new URL(wire.url).href,
+        url: url.href,
         scheme: authentication?.scheme || undefined,
         sealed: hasSecrets ? sealer.seal(JSON.stringify(secrets)) : undefined,
         version: version.startsWith('0.') ? '0.3' : '1.0',
@@ -114,45 +103,6 @@ export class PushConfigs {
   delete(place: PushTask, id: string): Promise<void> {
     return this.#options.store.delete(place, id);
   }
-}
-
-interface Problem {
-  readonly field: string;
-  readonly description: string;
-}
-
-function problemsOf(wire: WireConfig, assertTarget: (url: URL) => void): readonly Problem[] {
-  const { id, url, token, authentication } = wire;
-  const problems: (Problem | undefined)[] = [
-    wrongUrl(url, assertTarget),
-    wrongText('id', id, MAX_ID),
-    wrongText('token', token, MAX_SECRET),
-  ];
-  if (authentication) {
-    const { scheme, credentials } = authentication;
-    if (!SCHEME.test(scheme)) {
-      problems.push({ field: 'authentication.scheme', description: 'must be the name of an HTTP scheme' });
-    }
-    problems.push(wrongText('authentication.credentials', credentials, MAX_SECRET));
-  }
-  return problems.filter((problem) => problem !== undefined);
-}
-
-function wrongUrl(text: string, assertTarget: (url: URL) => void): Problem | undefined {
-  const url = text.length > MAX_URL ? null : URL.parse(text);
-  if (!url) return { field: 'url', description: `must be an absolute URL of at most ${MAX_URL} characters` };
-  try {
-    assertTarget(url);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof LangoError)) throw error;
-    return { field: 'url', description: error.violations?.[0]?.description ?? error.message };
-  }
-}
-
-function wrongText(field: string, value: string, limit: number): Problem | undefined {
-  if (value === '' || (value.length <= limit && HEADER_TEXT.test(value))) return undefined;
-  return { field, description: `must be printable ASCII of at most ${limit} characters` };
 }
 
 /** The config without its secrets, which its creator knows. */

@@ -12,22 +12,26 @@ import {
   TaskPushNotificationConfig,
   TaskState,
 } from '@a2a-js/sdk';
-import type { MessageFns } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { BASE64 } from '../../core/message.js';
 import { MAX_ID_LENGTH } from '../translate/extensions.js';
-import { bool, jsonObject, parseAs, protoEnum, protoObject, text, whole } from './proto-json.js';
+import { bool, jsonObject, protoEnum, protoObject, text, whole } from './proto-json.js';
 
 const MAX_PARTS = 256;
 const MAX_LIST = 256;
 const MAX_MEDIA_TYPE_LENGTH = 256;
 const MAX_FILENAME_LENGTH = 1_024;
 const MAX_URL_LENGTH = 8_192;
+const MAX_WEBHOOK_LENGTH = 2_048;
+const MAX_CONFIG_ID_LENGTH = 128;
 const MAX_SECRET_LENGTH = 4_096;
 const MAX_PAGE_SIZE = 100;
 const MAX_PAGE_TOKEN_LENGTH = 1_024;
 
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i;
+/** Values that may stand in a header (RFC 9110 section 5.5), and names of authentication schemes (section 11.1). */
+const HEADER_TEXT = /^(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?$/;
+const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
 
 const id = text(MAX_ID_LENGTH);
@@ -66,24 +70,27 @@ const message = protoObject({
   referenceTaskIds: texts.optional(),
 });
 
-const authentication = protoObject({
-  scheme: text(MAX_SECRET_LENGTH).min(1, 'must not be empty'),
-  credentials: text(MAX_SECRET_LENGTH).optional(),
-});
-
-const pushTarget = {
+const webhook = {
   tenant,
-  id: id.optional(),
-  url: text(MAX_URL_LENGTH).min(1, 'must not be empty'),
-  token: text(MAX_SECRET_LENGTH).optional(),
-  authentication: authentication.optional(),
+  id: headerText(MAX_CONFIG_ID_LENGTH).optional(),
+  url: text(MAX_WEBHOOK_LENGTH).refine(URL.canParse, 'must be an absolute URL'),
+  token: headerText(MAX_SECRET_LENGTH).optional(),
+  authentication: protoObject({
+    scheme: z.string('must be a string').regex(SCHEME, 'must be the name of an HTTP scheme'),
+    credentials: headerText(MAX_SECRET_LENGTH).optional(),
+  }).optional(),
 };
 
+/** A push config as such: the address, the id, and what the receiver gets in headers. */
+export const pushConfig = protoObject(webhook);
 /** The push config in a message, whose task may not exist yet. */
-const ownPush = protoObject({ ...pushTarget, taskId: id.optional() });
-const createPush = protoObject({ ...pushTarget, taskId: requiredId });
-const onePush = protoObject({ tenant, taskId: requiredId, id: requiredId });
-const onlyPush = protoObject({ tenant, taskId: requiredId, id: id.optional() });
+const pushOfMessage = protoObject({ ...webhook, taskId: id.optional() });
+/** A new push config of a task. */
+const pushOfTask = protoObject({ ...webhook, taskId: requiredId });
+/** Names one push config of a task. */
+const pushName = protoObject({ tenant, taskId: requiredId, id: requiredId });
+/** Names the first push config of a task when the id is left out, as A2A 0.3 allows. */
+const oldPushName = protoObject({ tenant, taskId: requiredId, id: id.optional() });
 const listPush = protoObject({
   tenant,
   taskId: requiredId,
@@ -93,7 +100,7 @@ const listPush = protoObject({
 
 const configuration = protoObject({
   acceptedOutputModes: texts.optional(),
-  taskPushNotificationConfig: ownPush.optional(),
+  taskPushNotificationConfig: pushOfMessage.optional(),
   historyLength: whole(0).optional(),
   returnImmediately: bool().optional(),
 });
@@ -105,10 +112,10 @@ const sendMessage = protoObject({
   metadata: jsonObject().optional(),
 });
 
-const oneTask = protoObject({ tenant, id: requiredId });
+const taskName = protoObject({ tenant, id: requiredId });
 const getTask = protoObject({ tenant, id: requiredId, historyLength: whole(0).optional() });
 const cancelTask = protoObject({ tenant, id: requiredId, metadata: jsonObject().optional() });
-const card = protoObject({ tenant });
+const nothing = protoObject({ tenant });
 
 const listTasks = protoObject({
   tenant,
@@ -137,46 +144,32 @@ const listTasks = protoObject({
   includeArtifacts: bool().optional(),
 });
 
-/*
- * Parsers of untrusted parameters into the SDK's types. The SDK's own parsers accept nearly everything, so each of these
- * checks first, and throws `invalid-input` that names the wrong fields.
+/**
+ * The request of each operation: the SDK's codec, and the schema of what clients may send. The codec's own parser accepts
+ * nearly everything, so the schema is checked first. `oldSchema` is for clients of A2A 0.3, where that differs.
  */
-export const parseSendMessage: Parser<SendMessageRequest> = parser(SendMessageRequest, sendMessage);
-export const parseGetTask: Parser<GetTaskRequest> = parser(GetTaskRequest, getTask);
-export const parseListTasks: Parser<ListTasksRequest> = parser(ListTasksRequest, listTasks);
-export const parseCancelTask: Parser<CancelTaskRequest> = parser(CancelTaskRequest, cancelTask);
-export const parseSubscribe: Parser<SubscribeToTaskRequest> = parser(SubscribeToTaskRequest, oneTask);
-export const parseExtendedCard: Parser<GetExtendedAgentCardRequest> = parser(
-  GetExtendedAgentCardRequest,
-  card,
-);
+export const REQUESTS = {
+  SendMessage: { codec: SendMessageRequest, schema: sendMessage },
+  SendStreamingMessage: { codec: SendMessageRequest, schema: sendMessage },
+  GetTask: { codec: GetTaskRequest, schema: getTask },
+  ListTasks: { codec: ListTasksRequest, schema: listTasks },
+  CancelTask: { codec: CancelTaskRequest, schema: cancelTask },
+  SubscribeToTask: { codec: SubscribeToTaskRequest, schema: taskName },
+  GetExtendedAgentCard: { codec: GetExtendedAgentCardRequest, schema: nothing },
+  CreateTaskPushNotificationConfig: { codec: TaskPushNotificationConfig, schema: pushOfTask },
+  GetTaskPushNotificationConfig: {
+    codec: GetTaskPushNotificationConfigRequest,
+    schema: pushName,
+    oldSchema: oldPushName,
+  },
+  ListTaskPushNotificationConfigs: { codec: ListTaskPushNotificationConfigsRequest, schema: listPush },
+  DeleteTaskPushNotificationConfig: { codec: DeleteTaskPushNotificationConfigRequest, schema: pushName },
+};
 
-export const parseCreatePush: Parser<TaskPushNotificationConfig> = parser(
-  TaskPushNotificationConfig,
-  createPush,
-);
-export const parseGetPush: Parser<GetTaskPushNotificationConfigRequest> = parser(
-  GetTaskPushNotificationConfigRequest,
-  onePush,
-);
-/** Clients of 0.3 may leave the id out. */
-export const parseOldGetPush: Parser<GetTaskPushNotificationConfigRequest> = parser(
-  GetTaskPushNotificationConfigRequest,
-  onlyPush,
-);
-export const parseListPush: Parser<ListTaskPushNotificationConfigsRequest> = parser(
-  ListTaskPushNotificationConfigsRequest,
-  listPush,
-);
-export const parseDeletePush: Parser<DeleteTaskPushNotificationConfigRequest> = parser(
-  DeleteTaskPushNotificationConfigRequest,
-  onePush,
-);
+export type OperationName = keyof typeof REQUESTS;
 
-type Parser<Request> = (raw: unknown) => Request;
-
-function parser<Request>(codec: MessageFns<Request>, schema: z.ZodType): Parser<Request> {
-  return (raw) => codec.fromJSON(parseAs(schema, raw));
+function headerText(maxLength: number) {
+  return text(maxLength).regex(HEADER_TEXT, 'must be printable ASCII without a space at its ends');
 }
 
 function isWebUrl(value: string): boolean {

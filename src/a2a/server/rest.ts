@@ -1,14 +1,13 @@
-import { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
-import { toWireError } from '../translate/errors.js';
-import { errorHeaders, logDefect, openCall, sendJson } from './http-call.js';
-import type { OperationName, PublishedAgent } from './operations.js';
-import { operationNamed } from './operations.js';
-import type { RestDialect, RestError, RestRoute } from './rest-dialect.js';
-import { REST_1_0 } from './rest-dialect.js';
-import type { Framing, Streaming } from './sse.js';
+import type { WireError } from '../translate/errors.js';
+import type { RestDialect, RestRoute } from './dialect.js';
+import { REST_1_0 } from './dialect.js';
+import { answerOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
+import type { PublishedAgent } from './operations.js';
+import { OPERATIONS } from './operations.js';
+import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
 
 const METHOD_NOT_FOUND = -32601;
@@ -53,22 +52,17 @@ export async function answerRest(exchange: HttpExchange, target: RestTarget): Pr
     const given = await readParams(exchange, pathParams(route, path));
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
     const request = { agent, params, context: call.toContext(dialect.version) };
-    const operation = operationNamed(name)!;
-    const headers = call.extensionHeaders;
-    if (operation.kind === 'stream') {
-      await streaming.answer(exchange, {
-        scope: call.scope,
-        events: () => operation.events(request),
-        framing: framing(exchange, dialect, name),
-        headers,
-      });
-      return;
-    }
-    const answer = (await operation.answer(request)) as Json;
-    const body = JSON.stringify(dialect.result(name, answer));
-    sendJson(exchange, { status: 200, type: dialect.type, body, headers });
+    await answerOperation(exchange, streaming, {
+      ...{ operation: OPERATIONS[name], request, call },
+      format: {
+        type: dialect.type,
+        result: (json) => JSON.stringify(dialect.result(name, json)),
+        event: (json) => JSON.stringify(dialect.event(name, json)),
+        error: (error) => JSON.stringify(dialect.error(reportedError(exchange, error))),
+      },
+    });
   } catch (error) {
-    sendRestError(exchange, dialect, toRestError(exchange, error));
+    sendRestError(exchange, dialect, reportedError(exchange, error));
   }
 }
 
@@ -81,19 +75,7 @@ export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string
   sendRestError(exchange, REST_1_0, wrongMethod(allowed));
 }
 
-function framing(exchange: HttpExchange, dialect: RestDialect, name: OperationName): Framing {
-  return {
-    event: (event) => JSON.stringify(dialect.event(name, StreamResponse.toJSON(event) as JsonObject)),
-    error: (error) => JSON.stringify(dialect.error(toRestError(exchange, error))),
-  };
-}
-
-function toRestError(exchange: HttpExchange, error: unknown): RestError {
-  logDefect(exchange, error);
-  return toWireError(error);
-}
-
-function sendRestError(exchange: HttpExchange, dialect: RestDialect, error: RestError): void {
+function sendRestError(exchange: HttpExchange, dialect: RestDialect, error: WireError): void {
   sendJson(exchange, {
     status: error.httpStatus,
     type: dialect.type,
@@ -102,20 +84,20 @@ function sendRestError(exchange: HttpExchange, dialect: RestDialect, error: Rest
   });
 }
 
-function noSuchPath(message: string): RestError {
+function noSuchPath(message: string): WireError {
   return plainError({ httpStatus: 404, status: 'NOT_FOUND', message }, {});
 }
 
-function wrongMethod(allowed: readonly string[]): RestError {
+function wrongMethod(allowed: readonly string[]): WireError {
   const message = `this path answers ${allowed.join(' and ')}`;
   return plainError({ httpStatus: 405, status: 'UNIMPLEMENTED', message }, { Allow: allowed.join(', ') });
 }
 
 /** An error that A2A does not define. */
 function plainError(
-  error: Pick<RestError, 'httpStatus' | 'status' | 'message'>,
-  headers: RestError['headers'],
-): RestError {
+  error: Pick<WireError, 'httpStatus' | 'status' | 'message'>,
+  headers: WireError['headers'],
+): WireError {
   return { ...error, headers, jsonRpcCode: METHOD_NOT_FOUND, details: [], retryAfterSeconds: undefined };
 }
 

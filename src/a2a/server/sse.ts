@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { StreamResponse } from '@a2a-js/sdk';
+import { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
+import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import { seqIn } from '../translate/extensions.js';
 import type { StreamLimits } from './stream-slots.js';
@@ -8,7 +9,7 @@ import { StreamSlots, stallMs } from './stream-slots.js';
 
 /** How a binding writes one event, and an error after the first event. */
 export interface Framing {
-  event(event: StreamResponse): string;
+  event(event: JsonObject): string;
   error(error: unknown): string;
 }
 
@@ -68,7 +69,7 @@ function frame(event: StreamResponse, framing: Framing): string {
   const payload = event.payload;
   const seq = payload && seqIn(payload.value.metadata);
   const id = seq === undefined ? '' : `id: ${seq}\n`;
-  return `${id}data: ${framing.event(event)}\n\n`;
+  return `${id}data: ${framing.event(StreamResponse.toJSON(event) as JsonObject)}\n\n`;
 }
 
 function delay(ms: number): Promise<void> {

@@ -1,35 +1,19 @@
-import {
-  AgentCard,
-  CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  GetExtendedAgentCardRequest,
-  GetTaskPushNotificationConfigRequest,
-  GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTaskPushNotificationConfigsResponse,
-  ListTasksRequest,
-  ListTasksResponse,
-  SendMessageRequest,
-  SendMessageResponse,
-  SubscribeToTaskRequest,
-  Task,
-  TaskPushNotificationConfig,
-} from '@a2a-js/sdk';
-import type { MessageFns, StreamResponse } from '@a2a-js/sdk';
+import type { StreamResponse } from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { LangoError } from '../../../core/errors.js';
 import { isJsonObject } from '../../../core/json.js';
-import type { OperationName } from '../operations.js';
+import type { Answer, Operation } from '../operations.js';
+import { OPERATIONS } from '../operations.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 
 /** One method of a gRPC service: its operation, and the translation of its messages to the JSON of A2A 1.0. */
 export interface GrpcMethod {
   readonly path: string;
-  readonly operation: OperationName;
+  readonly operation: Operation;
   /** Decodes a request. Throws `invalid-input`. */
   decode(bytes: Buffer): GrpcRequest;
   /** Encodes a result. */
-  encode(result: unknown): Buffer;
+  encode(result: Answer): Buffer;
   /** Encodes one event of a stream. */
   encodeEvent(event: StreamResponse): Buffer;
 }
@@ -40,46 +24,24 @@ interface GrpcRequest {
   readonly params: unknown;
 }
 
-export interface GrpcDialect {
+export interface GrpcService {
   readonly version: ProtocolVersion;
   readonly methods: readonly GrpcMethod[];
 }
 
 /** The service of A2A 1.0 (section 10). Its messages have the same JSON as those of the other bindings. */
-export const DIALECT_1_0: GrpcDialect = {
-  version: '1.0',
-  methods: [
-    method('sendMessage', SendMessageRequest, SendMessageResponse),
-    method('sendStreamingMessage', SendMessageRequest),
-    method('getTask', GetTaskRequest, Task),
-    method('listTasks', ListTasksRequest, ListTasksResponse),
-    method('cancelTask', CancelTaskRequest, Task),
-    method('subscribeToTask', SubscribeToTaskRequest),
-    method('createTaskPushNotificationConfig', TaskPushNotificationConfig, TaskPushNotificationConfig),
-    method('getTaskPushNotificationConfig', GetTaskPushNotificationConfigRequest, TaskPushNotificationConfig),
-    method(
-      'listTaskPushNotificationConfigs',
-      ListTaskPushNotificationConfigsRequest,
-      ListTaskPushNotificationConfigsResponse,
-    ),
-    method('deleteTaskPushNotificationConfig', DeleteTaskPushNotificationConfigRequest),
-    method('getExtendedAgentCard', GetExtendedAgentCardRequest, AgentCard),
-  ],
-};
+export const SERVICE_1_0: GrpcService = { version: '1.0', methods: Object.values(OPERATIONS).map(toMethod) };
 
-function method<Sent>(
-  name: keyof A2AService,
-  sent: MessageFns<Sent>,
-  result?: MessageFns<unknown>,
-): GrpcMethod {
-  const definition = A2AService[name];
-  const deserialize = definition.requestDeserialize as (bytes: Buffer) => Sent;
+function toMethod(operation: Operation): GrpcMethod {
+  const { name, codec } = operation;
+  const definition = A2AService[(name[0]!.toLowerCase() + name.slice(1)) as keyof A2AService];
+  const deserialize = definition.requestDeserialize as (bytes: Buffer) => never;
   const serialize = definition.responseSerialize as (message: unknown) => Buffer;
   return {
     path: definition.path,
-    operation: (name[0]!.toUpperCase() + name.slice(1)) as OperationName,
-    decode: (bytes) => requestOf(sent.toJSON(decoded(deserialize, bytes))),
-    encode: (json) => serialize(result ? result.fromJSON(json) : {}),
+    operation,
+    decode: (bytes) => requestOf(codec.toJSON(decoded(deserialize, bytes))),
+    encode: ({ message }) => serialize(message ?? {}),
     encodeEvent: serialize,
   };
 }

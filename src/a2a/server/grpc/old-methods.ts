@@ -3,15 +3,16 @@ import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { LangoError } from '../../../core/errors.js';
 import type { Json, JsonObject } from '../../../core/json.js';
 import { isJsonObject } from '../../../core/json.js';
-import type { OperationName } from '../operations.js';
+import { OPERATIONS } from '../operations.js';
+import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
 import { textOf } from '../v03/values.js';
-import type { GrpcDialect, GrpcMethod } from './methods.js';
+import type { GrpcMethod, GrpcService } from './methods.js';
 import { decoded } from './methods.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
 
 /** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */
-export const DIALECT_0_3: GrpcDialect = {
+export const SERVICE_0_3: GrpcService = {
   version: '0.3',
   methods: [
     method('sendMessage', 'SendMessage', toChoice),
@@ -39,13 +40,13 @@ function method(
   const serialize = definition.responseSerialize as (message: unknown) => Buffer;
   return {
     path: definition.path,
-    operation,
+    operation: OPERATIONS[operation],
     decode(bytes) {
       const sent = fromDecoded(decoded(deserialize, bytes));
-      return { tenant: undefined, params: PROTO_DIALECT.params(operation, paramsOf(sent)) };
+      return { tenant: undefined, params: PROTO_DIALECT.params(operation, paramsOf(operation, sent)) };
     },
-    encode(json) {
-      const result = PROTO_DIALECT.result(operation, json as Json);
+    encode(answer) {
+      const result = PROTO_DIALECT.result(operation, answer.toJson());
       return serialize(toMessage(isJsonObject(result) ? result : {}));
     },
     encodeEvent: (event) =>
@@ -54,16 +55,17 @@ function method(
 }
 
 /** Replaces resource names by ids of tasks and configs. A history length of 0 means unlimited. */
-function paramsOf(sent: JsonObject): JsonObject {
+function paramsOf(operation: OperationName, sent: JsonObject): JsonObject {
   const { request: message, name, parent, historyLength, configuration, ...rest } = sent;
   if (message !== undefined || configuration !== undefined) {
     return { ...rest, message, configuration: withHistory(configuration) };
   }
   const resource = name ?? parent;
   if (resource === undefined) return rest;
-  const [, id, pushNotificationConfigId] = NAME.exec(textOf(resource)) ?? [];
-  if (id === undefined) throw new LangoError('invalid-input', 'name must be tasks/ID, as 0.3 writes it');
-  return { ...rest, id, taskId: id, pushNotificationConfigId, historyLength: historyLength || undefined };
+  const [, taskId, config] = NAME.exec(textOf(resource)) ?? [];
+  if (taskId === undefined) throw new LangoError('invalid-input', 'name must be tasks/ID, as 0.3 writes it');
+  const id = operation.endsWith('Config') ? config : taskId;
+  return { ...rest, taskId, id, historyLength: historyLength || undefined };
 }
 
 function withHistory(configuration: Json | undefined): Json | undefined {

@@ -5,8 +5,8 @@ import { Gate } from './gate.js';
 import type { GateOptions } from './gate.js';
 import type { GrpcTls } from './listener.js';
 import { Listener, TlsCredentials } from './listener.js';
-import { DIALECT_1_0 } from './methods.js';
-import { DIALECT_0_3 } from './old-methods.js';
+import { SERVICE_1_0 } from './methods.js';
+import { SERVICE_0_3 } from './old-methods.js';
 import type { ServiceOptions } from './service.js';
 import { createService } from './service.js';
 
@@ -56,7 +56,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const gate = new Gate({ ...options, closing: closing.signal });
   const answers = new UnreadAnswers(limits.answerBytesPerConnection);
   const server = createLibraryServer(limits, gate);
-  for (const dialect of [DIALECT_1_0, DIALECT_0_3]) {
+  for (const dialect of [SERVICE_1_0, SERVICE_0_3]) {
     const { definition, implementation } = createService(dialect, {
       ...options,
       gate,

@@ -10,8 +10,7 @@ import type {
 import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import { toCallContext } from '../../translate/call.js';
-import type { Operation, PublishedAgent, Request } from '../operations.js';
-import { operationNamed } from '../operations.js';
+import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
   EXTENSIONS_PARAMETER,
   OLD_EXTENSIONS_PARAMETER,
@@ -25,7 +24,7 @@ import type { UnreadAnswers } from './flow-control.js';
 import { EventWriter } from './flow-control.js';
 import type { AnyCall, Gate } from './gate.js';
 import { GrpcCall, textIn } from './gate.js';
-import type { GrpcDialect, GrpcMethod } from './methods.js';
+import type { GrpcService, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
 
 export interface ServiceOptions {
@@ -49,12 +48,12 @@ export interface Service {
 }
 
 /** Makes one version of the protocol's service, over the same operations as the other bindings. */
-export function createService(dialect: GrpcDialect, options: ServiceOptions): Service {
+export function createService(dialect: GrpcService, options: ServiceOptions): Service {
   const service = new A2aService(dialect, options);
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
   const implementation: UntypedServiceImplementation = {};
   for (const method of dialect.methods) {
-    const operation = operationNamed(method.operation)!;
+    const { operation } = method;
     definition[method.path] = rawDefinition(method.path, operation.kind === 'stream');
     implementation[method.path] =
       operation.kind === 'stream'
@@ -79,22 +78,22 @@ function rawDefinition(path: string, responseStream: boolean): MethodDefinition<
   };
 }
 
-interface Bound<Kind extends Operation> {
+interface Bound<Kind> {
   readonly method: GrpcMethod;
   readonly operation: Kind;
 }
 
 class A2aService {
-  readonly #dialect: GrpcDialect;
+  readonly #dialect: GrpcService;
   readonly #options: ServiceOptions;
 
-  constructor(dialect: GrpcDialect, options: ServiceOptions) {
+  constructor(dialect: GrpcService, options: ServiceOptions) {
     this.#dialect = dialect;
     this.#options = options;
   }
 
   async answer(
-    { method, operation }: Bound<Extract<Operation, { kind: 'unary' }>>,
+    { method, operation }: Bound<UnaryOperation>,
     call: ServerUnaryCall<Buffer, Buffer>,
     callback: sendUnaryData<Buffer>,
   ): Promise<void> {
@@ -109,7 +108,7 @@ class A2aService {
   }
 
   async stream(
-    { method, operation }: Bound<Extract<Operation, { kind: 'stream' }>>,
+    { method, operation }: Bound<StreamOperation>,
     call: ServerWritableStream<Buffer, Buffer>,
   ): Promise<void> {
     const { slots, limits, closing, logger } = this.#options;

@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../../../core/json.js';
 import { isJsonObject } from '../../../core/json.js';
-import type { OperationName } from '../operations.js';
-import type { RestDialect } from '../rest-dialect.js';
+import type { Dialect, RestDialect } from '../dialect.js';
+import { commonRoutes } from '../dialect.js';
+import type { OperationName } from '../requests.js';
 import type { SecurityWords } from './card.js';
 import { toOldCard } from './card.js';
 import {
@@ -15,22 +16,12 @@ import {
 } from './values.js';
 import type { PartDialect } from './values.js';
 
-/**
- * Translates A2A 0.3: parameters become those of 1.0 before they are checked, results and events of 1.0 become those of
- * 0.3. So both versions share operations, checks and errors.
- */
-export interface Dialect {
-  /** Translates parameters to those of 1.0. Invalid values stay as they are, for the checks of 1.0 to refuse. */
-  params(operation: OperationName, params: JsonObject): JsonObject;
-  /** Translates the result of an operation. */
-  result(operation: OperationName, json: Json): Json;
-  /** Translates an event. Its `final` depends on the operation: a question ends the stream of a send, and not a subscription. */
-  event(operation: OperationName, json: JsonObject): JsonObject;
-}
-
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
 
-/** The differences between the two dialects of 0.3. */
+/**
+ * What differs between the two dialects of A2A 0.3: its JSON schema (JSON-RPC, cards, webhooks) and its proto (HTTP+JSON,
+ * gRPC).
+ */
 interface Words {
   readonly parts: PartDialect;
   /** The member of a message that holds its parts. */
@@ -44,6 +35,8 @@ interface Words {
   readonly choice: (kind: Kind, value: JsonObject) => JsonObject;
   /** Whether a send with this value of `blocking` waits for the end. */
   readonly waits: (blocking: Json | undefined) => boolean;
+  /** Reads the parameters that name a push config. */
+  readonly configName: (params: JsonObject) => JsonObject;
   readonly config: (config: JsonObject) => JsonObject;
   readonly configs: (configs: readonly JsonObject[]) => Json;
   readonly security: SecurityWords;
@@ -70,6 +63,7 @@ export const SCHEMA_DIALECT: Dialect = createDialect({
   mark: (kind, value) => ({ kind: KINDS[kind], ...value }),
   choice: (kind, value) => ({ kind: KINDS[kind], ...value }),
   waits: (blocking) => blocking !== false,
+  configName: ({ id, pushNotificationConfigId }) => ({ taskId: id, id: pushNotificationConfigId }),
   config: (config) => ({ taskId: config['taskId'], pushNotificationConfig: toPushConfig(config) }),
   configs: (configs) => configs,
   security: 'schema',
@@ -86,6 +80,7 @@ export const PROTO_DIALECT: Dialect = createDialect({
   choice: (kind, value) => ({ [kind]: value }),
   // Proto JSON leaves out a false.
   waits: (blocking) => blocking === true,
+  configName: ({ taskId, id }) => ({ taskId, id }),
   config: (config) => ({
     name: `tasks/${textOf(config['taskId'])}/pushNotificationConfigs/${textOf(config['id'])}`,
     pushNotificationConfig: toPushConfig(config),
@@ -108,41 +103,18 @@ export const OLD_METHODS: Readonly<Record<string, OperationName>> = {
   'agent/getAuthenticatedExtendedCard': 'GetExtendedAgentCard',
 };
 
-const TASK = String.raw`/v1/tasks/(?<id>[^/:]+)`;
-const CONFIGS = 'pushNotificationConfigs';
-
 /** The HTTP+JSON binding of A2A 0.3: all paths begin with `/v1`, and errors have no wrapper. */
 export const REST_0_3: RestDialect = {
-  version: '0.3',
-  type: 'application/json',
-  routes: [
-    { path: /^\/v1\/message:send$/, methods: { POST: 'SendMessage' } },
-    { path: /^\/v1\/message:stream$/, methods: { POST: 'SendStreamingMessage' } },
-    { path: new RegExp(`^${TASK}$`), methods: { GET: 'GetTask' } },
-    { path: new RegExp(`^${TASK}:cancel$`), methods: { POST: 'CancelTask' } },
-    { path: new RegExp(`^${TASK}:subscribe$`), methods: { GET: 'SubscribeToTask', POST: 'SubscribeToTask' } },
-    {
-      path: new RegExp(`^${TASK}/${CONFIGS}$`),
-      methods: { GET: 'ListTaskPushNotificationConfigs', POST: 'CreateTaskPushNotificationConfig' },
-    },
-    {
-      path: new RegExp(`^${TASK}/${CONFIGS}/(?<pushNotificationConfigId>[^/]+)$`),
-      methods: { GET: 'GetTaskPushNotificationConfig', DELETE: 'DeleteTaskPushNotificationConfig' },
-    },
-    { path: /^\/v1\/card$/, methods: { GET: 'GetExtendedAgentCard' } },
-  ],
   ...PROTO_DIALECT,
-  params: (operation, params) =>
-    PROTO_DIALECT.params(
-      operation,
-      operation === 'CreateTaskPushNotificationConfig' ? { ...params, taskId: params['id'] } : params,
-    ),
+  type: 'application/json',
+  routes: commonRoutes('/v1', '/card'),
   result: (operation, json) => PROTO_DIALECT.result(operation, json) ?? {},
   error: ({ jsonRpcCode, message, details }) => ({ code: jsonRpcCode, message, data: { details } }),
 };
 
 function createDialect(words: Words): Dialect {
   return {
+    version: '0.3',
     params: (operation, params) => fromParams(words, operation, params),
     result(operation, json) {
       const value = objectOf(json);
@@ -168,7 +140,7 @@ function createDialect(words: Words): Dialect {
 }
 
 function fromParams(words: Words, operation: OperationName, params: JsonObject): JsonObject {
-  const { id, taskId, historyLength, pushNotificationConfigId, metadata } = params;
+  const { id, taskId, historyLength, metadata } = params;
   switch (operation) {
     case 'SendMessage':
     case 'SendStreamingMessage':
@@ -183,9 +155,8 @@ function fromParams(words: Words, operation: OperationName, params: JsonObject):
     }
     case 'GetTaskPushNotificationConfig':
     case 'DeleteTaskPushNotificationConfig':
-      return { taskId: id, id: pushNotificationConfigId };
     case 'ListTaskPushNotificationConfigs':
-      return { taskId: id };
+      return words.configName(params);
     default:
       return { id, historyLength, metadata };
   }

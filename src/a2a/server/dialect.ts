@@ -1,0 +1,72 @@
+import type { Json, JsonObject } from '../../core/json.js';
+import type { WireError } from '../translate/errors.js';
+import type { ProtocolVersion } from './service-parameters.js';
+import type { OperationName } from './requests.js';
+
+/**
+ * How one version of the protocol writes parameters, results and events. Operations, checks and errors are those of A2A
+ * 1.0, whose JSON all dialects translate to and from.
+ */
+export interface Dialect {
+  readonly version: ProtocolVersion;
+  /** Translates parameters to those of 1.0. Invalid values stay as they are, for the checks of 1.0 to refuse. */
+  params(operation: OperationName, params: JsonObject): JsonObject;
+  /** Translates the result of an operation. */
+  result(operation: OperationName, json: Json): Json;
+  /** Translates an event. In 0.3 its `final` depends on the operation: a question ends the stream of a send only. */
+  event(operation: OperationName, json: JsonObject): JsonObject;
+}
+
+export const DIALECT_1_0: Dialect = {
+  version: '1.0',
+  params: (_operation, params) => params,
+  result: (_operation, json) => json,
+  event: (_operation, json) => json,
+};
+
+export interface RestRoute {
+  /** Matches the path below the agent's; named groups are parameters. */
+  readonly path: RegExp;
+  readonly methods: Readonly<Partial<Record<string, OperationName>>>;
+}
+
+/** How one version of the protocol writes the HTTP+JSON binding. */
+export interface RestDialect extends Dialect {
+  /** The media type of its answers. */
+  readonly type: string;
+  readonly routes: readonly RestRoute[];
+  error(error: WireError): JsonObject;
+}
+
+/** The HTTP+JSON binding of A2A 1.0 (section 11). */
+export const REST_1_0: RestDialect = {
+  ...DIALECT_1_0,
+  type: 'application/a2a+json',
+  routes: [route('/tasks', { GET: 'ListTasks' }), ...commonRoutes('', '/extendedAgentCard')],
+  error: ({ httpStatus, status, message, details }) => ({
+    error: { code: httpStatus, status, message, details },
+  }),
+};
+
+/** The routes that 1.0 and 0.3 share. Specification and proto name different methods for a subscription; both work. */
+export function commonRoutes(prefix: string, card: string): readonly RestRoute[] {
+  const task = `${prefix}/tasks/(?<id>[^/:]+)`;
+  const configs = `${prefix}/tasks/(?<taskId>[^/:]+)/pushNotificationConfigs`;
+  return [
+    route(`${prefix}/message:send`, { POST: 'SendMessage' }),
+    route(`${prefix}/message:stream`, { POST: 'SendStreamingMessage' }),
+    route(task, { GET: 'GetTask' }),
+    route(`${task}:cancel`, { POST: 'CancelTask' }),
+    route(`${task}:subscribe`, { GET: 'SubscribeToTask', POST: 'SubscribeToTask' }),
+    route(configs, { GET: 'ListTaskPushNotificationConfigs', POST: 'CreateTaskPushNotificationConfig' }),
+    route(`${configs}/(?<id>[^/]+)`, {
+      GET: 'GetTaskPushNotificationConfig',
+      DELETE: 'DeleteTaskPushNotificationConfig',
+    }),
+    route(prefix + card, { GET: 'GetExtendedAgentCard' }),
+  ];
+}
+
+function route(path: string, methods: RestRoute['methods']): RestRoute {
+  return { path: new RegExp(`^${path}$`), methods };
+}
