@@ -203,7 +203,7 @@ function openCrypto({ config, vault }: FamilyContext): ToolFamily {
 }
 
 /** Optional packages of the family `payment`. Their presence is checked at the start; the first payment loads them. */
-const PAYMENT_PACKAGES = ['viem', '@x402/core/client', '@x402/evm', '@x402/fetch'] as const;
+const PAYMENT_PACKAGES = ['viem', '@x402/core/schemas'] as const;
 const MAX_PAID_ANSWER_BYTES = 1024 * 1024;
 
 /** The start loads the family only where it is on, and the chain's libraries only when a payment was left open. */
@@ -211,7 +211,7 @@ async function openPayment({ config, storage, vault: access, logger }: FamilyCon
   const name = 'payment';
   const { payment, egress } = config;
   if (!payment.enabled) return off(name, 'payment.enabled');
-  const absent = PAYMENT_PACKAGES.filter((one) => !isInstalled(one)).map((one) => one.replace('/client', ''));
+  const absent = PAYMENT_PACKAGES.filter((one) => !isInstalled(one)).map((one) => one.replace('/schemas', ''));
   if (absent.length > 0) {
     const message = `packages are not installed: ${absent.join(', ')}`;
     return missing(name, { message, hint: `Run: npm install ${absent.join(' ')}` });

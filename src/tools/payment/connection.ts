@@ -1,12 +1,9 @@
-import type * as ViemModule from 'viem';
-import type { PublicClient } from 'viem';
 import { isLangoError, LangoError } from '../../core/errors.js';
-import { ADDRESS, DECIMALS } from '../../core/amount.js';
-import { isNotFound, rpcFailure } from './failures.js';
+import { DECIMALS } from '../../core/amount.js';
+import { isCausedBy, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';
 
 export type Hex = `0x${string}`;
-type Viem = typeof ViemModule;
 
 export interface ConnectionOptions {
   readonly network: Network;
@@ -48,28 +45,15 @@ export class Connection {
     this.#options = options;
   }
 
-  /**
-   * Returns the checksummed form of an address (EIP-55). Rejects with `invalid-input` for a malformed address and for a
-   * wrong checksum.
-   */
-  async checksum(text: string, field: string): Promise<Hex> {
+  /** Returns the checksummed form of an address (EIP-55). Rejects with `invalid-input` for a wrong checksum. */
+  async checksum(address: string): Promise<Hex> {
     const { getAddress, isAddress } = await loadViem();
-    if (!ADDRESS.test(text)) {
-      throw new LangoError(
-        'invalid-input',
-        `${field}: "${text.slice(0, 60)}" is not an address. An address is "0x" and 40 hex digits.`,
-      );
-    }
-    if (!isAddress(text)) {
-      throw new LangoError(
-        'invalid-input',
-        `${field}: the checksum of ${text} is wrong, so the address contains a typing error.`,
-        {
-          hint: 'Copy the address again from its source.',
-        },
-      );
-    }
-    return getAddress(text);
+    if (isAddress(address)) return getAddress(address);
+    throw new LangoError(
+      'invalid-input',
+      `to: the checksum of ${address} is wrong, so the address contains a typing error.`,
+      { hint: 'Copy the address again from its source.' },
+    );
   }
 
   token(): Promise<Hex> {
@@ -126,7 +110,7 @@ export class Connection {
   receipt(hash: Hex): Promise<Receipt | undefined> {
     return this.#use(async ({ client, abi, token, viem }) => {
       const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
+        if (isCausedBy(error, 'TransactionReceiptNotFoundError')) return undefined;
         throw error;
       });
       if (!receipt) return undefined;
@@ -159,27 +143,22 @@ export class Connection {
     try {
       return await ask(await this.#open());
     } catch (error) {
-      throw isLangoError(error) ? error : rpcFailure(error, this.network);
+      throw isLangoError(error, 'invalid-config') ? error : rpcFailure(error, this.network);
     }
   }
 
   #open(): Promise<Opened> {
-    const opening = (this.#opening ??= open(this.#options));
-    opening.catch(() => {
-      if (this.#opening === opening) this.#opening = undefined;
+    this.#opening ??= open(this.#options).catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
     });
-    return opening;
+    return this.#opening;
   }
 }
 
-interface Opened {
-  readonly viem: Viem;
-  readonly client: PublicClient;
-  readonly token: Hex;
-  readonly abi: ReturnType<typeof parseTokenAbi>;
-}
+type Opened = Awaited<ReturnType<typeof open>>;
 
-async function open({ network, fetch, requestMs }: ConnectionOptions): Promise<Opened> {
+async function open({ network, fetch, requestMs }: ConnectionOptions) {
   const viem = await loadViem();
   const client = viem.createPublicClient({
     transport: viem.http(network.rpcUrl, {
@@ -190,58 +169,35 @@ async function open({ network, fetch, requestMs }: ConnectionOptions): Promise<O
     }),
   });
   const token = viem.getAddress(network.token);
-  const opened: Opened = { viem, client, token, abi: parseTokenAbi(viem) };
-  try {
-    await checkChain(opened, network);
-    return opened;
-  } catch (error) {
-    throw isLangoError(error) ? error : rpcFailure(error, network);
-  }
-}
-
-async function checkChain({ client, token, abi }: Opened, network: Network): Promise<void> {
+  const abi = viem.parseAbi(TOKEN_ABI);
   const chainId = await client.getChainId();
   if (chainId !== network.chainId) {
     throw new LangoError(
       'invalid-config',
       `The RPC server is on chain ${chainId}, but ${network.title} is configured.`,
-      {
-        hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.',
-      },
+      { hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.' },
     );
   }
-  const code = await client.getCode({ address: token });
-  const decimals =
-    code === undefined || code === '0x'
-      ? undefined
-      : await client.readContract({ abi, address: token, functionName: 'decimals' }).catch(refusedCall);
+  const read = client.readContract({ abi, address: token, functionName: 'decimals' });
+  const decimals = await read.catch(withoutFunction);
   if (decimals !== DECIMALS) {
     const what = decimals === undefined ? 'no token contract' : `a token with ${decimals} decimal places`;
     throw new LangoError(
       'invalid-config',
       `There is ${what} at ${token} on ${network.title}, but a token with ${DECIMALS} decimal places is required.`,
-      {
-        hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.',
-      },
+      { hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.' },
     );
   }
+  return { viem, client, token, abi };
 }
 
 /** Returns undefined when the contract has no such function, which is not a failure of the server. */
-function refusedCall(error: unknown): undefined {
-  if (error instanceof Error && error.name === 'ContractFunctionExecutionError') {
-    const cause = error.cause instanceof Error ? error.cause.name : '';
-    if (cause === 'ContractFunctionRevertedError' || cause === 'ContractFunctionZeroDataError')
-      return undefined;
-  }
+function withoutFunction(error: unknown): undefined {
+  if (isCausedBy(error, 'ContractFunctionRevertedError', 'ContractFunctionZeroDataError')) return undefined;
   throw error;
 }
 
-function parseTokenAbi({ parseAbi }: Viem) {
-  return parseAbi(TOKEN_ABI);
-}
-
 /** Loads viem on the first payment, because it is large. */
-export function loadViem(): Promise<Viem> {
+export function loadViem() {
   return import('viem');
 }

@@ -1,46 +1,51 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../../core/errors.js';
-import type { Logger } from '../../core/logger.js';
-import {
-  isOpen,
-  type Payment,
-  type PaymentChange,
-  type PaymentState,
-  type PaymentStore,
-} from '../../stores/payments.js';
+import { isOpen, type Payment, type PaymentChange, type PaymentState } from '../../stores/payments.js';
 import type { Connection, Hex, Receipt } from './connection.js';
-import type { Transfers } from './transfer.js';
-import { authorizationOf, isSameAddress } from './x402.js';
-
-export interface LedgerOptions {
-  readonly connection: Connection;
-  readonly store: PaymentStore;
-  readonly transfers: Transfers;
-  readonly confirmations: number;
-  readonly logger: Logger;
-}
+import type { PaymentContext } from './context.js';
+import { rpcRemark } from './failures.js';
+import { isSameAddress, readSigned } from './x402.js';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const PAUSE_GROWTH = 1.5;
-/** Maximum open payments settled in one round. */
-const MOST_AT_ONCE = 200;
-const FIRST_AGAIN_MS = 15_000;
-const LONGEST_AGAIN_MS = 600_000;
+const MAX_PAYMENTS_PER_ROUND = 200;
+const FIRST_ROUND_MS = 15_000;
+const LONGEST_ROUND_MS = 600_000;
 
 /**
- * Determines the outcome of open payments from the chain and the store. It resends signed transactions, and never
- * signs.
+ * Refusals after which the server has certainly discarded the transaction. Any other answer leaves the outcome open.
+ */
+const REFUSAL =
+  /insufficient funds|gas required exceeds|intrinsic gas|exceeds (?:the )?block gas limit|max fee per gas less than block base fee|fee cap (?:less than|lower)|underpriced|gas price too low|type not supported|invalid sender|invalid chain id/i;
+const ALREADY_THERE = /already known|already imported|known transaction|already in (?:the )?mempool/i;
+
+/**
+ * Sends signed transactions, and determines the outcome of open payments from the chain and the store. It never signs.
  */
 export class Ledger {
-  readonly #options: LedgerOptions;
-  readonly #closed = new AbortController();
+  readonly #context: PaymentContext;
+  #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
-  #round: Promise<void> | undefined;
-  #againMs = FIRST_AGAIN_MS;
+  #roundMs = FIRST_ROUND_MS;
 
-  constructor(options: LedgerOptions) {
-    this.#options = options;
+  constructor(context: PaymentContext) {
+    this.#context = context;
+  }
+
+  /** Sends the stored signed transaction. Sending it again is safe because it is the same transaction. */
+  async broadcast(payment: Payment): Promise<Payment> {
+    const { connection, store } = this.#context;
+    let change: PaymentChange = { state: 'sent' };
+    try {
+      await connection.sendRaw(payment.signed as Hex);
+    } catch (error) {
+      const remark = rpcRemark(error) ?? '';
+      if (REFUSAL.test(remark)) change = { state: 'refused', note: `the network refused it: ${remark}` };
+      // Without a clear answer the payment stays signed and is queried later.
+      else if (!ALREADY_THERE.test(remark)) return payment;
+    }
+    return (await store.advance(payment, ['signed'], change)) ?? payment;
   }
 
   /**
@@ -49,14 +54,16 @@ export class Ledger {
    */
   async refresh(payment: Payment, resend: readonly PaymentState[] = ['signed']): Promise<Payment> {
     if (!isOpen(payment.state)) return payment;
-    const { connection, store, transfers, confirmations } = this.#options;
-    const outcome = await queryOutcome(payment, connection, confirmations);
+    const { connection, store, confirmations } = this.#context;
+    const outcome = await (payment.kind === 'x402'
+      ? queryAuthorization(payment, connection)
+      : queryTransfer(payment, connection, confirmations));
     if (outcome.state !== 'open') {
       const settled = await store.advance(payment, [payment.state, 'sent'], outcome);
       return settled ?? (await store.get(payment, payment.key)) ?? payment;
     }
     const isLost = outcome.isUnseen === true && resend.includes(payment.state);
-    return { ...(isLost ? await transfers.broadcast(payment) : payment), note: payment.note ?? outcome.note };
+    return { ...(isLost ? await this.broadcast(payment) : payment), note: payment.note ?? outcome.note };
   }
 
   /** Like `refresh`, but a chain that cannot be queried is only noted. */
@@ -64,22 +71,17 @@ export class Ledger {
     return this.refresh(payment, resend).catch((error: unknown) => ({ ...payment, note: errorText(error) }));
   }
 
-  /** Queries until the outcome is known or `ms` have passed. Then the payment stays open. */
-  async waitForOutcome(
-    payment: Payment,
-    { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
-  ): Promise<Payment> {
-    const until = Date.now() + ms;
+  /** Queries until the outcome is known or the time of the configuration is over. Then the payment stays open. */
+  async waitForOutcome(payment: Payment, signal: AbortSignal): Promise<Payment> {
+    const until = Date.now() + this.#context.confirmMs;
     let current = payment;
-    for (
-      let pause = FIRST_PAUSE_MS;
-      isOpen(current.state);
-      pause = Math.min(pause * PAUSE_GROWTH, LONGEST_PAUSE_MS)
-    ) {
+    let pauseMs = FIRST_PAUSE_MS;
+    while (isOpen(current.state)) {
       signal.throwIfAborted();
       current = await this.tryRefresh(current);
-      if (!isOpen(current.state) || current.state === 'refused' || Date.now() + pause > until) break;
-      await sleep(pause, undefined, { signal });
+      if (!isOpen(current.state) || current.state === 'refused' || Date.now() + pauseMs > until) break;
+      await sleep(pauseMs, undefined, { signal });
+      pauseMs = Math.min(pauseMs * PAUSE_GROWTH, LONGEST_PAUSE_MS);
     }
     return current;
   }
@@ -89,37 +91,29 @@ export class Ledger {
    * even load the chain client when there is nothing to do. Never rejects.
    */
   async settleOpenPayments(): Promise<void> {
-    this.#round ??= this.#settleAll().finally(() => (this.#round = undefined));
-    return this.#round;
+    const { connection, store, logger } = this.#context;
+    const { chainId } = connection.network;
+    let isAnyOpen = true;
+    try {
+      for (const payment of await store.listOpen(chainId, MAX_PAYMENTS_PER_ROUND)) {
+        if (this.#isClosed) return;
+        const { state, hash, note } = await this.refresh(payment, ['signed', 'sent']);
+        if (isOpen(state)) continue;
+        this.#roundMs = FIRST_ROUND_MS;
+        logger.info('a payment is settled', { state, hash, note });
+      }
+      isAnyOpen = (await store.listOpen(chainId, 1)).length > 0;
+    } catch (error) {
+      if (!this.#isClosed) logger.warn('open payments could not be queried', { error: errorText(error) });
+    }
+    if (this.#isClosed || !isAnyOpen) return;
+    this.#timer = setTimeout(() => void this.settleOpenPayments(), this.#roundMs).unref();
+    this.#roundMs = Math.min(2 * this.#roundMs, LONGEST_ROUND_MS);
   }
 
   close(): void {
-    this.#closed.abort();
+    this.#isClosed = true;
     clearTimeout(this.#timer);
-  }
-
-  async #settleAll(): Promise<void> {
-    const { connection, store, logger } = this.#options;
-    let isAnyOpen = true;
-    try {
-      const open = await store.listOpen(connection.network.chainId, MOST_AT_ONCE);
-      for (const payment of open) {
-        if (this.#closed.signal.aborted) return;
-        const { state, hash, note } = await this.refresh(payment, ['signed', 'sent']);
-        if (!isOpen(state)) this.#againMs = FIRST_AGAIN_MS;
-        if (!isOpen(state)) logger.info('a payment is settled', { state, hash, note });
-      }
-      isAnyOpen = (await store.listOpen(connection.network.chainId, 1)).length > 0;
-    } catch (error) {
-      if (this.#closed.signal.aborted) return;
-      logger.warn('open payments could not be queried', { error: errorText(error) });
-    }
-    clearTimeout(this.#timer);
-    if (isAnyOpen && !this.#closed.signal.aborted) {
-      this.#timer = setTimeout(() => void this.settleOpenPayments(), this.#againMs);
-      this.#timer.unref();
-      this.#againMs = Math.min(2 * this.#againMs, LONGEST_AGAIN_MS);
-    }
   }
 }
 
@@ -136,18 +130,6 @@ type Outcome =
 /** How often a missing receipt is queried before a payment counts as replaced: servers differ by a block or two. */
 const RECEIPT_QUERIES = 5;
 const RECEIPT_PAUSE_MS = 1_000;
-
-/** Queries the outcome once. Rejects when the chain cannot be queried. */
-async function queryOutcome(
-  payment: Payment,
-  connection: Connection,
-  confirmations: number,
-): Promise<Outcome> {
-  if (!isOpen(payment.state)) return { state: 'open', note: 'it is not signed' };
-  return payment.kind === 'x402'
-    ? queryAuthorization(payment, connection)
-    : queryTransfer(payment, connection, confirmations);
-}
 
 async function queryTransfer(
   payment: Payment,
@@ -190,7 +172,7 @@ async function queryTransfer(
 }
 
 async function queryAuthorization(payment: Payment, connection: Connection): Promise<Outcome> {
-  const { nonce, validBefore } = authorizationOf(payment.signed!);
+  const { nonce, validBefore } = readSigned(payment.signed!).authorization;
   // The time is read before the state: an authorization that is not redeemed in a block after its expiry never will be.
   const { seconds } = await connection.head();
   if (await connection.isRedeemed(payment.from as Hex, nonce))

@@ -1,28 +1,13 @@
-import { usdc } from './amount.js';
+import type { PrivateKeyAccount } from 'viem/accounts';
 import { errorText, LangoError } from '../../core/errors.js';
-import type { NewPayment, Payment, PaymentStore } from '../../stores/payments.js';
+import { KeyedMutex } from '../../core/keyed-mutex.js';
 import type { Scope } from '../../core/task.js';
-import type { Connection, Hex } from './connection.js';
+import type { Payment } from '../../stores/payments.js';
+import { usdc } from './amount.js';
+import type { Hex } from './connection.js';
+import type { PaymentContext } from './context.js';
 import type { Ledger } from './ledger.js';
-import type { Transfers } from './transfer.js';
-import type { Wallets } from './wallets.js';
-
-/** Amounts in the token's smallest unit. */
-export interface PaymentLimits {
-  readonly perTransaction: bigint;
-  readonly daily: bigint;
-}
-
-export interface PayerOptions {
-  readonly connection: Connection;
-  readonly store: PaymentStore;
-  readonly wallets: Wallets;
-  readonly transfers: Transfers;
-  readonly ledger: Ledger;
-  readonly limits: PaymentLimits;
-  /** How long a call waits for confirmation by the network. */
-  readonly confirmMs: number;
-}
+import { priceTransfer, signTransfer } from './transfer.js';
 
 export interface PaymentOrder extends Scope {
   readonly key: string;
@@ -35,10 +20,13 @@ const ZERO_ADDRESS = /^0x0{40}$/i;
 
 /** Pays orders. One order leads to at most one transfer, also after repeated calls and crashes. */
 export class Payer {
-  readonly #options: PayerOptions;
+  readonly #context: PaymentContext;
+  readonly #ledger: Ledger;
+  readonly #sending = new KeyedMutex();
 
-  constructor(options: PayerOptions) {
-    this.#options = options;
+  constructor(context: PaymentContext, ledger: Ledger) {
+    this.#context = context;
+    this.#ledger = ledger;
   }
 
   /**
@@ -46,96 +34,92 @@ export class Payer {
    * rejects, nothing was signed and nothing stays reserved.
    */
   async pay(order: PaymentOrder, signal: AbortSignal): Promise<Payment> {
-    const { store, wallets, transfers, ledger, confirmMs } = this.#options;
-    const known = await store.get(order, order.key);
+    const known = await this.#context.store.get(order, order.key);
     if (known && known.state !== 'reserved') return this.resume(known, signal);
-    const account = await wallets.require(order);
-    const to = await this.resolvePayee(order.to, account.address);
-    const payment = await this.reserve({ ...order, kind: 'transfer', from: account.address, to });
+    const { payment, account } = await this.reserve(order, 'transfer');
     if (payment.state !== 'reserved') return this.resume(payment, signal);
-    const launched = await this.releaseOnError(payment, () =>
-      transfers.signAndSend(payment, account, signal),
+    // A wallet signs and sends one transfer at a time, so that its nonces reach the network in order.
+    const sent = await this.releaseOnError(payment, () =>
+      this.#sending.run(`${payment.chainId}:${payment.from}`, async () => {
+        const signed = await signTransfer(payment, { ...this.#context, account, signal });
+        return signed.state === 'signed' ? this.#ledger.broadcast(signed) : signed;
+      }),
     );
-    return ledger.waitForOutcome(launched, { ms: confirmMs, signal });
-  }
-
-  /** Rejects with the reason when the order cannot be paid now. Reserves and signs nothing. */
-  async assertPayable(order: Omit<PaymentOrder, 'key' | 'purpose'>): Promise<void> {
-    const { connection, store, wallets, transfers, limits } = this.#options;
-    const { address: from } = await wallets.require(order);
-    const to = await this.resolvePayee(order.to, from);
-    this.#assertPerTransaction(order.amount);
-    const { chainId } = connection.network;
-    const { spent } = await store.spending(order, chainId);
-    if (spent + order.amount > limits.daily) throw this.#overDaily(order.amount, spent);
-    await transfers.assertAffordable({ chainId, from, to, amount: order.amount });
-  }
-
-  /** Rejects unless the owner has a wallet and may pay this payee. */
-  async assertPayee(scope: Scope, to: string): Promise<void> {
-    const { address } = await this.#options.wallets.require(scope);
-    await this.resolvePayee(to, address);
+    return this.#ledger.waitForOutcome(sent, signal);
   }
 
   /** Waits for the outcome of a payment that an earlier attempt signed. */
   async resume(payment: Payment, signal: AbortSignal): Promise<Payment> {
-    const { connection, ledger, confirmMs } = this.#options;
-    const { chainId } = connection.network;
-    if (payment.chainId !== chainId) {
-      throw new LangoError(
-        'conflict',
-        `This payment was started on chain ${payment.chainId}, but chain ${chainId} is configured now.`,
-        {
-          hint: 'Restore payment.network to see the outcome. Nothing was sent again.',
-        },
-      );
-    }
-    return ledger.waitForOutcome(payment, { ms: confirmMs, signal });
+    const { chainId } = this.#context.connection.network;
+    if (payment.chainId === chainId) return this.#ledger.waitForOutcome(payment, signal);
+    throw new LangoError(
+      'conflict',
+      `This payment was started on chain ${payment.chainId}, but chain ${chainId} is configured now.`,
+      { hint: 'Restore payment.network to see the outcome. Nothing was sent again.' },
+    );
   }
 
-  /** Returns the checksummed address of a payee. Rejects for a payee that must not be paid. */
-  async resolvePayee(text: string, own: Hex): Promise<Hex> {
-    const { connection } = this.#options;
-    const to = await connection.checksum(text, 'to');
-    const why = ZERO_ADDRESS.test(to)
-      ? 'is the zero address: funds sent there are lost'
-      : to === own
-        ? 'is the address of this wallet itself'
-        : to === (await connection.token())
-          ? 'is the contract of the token: funds sent there are lost'
-          : undefined;
+  /** Rejects with the reason when the order cannot be paid now. Reserves and signs nothing. */
+  async assertPayable(order: Omit<PaymentOrder, 'key' | 'purpose'>): Promise<void> {
+    const { connection, store, limits } = this.#context;
+    const { account, to } = await this.assertPayee(order, order.to);
+    this.#assertPerTransaction(order.amount);
+    const { chainId } = connection.network;
+    const { spent } = await store.spending(order, chainId);
+    if (spent + order.amount > limits.daily) throw this.#overDaily(order.amount, spent);
+    await priceTransfer({ chainId, from: account.address, to, amount: order.amount }, this.#context);
+  }
+
+  /**
+   * Resolves with the owner's wallet and the checksummed address of the payee. Rejects without a wallet, and for a payee
+   * that must not be paid.
+   */
+  async assertPayee(
+    scope: Scope,
+    address: string,
+  ): Promise<{ readonly account: PrivateKeyAccount; readonly to: Hex }> {
+    const { connection, wallets } = this.#context;
+    const account = await wallets.require(scope);
+    const to = await connection.checksum(address);
+    let why: string | undefined;
+    if (ZERO_ADDRESS.test(to)) why = 'is the zero address: funds sent there are lost';
+    else if (to === account.address) why = 'is the address of this wallet itself';
+    else if (to === (await connection.token()))
+      why = 'is the contract of the token: funds sent there are lost';
     if (why !== undefined) throw new LangoError('invalid-input', `to: ${to} ${why}.`);
-    return to;
+    return { account, to };
   }
 
   /**
    * Reserves the amount within both limits. Rejects with `limit-reached` and reserves nothing otherwise. For a known
    * key, resolves with the existing payment.
    */
-  async reserve(order: Omit<NewPayment, 'chainId' | 'token'>): Promise<Payment> {
-    const { connection, limits, store } = this.#options;
-    this.#assertPerTransaction(order.amount);
+  async reserve(order: PaymentOrder, kind: Payment['kind']) {
+    const { connection, limits, store } = this.#context;
+    const { tenant, owner, key, amount, purpose } = order;
+    const { account, to } = await this.assertPayee(order, order.to);
+    this.#assertPerTransaction(amount);
     const { chainId } = connection.network;
-    const { tenant, owner, key, kind, from, to, amount, purpose } = order;
-    const request = {
-      tenant,
-      owner,
-      key,
-      kind,
-      from,
-      to,
-      amount,
-      purpose,
-      chainId,
-      token: await connection.token(),
-    };
+    const token = await connection.token();
+    const request = { tenant, owner, key, kind, chainId, token, from: account.address, to, amount, purpose };
     const reservation = await store.reserve(request, limits.daily);
-    if (reservation.kind !== 'over-limit') return reservation.payment;
-    throw this.#overDaily(amount, reservation.spent);
+    if (reservation.kind === 'over-limit') throw this.#overDaily(amount, reservation.spent);
+    return { payment: reservation.payment, account };
+  }
+
+  /** Runs `work` and releases the reservation when it throws. */
+  async releaseOnError<Result>(payment: Payment, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      const note = `nothing was signed: ${errorText(error)}`;
+      await this.#context.store.advance(payment, ['reserved'], { state: 'failed', note });
+      throw error;
+    }
   }
 
   #assertPerTransaction(amount: bigint): void {
-    const { perTransaction } = this.#options.limits;
+    const { perTransaction } = this.#context.limits;
     if (amount <= perTransaction) return;
     throw new LangoError(
       'limit-reached',
@@ -145,7 +129,7 @@ export class Payer {
   }
 
   #overDaily(amount: bigint, spent: bigint): LangoError {
-    const { daily } = this.#options.limits;
+    const { daily } = this.#context.limits;
     const left = spent < daily ? daily - spent : 0n;
     return new LangoError(
       'limit-reached',
@@ -153,29 +137,4 @@ export class Payer {
       { hint: 'Wait, or ask the operator to raise payment.limits.daily. Nothing was sent.' },
     );
   }
-
-  /** Runs `work` and releases the reservation when it throws. */
-  async releaseOnError<Result>(payment: Payment, work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      const note = `nothing was signed: ${errorText(error)}`;
-      await this.#options.store.advance(payment, ['reserved'], { state: 'failed', note });
-      throw error;
-    }
-  }
-}
-
-/** The services that the payment tools share. */
-export interface PaymentServices {
-  readonly connection: Connection;
-  readonly store: PaymentStore;
-  readonly wallets: Wallets;
-  readonly ledger: Ledger;
-  readonly payer: Payer;
-  readonly limits: PaymentLimits;
-  /** Time limit of a call that only queries. */
-  readonly queryTimeoutMs: number;
-  /** Time limit of a call that pays. */
-  readonly paymentTimeoutMs: number;
 }

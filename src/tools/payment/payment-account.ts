@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { eth, usdc } from './amount.js';
 import { isOpen } from '../../stores/payments.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { PaymentServices } from './payer.js';
+import type { PaymentContext } from './context.js';
+import type { Ledger } from './ledger.js';
 import { describePayment } from './report.js';
 
-export function balanceTool({ connection, store, wallets, queryTimeoutMs }: PaymentServices): Tool {
+export function balanceTool({ connection, store, wallets, queryTimeoutMs }: PaymentContext): Tool {
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_balance',
@@ -39,7 +40,7 @@ const schema = z.strictObject({
     .describe(`Maximum number of payments; ${LIMIT_DEFAULT} by default`),
 });
 
-export function historyTool({ ledger, store, connection, queryTimeoutMs }: PaymentServices): Tool {
+export function historyTool({ store, connection, queryTimeoutMs }: PaymentContext, ledger: Ledger): Tool {
   const { chainId } = connection.network;
   return defineTool({
     name: 'payment_history',
@@ -64,7 +65,7 @@ export function historyTool({ ledger, store, connection, queryTimeoutMs }: Payme
   });
 }
 
-export function limitsTool({ connection, store, limits, queryTimeoutMs }: PaymentServices): Tool {
+export function limitsTool({ connection, store, limits, queryTimeoutMs }: PaymentContext): Tool {
   const { title, chainId } = connection.network;
   return defineTool({
     name: 'payment_limits',
@@ -87,7 +88,7 @@ export function limitsTool({ connection, store, limits, queryTimeoutMs }: Paymen
   });
 }
 
-export function walletInfoTool({ connection, wallets, queryTimeoutMs }: PaymentServices): Tool {
+export function walletInfoTool({ connection, wallets, queryTimeoutMs }: PaymentContext): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_wallet_info',
@@ -103,7 +104,7 @@ export function walletInfoTool({ connection, wallets, queryTimeoutMs }: PaymentS
   });
 }
 
-export function createWalletTool({ connection, wallets, queryTimeoutMs }: PaymentServices): Tool {
+export function createWalletTool({ connection, wallets, queryTimeoutMs }: PaymentContext): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_create_wallet',

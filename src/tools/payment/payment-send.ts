@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { amountProblem, toUnits, ADDRESS } from '../../core/amount.js';
-import { parseAmount, usdc } from './amount.js';
+import { usdc } from './amount.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { PaymentServices } from './payer.js';
+import type { PaymentContext } from './context.js';
+import type { Payer } from './payer.js';
 import { describeOutcome, quoted } from './report.js';
 
-export const LONGEST_PURPOSE = 200;
+export const MAX_PURPOSE_CHARACTERS = 200;
 
 const schema = z.strictObject({
   to: addressField('The full address of the payee, exactly as the user gave it'),
@@ -16,11 +17,11 @@ const schema = z.strictObject({
     .string()
     .trim()
     .min(1)
-    .max(LONGEST_PURPOSE)
+    .max(MAX_PURPOSE_CHARACTERS)
     .describe('The purpose of the payment, shown to the person who approves it'),
 });
 
-export function sendTool({ payer, store, connection, paymentTimeoutMs }: PaymentServices): Tool {
+export function sendTool({ store, connection, paymentTimeoutMs }: PaymentContext, payer: Payer): Tool {
   const { network } = connection;
   return defineTool({
     name: 'payment_send',
@@ -34,9 +35,9 @@ export function sendTool({ payer, store, connection, paymentTimeoutMs }: Payment
       `pay ${usdc(toUnits(amount))} to ${to} on ${network.title}, for ${quoted(purpose)}`,
     timeoutMs: paymentTimeoutMs,
     check: ({ to, amount }, { tenant, owner }) =>
-      payer.assertPayable({ tenant, owner, to, amount: parseAmount(amount) }),
+      payer.assertPayable({ tenant, owner, to, amount: toUnits(amount) }),
     async execute({ to, amount, purpose }, { tenant, owner, key, signal }) {
-      const order = { tenant, owner, key, to, amount: parseAmount(amount), purpose };
+      const order = { tenant, owner, key, to, amount: toUnits(amount), purpose };
       return describeOutcome(await payer.pay(order, signal), network);
     },
     async settle(_input, { tenant, owner, key, signal }) {
