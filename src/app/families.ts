@@ -211,7 +211,9 @@ async function openPayment({ config, storage, vault: access, logger }: FamilyCon
   const name = 'payment';
   const { payment, egress } = config;
   if (!payment.enabled) return off(name, 'payment.enabled');
-  const absent = PAYMENT_PACKAGES.filter((one) => !isInstalled(one)).map((one) => one.replace('/schemas', ''));
+  const absent = PAYMENT_PACKAGES.filter((one) => !isInstalled(one)).map((one) =>
+    one.replace('/schemas', ''),
+  );
   if (absent.length > 0) {
     const message = `packages are not installed: ${absent.join(', ')}`;
     return missing(name, { message, hint: `Run: npm install ${absent.join(' ')}` });
