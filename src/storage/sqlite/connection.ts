@@ -6,7 +6,7 @@ import { isAtLeast } from '../../core/text.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import { primaryCode, storageError } from './failure.js';
-import { APPLICATION_ID, MIGRATIONS } from './schema.js';
+import { APPLICATION_ID, FIRST_VERSION, MIGRATIONS, SCHEMA } from './schema.js';
 
 export interface ConnectionOptions {
   /** A path in an existing folder, or ":memory:". */
@@ -115,31 +115,43 @@ function configure(database: Database.Database, synchronous: ConnectionOptions['
   database.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
 }
 
+/** The schema version that this program works with. */
+const VERSION = FIRST_VERSION + MIGRATIONS.length;
+
 function migrate(database: Database.Database, logger: Logger): void {
   const version = requireOwnVersion(database);
-  if (version === MIGRATIONS.length) return;
+  if (version === VERSION) return;
+  const steps = version === 0 ? [SCHEMA, ...MIGRATIONS] : MIGRATIONS.slice(version - FIRST_VERSION);
   const apply = database.transaction(() => {
-    for (const sql of MIGRATIONS.slice(version)) database.exec(sql);
+    for (const sql of steps) database.exec(sql);
     database.pragma(`application_id = ${APPLICATION_ID}`);
-    database.pragma(`user_version = ${MIGRATIONS.length}`);
+    database.pragma(`user_version = ${VERSION}`);
   });
   apply.immediate();
-  if (version > 0) logger.info('database schema upgraded', { from: version, to: MIGRATIONS.length });
+  if (version > 0) logger.info('database schema upgraded', { from: version, to: VERSION });
 }
 
-/** The schema version of the file. 0 for an empty file. */
+/** The schema version of the file; 0 for an empty file. Throws if this program cannot use it. */
 function requireOwnVersion(database: Database.Database): number {
   const version = numberPragma(database, 'user_version');
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
-  if (!isEmpty && numberPragma(database, 'application_id') !== APPLICATION_ID) {
+  if (isEmpty) return 0;
+  if (numberPragma(database, 'application_id') !== APPLICATION_ID) {
     throw new LangoError('storage', 'The file is the database of another program.', {
       hint: 'Choose another data folder.',
     });
   }
-  if (version > MIGRATIONS.length) {
+  if (version < FIRST_VERSION) {
     throw new LangoError(
       'storage',
-      `The database was made by a newer version of Lango: schema ${version} > ${MIGRATIONS.length}.`,
+      `The database was made by a build before the first release of Lango: schema ${version} < ${FIRST_VERSION}.`,
+      { hint: 'Its data cannot be taken over. Move it away, or choose another data folder.' },
+    );
+  }
+  if (version > VERSION) {
+    throw new LangoError(
+      'storage',
+      `The database was made by a newer version of Lango: schema ${version} > ${VERSION}.`,
       { hint: 'Start that version or a later one, or choose another data folder.' },
     );
   }

@@ -1,31 +1,25 @@
 import type { ExtractionStore, UnreadDocument, Triple } from '../../stores/graph.js';
-import type { DocumentFacts, CollectionFilter } from '../../stores/library.js';
-import { sourceOf } from './library-rows.js';
+import type { CollectionFilter } from '../../stores/library.js';
+import type { Row } from '../records.js';
+import { toRecord } from '../records.js';
+import type { DocumentVersion } from './library-rows.js';
+import { DOCUMENT_FORMAT, sourceOf } from './library-rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
 import type { Prepared } from './prepared.js';
 
-const NEXT = `SELECT d.id, d.name, s.tenant, s.owner
-  FROM shelves s CROSS JOIN documents d INDEXED BY documents_unread ON d.shelf = s.id
+const NEXT = `SELECT d.id, d.name, c.tenant, c.owner
+  FROM collections c CROSS JOIN documents d INDEXED BY documents_unread ON d.collection = c.id
   WHERE d.reads_left > 0
-    AND (@only IS NULL OR s.collection IN (SELECT value FROM json_each(@only)))
-    AND (@except IS NULL OR s.collection NOT IN (SELECT value FROM json_each(@except)))
-  ORDER BY s.id, d.id LIMIT 1`;
+    AND (@only IS NULL OR c.name IN (SELECT value FROM json_each(@only)))
+    AND (@except IS NULL OR c.name NOT IN (SELECT value FROM json_each(@except)))
+  ORDER BY c.id, d.id LIMIT 1`;
 const PASSAGES = 'SELECT text FROM passages WHERE document = ? ORDER BY start';
-const FIND = `SELECT s.collection, d.origin, d.name, d.hash, d.facts FROM documents d JOIN shelves s ON s.id = d.shelf
-  WHERE d.id = ? AND s.tenant = ? AND s.owner = ? AND d.reads_left > 0`;
+const FIND = `SELECT c.name AS collection, d.origin, d.name, d.hash, d.facts
+  FROM documents d JOIN collections c ON c.id = d.collection
+  WHERE d.id = ? AND c.tenant = ? AND c.owner = ? AND d.reads_left > 0`;
 const DONE = 'UPDATE documents SET reads_left = 0 WHERE id = ?';
 const FAILED = 'UPDATE documents SET reads_left = reads_left - 1 WHERE id = ? AND reads_left > 0';
-
-type NextRow = Omit<UnreadDocument, 'text'>;
-
-interface DocumentRow {
-  readonly collection: string;
-  readonly origin: string;
-  readonly name: string;
-  readonly hash: string;
-  readonly facts: string;
-}
 
 /** The queue of documents to extract triples from: a column of the documents counts the attempts left. */
 export class SqliteExtractionStore implements ExtractionStore {
@@ -41,17 +35,20 @@ export class SqliteExtractionStore implements ExtractionStore {
 
   async next({ only, except }: CollectionFilter, characters: number): Promise<UnreadDocument | undefined> {
     return this.#database.read(() => {
-      const row = this.#prepared.first<NextRow>(NEXT, { only: listed(only), except: listed(except) });
+      const row = this.#prepared.first<Omit<UnreadDocument, 'text'>>(NEXT, {
+        only: listed(only),
+        except: listed(except),
+      });
       return row && { ...row, text: this.#textOf(row.id, characters) };
     });
   }
 
   async done({ id, tenant, owner }: UnreadDocument, triples: readonly Triple[]): Promise<boolean> {
     return this.#database.write(() => {
-      const row = this.#prepared.first<DocumentRow>(FIND, id, tenant, owner);
+      const row = this.#prepared.first<Row>(FIND, id, tenant, owner);
       if (!row) return false;
-      const facts = JSON.parse(row.facts) as DocumentFacts;
-      const origin = { source: sourceOf({ ...row, facts }), fromOutside: facts.fromOutside };
+      const document = toRecord<DocumentVersion>(row, DOCUMENT_FORMAT);
+      const origin = { source: sourceOf(document), fromOutside: document.facts.fromOutside };
       const stated = triples.map((triple) => ({ ...triple, ...origin }));
       this.#graph.addInTransaction({ tenant, owner }, stated);
       this.#prepared.run(DONE, id);

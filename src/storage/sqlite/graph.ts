@@ -1,8 +1,17 @@
-import type { EdgeQuery, GraphStore, KnownTriple, NewTriple, TriplePattern } from '../../stores/graph.js';
+import type {
+  EdgeQuery,
+  GraphStore,
+  KnownTriple,
+  NewTriple,
+  Triple,
+  TriplePattern,
+} from '../../stores/graph.js';
 import { nameKey } from '../../core/text.js';
 import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
+import type { Row } from '../records.js';
+import { toRecord } from '../records.js';
 import type { SqliteDatabase, Step } from './database.js';
 import type { Prepared } from './prepared.js';
 
@@ -10,7 +19,7 @@ const COLUMNS = ['subject', 'predicate', 'object'] as const;
 
 const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key = ?';
 const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?)';
-const INSERT_TRIPLE = `INSERT OR IGNORE INTO graph_triples (subject, predicate, object, source, context, at, outside)
+const INSERT_TRIPLE = `INSERT OR IGNORE INTO graph_triples (subject, predicate, object, source, context, at, from_outside)
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
 /** The id for "no context". */
 const NONE = 0;
@@ -38,7 +47,7 @@ const DELETE_UNUSED_NAME = `
 
 /** The triples of an owner, one row per source, sorted by subject, from a position on. */
 const LIST = `
-  SELECT n.key, n.name AS subject, t.predicate AS predicate_id, t.object AS object_id, t.source AS source_id, t.at, t.outside,
+  SELECT n.key, n.name AS subject, t.predicate AS predicate_id, t.object AS object_id, t.source AS source_id, t.at, t.from_outside,
     (SELECT name FROM graph_names WHERE id = t.predicate) AS predicate,
     (SELECT name FROM graph_names WHERE id = t.object) AS object,
     (SELECT name FROM graph_names WHERE id = t.source) AS source
@@ -53,23 +62,15 @@ interface Condition {
   readonly values: readonly (number | string)[];
 }
 
-interface TripleRow {
-  readonly subject: string;
-  readonly predicate: string;
-  readonly object: string;
-  /** A JSON list. */
-  readonly sources: string;
-  readonly at: number;
-  readonly outside: 0 | 1;
-}
-
 /** A triple with one of its sources. */
-interface ListRow extends Omit<TripleRow, 'sources'> {
+interface ListRow extends Triple {
   readonly key: string;
   readonly predicate_id: number;
   readonly object_id: number;
   readonly source_id: number;
   readonly source: string;
+  readonly at: number;
+  readonly from_outside: 0 | 1;
 }
 
 /** The ids of the names of a triple. */
@@ -172,11 +173,11 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   #select({ sql, values }: Condition, limit: number): readonly KnownTriple[] {
-    const rows = this.#prepared.all<TripleRow>(
+    const rows = this.#prepared.all<Row>(
       `
-      SELECT s.name AS subject, p.name AS predicate, o.name AS object, found.sources, found.at, found.outside
+      SELECT s.name AS subject, p.name AS predicate, o.name AS object, found.sources, found.at, found.from_outside
       FROM (
-        SELECT subject, predicate, object, max(at) AS at, min(outside) AS outside, json_group_array(
+        SELECT subject, predicate, object, max(at) AS at, min(from_outside) AS from_outside, json_group_array(
           (SELECT name FROM graph_names WHERE id = source) ORDER BY at, source
         ) AS sources
         FROM graph_triples WHERE ${sql} GROUP BY subject, predicate, object LIMIT ?
@@ -187,7 +188,7 @@ export class SqliteGraphStore implements GraphStore {
       ...values,
       limit,
     );
-    return rows.map(toKnown);
+    return rows.map((row) => toRecord(row, { json: ['sources'], flags: ['fromOutside'] }));
   }
 
   #statedBy(scope: Scope, source: string): Condition {
@@ -250,10 +251,6 @@ export class SqliteGraphStore implements GraphStore {
   }
 }
 
-function toKnown({ sources, outside, ...triple }: TripleRow): KnownTriple {
-  return { ...triple, sources: JSON.parse(sources) as string[], fromOutside: outside === 1 };
-}
-
 function tripleOf({ key, predicate_id, object_id }: ListRow): string {
   return `${predicate_id} ${object_id} ${key}`;
 }
@@ -266,7 +263,7 @@ function mergeSources(rows: readonly ListRow[]): KnownTriple {
     ...{ subject, predicate, object },
     sources: oldestFirst.map(({ source }) => source),
     at: oldestFirst.at(-1)!.at,
-    fromOutside: rows.every(({ outside }) => outside === 1),
+    fromOutside: rows.every((row) => row.from_outside === 1),
   };
 }
 
@@ -280,7 +277,7 @@ function parsePosition(after: string): Position {
   if (after === '') return ['', '', NONE, NONE, NONE];
   const [, predicate, object, source, key] = /^(\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)$/s.exec(after) ?? [];
   if (key === undefined)
-    throw new LangoError('invalid-input', '"after" is not a position in the list of triples.');
+    throw new LangoError('invalid-input', 'The value of "after" is not a position in the list of triples.');
   return [key, key, Number(predicate), Number(object), Number(source)];
 }
 

@@ -9,9 +9,11 @@ import type {
   NewEntry,
 } from '../../stores/knowledge.js';
 import { nameKey } from '../../core/text.js';
-import type { NewDocument, Provenance } from '../../stores/library.js';
+import type { NewDocument } from '../../stores/library.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../../stores/library.js';
 import type { Scope } from '../../core/task.js';
+import type { Row } from '../records.js';
+import { insertInto, toParameters, toRecord } from '../records.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteLibraryStore } from './library.js';
@@ -23,34 +25,28 @@ const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
   fact: MEMORY_COLLECTION,
 };
 
+const FORMAT = { json: ['tags', 'provenance'] };
+const ENTRY = 'kind, key, version, category, content, diagnosis, tags, provenance, saved_at';
 const OWNED = 'tenant = ? AND owner = ? AND kind = ?';
-const BY_CALL = 'SELECT * FROM entries WHERE tenant = ? AND owner = ? AND call = ?';
-const ADD = 'INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)';
-const VERSIONS = `SELECT * FROM entries WHERE ${OWNED} AND key = ? ORDER BY version DESC LIMIT ?`;
-const VERSION = `SELECT * FROM entries WHERE ${OWNED} AND key = ? AND version = ?`;
-const LIST = `SELECT * FROM entries e WHERE ${OWNED} AND key > ? AND version = (
-    SELECT max(version) FROM entries WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND key = e.key
-  ) ORDER BY key LIMIT ?`;
-const HISTORY = `SELECT * FROM entries WHERE ${OWNED} AND (key, version) > (?, ?) ORDER BY key, version LIMIT ?`;
-const FORGET = `DELETE FROM entries WHERE ${OWNED} AND key = ?`;
+const BY_CALL = `SELECT ${ENTRY} FROM entries WHERE tenant = ? AND owner = ? AND call_key = ?`;
+const ADD = insertInto('entries', [
+  ...['tenant', 'owner', 'kind', 'nameKey', 'version', 'key', 'category', 'content', 'diagnosis', 'tags'],
+  ...['provenance', 'callKey', 'savedAt'],
+]);
+const VERSIONS = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND name_key = ? ORDER BY version DESC LIMIT ?`;
+const VERSION = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND name_key = ? AND version = ?`;
+const LIST = `SELECT ${ENTRY} FROM entries e WHERE ${OWNED} AND name_key > ? AND version = (
+    SELECT max(version) FROM entries
+    WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND name_key = e.name_key
+  ) ORDER BY name_key LIMIT ?`;
+const HISTORY = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND (name_key, version) > (?, ?)
+  ORDER BY name_key, version LIMIT ?`;
+const FORGET = `DELETE FROM entries WHERE ${OWNED} AND name_key = ?`;
 const IN_CONTEXT = "tenant = ? AND owner = ? AND provenance ->> '$.contextId' = ?";
-const SAVED_IN_CONTEXT = `SELECT DISTINCT kind, key FROM entries WHERE ${IN_CONTEXT} LIMIT ?`;
+const SAVED_IN_CONTEXT = `SELECT DISTINCT kind, name_key AS key FROM entries WHERE ${IN_CONTEXT} LIMIT ?`;
 /** The number of entries that one transaction removes. */
 const FORGOTTEN_AT_ONCE = 20;
-const FORGET_VERSIONS = `DELETE FROM entries WHERE ${IN_CONTEXT} AND kind = ? AND key = ?`;
-
-interface EntryRow {
-  readonly kind: EntryKind;
-  readonly key: string;
-  readonly version: number;
-  readonly name: string;
-  readonly category: string;
-  readonly content: string;
-  readonly diagnosis: string | null;
-  readonly tags: string;
-  readonly provenance: string;
-  readonly saved_at: number;
-}
+const FORGET_VERSIONS = `DELETE FROM entries WHERE ${IN_CONTEXT} AND kind = ? AND name_key = ?`;
 
 /** Stores every version of an entry in a table. The newest version is also a document of the library, to be found. */
 export class SqliteKnowledgeStore implements KnowledgeStore {
@@ -67,8 +63,8 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
   async save(scope: Scope, entry: NewEntry): Promise<Entry> {
     assertKeys({ key: entry.key });
     const { saved, placed } = await this.#database.write(() => {
-      const before = this.#prepared.first<EntryRow>(BY_CALL, scope.tenant, scope.owner, entry.callKey);
-      if (before) return { saved: toEntry(before), placed: undefined };
+      const [before] = this.#entries(BY_CALL, scope.tenant, scope.owner, entry.callKey);
+      if (before) return { saved: before, placed: undefined };
       const row = this.#library.requireInTransaction(scope, COLLECTIONS[entry.kind]);
       const saved = this.#add(scope, entry);
       return { saved, placed: this.#library.putInTransaction(scope, row, documentOf(entry, saved)) };
@@ -79,29 +75,20 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
 
   async get(scope: Scope, id: EntryId, version?: number): Promise<Entry | undefined> {
     if (version === undefined) return (await this.versions(scope, id, 1))[0];
-    return this.#database.read(() => {
-      const row = this.#prepared.first<EntryRow>(VERSION, ...keyOf(scope, id), version);
-      return row && toEntry(row);
-    });
+    return this.#database.read(() => this.#entries(VERSION, ...keyOf(scope, id), version)[0]);
   }
 
   async versions(scope: Scope, id: EntryId, limit: number): Promise<readonly Entry[]> {
-    return this.#database.read(() =>
-      this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, id), limit).map(toEntry),
-    );
+    return this.#database.read(() => this.#entries(VERSIONS, ...keyOf(scope, id), limit));
   }
 
   async list(scope: Scope, { kind, limit, after = '' }: EntryQuery): Promise<readonly Entry[]> {
-    return this.#database.read(() =>
-      this.#prepared.all<EntryRow>(LIST, ...keyOf(scope, { kind, key: after }), limit).map(toEntry),
-    );
+    return this.#database.read(() => this.#entries(LIST, ...keyOf(scope, { kind, key: after }), limit));
   }
 
   async history(scope: Scope, kind: EntryKind, { limit, after }: HistoryQuery): Promise<readonly Entry[]> {
     const { key, version } = after ?? { key: '', version: 0 };
-    return this.#database.read(() =>
-      this.#prepared.all<EntryRow>(HISTORY, ...keyOf(scope, { kind, key }), version, limit).map(toEntry),
-    );
+    return this.#database.read(() => this.#entries(HISTORY, ...keyOf(scope, { kind, key }), version, limit));
   }
 
   async forget(scope: Scope, id: EntryId): Promise<number> {
@@ -115,9 +102,8 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
     for (let versions = 0; ;) {
       const forgotten = await this.#database.write(() =>
         this.#prepared.all<EntryId>(SAVED_IN_CONTEXT, ...context, FORGOTTEN_AT_ONCE).map((id) => {
-          const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, id), 1);
-          const isNewest = newest && toEntry(newest).provenance.contextId === contextId;
-          if (isNewest) return this.#forgetInTransaction(scope, id);
+          const [newest] = this.#entries(VERSIONS, ...keyOf(scope, id), 1);
+          if (newest?.provenance.contextId === contextId) return this.#forgetInTransaction(scope, id);
           const { changes } = this.#prepared.run(FORGET_VERSIONS, ...context, id.kind, id.key);
           return { count: changes, gone: undefined };
         }),
@@ -135,18 +121,17 @@ export class SqliteKnowledgeStore implements KnowledgeStore {
     };
   }
 
-  #add(scope: Scope, entry: NewEntry): Entry {
-    const { category, content, diagnosis, tags, provenance, callKey } = entry;
-    const [newest] = this.#prepared.all<EntryRow>(VERSIONS, ...keyOf(scope, entry), 1);
+  #add({ tenant, owner }: Scope, { callKey, passages: _, ...entry }: NewEntry): Entry {
+    const [newest] = this.#entries(VERSIONS, ...keyOf({ tenant, owner }, entry), 1);
     const version = (newest?.version ?? 0) + 1;
-    const savedAt = this.#database.now();
-    this.#prepared.run(
-      ADD,
-      ...[...keyOf(scope, entry), version, entry.key.trim(), category, content, diagnosis ?? null],
-      ...[JSON.stringify(tags), JSON.stringify(provenance), callKey, savedAt],
-    );
-    const { callKey: _call, passages: _passages, ...rest } = entry;
-    return { ...rest, key: entry.key.trim(), version, savedAt };
+    const saved: Entry = { ...entry, key: entry.key.trim(), version, savedAt: this.#database.now() };
+    const nameKeyed = { tenant, owner, nameKey: nameKey(entry.key), callKey };
+    this.#prepared.run(ADD, toParameters({ diagnosis: undefined, ...saved, ...nameKeyed }));
+    return saved;
+  }
+
+  #entries(sql: string, ...values: readonly unknown[]): readonly Entry[] {
+    return this.#prepared.all<Row>(sql, ...values).map((row) => toRecord(row, FORMAT));
   }
 }
 
@@ -170,20 +155,5 @@ function documentOf({ passages }: NewEntry, saved: Entry): NewDocument {
     bytes: Buffer.byteLength(content),
     facts: { ...provenance, category, tags, version, ...(diagnosis === undefined ? {} : { diagnosis }) },
     passages,
-  };
-}
-
-function toEntry(row: EntryRow): Entry {
-  const { kind, name, version, category, content, diagnosis, saved_at: savedAt } = row;
-  return {
-    kind,
-    key: name,
-    version,
-    category,
-    content,
-    ...(diagnosis === null ? {} : { diagnosis }),
-    tags: JSON.parse(row.tags) as string[],
-    provenance: JSON.parse(row.provenance) as Provenance,
-    savedAt,
   };
 }

@@ -1,36 +1,46 @@
-import type { DocumentFacts, NewDocument, NewPassage } from '../../stores/library.js';
+import { MAX_EXTRACTION_ATTEMPTS } from '../../stores/graph.js';
+import type { NewDocument, NewPassage } from '../../stores/library.js';
+import type { Row } from '../records.js';
+import { insertInto, toParameters, toRecord } from '../records.js';
 import { passageTerms } from '../relevance.js';
-import type { CollectionRow } from './library-rows.js';
+import type { CollectionRow, DocumentVersion } from './library-rows.js';
+import { DOCUMENT_FORMAT } from './library-rows.js';
 import type { Prepared } from './prepared.js';
 import { indexTextOf } from './text-search.js';
 
-/** A removed document, with what the knowledge graph must know of it. */
-type RemovedDocument = Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>;
-
 /** What a write removed. The caller removes the vectors from memory and the triples from the graph. */
 export interface Removed {
-  readonly documents: readonly RemovedDocument[];
+  readonly documents: readonly DocumentVersion[];
   readonly passages: readonly number[];
 }
 
-const FIND = 'SELECT id, origin, name, hash, facts FROM documents WHERE shelf = ? AND origin = ?';
+const FIND = 'SELECT id, origin, name, hash, facts FROM documents WHERE collection = ? AND origin = ?';
 const REFRESH = 'UPDATE documents SET name = ?, modified_at = ?, facts = ? WHERE id = ?';
-const ADD_DOCUMENT = `INSERT INTO documents (shelf, origin, name, hash, modified_at, bytes, facts, saved_at, passages)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-const ADD_PASSAGE = `INSERT INTO passages (document, shelf, start, end, first_line, last_line, heading, text)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const ADD_DOCUMENT = insertInto('documents', [
+  ...[
+    'collection',
+    'origin',
+    'name',
+    'hash',
+    'modifiedAt',
+    'bytes',
+    'facts',
+    'savedAt',
+    'passages',
+    'readsLeft',
+  ],
+]);
+const ADD_PASSAGE = insertInto('passages', [
+  ...['document', 'collection', 'start', 'end', 'lines', 'heading', 'text'],
+]);
 const ADD_TERMS = 'INSERT INTO passage_words (rowid, terms) VALUES (?, ?)';
 const DROP_DOCUMENT = 'DELETE FROM documents WHERE id = ?';
 const DROP_PASSAGES = 'DELETE FROM passages WHERE document = ? RETURNING id';
 const DROP_WORDS = 'DELETE FROM passage_words WHERE rowid = ?';
 const DROP_VECTOR = 'DELETE FROM vectors WHERE passage = ?';
 
-interface Found {
+interface Found extends Omit<DocumentVersion, 'collection'> {
   readonly id: number;
-  readonly origin: string;
-  readonly name: string;
-  readonly hash: string;
-  readonly facts: string;
 }
 
 /** To be called inside a write. Adds a document to a collection, and replaces the one with the same origin. */
@@ -39,17 +49,21 @@ export function putDocument(
   collection: CollectionRow,
   document: NewDocument & { readonly savedAt: number },
 ): { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly removed: Removed } {
-  const found = prepared.first<Found>(FIND, collection.id, document.origin);
-  const facts = JSON.stringify(document.facts);
+  const found = findDocument(prepared, collection, document.origin);
   if (found?.hash === document.hash) {
-    prepared.run(REFRESH, document.name, document.modifiedAt, facts, found.id);
+    prepared.run(REFRESH, document.name, document.modifiedAt, JSON.stringify(document.facts), found.id);
     return { outcome: 'unchanged', removed: dropDocuments(prepared, collection, []) };
   }
   const removed = dropDocuments(prepared, collection, found ? [found] : []);
-  const { origin, name, hash, modifiedAt, bytes, savedAt, passages } = document;
+  const { passages } = document;
   const { lastInsertRowid } = prepared.run(
     ADD_DOCUMENT,
-    ...[collection.id, origin, name, hash, modifiedAt, bytes, facts, savedAt, passages.length],
+    toParameters({
+      ...document,
+      collection: collection.id,
+      passages: passages.length,
+      readsLeft: MAX_EXTRACTION_ATTEMPTS,
+    }),
   );
   for (const passage of passages)
     addPassage(prepared, { collection, document, passage, id: Number(lastInsertRowid) });
@@ -62,17 +76,19 @@ export function removeDocuments(
   collection: CollectionRow,
   origins: readonly string[],
 ): Removed {
-  const found = origins.flatMap((origin) => prepared.first<Found>(FIND, collection.id, origin) ?? []);
+  const found = origins.flatMap((origin) => findDocument(prepared, collection, origin) ?? []);
   return dropDocuments(prepared, collection, found);
 }
 
-function dropDocuments(prepared: Prepared, { collection }: CollectionRow, found: readonly Found[]): Removed {
+function findDocument(prepared: Prepared, { id }: CollectionRow, origin: string): Found | undefined {
+  const row = prepared.first<Row>(FIND, id, origin);
+  return row && toRecord(row, DOCUMENT_FORMAT);
+}
+
+function dropDocuments(prepared: Prepared, { name }: CollectionRow, found: readonly Found[]): Removed {
   return {
     passages: found.flatMap(({ id }) => dropDocument(prepared, id)),
-    documents: found.map(({ origin, name, hash, facts }) => ({
-      ...{ collection, origin, name, hash },
-      facts: JSON.parse(facts) as DocumentFacts,
-    })),
+    documents: found.map((document) => ({ ...document, collection: name })),
   };
 }
 
@@ -94,11 +110,9 @@ interface PlacedPassage {
 }
 
 function addPassage(prepared: Prepared, { collection, document, passage, id }: PlacedPassage): void {
-  const { start, end, lines, heading, text } = passage;
-  const [first, last] = lines ?? [null, null];
   const { lastInsertRowid } = prepared.run(
     ADD_PASSAGE,
-    ...[id, collection.id, start, end, first, last, JSON.stringify(heading), text],
+    toParameters({ ...passage, document: id, collection: collection.id }),
   );
   const terms = passageTerms({ ...document, ...passage });
   prepared.run(ADD_TERMS, lastInsertRowid, indexTextOf(collection.id, terms));

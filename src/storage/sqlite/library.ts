@@ -12,32 +12,36 @@ import type {
 } from '../../stores/library.js';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
+import type { Row } from '../records.js';
+import { toRecord } from '../records.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
-import type { CollectionRow, DocumentRow } from './library-rows.js';
-import { findCollections, readHits, requireCollection, sourceOf, toDocumentRecord } from './library-rows.js';
+import type { CollectionRow } from './library-rows.js';
+import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection, sourceOf } from './library-rows.js';
 import { putDocument, removeDocuments } from './library-writes.js';
 import type { Prepared } from './prepared.js';
 import { searchText, TermCounts } from './text-search.js';
 import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
 
-const LIST = `SELECT d.*, s.collection FROM documents d JOIN shelves s ON s.id = d.shelf
-  WHERE d.shelf IN (SELECT value FROM json_each(?)) AND d.id > ? ORDER BY d.id LIMIT ?`;
-const ORIGINS = 'SELECT origin FROM documents WHERE shelf = ?';
+const LIST = `SELECT d.id, c.name AS collection, d.origin, d.name, d.hash, d.modified_at, d.bytes, d.facts, d.saved_at,
+    d.passages
+  FROM documents d JOIN collections c ON c.id = d.collection
+  WHERE d.collection IN (SELECT value FROM json_each(?)) AND d.id > ? ORDER BY d.id LIMIT ?`;
+const ORIGINS = 'SELECT origin FROM documents WHERE collection = ?';
 /** The number of documents that one transaction removes. */
 const REMOVED_AT_ONCE = 20;
 const UNEMBEDDED = `SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
-  WHERE p.shelf IN (SELECT value FROM json_each(?)) AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
-const COLLECTION_OF = 'SELECT shelf FROM passages WHERE id = ?';
-const ADD_VECTOR = `INSERT INTO vectors (passage, shelf, vector) VALUES (?, ?, ?)
+  WHERE p.collection IN (SELECT value FROM json_each(?)) AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
+const COLLECTION_OF = 'SELECT collection FROM passages WHERE id = ?';
+const ADD_VECTOR = `INSERT INTO vectors (passage, collection, vector) VALUES (?, ?, ?)
   ON CONFLICT DO UPDATE SET vector = excluded.vector`;
 const MARK_EMBEDDED = 'UPDATE passages SET embedded = 1 WHERE id = ?';
-const SET_EMBEDDING = 'UPDATE shelves SET model = ?, dimension = ? WHERE id = ?';
+const SET_EMBEDDING = 'UPDATE collections SET model = ?, dimension = ? WHERE id = ?';
 /** The number of vectors that one transaction removes. */
 const DROPPED_AT_ONCE = 200;
 const DROP_VECTORS = `DELETE FROM vectors
-  WHERE passage IN (SELECT passage FROM vectors WHERE shelf = ? ORDER BY passage LIMIT ?) RETURNING passage`;
+  WHERE passage IN (SELECT passage FROM vectors WHERE collection = ? ORDER BY passage LIMIT ?) RETURNING passage`;
 const MARK_UNEMBEDDED = 'UPDATE passages SET embedded = 0 WHERE id = ?';
 
 /** Stores documents and their passages, with an FTS5 index of their words, and their vectors as blobs. */
@@ -110,24 +114,21 @@ export class SqliteLibraryStore implements LibraryStore {
   async list(scope: Scope, { limit, after, ...collections }: DocumentQuery): Promise<DocumentPage> {
     return this.#database.read(() => {
       const ids = JSON.stringify(findCollections(this.#prepared, scope, collections).map(({ id }) => id));
-      const rows = this.#prepared.all<DocumentRow>(LIST, ids, Number(after ?? 0), limit);
-      const last = rows.at(-1);
+      const rows = this.#prepared.all<Row>(LIST, ids, Number(after ?? 0), limit);
+      const next = rows.length === limit ? (rows.at(-1)?.['id'] as number) : undefined;
       return {
-        documents: rows.map(toDocumentRecord),
-        next: last && rows.length === limit ? String(last.id) : undefined,
+        documents: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)),
+        next: next === undefined ? undefined : String(next),
       };
     });
   }
 
   async collections(scope: Scope): Promise<readonly CollectionRecord[]> {
     return this.#database.read(() =>
-      findCollections(this.#prepared, scope, {}).map(
-        ({ id: _id, collection, model, dimension, ...counts }) => ({
-          ...counts,
-          name: collection,
-          embedding: counts.embedded > 0 ? { model, dimension } : undefined,
-        }),
-      ),
+      findCollections(this.#prepared, scope, {}).map(({ id: _, model, dimension, ...counts }) => ({
+        ...counts,
+        embedding: counts.embedded > 0 ? { model, dimension } : undefined,
+      })),
     );
   }
 
@@ -155,11 +156,8 @@ export class SqliteLibraryStore implements LibraryStore {
         isFor(collection, model),
       );
       const ids = JSON.stringify(collections.map(({ id }) => id));
-      const rows = this.#prepared.all<Unembedded & { readonly heading: string }>(UNEMBEDDED, ids, limit);
-      return rows.map((row) => ({
-        ...row,
-        heading: JSON.parse(row.heading as unknown as string) as string[],
-      }));
+      const rows = this.#prepared.all<Row>(UNEMBEDDED, ids, limit);
+      return rows.map((row) => toRecord(row, DOCUMENT_FORMAT));
     });
   }
 
@@ -211,7 +209,7 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   #collectionOf(passage: number): number | undefined {
-    return this.#prepared.first<{ readonly shelf: number }>(COLLECTION_OF, passage)?.shelf;
+    return this.#prepared.column<number>(COLLECTION_OF, passage)[0];
   }
 
   #addVectors(
@@ -238,7 +236,7 @@ function assertFits(
   if (!isFor(collection, model)) {
     throw new LangoError(
       'conflict',
-      `The collection ${collection.collection} has vectors of ${collection.model}.`,
+      `The collection ${collection.name} has vectors of ${collection.model}.`,
       {
         hint: 'Compute them again with: lango ingest --reembed',
       },

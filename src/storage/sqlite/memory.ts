@@ -8,48 +8,37 @@ import type {
   Reflection,
 } from '../../stores/memory.js';
 import type { Scope } from '../../core/task.js';
+import type { Row } from '../records.js';
+import { insertInto, toParameters, toRecord } from '../records.js';
 import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';
 
-interface ObservationRow {
-  readonly id: string;
-  readonly agent: string;
-  readonly context: string;
-  readonly text: string;
-  readonly at: number;
-  readonly first_task: string;
-  readonly last_task: string;
-  readonly made_by: string;
-  readonly outside: 0 | 1;
-}
+const FORMAT = { json: ['tasks'], flags: ['fromOutside'] };
+const OBSERVATION = 'id, agent, context_id, text, at, tasks, "by", from_outside';
+const REFLECTION = 'id, text, "from", "to", "by", from_outside';
 
-interface ReflectionRow {
-  readonly id: string;
-  readonly text: string;
-  readonly first_at: number;
-  readonly last_at: number;
-  readonly made_by: string;
-  readonly outside: 0 | 1;
-}
-
-const MARK = 'SELECT up_to FROM observed WHERE tenant = ? AND owner = ? AND agent = ? AND context = ?';
-const SET_MARK = `INSERT INTO observed (tenant, owner, agent, context, up_to) VALUES (?, ?, ?, ?, ?)
+const MARK = `SELECT up_to FROM observed
+  WHERE tenant = @tenant AND owner = @owner AND agent = @agent AND context_id = @contextId`;
+const SET_MARK = `${insertInto('observed', ['tenant', 'owner', 'agent', 'contextId', 'upTo'])}
   ON CONFLICT DO UPDATE SET up_to = excluded.up_to`;
-const ADD = `INSERT OR IGNORE INTO observations
-  (id, tenant, owner, agent, context, text, at, first_task, last_task, made_by, outside)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const ADD = insertInto(
+  'observations',
+  ['id', 'tenant', 'owner', 'agent', 'contextId', 'text', 'at', 'tasks', 'by', 'fromOutside'],
+  'OR IGNORE',
+);
 const CONDENSE =
   'UPDATE observations SET reflection = ? WHERE id = ? AND tenant = ? AND owner = ? AND reflection IS NULL';
-const ADD_REFLECTION = `INSERT INTO reflections (id, tenant, owner, text, first_at, last_at, made_by, outside)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
-const REFLECTIONS = `SELECT id, text, first_at, last_at, made_by, outside FROM reflections
-  WHERE tenant = ? AND owner = ? AND (last_at, id) < (?, ?) ORDER BY last_at DESC, id DESC LIMIT ?`;
+const ADD_REFLECTION = insertInto('reflections', [
+  ...['id', 'tenant', 'owner', 'text', 'from', 'to', 'by', 'fromOutside'],
+]);
+const REFLECTIONS = `SELECT ${REFLECTION} FROM reflections
+  WHERE tenant = ? AND owner = ? AND ("to", id) < (?, ?) ORDER BY "to" DESC, id DESC LIMIT ?`;
 /** A position after every row. */
 const END: MemoryCursor = { at: Number.MAX_SAFE_INTEGER, id: '' };
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
-  WHERE tenant = ? AND owner = ? AND context = ? AND reflection IS NOT NULL LIMIT ?`;
+  WHERE tenant = ? AND owner = ? AND context_id = ? AND reflection IS NOT NULL LIMIT ?`;
 /** The key columns of each table. */
-const KEYS = { observations: 'id', reflections: 'id', observed: 'tenant, owner, agent, context' };
+const KEYS = { observations: 'id', reflections: 'id', observed: 'tenant, owner, agent, context_id' };
 /** The number of rows that one transaction removes. */
 const ROWS_AT_ONCE = 200;
 
@@ -75,7 +64,7 @@ export class SqliteMemoryStore implements MemoryStore {
   ): Promise<boolean> {
     return this.#database.write(() => {
       if (this.#mark(scope, agent, contextId) !== after) return false;
-      this.#prepared.run(SET_MARK, scope.tenant, scope.owner, agent, contextId, upTo);
+      this.#prepared.run(SET_MARK, { ...scope, agent, contextId, upTo });
       for (const observation of observations)
         this.#add(scope, { ...observation, id: newId(), agent, contextId });
       return true;
@@ -91,37 +80,33 @@ export class SqliteMemoryStore implements MemoryStore {
     { contextId, open, limit, before = END }: ObservationQuery,
   ): Promise<readonly Observation[]> {
     const conditions = ['tenant = ?', 'owner = ?', '(at, id) < (?, ?)'];
-    if (contextId !== undefined) conditions.push('context = ?');
+    if (contextId !== undefined) conditions.push('context_id = ?');
     if (open) conditions.push('reflection IS NULL');
-    const sql = `SELECT id, agent, context, text, at, first_task, last_task, made_by, outside
-      FROM observations
+    const sql = `SELECT ${OBSERVATION} FROM observations
       WHERE ${conditions.join(' AND ')} ORDER BY at DESC, id DESC LIMIT ?`;
     const position = [scope.tenant, scope.owner, before.at, before.id];
     const values = [...position, ...(contextId === undefined ? [] : [contextId]), limit];
-    return this.#database.read(() => this.#prepared.all<ObservationRow>(sql, ...values).map(toObservation));
+    return this.#list(sql, values);
   }
 
   async reflect(
     scope: Scope,
-    { text, from, to, by, fromOutside }: Omit<Reflection, 'id'>,
+    reflection: Omit<Reflection, 'id'>,
     observationIds: readonly string[],
   ): Promise<boolean> {
     return this.#database.write(() => {
       const open = observationIds.filter((id) => this.#isOpen(scope, id));
       if (open.length < observationIds.length) return false;
-      const reflection = newId();
+      const reflectionId = newId();
       const { tenant, owner } = scope;
-      this.#prepared.run(ADD_REFLECTION, reflection, tenant, owner, text, from, to, by, Number(fromOutside));
-      for (const id of observationIds) this.#prepared.run(CONDENSE, reflection, id, tenant, owner);
+      this.#prepared.run(ADD_REFLECTION, toParameters({ ...scope, ...reflection, id: reflectionId }));
+      for (const id of observationIds) this.#prepared.run(CONDENSE, reflectionId, id, tenant, owner);
       return true;
     });
   }
 
   async reflections({ tenant, owner }: Scope, limit: number, before = END): Promise<readonly Reflection[]> {
-    return this.#database.read(() => {
-      const rows = this.#prepared.all<ReflectionRow>(REFLECTIONS, tenant, owner, before.at, before.id, limit);
-      return rows.map(toReflection);
-    });
+    return this.#list(REFLECTIONS, [tenant, owner, before.at, before.id, limit]);
   }
 
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
@@ -135,8 +120,12 @@ export class SqliteMemoryStore implements MemoryStore {
       }
       return { count: rows.length, isLast: rows.length < ROWS_AT_ONCE };
     });
-    const observations = await this.#remove('observations', 'tenant = ? AND owner = ? AND context = ?', own);
-    await this.#remove('observed', 'tenant = ? AND owner = ? AND context = ?', own);
+    const observations = await this.#remove(
+      'observations',
+      'tenant = ? AND owner = ? AND context_id = ?',
+      own,
+    );
+    await this.#remove('observed', 'tenant = ? AND owner = ? AND context_id = ?', own);
     return reflections + observations;
   }
 
@@ -157,8 +146,13 @@ export class SqliteMemoryStore implements MemoryStore {
     });
   }
 
-  #mark({ tenant, owner }: Scope, agent: string, contextId: string): string | undefined {
-    return this.#prepared.first<{ readonly up_to: string }>(MARK, tenant, owner, agent, contextId)?.up_to;
+  #list<Item>(sql: string, values: readonly unknown[]): readonly Item[] {
+    const rows = this.#database.read(() => this.#prepared.all<Row>(sql, ...values));
+    return rows.map((row) => toRecord<Item>(row, FORMAT));
+  }
+
+  #mark(scope: Scope, agent: string, contextId: string): string | undefined {
+    return this.#prepared.first<{ readonly up_to: string }>(MARK, { ...scope, agent, contextId })?.up_to;
   }
 
   #isOpen({ tenant, owner }: Scope, id: string): boolean {
@@ -166,18 +160,7 @@ export class SqliteMemoryStore implements MemoryStore {
     return this.#prepared.first(sql, id, tenant, owner) !== undefined;
   }
 
-  #add({ tenant, owner }: Scope, observation: Observation): void {
-    const { id, agent, contextId, text, at, tasks, by, fromOutside } = observation;
-    this.#prepared.run(ADD, id, tenant, owner, agent, contextId, text, at, ...tasks, by, Number(fromOutside));
+  #add(scope: Scope, observation: Observation): void {
+    this.#prepared.run(ADD, toParameters({ ...scope, ...observation }));
   }
-}
-
-function toObservation(row: ObservationRow): Observation {
-  const { id, agent, context: contextId, text, at, first_task, last_task, made_by: by, outside } = row;
-  return { id, agent, contextId, text, at, tasks: [first_task, last_task], by, fromOutside: outside === 1 };
-}
-
-function toReflection(row: ReflectionRow): Reflection {
-  const { id, text, first_at: from, last_at: to, made_by: by, outside } = row;
-  return { id, text, from, to, by, fromOutside: outside === 1 };
 }

@@ -3,7 +3,6 @@ import type {
   OpenTransfers,
   Payment,
   PaymentChange,
-  PaymentKind,
   PaymentState,
   PaymentStore,
   Reservation,
@@ -13,27 +12,10 @@ import type {
 } from '../../stores/payments.js';
 import { LIMIT_WINDOW_MS, RESERVATION_MS } from '../../stores/payments.js';
 import type { Scope } from '../../core/task.js';
+import type { Row } from '../records.js';
+import { insertInto, toRecord } from '../records.js';
 import type { SqliteDatabase } from './database.js';
 import { Prepared } from './prepared.js';
-
-/** A row of `payments`. Whole numbers are bigints, as an amount may exceed the exact range of a number. */
-interface PaymentRow extends Scope {
-  readonly key: string;
-  readonly kind: PaymentKind;
-  readonly chain: bigint;
-  readonly token: string;
-  readonly sender: string;
-  readonly receiver: string;
-  readonly amount: bigint;
-  readonly purpose: string;
-  readonly state: PaymentState;
-  readonly nonce: bigint | null;
-  readonly signed: string | null;
-  readonly hash: string | null;
-  readonly note: string | null;
-  readonly created_at: bigint;
-  readonly updated_at: bigint;
-}
 
 type TransfersRow = Readonly<Record<'amount' | 'count' | 'next', bigint>>;
 
@@ -47,16 +29,18 @@ const COUNTS = `state <> 'failed' AND (state <> 'reserved' OR updated_at > @rese
 
 const SQL = {
   get: 'SELECT * FROM payments WHERE tenant = ? AND owner = ? AND key = ?',
-  insert: `INSERT INTO payments (tenant, owner, key, kind, chain, token, sender, receiver, amount, purpose, state, created_at, updated_at)
-      VALUES (@tenant, @owner, @key, @kind, @chainId, @token, @from, @to, @amount, @purpose, 'reserved', @now, @now) RETURNING *`,
+  insert: `${insertInto('payments', [
+    ...['tenant', 'owner', 'key', 'kind', 'chainId', 'token', 'from', 'to', 'amount', 'purpose', 'state'],
+    ...['createdAt', 'updatedAt'],
+  ])} RETURNING *`,
   renew: `UPDATE payments SET created_at = @now, updated_at = @now
       WHERE tenant = @tenant AND owner = @owner AND key = @key RETURNING *`,
   spending: `SELECT COALESCE(SUM(amount), 0) AS spent, MIN(created_at) AS oldest FROM payments
-      WHERE tenant = @tenant AND owner = @owner AND chain = @chainId AND created_at > @since AND ${COUNTS}`,
+      WHERE tenant = @tenant AND owner = @owner AND chain_id = @chainId AND created_at > @since AND ${COUNTS}`,
   sign: `UPDATE payments SET state = 'signed', signed = @signed, nonce = @nonce, hash = @hash, updated_at = @now
       WHERE tenant = @tenant AND owner = @owner AND key = @key AND state = 'reserved' AND updated_at > @reservedSince
         AND (@nonce IS NULL OR NOT EXISTS (
-          SELECT 1 FROM payments AS other WHERE other.chain = payments.chain AND other.sender = payments.sender
+          SELECT 1 FROM payments AS other WHERE other.chain_id = payments.chain_id AND other."from" = payments."from"
             AND other.nonce = @nonce AND other.state IN ('signed', 'sent', 'confirmed')))`,
   /** Two equal orders give the same transaction if the second one reuses the nonce of the first. The first one then fails. */
   disown: `UPDATE payments SET state = 'failed', note = 'the next payment of the wallet reused its nonce', updated_at = @now
@@ -65,11 +49,11 @@ const SQL = {
       WHERE tenant = @tenant AND owner = @owner AND key = @key AND state IN (SELECT value FROM json_each(@from)) RETURNING *`,
   list: 'SELECT * FROM payments WHERE tenant = ? AND owner = ? ORDER BY id DESC LIMIT ?',
   listOpen: `SELECT * FROM payments INDEXED BY payments_open
-      WHERE chain = ? AND state IN ('signed', 'sent', 'refused') ORDER BY sender, nonce, id LIMIT ?`,
+      WHERE chain_id = ? AND state IN ('signed', 'sent', 'refused') ORDER BY "from", nonce, id LIMIT ?`,
   transfers: `SELECT COALESCE(SUM(amount) FILTER (WHERE state IN ('signed', 'sent')), 0) AS amount,
         COUNT(*) FILTER (WHERE state IN ('signed', 'sent')) AS count,
         COALESCE(MAX(nonce) FILTER (WHERE state IN ('signed', 'sent', 'confirmed')) + 1, 0) AS next
-      FROM payments WHERE chain = ? AND sender = ?`,
+      FROM payments WHERE chain_id = ? AND "from" = ?`,
 } as const;
 
 /** Stores payments. All times are of the database's clock. */
@@ -90,8 +74,12 @@ export class SqlitePaymentStore implements PaymentStore {
       if (earlier && !isOver) return { kind: 'repeated', payment: earlier };
       const { spent } = this.#spending(payment, payment.chainId, now);
       if (spent + payment.amount > dailyLimit) return { kind: 'over-limit', spent };
-      const row = this.#prepared.first<PaymentRow>(earlier ? SQL.renew : SQL.insert, { ...payment, now })!;
-      return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row) };
+      const row = earlier
+        ? this.#prepared.first<Row>(SQL.renew, { ...payment, now })
+        : this.#prepared.first<Row>(SQL.insert, {
+            ...{ ...payment, state: 'reserved', createdAt: now, updatedAt: now },
+          });
+      return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row!) };
     });
   }
 
@@ -113,7 +101,7 @@ export class SqlitePaymentStore implements PaymentStore {
     { state, hash, note }: PaymentChange,
   ): Promise<Payment | undefined> {
     return this.#database.write(() => {
-      const row = this.#prepared.first<PaymentRow>(SQL.advance, {
+      const row = this.#prepared.first<Row>(SQL.advance, {
         ...{ tenant, owner, key, state, now: this.#database.now() },
         ...{ hash: hash ?? null, note: note ?? null, from: JSON.stringify(from) },
       });
@@ -126,9 +114,7 @@ export class SqlitePaymentStore implements PaymentStore {
   }
 
   async list({ tenant, owner }: Scope, limit: number): Promise<readonly Payment[]> {
-    return this.#database.read(() =>
-      this.#prepared.all<PaymentRow>(SQL.list, tenant, owner, limit).map(toPayment),
-    );
+    return this.#database.read(() => this.#prepared.all<Row>(SQL.list, tenant, owner, limit).map(toPayment));
   }
 
   async spending(scope: Scope, chainId: number): Promise<Spending> {
@@ -143,13 +129,11 @@ export class SqlitePaymentStore implements PaymentStore {
   }
 
   async listOpen(chainId: number, limit: number): Promise<readonly Payment[]> {
-    return this.#database.read(() =>
-      this.#prepared.all<PaymentRow>(SQL.listOpen, chainId, limit).map(toPayment),
-    );
+    return this.#database.read(() => this.#prepared.all<Row>(SQL.listOpen, chainId, limit).map(toPayment));
   }
 
   #find({ tenant, owner }: Scope, key: string): Payment | undefined {
-    const row = this.#prepared.first<PaymentRow>(SQL.get, tenant, owner, key);
+    const row = this.#prepared.first<Row>(SQL.get, tenant, owner, key);
     return row && toPayment(row);
   }
 
@@ -162,18 +146,12 @@ export class SqlitePaymentStore implements PaymentStore {
   }
 }
 
-function toPayment(row: PaymentRow): Payment {
-  const { tenant, owner, key, kind, token, amount, purpose, state } = row;
-  return {
-    ...{ tenant, owner, key, kind, token, amount, purpose, state },
-    chainId: Number(row.chain),
-    from: row.sender,
-    to: row.receiver,
-    nonce: row.nonce === null ? undefined : Number(row.nonce),
-    signed: row.signed ?? undefined,
-    hash: row.hash ?? undefined,
-    note: row.note ?? undefined,
-    createdAt: Number(row.created_at),
-    updatedAt: Number(row.updated_at),
-  };
+/** Only the amount may exceed the exact range of a number. */
+function toPayment(row: Row): Payment {
+  const { amount, ...others } = toRecord<Payment>(row);
+  const numbers = Object.entries(others).map(([member, value]) => [
+    member,
+    typeof value === 'bigint' ? Number(value) : value,
+  ]);
+  return { ...(Object.fromEntries(numbers) as Omit<Payment, 'amount'>), amount };
 }

@@ -11,35 +11,54 @@ import type {
 } from '../../core/push.js';
 import { PUSH_LEASE_MS } from '../../core/push.js';
 import { isTerminal } from '../../core/task.js';
-import type { PushRow, PushWorkRow } from '../push-rows.js';
-import { GIVEN_UP_KEPT_MS, toPushConfig, toPushWork } from '../push-rows.js';
+import type { Row } from '../records.js';
+import { insertInto, toParameters, toRecord } from '../records.js';
 import type { TaskRow } from '../rows.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';
 
+/** How long the row of a given-up config is kept, in milliseconds. */
+const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+
 const ACTIVE = "state = 'active'";
-const WORK =
-  "SELECT p.*, t.agent, t.context, t.authority -> '$.trace' AS trace FROM push_configs p JOIN tasks t ON t.id = p.task WHERE p.state = 'active'";
+const CONFIG = 'p.id, p.task_id, p.url, p.scheme, p.sealed, p.version, p.created_at';
+const WORK = `SELECT ${CONFIG}, p.key, p.cursor, p.up_to, p.attempts, p.next_at,
+    t.agent, t.context AS context_id, t.authority -> '$.trace' AS trace
+  FROM push_configs p JOIN tasks t ON t.id = p.task_id WHERE p.state = 'active'`;
 const SETTLED = 'lease_by = NULL, lease_until = 0';
 
 const SQL = {
   task: 'SELECT state, head FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
-  one: `SELECT * FROM push_configs WHERE task = ? AND id = ? AND tenant = ? AND owner = ? AND ${ACTIVE}`,
-  page: `SELECT * FROM push_configs WHERE task = ? AND id > ? AND tenant = ? AND owner = ? AND ${ACTIVE}
+  one: `SELECT ${CONFIG} FROM push_configs p WHERE task_id = ? AND id = ? AND tenant = ? AND owner = ? AND ${ACTIVE}`,
+  page: `SELECT ${CONFIG} FROM push_configs p WHERE task_id = ? AND id > ? AND tenant = ? AND owner = ? AND ${ACTIVE}
       ORDER BY id LIMIT ?`,
-  remove: 'DELETE FROM push_configs WHERE task = ? AND id = ? AND tenant = ? AND owner = ?',
-  countOfTask: `SELECT count(*) FROM push_configs WHERE task = ? AND ${ACTIVE}`,
+  remove: 'DELETE FROM push_configs WHERE task_id = ? AND id = ? AND tenant = ? AND owner = ?',
+  countOfTask: `SELECT count(*) FROM push_configs WHERE task_id = ? AND ${ACTIVE}`,
   countOfOwner: `SELECT count(*) FROM push_configs WHERE tenant = ? AND owner = ? AND ${ACTIVE}`,
   /** Replacing an active config keeps its cursor. Replacing a given-up config starts after the current head. */
-  put: `INSERT INTO push_configs VALUES (@key, @tenant, @owner, @task, @id, @url, @scheme, @sealed, @version, @created_at,
-        @cursor, @up_to, @attempts, @next_at, @lease_by, @lease_until, @state, @reason)
-      ON CONFLICT (task, id) DO UPDATE SET key = excluded.key, url = excluded.url, scheme = excluded.scheme,
+  put: `${insertInto('push_configs', [
+    ...[
+      'key',
+      'tenant',
+      'owner',
+      'taskId',
+      'id',
+      'url',
+      'scheme',
+      'sealed',
+      'version',
+      'createdAt',
+      'cursor',
+    ],
+    ...['upTo', 'attempts', 'nextAt', 'leaseUntil', 'state'],
+  ])}
+      ON CONFLICT (task_id, id) DO UPDATE SET key = excluded.key, url = excluded.url, scheme = excluded.scheme,
         sealed = excluded.sealed, version = excluded.version, created_at = excluded.created_at,
         cursor = iif(state = 'active', cursor, excluded.cursor), up_to = 0, attempts = 0, next_at = 0,
         lease_by = NULL, lease_until = 0, state = 'active', reason = NULL`,
   active: `${WORK} AND p.key > ? ORDER BY p.key LIMIT ?`,
-  activeOf: `${WORK} AND p.task = ?`,
+  activeOf: `${WORK} AND p.task_id = ?`,
   activeOne: `${WORK} AND p.key = ?`,
   claim: `UPDATE push_configs SET lease_by = @worker, lease_until = @until, up_to = @upTo
       WHERE key = @key AND ${ACTIVE} AND cursor = @cursor AND (lease_by IS NULL OR lease_until <= @now)`,
@@ -66,7 +85,7 @@ export interface PushWrites {
   /** Throws `too-many` if a limit is reached. Writes nothing. */
   assertRoom(owned: PushTask, push: NewPush): void;
   /** Stores a config that starts after the event `cursor`. */
-  put(owned: PushTask, push: NewPush, cursor: number): PushRow;
+  put(owned: PushTask, push: NewPush, cursor: number): PushConfig;
 }
 
 /** Push configs, in the same database as their tasks. Opening it voids the claims of an earlier process. */
@@ -83,32 +102,29 @@ export class SqlitePushStore implements PushStore, PushWrites {
 
   async save(owned: PushTask, push: NewPush): Promise<PushConfig> {
     assertKeys({ id: push.target.id });
-    const row = await this.#database.write(() => {
+    return this.#database.write(() => {
       const task = this.#prepared.first<TaskHead>(
         SQL.task,
         owned.taskId,
         owned.scope.tenant,
         owned.scope.owner,
       );
-      if (!task) throw new LangoError('not-found', `there is no task ${owned.taskId}`);
+      if (!task) throw new LangoError('not-found', `There is no task ${owned.taskId}.`);
       this.assertRoom(owned, push);
       return this.put(owned, push, isTerminal(task.state) ? task.head - 1 : task.head);
     });
-    return toPushConfig(row);
   }
 
   async get({ scope, taskId }: PushTask, id: string): Promise<PushConfig | undefined> {
-    const row = this.#read(() =>
-      this.#prepared.first<PushRow>(SQL.one, taskId, id, scope.tenant, scope.owner),
-    );
-    return row && toPushConfig(row);
+    const row = this.#read(() => this.#prepared.first<Row>(SQL.one, taskId, id, scope.tenant, scope.owner));
+    return row && toRecord(row);
   }
 
   async list({ scope, taskId }: PushTask, after: string, limit: number): Promise<readonly PushConfig[]> {
     const rows = this.#read(() =>
-      this.#prepared.all<PushRow>(SQL.page, taskId, after, scope.tenant, scope.owner, limit),
+      this.#prepared.all<Row>(SQL.page, taskId, after, scope.tenant, scope.owner, limit),
     );
-    return rows.map(toPushConfig);
+    return rows.map((row) => toRecord(row));
   }
 
   async delete({ scope, taskId }: PushTask, id: string): Promise<void> {
@@ -118,16 +134,15 @@ export class SqlitePushStore implements PushStore, PushWrites {
   }
 
   async listActive(after: string, limit: number): Promise<readonly PushDelivery[]> {
-    return this.#read(() => this.#prepared.all<PushWorkRow>(SQL.active, after, limit)).map(toPushWork);
+    return this.#deliveries(SQL.active, after, limit);
   }
 
   async listActiveOf(taskId: string): Promise<readonly PushDelivery[]> {
-    return this.#read(() => this.#prepared.all<PushWorkRow>(SQL.activeOf, taskId)).map(toPushWork);
+    return this.#deliveries(SQL.activeOf, taskId);
   }
 
   async getActive(key: string): Promise<PushDelivery | undefined> {
-    const row = this.#read(() => this.#prepared.first<PushWorkRow>(SQL.activeOne, key));
-    return row && toPushWork(row);
+    return this.#deliveries(SQL.activeOne, key)[0];
   }
 
   async claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean> {
@@ -175,35 +190,23 @@ export class SqlitePushStore implements PushStore, PushWrites {
   }
 
   assertRoom({ scope, taskId }: PushTask, { target, caps }: NewPush): void {
-    if (this.#prepared.first<PushRow>(SQL.one, taskId, target.id, scope.tenant, scope.owner)) return;
-    if (this.#count(SQL.countOfTask, taskId) >= caps.perTask) throw full('this task', caps.perTask);
+    if (this.#prepared.first(SQL.one, taskId, target.id, scope.tenant, scope.owner)) return;
+    if (this.#count(SQL.countOfTask, taskId) >= caps.perTask) throw full('A task', caps.perTask);
     if (this.#count(SQL.countOfOwner, scope.tenant, scope.owner) >= caps.perOwner)
-      throw full('you', caps.perOwner);
+      throw full('A caller', caps.perOwner);
   }
 
-  put({ scope, taskId }: PushTask, { target }: NewPush, cursor: number): PushRow {
-    const row: PushRow = {
-      key: newId(),
-      tenant: scope.tenant,
-      owner: scope.owner,
-      task: taskId,
-      id: target.id,
-      url: target.url,
-      scheme: target.scheme ?? null,
-      sealed: target.sealed ?? null,
-      version: target.version,
-      created_at: this.#database.now(),
-      cursor,
-      up_to: 0,
-      attempts: 0,
-      next_at: 0,
-      lease_by: null,
-      lease_until: 0,
-      state: 'active',
-      reason: null,
-    };
-    this.#prepared.run(SQL.put, row);
-    return row;
+  put({ scope, taskId }: PushTask, { target }: NewPush, cursor: number): PushConfig {
+    const config: PushConfig = { ...target, taskId, createdAt: this.#database.now() };
+    const { tenant, owner } = scope;
+    const unsent = { cursor, upTo: 0, attempts: 0, nextAt: 0, leaseUntil: 0, state: 'active' };
+    this.#prepared.run(SQL.put, toParameters({ ...config, ...unsent, key: newId(), tenant, owner }));
+    return config;
+  }
+
+  #deliveries(sql: string, ...values: readonly unknown[]): readonly PushDelivery[] {
+    const rows = this.#read(() => this.#prepared.all<Row>(sql, ...values));
+    return rows.map((row) => toRecord(row, { json: ['trace'] }));
   }
 
   #count(sql: string, ...values: readonly string[]): number {
@@ -216,7 +219,7 @@ export class SqlitePushStore implements PushStore, PushWrites {
 }
 
 function full(whose: string, limit: number): LangoError {
-  return new LangoError('too-many', `${whose} cannot have more than ${limit} push notification configs`, {
+  return new LangoError('too-many', `${whose} cannot have more than ${limit} push notification configs.`, {
     hint: 'Delete the configs that are not needed any more.',
   });
 }

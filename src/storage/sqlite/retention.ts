@@ -22,7 +22,7 @@ const SQL = {
   removable: `SELECT key FROM tasks AS task WHERE id = ? AND ${ENDED}
       AND NOT EXISTS (SELECT 1 FROM tasks AS above WHERE above.id = task.parent AND NOT above.${ENDED})`,
   note: 'INSERT INTO removed_tasks SELECT key, tenant, owner, agent FROM tasks WHERE key = ?',
-  dropPushes: 'DELETE FROM push_configs WHERE task = ?',
+  dropPushes: 'DELETE FROM push_configs WHERE task_id = ?',
   dropTask: 'DELETE FROM tasks WHERE key = ?',
   removed: 'SELECT key, tenant, owner, agent FROM removed_tasks LIMIT 1',
   /** Also returns the message ids: they are the only way from a task to its inbox rows. */

@@ -1,7 +1,4 @@
-/**
- * The schema of the database, as migrations. Each entry of `MIGRATIONS` takes the database from the version of its index to
- * the next one. An entry is never edited once released: a change of the schema is a new entry.
- */
+/** The schema of the database: its tables, and the migrations from earlier versions that were released. */
 
 /** SQLite's application id of Lango's files: "LNGO". A file with tables and another id belongs to another program. */
 export const APPLICATION_ID = 0x4c4e474f;
@@ -32,8 +29,13 @@ const TASKS = `
     epoch INTEGER NOT NULL,
     lease_by TEXT,
     lease_until INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
-    cancel_requested INTEGER NOT NULL
+    -- How often a process ended without a stop while it had the lease, since the task last recorded a step.
+    crashes INTEGER NOT NULL,
+    -- When the first of its open questions runs out.
+    expires_at INTEGER,
+    cancel_requested INTEGER NOT NULL,
+    -- Tasks with this key or a larger one were accepted after the end of the task. NULL until it ends.
+    ended_before INTEGER
   ) STRICT;
 
   -- Lists: an agent's tasks, all or those in one state.
@@ -42,6 +44,8 @@ const TASKS = `
   CREATE INDEX tasks_by_context ON tasks (context, agent, owner, tenant);
   -- What claim looks through: unfinished and not waiting for a person, by level of delegation.
   CREATE INDEX tasks_live ON tasks (level, id, agent) WHERE state IN ('submitted', 'working');
+  -- Tasks that wait for a person with a question that runs out.
+  CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
 
   CREATE TABLE events (
     task INTEGER NOT NULL,
@@ -63,7 +67,15 @@ const TASKS = `
     seq INTEGER NOT NULL,
     PRIMARY KEY (tenant, owner, agent, message_id)
   ) STRICT, WITHOUT ROWID;
-  `;
+
+  -- Tasks that are removed, until all of their events and inbox rows are removed as well.
+  CREATE TABLE removed_tasks (
+    key INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL
+  ) STRICT;
+`;
 
 /** One row per payment intent. Amounts are whole numbers of the token's smallest unit. */
 const PAYMENTS = `
@@ -73,10 +85,10 @@ const PAYMENTS = `
     owner TEXT NOT NULL,
     key TEXT NOT NULL,
     kind TEXT NOT NULL,
-    chain INTEGER NOT NULL,
+    chain_id INTEGER NOT NULL,
     token TEXT NOT NULL,
-    sender TEXT NOT NULL,
-    receiver TEXT NOT NULL,
+    "from" TEXT NOT NULL,
+    "to" TEXT NOT NULL,
     amount INTEGER NOT NULL,
     purpose TEXT NOT NULL,
     state TEXT NOT NULL,
@@ -90,12 +102,12 @@ const PAYMENTS = `
   ) STRICT;
 
   -- One transfer for each nonce of a wallet; one that was refused or failed holds it no longer.
-  CREATE UNIQUE INDEX payments_by_nonce ON payments (chain, sender, nonce)
+  CREATE UNIQUE INDEX payments_by_nonce ON payments (chain_id, "from", nonce)
     WHERE nonce IS NOT NULL AND state IN ('signed', 'sent', 'confirmed');
-  CREATE INDEX payments_by_wallet ON payments (chain, sender);
-  CREATE INDEX payments_by_owner ON payments (tenant, owner, chain, created_at);
+  CREATE INDEX payments_by_wallet ON payments (chain_id, "from");
+  CREATE INDEX payments_by_owner ON payments (tenant, owner, chain_id, created_at);
   CREATE INDEX payments_refused ON payments (hash) WHERE state = 'refused';
-  CREATE INDEX payments_open ON payments (chain, sender, nonce) WHERE state IN ('signed', 'sent', 'refused');
+  CREATE INDEX payments_open ON payments (chain_id, "from", nonce) WHERE state IN ('signed', 'sent', 'refused');
 `;
 
 /**
@@ -118,13 +130,16 @@ const GRAPH = `
     object INTEGER NOT NULL,
     source INTEGER NOT NULL,
     at INTEGER NOT NULL,
-    outside INTEGER NOT NULL,
+    from_outside INTEGER NOT NULL,
+    -- The name that stands for its context, so that it is removed with the context; 0 for none.
+    context INTEGER NOT NULL,
     PRIMARY KEY (subject, predicate, object, source)
   ) STRICT, WITHOUT ROWID;
 
   CREATE INDEX graph_by_object ON graph_triples (object, predicate, subject);
   CREATE INDEX graph_by_predicate ON graph_triples (predicate, object, subject);
   CREATE INDEX graph_by_source ON graph_triples (source);
+  CREATE INDEX graph_by_context ON graph_triples (context) WHERE context > 0;
 `;
 
 /** The vault. Values and keys are stored encrypted only; see docs/guides/use-secrets.md. */
@@ -162,9 +177,9 @@ const MEMORY = `
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
     agent TEXT NOT NULL,
-    context TEXT NOT NULL,
+    context_id TEXT NOT NULL,
     up_to TEXT NOT NULL,
-    PRIMARY KEY (tenant, owner, agent, context)
+    PRIMARY KEY (tenant, owner, agent, context_id)
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE observations (
@@ -172,17 +187,17 @@ const MEMORY = `
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
     agent TEXT NOT NULL,
-    context TEXT NOT NULL,
+    context_id TEXT NOT NULL,
     text TEXT NOT NULL,
     at INTEGER NOT NULL,
-    first_task TEXT NOT NULL,
-    last_task TEXT NOT NULL,
-    made_by TEXT NOT NULL,
+    tasks TEXT NOT NULL,
+    "by" TEXT NOT NULL,
+    from_outside INTEGER NOT NULL,
     reflection TEXT
   ) STRICT, WITHOUT ROWID;
 
   CREATE INDEX observations_by_owner ON observations (tenant, owner, at, id);
-  CREATE INDEX observations_by_context ON observations (tenant, owner, context, at, id);
+  CREATE INDEX observations_by_context ON observations (tenant, owner, context_id, at, id);
   CREATE INDEX observations_by_reflection ON observations (reflection) WHERE reflection IS NOT NULL;
 
   CREATE TABLE reflections (
@@ -190,12 +205,13 @@ const MEMORY = `
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
     text TEXT NOT NULL,
-    first_at INTEGER NOT NULL,
-    last_at INTEGER NOT NULL,
-    made_by TEXT NOT NULL
+    "from" INTEGER NOT NULL,
+    "to" INTEGER NOT NULL,
+    "by" TEXT NOT NULL,
+    from_outside INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  CREATE INDEX reflections_by_owner ON reflections (tenant, owner, last_at, id);
+  CREATE INDEX reflections_by_owner ON reflections (tenant, owner, "to", id);
 `;
 
 /** The outbox: push configs, and how far each was delivered. */
@@ -204,7 +220,7 @@ const PUSH = `
     key TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
-    task TEXT NOT NULL,
+    task_id TEXT NOT NULL,
     id TEXT NOT NULL,
     url TEXT NOT NULL,
     scheme TEXT,
@@ -219,7 +235,7 @@ const PUSH = `
     lease_until INTEGER NOT NULL,
     state TEXT NOT NULL,
     reason TEXT,
-    UNIQUE (task, id)
+    UNIQUE (task_id, id)
   ) STRICT, WITHOUT ROWID;
 
   CREATE INDEX push_by_owner ON push_configs (tenant, owner) WHERE state = 'active';
@@ -227,17 +243,17 @@ const PUSH = `
 `;
 
 /**
- * Documents, and the entries that agents saved. A row of `shelves` is one collection of one owner. `passage_words` is the
+ * Documents, and the entries that agents saved. A row of `collections` is one collection of one owner. `passage_words` is the
  * text index. It stores no text, only terms and the passages that have them. Each term begins with the id of its collection
  * ("7~proxy", see text-search.ts), so a search never reads other collections, and a thousand passages take a tenth of a
  * millisecond. `entries` holds every version of an entry. The newest version is also a document, so that searches find it.
  */
 const LIBRARY = `
-  CREATE TABLE shelves (
+  CREATE TABLE collections (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
-    collection TEXT NOT NULL,
+    name TEXT NOT NULL,
     -- The embedding of its vectors; empty and 0 while there are none.
     model TEXT NOT NULL DEFAULT '',
     dimension INTEGER NOT NULL DEFAULT 0,
@@ -245,12 +261,12 @@ const LIBRARY = `
     documents INTEGER NOT NULL DEFAULT 0,
     passages INTEGER NOT NULL DEFAULT 0,
     embedded INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (tenant, owner, collection)
+    UNIQUE (tenant, owner, name)
   ) STRICT;
 
   CREATE TABLE documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    shelf INTEGER NOT NULL,
+    collection INTEGER NOT NULL,
     origin TEXT NOT NULL,
     name TEXT NOT NULL,
     hash TEXT NOT NULL,
@@ -259,25 +275,28 @@ const LIBRARY = `
     facts TEXT NOT NULL,
     saved_at INTEGER NOT NULL,
     passages INTEGER NOT NULL,
-    UNIQUE (shelf, origin)
+    -- How often it may still be read for the graph; 0 once it was.
+    reads_left INTEGER NOT NULL,
+    UNIQUE (collection, origin)
   ) STRICT;
+
+  CREATE INDEX documents_unread ON documents (collection, id) WHERE reads_left > 0;
 
   -- Ids are never reused, so an id from an earlier search names the same passage or none.
   CREATE TABLE passages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL,
-    shelf INTEGER NOT NULL,
+    collection INTEGER NOT NULL,
     start INTEGER NOT NULL,
     end INTEGER NOT NULL,
-    first_line INTEGER,
-    last_line INTEGER,
+    lines TEXT,
     heading TEXT NOT NULL,
     text TEXT NOT NULL,
     embedded INTEGER NOT NULL DEFAULT 0
   ) STRICT;
 
   CREATE INDEX passages_by_document ON passages (document);
-  CREATE INDEX passages_unembedded ON passages (shelf) WHERE embedded = 0;
+  CREATE INDEX passages_unembedded ON passages (collection) WHERE embedded = 0;
 
   CREATE VIRTUAL TABLE passage_words USING fts5(
     terms, content = '', contentless_delete = 1, detail = none,
@@ -287,112 +306,57 @@ const LIBRARY = `
 
   CREATE TABLE vectors (
     passage INTEGER PRIMARY KEY,
-    shelf INTEGER NOT NULL,
+    collection INTEGER NOT NULL,
     -- 32-bit floats, little-endian, of length 1.
     vector BLOB NOT NULL
   ) STRICT;
 
-  CREATE INDEX vectors_by_shelf ON vectors (shelf);
+  CREATE INDEX vectors_by_collection ON vectors (collection);
 
   CREATE TRIGGER document_added AFTER INSERT ON documents BEGIN
-    UPDATE shelves SET documents = documents + 1, passages = passages + new.passages WHERE id = new.shelf;
+    UPDATE collections SET documents = documents + 1, passages = passages + new.passages WHERE id = new.collection;
   END;
   CREATE TRIGGER document_removed AFTER DELETE ON documents BEGIN
-    UPDATE shelves SET documents = documents - 1, passages = passages - old.passages WHERE id = old.shelf;
+    UPDATE collections SET documents = documents - 1, passages = passages - old.passages WHERE id = old.collection;
   END;
   CREATE TRIGGER vector_added AFTER INSERT ON vectors BEGIN
-    UPDATE shelves SET embedded = embedded + 1 WHERE id = new.shelf;
+    UPDATE collections SET embedded = embedded + 1 WHERE id = new.collection;
   END;
   CREATE TRIGGER vector_removed AFTER DELETE ON vectors BEGIN
-    UPDATE shelves SET embedded = embedded - 1 WHERE id = old.shelf;
+    UPDATE collections SET embedded = embedded - 1 WHERE id = old.collection;
   END;
 
   CREATE TABLE entries (
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,
     kind TEXT NOT NULL,
-    key TEXT NOT NULL,
+    -- Names with the same \`nameKey\` are the same entry.
+    name_key TEXT NOT NULL,
     version INTEGER NOT NULL,
-    name TEXT NOT NULL,
+    key TEXT NOT NULL,
     category TEXT NOT NULL,
     content TEXT NOT NULL,
     diagnosis TEXT,
     tags TEXT NOT NULL,
     provenance TEXT NOT NULL,
-    call TEXT NOT NULL,
+    call_key TEXT NOT NULL,
     saved_at INTEGER NOT NULL,
-    PRIMARY KEY (tenant, owner, kind, key, version)
+    PRIMARY KEY (tenant, owner, kind, name_key, version)
   ) STRICT;
 
-  CREATE UNIQUE INDEX entries_by_call ON entries (tenant, owner, call);
-`;
-
-/** Questions that expire. */
-const QUESTION_EXPIRY = `
-  ALTER TABLE tasks ADD COLUMN expires_at INTEGER;
-  -- Tasks that wait for a person with a question that runs out.
-  CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
-  `;
-
-/** Marks memory that came from outside. */
-const MEMORY_OUTSIDE = `
-  ALTER TABLE observations ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE reflections ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
-`;
-
-/** Tasks that are removed, until all of their events and inbox rows are removed as well. */
-const REMOVED_TASKS = `
-  CREATE TABLE removed_tasks (
-    key INTEGER PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    agent TEXT NOT NULL
-  ) STRICT;
-`;
-
-/** Triples extracted from documents. `context` is a name, so that triples are removed with their context; 0 for none. */
-const EXTRACTION = `
-  ALTER TABLE graph_triples ADD COLUMN context INTEGER NOT NULL DEFAULT 0;
-  CREATE INDEX graph_by_context ON graph_triples (context) WHERE context > 0;
-
-  -- How often a document may still be read for the graph; 0 once it was.
-  ALTER TABLE documents ADD COLUMN reads_left INTEGER NOT NULL DEFAULT 3;
-  CREATE INDEX documents_unread ON documents (shelf, id) WHERE reads_left > 0;
-`;
-
-/** Entries are removed with the context that they were saved in. */
-const ENTRIES_BY_CONTEXT = `
+  CREATE UNIQUE INDEX entries_by_call ON entries (tenant, owner, call_key);
+  -- Entries are removed with the context that they were saved in.
   CREATE INDEX entries_by_context ON entries (tenant, owner, provenance ->> '$.contextId');
 `;
 
+/** The tables of an empty database. */
+export const SCHEMA = [TASKS, PAYMENTS, GRAPH, VAULT, MEMORY, PUSH, LIBRARY].join('');
+
+/** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
+export const FIRST_VERSION = 15;
+
 /**
- * `ended_before` tells which tasks were accepted after the end of a task: those with this key or a larger one. NULL until
- * the task ends.
+ * Each entry takes the database from version `FIRST_VERSION` plus its index to the next one. A change of a released schema
+ * is a new entry, and `SCHEMA` stays as it is. A released entry is never edited.
  */
-const ENDED_BEFORE = `
-  ALTER TABLE tasks ADD COLUMN ended_before INTEGER;
-  UPDATE tasks SET ended_before = 0 WHERE state IN ('completed', 'failed', 'canceled', 'rejected');
-`;
-
-/** What follows a crash: how often a task was leased when its process ended without a stop. The starts are not counted. */
-const CRASHES = `
-  ALTER TABLE tasks RENAME COLUMN attempts TO crashes;
-  UPDATE tasks SET crashes = 0 WHERE crashes > 0;
-`;
-
-export const MIGRATIONS: readonly string[] = [
-  TASKS,
-  PAYMENTS,
-  GRAPH,
-  VAULT,
-  MEMORY,
-  PUSH,
-  LIBRARY,
-  QUESTION_EXPIRY,
-  MEMORY_OUTSIDE,
-  REMOVED_TASKS,
-  EXTRACTION,
-  ENTRIES_BY_CONTEXT,
-  ENDED_BEFORE,
-  CRASHES,
-];
+export const MIGRATIONS: readonly string[] = [];

@@ -1,35 +1,21 @@
 import { LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import { scopeKey } from '../../core/task.js';
 import type {
   MasterRecord,
-  MasterSource,
   NewSealedEntry,
   ScopedKey,
   SealedEntry,
   VaultKind,
   VaultStore,
 } from '../../stores/vault.js';
+import type { Row } from '../records.js';
+import { toRecord } from '../records.js';
 import { assertKeys } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';
 
-interface EntryRow {
-  readonly kind: VaultKind;
-  readonly name: string;
-  readonly version: number;
-  readonly metadata: string;
-  readonly sealed: Buffer;
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-interface MasterRow {
-  readonly id: string;
-  /** A `MasterSource` as JSON. */
-  readonly source: string;
-}
+const FORMAT = { json: ['metadata', 'source'] };
 
 type EntryKey = readonly [tenant: string, owner: string, kind: VaultKind, name: string];
 
@@ -107,16 +93,13 @@ export class SqliteVaultStore implements VaultStore {
   }
 
   async entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined> {
-    const row = this.#database.read(() =>
-      this.#prepared.first<EntryRow>(SQL.entry, ...keyOf(scope, kind, name)),
-    );
-    return row && toEntry(row);
+    const row = this.#database.read(() => this.#prepared.first<Row>(SQL.entry, ...keyOf(scope, kind, name)));
+    return row && toRecord(row, FORMAT);
   }
 
   async entries({ tenant, owner }: Scope, kind: VaultKind): Promise<readonly SealedEntry[]> {
-    return this.#database
-      .read(() => this.#prepared.all<EntryRow>(SQL.entries, tenant, owner, kind))
-      .map(toEntry);
+    const rows = this.#database.read(() => this.#prepared.all<Row>(SQL.entries, tenant, owner, kind));
+    return rows.map((row) => toRecord(row, FORMAT));
   }
 
   async scopes(kind: VaultKind): Promise<readonly Scope[]> {
@@ -128,7 +111,10 @@ export class SqliteVaultStore implements VaultStore {
     assertKeys({ tenant: scope.tenant, owner: scope.owner, name });
     const key = keyOf(scope, kind, name);
     return this.#database.write(() => {
-      const before = this.#prepared.first<EntryRow>(SQL.entry, ...key);
+      const before = this.#prepared.first<{ readonly version: number; readonly created_at: number }>(
+        SQL.entry,
+        ...key,
+      );
       if ((before?.version ?? 0) !== version - 1) throw changedMeanwhile(name, before !== undefined);
       if (!before && this.#count(scope, kind) >= most) {
         throw new LangoError('too-many', `There are ${most} entries of this kind already.`, {
@@ -153,21 +139,13 @@ export class SqliteVaultStore implements VaultStore {
   }
 
   #master(): MasterRecord | undefined {
-    const row = this.#prepared.first<MasterRow>(SQL.master);
-    return row && { id: row.id, source: JSON.parse(row.source) as MasterSource };
+    const row = this.#prepared.first<Row>(SQL.master);
+    return row && toRecord(row, FORMAT);
   }
 }
 
 function keyOf({ tenant, owner }: Scope, kind: VaultKind, name: string): EntryKey {
   return [tenant, owner, kind, name];
-}
-
-function toEntry(row: EntryRow): SealedEntry {
-  const { kind, name, version, metadata, sealed } = row;
-  return {
-    ...{ kind, name, version, sealed, metadata: JSON.parse(metadata) as JsonObject },
-    ...{ createdAt: row.created_at, updatedAt: row.updated_at },
-  };
 }
 
 function changedMeanwhile(name: string, exists: boolean): LangoError {

@@ -15,8 +15,9 @@ const ROWS_AT_ONCE = 500;
 /** As the table in memory is slightly imprecise, this many times `limit` of its best rows are compared exactly. */
 const CANDIDATES = 4;
 
-const COUNT = 'SELECT count(*) AS count FROM vectors WHERE shelf = ?';
-const PAGE = 'SELECT passage, vector FROM vectors WHERE shelf = ? AND passage > ? ORDER BY passage LIMIT ?';
+const COUNT = 'SELECT count(*) AS count FROM vectors WHERE collection = ?';
+const PAGE =
+  'SELECT passage, vector FROM vectors WHERE collection = ? AND passage > ? ORDER BY passage LIMIT ?';
 const ONE = 'SELECT vector FROM vectors WHERE passage = ?';
 
 /** The vectors of a collection, in memory or still being read. */
@@ -127,11 +128,11 @@ export class VectorSearch {
   }
 }
 
-export function assertDimension({ collection, dimension }: CollectionRow, given: number): void {
+export function assertDimension({ name, dimension }: CollectionRow, given: number): void {
   if (dimension === 0 || dimension === given) return;
   throw new LangoError(
     'conflict',
-    `The vectors of the collection ${collection} have ${dimension} numbers, and these have ${given}.`,
+    `The vectors of the collection ${name} have ${dimension} numbers, and these have ${given}.`,
     { hint: 'Compute them again with: lango ingest --reembed' },
   );
 }

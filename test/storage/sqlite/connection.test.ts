@@ -115,6 +115,16 @@ describe('refusing a file', () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
+  it('that a build before the first release made, and leaves it as it was', async () => {
+    await open().close();
+    const database = new Database(file);
+    database.pragma('user_version = 14');
+    database.close();
+    const before = readFileSync(file);
+    expect(refusal()).toMatchObject(saying(/before the first release of Lango: schema 14/, /Move it away/));
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
   it('that belongs to another program', () => {
     const database = new Database(file);
     database.exec('CREATE TABLE recipes (name TEXT)');

@@ -1,0 +1,60 @@
+/**
+ * How the stores off the hot path read and write rows, in every database: a member `contextId` is the column `context_id`,
+ * an undefined member is NULL, a flag is 0 or 1, and a list or an object is JSON.
+ */
+
+/** A row as selected: values by column. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The members that a column cannot hold as they are. */
+export interface Format {
+  /** Stored as JSON. */
+  readonly json?: readonly string[];
+  /** Stored as 0 or 1. */
+  readonly flags?: readonly string[];
+}
+
+/** Turns a row into a record. Columns with NULL give no member. */
+export function toRecord<Item>(row: Row, { json = [], flags = [] }: Format = {}): Item {
+  const record: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) {
+    if (value === null) continue;
+    const member = memberOf(column);
+    if (json.includes(member)) record[member] = JSON.parse(value as string);
+    else record[member] = flags.includes(member) ? value === 1 : value;
+  }
+  return record as Item;
+}
+
+/** Turns a record into named parameters of a statement. */
+export function toParameters(record: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([member, value]) => [member, parameterOf(value)]));
+}
+
+/** The statement that inserts the named parameters `members` into a table. */
+export function insertInto(table: string, members: readonly string[], otherwise = ''): string {
+  const columns = members.map((member) => `"${columnOf(member)}"`).join(', ');
+  const values = members.map((member) => `@${member}`).join(', ');
+  return `INSERT ${otherwise} INTO ${table} (${columns}) VALUES (${values})`;
+}
+
+function parameterOf(value: unknown): unknown {
+  if (value === undefined) return null;
+  if (typeof value === 'boolean') return Number(value);
+  const isPlain = typeof value !== 'object' || value === null || value instanceof Uint8Array;
+  return isPlain ? value : JSON.stringify(value);
+}
+
+const members = new Map<string, string>();
+
+function memberOf(column: string): string {
+  const known = members.get(column);
+  if (known !== undefined) return known;
+  const member = column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  members.set(column, member);
+  return member;
+}
+
+function columnOf(member: string): string {
+  return member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
