@@ -12,7 +12,7 @@ export interface Provenance {
 }
 
 /** What is known about a document besides its text. */
-export interface DocumentFacts extends Provenance {
+interface DocumentFacts extends Provenance {
   readonly category?: string;
   readonly tags?: readonly string[];
   /** The version of a kept entry. */
@@ -49,7 +49,7 @@ export interface NewDocument {
   readonly passages: readonly NewPassage[];
 }
 
-export interface DocumentRecord extends Omit<NewDocument, 'passages'> {
+interface DocumentRecord extends Omit<NewDocument, 'passages'> {
   readonly savedAt: number;
   /** The number of passages. */
   readonly passages: number;

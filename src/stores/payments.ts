@@ -14,7 +14,7 @@ export function isOpen(state: PaymentState): boolean {
 }
 
 /** `transfer`: a transaction of this node. `x402`: an authorization that a paid endpoint redeems. */
-export type PaymentKind = 'transfer' | 'x402';
+type PaymentKind = 'transfer' | 'x402';
 
 /** A payment: at most one transfer per key. Amounts are in the token's smallest unit. */
 export interface Payment extends Scope {
