@@ -35,7 +35,8 @@ export interface Call {
 }
 
 export type CallOutcome =
-  | { readonly type: 'result'; readonly result: FunctionResult }
+  /** `refused` when the call could not be made, and the result says why. */
+  | { readonly type: 'result'; readonly result: FunctionResult; readonly refused?: boolean }
   /** The user got the result as the answer (requirement D6); `author` is the agent that wrote it. */
   | { readonly type: 'answered'; readonly result: FunctionResult; readonly author: string }
   /** The run waits for a person. */
@@ -69,16 +70,20 @@ export function intentOf(call: Call, step: string, effect: EffectClass): EventBo
 
 /** Answers a call with a text and without any effect. The journal records both, so a resumed run sees the same. */
 export async function reply(call: Call, content: string, isError: boolean): Promise<CallOutcome> {
+  return { type: 'result', result: await recordResult(call, content, isError) };
+}
+
+async function recordResult(call: Call, content: string, isError: boolean): Promise<FunctionResult> {
   const { run, step } = call;
   const result = resultOf(call, content, isError);
   if (!run.recorded(step)) run.emit(intentOf(call, step, 'pure'));
   await run.append({ type: 'tool-result', step, result });
-  return { type: 'result', result };
+  return result;
 }
 
 /** Answers a call with an error that tells the model the reason. */
-export function refuse(call: Call, reason: string): Promise<CallOutcome> {
-  return reply(call, reason, true);
+export async function refuse(call: Call, reason: string): Promise<CallOutcome> {
+  return { type: 'result', result: await recordResult(call, reason, true), refused: true };
 }
 
 interface TypedFunction<Schema extends z.ZodObject> extends Omit<FunctionSpec, 'parameters'> {

@@ -49,6 +49,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   const messages = new UserMessages(run);
   const conversation: ModelMessage[] = [...options.history, ...messages.request()];
   const ledger = new CallLedger(limits);
+  let refusals = 0;
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
     if (!run.recorded(step)?.result) {
@@ -81,6 +82,8 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       if (last) return last.end;
       const done = await performCalls({ run, step, calls, functions, offered, ledger });
       if ('state' in done) return messages.leftApprovalOpen ? withApprovalHint(done) : done;
+      refusals = done.refused ? refusals + 1 : 0;
+      if (refusals >= MAX_REFUSALS) return endOfRefusals(done);
       conversation.push({ role: 'results', results: done.results });
       author = done.author;
     }
@@ -104,8 +107,9 @@ function conclude(run: Run, answer: TurnEnd): RunEnd {
     const why = cut
       ? ' It used up the length of an answer before it said anything (agent.limits.answerTokens).'
       : '';
-    sayAnswer(run, { text: `The model gave no answer.${why}`, replace: true });
-  } else if (cut) {
+    return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${why}` };
+  }
+  if (cut) {
     const mark = '[The answer was cut off at its greatest length (agent.limits.answerTokens).]';
     sayAnswer(run, { text: `${text}\n\n${mark}`, replace: true });
   }
@@ -118,6 +122,14 @@ function tokensSpent(run: Run, limits: AgentLimits): RunEnd | undefined {
   if (input + output < limit) return undefined;
   const text = `Stopped: the ${limit} tokens of this task are used up (agent.limits.tokens).`;
   return { state: 'failed', reason: 'limit-tokens', text };
+}
+
+/** A run ends after so many answers in a row of which no call could be made: the model does not learn from the reasons. */
+const MAX_REFUSALS = 4;
+
+function endOfRefusals({ results }: Done): RunEnd {
+  const text = `Stopped: none of the calls in ${MAX_REFUSALS} answers in a row could be made. The last reason: ${results.at(-1)?.content}`;
+  return { state: 'failed', reason: 'limit-refusals', text };
 }
 
 interface LastTurn {
@@ -165,6 +177,8 @@ interface Done {
   readonly results: readonly FunctionResult[];
   /** The agent that wrote the user's answer; undefined while there is none. */
   readonly author: string | undefined;
+  /** Whether every call was refused. */
+  readonly refused: boolean;
 }
 
 /** Performs the calls of one answer. Returns their results, or the end of the run that they cause. */
@@ -189,6 +203,7 @@ async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
     waitingEnd(outcomes) ?? {
       results: outcomes.flatMap((outcome) => ('result' in outcome ? [outcome.result] : [])),
       author: outcomes.find((outcome) => outcome.type === 'answered')?.author,
+      refused: outcomes.every((outcome) => outcome.type === 'result' && outcome.refused === true),
     }
   );
 }
@@ -266,7 +281,7 @@ async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
     switch (event.type) {
       case 'text':
         if (event.text === '') break;
-        sayAnswer(run, { text: event.text, replace: !hasText });
+        sayAnswer(run, { text: event.text, replace: !hasText || event.restarts === true });
         hasText = true;
         break;
       case 'end': {

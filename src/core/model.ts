@@ -85,7 +85,8 @@ export type ModelErrorCode =
   'canceled' | 'overloaded' | 'rate-limited' | 'unreachable' | 'rejected' | 'bad-answer';
 
 export type ModelEvent =
-  | { readonly type: 'text'; readonly text: string }
+  /** With `restarts`, the answer begins again after a lost connection: earlier text counts no more. */
+  | { readonly type: 'text'; readonly text: string; readonly restarts?: boolean }
   | { readonly type: 'end'; readonly answer: ModelAnswer }
   | {
       readonly type: 'error';

@@ -17,24 +17,25 @@ export interface Call {
 export type AnswerEvent = Extract<ModelEvent, { type: 'text' | 'end' }>;
 
 /**
- * Runs a model call under the contract of a provider: never throws, retries a retryable failure until the first text was
- * yielded, and ends with exactly one `end` or `error`.
+ * Runs a model call under the contract of a provider: never throws, retries a retryable failure, and ends with exactly one
+ * `end` or `error`. The first text after a retry restarts the answer if text was yielded before.
  */
 export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> {
-  let isTextOut = false;
+  let lastTextBy = 0;
   for (let failures = 1; ; failures++) {
     try {
       for await (const event of call.attempt()) {
         call.signal.throwIfAborted();
-        isTextOut ||= event.type === 'text';
-        yield event;
+        const restarts = event.type === 'text' && lastTextBy > 0 && lastTextBy < failures;
+        if (event.type === 'text') lastTextBy = failures;
+        yield restarts ? { ...event, restarts } : event;
         if (event.type === 'end') return;
       }
       throw new ModelFailure('bad-answer', 'The model ended without an answer.');
     } catch (error) {
       const failure = toFailure(error, call);
       const delayMs = retryDelayMs(failures, failure.retryAfterMs);
-      const mayRepeat = failure.retryable && !isTextOut && failures <= call.maxRetries;
+      const mayRepeat = failure.retryable && failures <= call.maxRetries;
       if (!mayRepeat || delayMs > LONGEST_ASKED_MS || !(await isWaitOver(delayMs, failure, call))) {
         yield errorEvent(call.signal.aborted ? CANCELED : failure);
         return;

@@ -100,7 +100,7 @@ describe('delegation', () => {
 
   it('D1 a model that keeps inventing names is bounded', async () => {
     const { end } = await perform({ orchestrator: Array.from({ length: 9 }, () => call(ask('op'))) });
-    expect(end).toMatchObject({ state: 'failed', reason: 'limit-repeats' });
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-refusals' });
   });
 
   it("D2 is a task of the sub-agent in the same context, with the parent's id, shown live under its name", async () => {

@@ -88,8 +88,22 @@ describe('the loop', () => {
 
   it('says so honestly when the model gives no answer', async () => {
     const { end, run } = await perform([say('')]);
-    expect(end).toEqual({ state: 'completed' });
-    expect(run.answer()).toBe('The model gave no answer.');
+    expect(end).toEqual({ state: 'failed', reason: 'model-empty', text: 'The model gave no answer.' });
+    expect(run.answer()).toBeUndefined();
+  });
+
+  it('ends a run whose model calls functions that do not exist, each time another', async () => {
+    const invented = Array.from({ length: 40 }, (_, index) => call([`made_up_${index}`, {}]));
+    const { end, model } = await perform([...invented, say('done')]);
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-refusals' });
+    expect(end.text).toContain('there is no function "made_up_3"');
+    expect(model.requests).toHaveLength(4);
+  });
+
+  it('goes on when a call between the refused ones could be made', async () => {
+    const wrong = call(['made_up', {}]);
+    const script = [wrong, wrong, call(read('a')), call(['other', {}]), call(['another', {}]), say('done')];
+    expect((await perform(script)).end.state).toBe('completed');
   });
 
   it('marks an answer that was cut off', async () => {

@@ -307,7 +307,8 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
         anthropicWire.beginning('so') + anthropicEvent({ type: 'error', error: { type, message: 'why' } }),
       ),
     );
-    await expect(errorOf(provider, modelRequest())).resolves.toMatchObject({ code, retryable });
+    const once = anthropicWire.create({ baseUrl: server.url, apiKey: API_KEY, maxRetries: 0 });
+    await expect(errorOf(once, modelRequest())).resolves.toMatchObject({ code, retryable });
   });
 
   it.each([

@@ -312,7 +312,8 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     [{ object: 'error', message: 'why', type: 'BadRequestError', code: 400 }, 'rejected'],
   ])('tells the error %j in a stream as it is', async (data, code) => {
     server.willReply(events(openaiChunk({ content: 'so' }) + openaiEvent(data)));
-    const error = await errorOf(provider, modelRequest());
+    const once = openaiWire.create({ baseUrl: server.url, apiKey: API_KEY, maxRetries: 0 });
+    const error = await errorOf(once, modelRequest());
     expect(error.code).toBe(code);
     expect(error.message).toContain('why');
   });
