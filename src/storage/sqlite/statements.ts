@@ -81,7 +81,7 @@ export type Statements = ReturnType<typeof prepareStatements>;
 
 /** Prepares every statement of the hot path once. The parameters stand in the order of the question marks. */
 export function prepareStatements(database: Database.Database) {
-  const prepare: Prepare = (sql) => database.prepare(sql);
+  const prepare: Prepare = (sql) => database.prepare(sql) as never;
   return {
     insertEvents: new RowInsert(database, 'events', EVENT_COLUMNS),
     ...prepareTasks(prepare),
@@ -89,9 +89,16 @@ export function prepareStatements(database: Database.Database) {
   };
 }
 
+/** A statement of the driver, as far as it is used here. */
+interface Statement<Parameters extends unknown[], Result> {
+  get(...parameters: Parameters): Result | undefined;
+  all(...parameters: Parameters): Result[];
+  run(...parameters: Parameters): Database.RunResult;
+}
+
 type Prepare = <Parameters extends unknown[] = [], Result = unknown>(
   sql: string,
-) => Database.Statement<Parameters, Result>;
+) => Statement<Parameters, Result>;
 
 /** The statements that accept, change and read tasks. */
 function prepareTasks(prepare: Prepare) {
@@ -164,9 +171,9 @@ function prepareLeases(prepare: Prepare) {
     expired: prepare<[now: number, agents: string], TaskRow>(`SELECT * FROM tasks INDEXED BY tasks_by_expiry
       WHERE expires_at <= ? AND agent IN (SELECT value FROM json_each(?)) ORDER BY expires_at`),
     /** The next level of delegation with unfinished tasks. */
-    level: prepare<[above: number], number>(
+    level: prepare<[above: number], { readonly level: number }>(
       `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
-    ).pluck(),
+    ),
     claim: prepare<
       [worker: string, until: number, now: number, level: number, agents: string, limit: number],
       TaskRow

@@ -161,7 +161,8 @@ export function claimTasks(context: WriteContext, claim: Claim): readonly TaskRe
     saveWithEvent(context, row, { author: task.agent, body: { type: 'question-expiry' } });
   }
   const claimed: TaskRecord[] = [];
-  for (let level = statements.level.get(-1); level !== undefined; level = statements.level.get(level)) {
+  for (let next = statements.level.get(-1); next !== undefined; next = statements.level.get(next.level)) {
+    const { level } = next;
     const rows = statements.claim.all(worker, now + LEASE_MS, now, level, names, free(level));
     claimed.push(...rows.map(toTaskRecord).sort((a, b) => (a.id < b.id ? -1 : 1)));
   }
