@@ -6,7 +6,13 @@ const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 /** Only in campaigns: what the stock SDK does wrong, and kills of the real program with a browser or a chain. */
 const CAMPAIGNS = ['test/a2a/beside-stock/.*', 'test/e2e/tool-kills', 'test/e2e/payments'];
 /** In both: short in `npm test`, long in a campaign. */
-const LENGTHENED = ['test/e2e/kill', 'test/scripts/fuzz'];
+const LENGTHENED = [
+  'test/e2e/kill',
+  'test/e2e/push-kill',
+  'test/e2e/retention',
+  'test/requirements/vault-stream',
+  'test/scripts/fuzz',
+];
 
 export default {
   testRegex: isCampaign
@@ -22,5 +28,6 @@ export default {
     ],
   },
   testTimeout: 30_000,
-  maxWorkers: 2,
+  // One more than the cores of a small machine: many tests wait for a process or a page.
+  maxWorkers: 3,
 };
