@@ -148,7 +148,7 @@ const listTasks = protoObject({
  * The request of each operation: the SDK's codec, and the schema of what clients may send. The codec's own parser accepts
  * nearly everything, so the schema is checked first. `oldSchema` is for clients of A2A 0.3, where that differs.
  */
-export const REQUESTS = {
+export const REQUESTS: Requests = {
   SendMessage: { codec: SendMessageRequest, schema: sendMessage },
   SendStreamingMessage: { codec: SendMessageRequest, schema: sendMessage },
   GetTask: { codec: GetTaskRequest, schema: getTask },
@@ -166,7 +166,27 @@ export const REQUESTS = {
   DeleteTaskPushNotificationConfig: { codec: DeleteTaskPushNotificationConfigRequest, schema: pushName },
 };
 
-export type OperationName = keyof typeof REQUESTS;
+interface Requests {
+  readonly SendMessage: Request<SendMessageRequest>;
+  readonly SendStreamingMessage: Request<SendMessageRequest>;
+  readonly GetTask: Request<GetTaskRequest>;
+  readonly ListTasks: Request<ListTasksRequest>;
+  readonly CancelTask: Request<CancelTaskRequest>;
+  readonly SubscribeToTask: Request<SubscribeToTaskRequest>;
+  readonly GetExtendedAgentCard: Request<GetExtendedAgentCardRequest>;
+  readonly CreateTaskPushNotificationConfig: Request<TaskPushNotificationConfig>;
+  readonly GetTaskPushNotificationConfig: Request<GetTaskPushNotificationConfigRequest>;
+  readonly ListTaskPushNotificationConfigs: Request<ListTaskPushNotificationConfigsRequest>;
+  readonly DeleteTaskPushNotificationConfig: Request<DeleteTaskPushNotificationConfigRequest>;
+}
+
+interface Request<Params> {
+  readonly codec: { fromJSON(json: unknown): Params; toJSON(params: Params): unknown };
+  readonly schema: z.ZodType;
+  readonly oldSchema?: z.ZodType;
+}
+
+export type OperationName = keyof Requests;
 
 function headerText(maxLength: number) {
   return text(maxLength).regex(HEADER_TEXT, 'must be printable ASCII without a space at its ends');
