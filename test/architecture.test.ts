@@ -56,7 +56,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   unpdf: ['tools/rag'],
   tar: ['tools/skills'],
   yauzl: ['tools/skills'],
-  '@huggingface/transformers': ['embeddings/local'],
+  '@huggingface/transformers': ['embeddings/local.ts'],
   yaml: ['config', 'tools/skills'],
   commander: ['cli'],
   '@clack/prompts': ['cli'],

@@ -8,9 +8,8 @@ import type { Distiller, EmbeddingProvider, ModelProvider } from '../core/model.
 import type { Storage } from '../stores/tasks.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { off } from '../tools/tool-family.js';
-import { openLocalEmbeddings } from '../embeddings/local/provider.js';
-import { createOpenaiEmbeddings } from '../embeddings/openai/provider.js';
-import { createVoyageEmbeddings } from '../embeddings/voyage/provider.js';
+import { createHttpEmbeddings } from '../embeddings/http.js';
+import { openLocalEmbeddings } from '../embeddings/local.js';
 import { createEgress } from '../http/egress.js';
 import { createDistiller } from '../models/distiller.js';
 import { createFactTools, recallFacts } from '../tools/facts/index.js';
@@ -88,6 +87,7 @@ async function openEmbeddings({ config, secrets, logger }: LibraryContext): Prom
     }
   }
   const options = {
+    vendor: provider,
     model,
     maxRetries: embedding.maxRetries,
     fetch: createEgress({ ...egress, configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds, logger }),
@@ -96,9 +96,7 @@ async function openEmbeddings({ config, secrets, logger }: LibraryContext): Prom
     ...(secrets.embeddingApiKey === undefined ? {} : { apiKey: secrets.embeddingApiKey }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
   };
-  return {
-    provider: provider === 'openai' ? createOpenaiEmbeddings(options) : createVoyageEmbeddings(options),
-  };
+  return { provider: createHttpEmbeddings(options) };
 }
 
 function sentence(text: string): string {

@@ -1,6 +1,7 @@
-import type { Activity, EventBody } from '../core/task.js';
-import type { Scrubber } from '../core/secrets.js';
 import { isUtf8 } from 'node:buffer';
+import type { Message } from '../core/message.js';
+import type { Scrubber } from '../core/secrets.js';
+import type { EventBody } from '../core/task.js';
 
 /**
  * Scrubs every text in plain data, also the names of members. Returns the same object when nothing was found. In a file
@@ -44,46 +45,44 @@ export function scrubEvent<Body extends EventBody>(body: Body, scrubber: Scrubbe
 }
 
 function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
-  const clean = <T>(value: T): T => scrubData(value, scrubber);
+  const members = <T extends object>(value: T, names: readonly MemberOf<T>[]): T =>
+    scrubMembers(value, names, scrubber);
   switch (body.type) {
     case 'text-delta':
-      return { ...body, text: clean(body.text) };
+      return members(body, ['text']);
+    case 'tool-call':
+      return members(body, ['arguments']);
+    case 'delegation-start':
+      return members(body, ['request']);
     case 'artifact':
-      return { ...body, artifact: { ...clean(body.artifact), id: body.artifact.id } };
+      return { ...body, artifact: { ...scrubData(body.artifact, scrubber), id: body.artifact.id } };
     case 'message':
       return { ...body, message: scrubMessage(body.message, scrubber) };
     case 'turn-end': {
       // A vendor expects its opaque blocks back unchanged, so one that holds a secret is left out.
-      const content = body.content.filter((block) => block.type !== 'opaque' || clean(block) === block);
+      const content = body.content.filter(
+        (block) => block.type !== 'opaque' || scrubData(block, scrubber) === block,
+      );
       return {
         ...body,
-        content: content.map((block) => {
-          if (block.type !== 'function-call') return block.type === 'text' ? clean(block) : block;
-          return { ...block, ...clean({ arguments: block.arguments, invalid: block.invalid }) };
-        }),
+        content: content.map((block) => members(block, ['text', 'arguments', 'invalid'])),
       };
     }
-    case 'tool-call':
-      return { ...body, arguments: clean(body.arguments) };
     case 'tool-result':
-      return { ...body, result: { ...body.result, ...cleanResult(body.result, scrubber) } };
-    case 'delegation-start':
-      return { ...body, request: clean(body.request) };
-    case 'delegation-end':
-      return {
-        ...body,
-        result: { ...body.result, ...cleanResult(body.result, scrubber) },
-        ...(body.questions ? { questions: body.questions.map((one) => cleanQuestion(one, scrubber)) } : {}),
-      };
+      return { ...body, result: members(body.result, ['content', 'images']) };
     case 'activity':
-      return { ...body, activity: scrubActivity(body.activity, scrubber) };
+      return { ...body, activity: members(body.activity, ['text', 'arguments', 'request']) };
     case 'question':
-      return { ...body, question: cleanQuestion(body.question, scrubber) };
+      return { ...body, question: members(body.question, ['text', 'arguments']) };
+    case 'delegation-end':
     case 'run-end':
       return {
         ...body,
-        ...(body.message ? { message: scrubMessage(body.message, scrubber) } : {}),
-        ...(body.questions ? { questions: body.questions.map((one) => cleanQuestion(one, scrubber)) } : {}),
+        ...('result' in body ? { result: members(body.result, ['content', 'images']) } : {}),
+        ...('message' in body && body.message ? { message: scrubMessage(body.message, scrubber) } : {}),
+        ...(body.questions
+          ? { questions: body.questions.map((one) => members(one, ['text', 'arguments'])) }
+          : {}),
       };
     case 'run-start':
     case 'turn-start':
@@ -95,49 +94,19 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
 }
 
 /** Scrubs parts and metadata. The id and references stay unchanged. */
-export function scrubMessage<M extends { readonly parts: unknown; readonly metadata?: unknown }>(
-  message: M,
-  scrubber: Scrubber,
-): M {
-  if (scrubber.isEmpty) return message;
-  const { parts, metadata } = message;
-  return {
-    ...message,
-    parts: scrubData(parts, scrubber),
-    ...(metadata === undefined ? {} : { metadata: scrubData(metadata, scrubber) }),
-  };
+export function scrubMessage(message: Message, scrubber: Scrubber): Message {
+  return scrubber.isEmpty ? message : scrubMembers(message, ['parts', 'metadata'], scrubber);
 }
 
-type Result = Extract<EventBody, { type: 'tool-result' }>['result'];
+/** The names of all members that some form of a union has. */
+type MemberOf<T> = T extends unknown ? keyof T : never;
 
-function cleanResult({ content, images }: Result, scrubber: Scrubber): Partial<Result> {
+/** Scrubs the named members of an object, where it has them. Its other members stay unchanged. */
+function scrubMembers<T extends object>(value: T, names: readonly MemberOf<T>[], scrubber: Scrubber): T {
+  const entries: [string, unknown][] = Object.entries(value);
+  const scrubbed = entries.filter(([name]) => names.some((one) => one === name));
   return {
-    content: scrubber.text(content),
-    ...(images ? { images: scrubData(images, scrubber) } : {}),
+    ...value,
+    ...Object.fromEntries(scrubbed.map(([name, member]) => [name, scrubData(member, scrubber)])),
   };
-}
-
-type Asked = Extract<EventBody, { type: 'question' }>['question'];
-
-function cleanQuestion(question: Asked, scrubber: Scrubber): Asked {
-  return {
-    ...question,
-    text: scrubber.text(question.text),
-    ...(question.arguments ? { arguments: scrubData(question.arguments, scrubber) } : {}),
-  };
-}
-
-function scrubActivity(activity: Activity, scrubber: Scrubber): Activity {
-  switch (activity.type) {
-    case 'text':
-    case 'tool-result':
-      return { ...activity, text: scrubber.text(activity.text) };
-    case 'tool-call':
-      return { ...activity, arguments: scrubData(activity.arguments, scrubber) };
-    case 'delegation-start':
-      return { ...activity, request: scrubber.text(activity.request) };
-    case 'turn-start':
-    case 'delegation-end':
-      return activity;
-  }
 }

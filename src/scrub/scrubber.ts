@@ -1,8 +1,13 @@
-import type { ScrubStream, Scrubber } from '../core/secrets.js';
-import { noScrubber } from '../core/secrets.js';
+import { noScrubber, type ScrubStream, type Scrubber } from '../core/secrets.js';
 import { formsOf } from './secret-forms.js';
-import type { Fold, Found, WordAutomaton } from './word-finder.js';
-import { SKIPPED, WordReader, compileWords } from './word-finder.js';
+import {
+  compileWords,
+  SKIPPED,
+  WordReader,
+  type Fold,
+  type Found,
+  type WordAutomaton,
+} from './word-finder.js';
 
 /** A value to remove from texts, and its replacement. */
 export interface Hidden {
@@ -18,15 +23,19 @@ export function compileScrubber(hidden: readonly Hidden[]): Scrubber {
   if (hidden.length === 0) return noScrubber;
   const masks = hidden.flatMap(({ mask, encodedMask }) => [mask, encodedMask ?? mask]);
   const forms = hidden.map(({ value }) => formsOf(value));
-  const lane = (name: keyof (typeof forms)[number], fold: Fold): WordAutomaton =>
+  const automaton = (name: keyof (typeof forms)[number], fold: Fold): WordAutomaton =>
     compileWords(
       forms.flatMap((each, index) =>
         each[name].map((text) => ({ text, id: 2 * index + (text === hidden[index]!.value ? 0 : 1) })),
       ),
       fold,
     );
-  const lanes = [lane('plain', asItIs), lane('base64', base64Character), lane('hex', hexDigit)];
-  const stream = (): ScrubStream => new LaneStream(lanes, masks);
+  const automata = [
+    automaton('plain', (code) => code),
+    automaton('base64', base64Character),
+    automaton('hex', hexDigit),
+  ];
+  const stream = (): ScrubStream => new MaskingStream(automata, masks);
   return {
     isEmpty: false,
     stream,
@@ -37,9 +46,9 @@ export function compileScrubber(hidden: readonly Hidden[]): Scrubber {
   };
 }
 
-class LaneStream implements ScrubStream {
+class MaskingStream implements ScrubStream {
   readonly #masks: readonly string[];
-  readonly #lanes: readonly WordAutomaton[];
+  readonly #automata: readonly WordAutomaton[];
   #readers: readonly WordReader[];
   /** The text that has not been returned yet, and its position. */
   #held = '';
@@ -48,10 +57,10 @@ class LaneStream implements ScrubStream {
   #maskedTo = 0;
   #found: Found[] = [];
 
-  constructor(lanes: readonly WordAutomaton[], masks: readonly string[]) {
-    this.#lanes = lanes;
+  constructor(automata: readonly WordAutomaton[], masks: readonly string[]) {
+    this.#automata = automata;
     this.#masks = masks;
-    this.#readers = lanes.map((lane) => new WordReader(lane));
+    this.#readers = automata.map((words) => new WordReader(words));
   }
 
   push(piece: string): string {
@@ -70,7 +79,7 @@ class LaneStream implements ScrubStream {
 
   end(): string {
     const rest = this.#show(this.#base + this.#held.length);
-    this.#readers = this.#lanes.map((lane) => new WordReader(lane));
+    this.#readers = this.#automata.map((words) => new WordReader(words));
     return rest;
   }
 
@@ -81,10 +90,10 @@ class LaneStream implements ScrubStream {
     ready.sort((a, b) => a.start - b.start || b.end - a.end);
     let shown = '';
     let at = this.#base;
-    const showTo = (place: number): void => {
+    const showTo = (position: number): void => {
       const from = Math.max(at, this.#maskedTo);
-      if (from < place) shown += this.#held.slice(from - this.#base, place - this.#base);
-      at = Math.max(at, place);
+      if (from < position) shown += this.#held.slice(from - this.#base, position - this.#base);
+      at = Math.max(at, position);
     };
     for (const { start, end: foundEnd, id } of ready) {
       if (start >= this.#maskedTo) {
@@ -98,10 +107,6 @@ class LaneStream implements ScrubStream {
     this.#base = end;
     return shown;
   }
-}
-
-function asItIs(code: number): number {
-  return code;
 }
 
 const LINE_FEED = 10;

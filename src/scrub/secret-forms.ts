@@ -9,7 +9,7 @@ export interface SecretForms {
 }
 
 /** A line of a value that is at least this long is also searched for by itself. */
-const TELLING_LINE = 16;
+const MIN_LINE_CHARACTERS = 16;
 
 export function formsOf(value: string): SecretForms {
   // White space around a value is easily lost, and the rest reveals as much.
@@ -27,7 +27,7 @@ function plainForms(value: string): readonly string[] {
   const lines = value
     .split(/\r?\n/)
     .map((line) => line.trim())
-    .filter((line) => line.length >= TELLING_LINE && !line.startsWith('-----'));
+    .filter((line) => line.length >= MIN_LINE_CHARACTERS && !line.startsWith('-----'));
   const forms = [
     ...[
       value,

@@ -11,26 +11,28 @@ export type Fold = (code: number) => number;
 export const SKIPPED = -1;
 
 /** A longer interruption ends a word. */
-const LONGEST_SKIP = 8;
-const CODES = 0x10000;
+const MAX_SKIPPED_CHARACTERS = 8;
 const ASCII = 128;
+
+/** The state after the characters of a word's beginning. */
+interface Node {
+  /** The number of characters that lead here; 0 for the root. */
+  readonly depth: number;
+  readonly next: Map<number, Node>;
+  /** The node of the longest other word beginning that the text so far ends with. */
+  back: Node | undefined;
+  /** The length (0 for none) and the id of the longest word that ends here. */
+  length: number;
+  id: number;
+}
 
 /** An automaton that finds many words in one pass over a text (Aho and Corasick, 1975). */
 export interface WordAutomaton {
+  readonly root: Node;
   readonly fold: Fold;
-  /** The result of `fold` for each ASCII character. */
-  readonly folded: Int32Array;
-  /** By folded ASCII character: 1 for the first character of a word. */
+  /** By ASCII character: 1 for the first character of a word. */
   readonly begins: Uint8Array;
-  /** By node and character. */
-  readonly next: ReadonlyMap<number, number>;
-  /** The node of the longest other word beginning that the text so far ends with. */
-  readonly back: Int32Array;
-  /** The number of characters that lead to a node. */
-  readonly depth: Int32Array;
-  /** The length (0 for none) and the id of the longest word that ends at a node. */
-  readonly length: Int32Array;
-  readonly id: Int32Array;
+  /** The length of the longest word. */
   readonly deepest: number;
 }
 
@@ -38,72 +40,50 @@ export function compileWords(
   words: readonly { readonly text: string; readonly id: number }[],
   fold: Fold,
 ): WordAutomaton {
-  const next = new Map<number, number>();
-  const nodes = [{ depth: 0, length: 0, id: 0, parent: 0, code: 0 }];
+  const root = createNode(0);
   for (const { text, id } of words) {
-    let node = 0;
+    let node = root;
     for (let index = 0; index < text.length; index += 1) {
       const code = fold(text.charCodeAt(index));
       if (code === SKIPPED) continue;
-      const edge = node * CODES + code;
-      let child = next.get(edge);
-      if (child === undefined) {
-        child = nodes.length;
-        nodes.push({ depth: nodes[node]!.depth + 1, length: 0, id: 0, parent: node, code });
-        next.set(edge, child);
-      }
+      const known = node.next.get(code);
+      const child: Node = known ?? createNode(node.depth + 1);
+      if (!known) node.next.set(code, child);
       node = child;
     }
-    const last = nodes[node]!;
-    if (node !== 0 && last.length === 0) nodes[node] = { ...last, length: last.depth, id };
+    if (node.length > 0) continue;
+    node.length = node.depth;
+    node.id = id;
   }
-  const folded = Int32Array.from({ length: ASCII }, (_, code) => fold(code));
-  const begins = Uint8Array.from({ length: ASCII }, (_, code) => (next.has(code) ? 1 : 0));
-  return {
-    fold,
-    folded,
-    begins,
-    next,
-    ...linked(next, nodes),
-    deepest: Math.max(...nodes.map(({ depth }) => depth)),
-  };
+  const begins = Uint8Array.from({ length: ASCII }, (_, code) => (root.next.has(fold(code)) ? 1 : 0));
+  return { root, fold, begins, deepest: linkNodes(root) };
 }
 
-interface Node {
-  readonly depth: number;
-  readonly length: number;
-  readonly id: number;
-  readonly parent: number;
-  readonly code: number;
+function createNode(depth: number): Node {
+  return { depth, next: new Map(), back: undefined, length: 0, id: 0 };
 }
 
-/** Computes the links in order of depth, because a link leads to a node nearer to the root. */
-function linked(next: ReadonlyMap<number, number>, nodes: readonly Node[]) {
-  const back = new Int32Array(nodes.length);
-  const depth = Int32Array.from(nodes, (node) => node.depth);
-  const length = Int32Array.from(nodes, (node) => node.length);
-  const id = Int32Array.from(nodes, (node) => node.id);
-  const order = [...nodes.keys()].sort((a, b) => depth[a]! - depth[b]!);
-  for (const node of order) {
-    const { parent, code } = nodes[node]!;
-    if (node !== 0 && parent !== 0) back[node] = step(next, back, back[parent]!, code);
-    if (length[node] === 0) {
-      length[node] = length[back[node]!]!;
-      id[node] = id[back[node]!]!;
+/** Links the nodes in order of depth, because a link leads to a node nearer to the root. Returns the largest depth. */
+function linkNodes(root: Node): number {
+  const nodes = [root];
+  for (const node of nodes) {
+    for (const [code, child] of node.next) {
+      const back = node.back ? step(node.back, code) : root;
+      child.back = back;
+      nodes.push(child);
+      if (child.length > 0) continue;
+      child.length = back.length;
+      child.id = back.id;
     }
   }
-  return { back, depth, length, id };
+  return nodes.at(-1)!.depth;
 }
 
-// Runs for each character of a text: an object for the four parameters would cost more than the work.
-// eslint-disable-next-line max-params
-function step(next: ReadonlyMap<number, number>, back: Int32Array, from: number, code: number): number {
-  let node = from;
-  for (;;) {
-    const child = next.get(node * CODES + code);
-    if (child !== undefined) return child;
-    if (node === 0) return 0;
-    node = back[node]!;
+function step(from: Node, code: number): Node {
+  for (let node = from; ; node = node.back) {
+    const child = node.next.get(code);
+    if (child) return child;
+    if (!node.back) return node;
   }
 }
 
@@ -111,43 +91,43 @@ function step(next: ReadonlyMap<number, number>, back: Int32Array, from: number,
 export class WordReader {
   readonly #words: WordAutomaton;
   /** The positions of the newest characters that count, the newest at `#count - 1`. */
-  readonly #places: Float64Array;
+  readonly #positions: Float64Array;
   #count = 0;
-  #node = 0;
+  #node: Node;
   #skipped = 0;
 
   constructor(words: WordAutomaton) {
     this.#words = words;
-    this.#places = new Float64Array(words.deepest + 1);
+    this.#node = words.root;
+    this.#positions = new Float64Array(words.deepest + 1);
   }
 
-  /** Reads the character at `place` and returns the longest word that ends with it. */
-  read(code: number, place: number): Found | undefined {
-    const { next, back, length, id, begins } = this.#words;
-    const folded = code < ASCII ? this.#words.folded[code]! : this.#words.fold(code);
+  /** Reads the character at `position` and returns the longest word that ends with it. */
+  read(code: number, position: number): Found | undefined {
+    const { root, fold, begins } = this.#words;
     // Fast path for most characters: no word has begun, and none begins here.
-    if (this.#node === 0 && folded < ASCII && folded >= 0 && begins[folded] === 0) return undefined;
+    if (this.#node === root && begins[code] === 0) return undefined;
+    const folded = fold(code);
     if (folded === SKIPPED) {
       this.#skipped += 1;
-      if (this.#skipped > LONGEST_SKIP) this.#node = 0;
+      if (this.#skipped > MAX_SKIPPED_CHARACTERS) this.#node = root;
       return undefined;
     }
     this.#skipped = 0;
-    this.#places[this.#count % this.#places.length] = place;
+    this.#positions[this.#count % this.#positions.length] = position;
     this.#count += 1;
-    this.#node = step(next, back, this.#node, folded);
-    const found = length[this.#node]!;
-    if (found === 0) return undefined;
-    return { start: this.#placeOf(found), end: place + 1, id: id[this.#node]! };
+    this.#node = step(this.#node, folded);
+    const { length, id } = this.#node;
+    return length === 0 ? undefined : { start: this.#positionOf(length), end: position + 1, id };
   }
 
   /** The start of the longest end of the text that may become a word; undefined without one. */
   get openSince(): number | undefined {
-    const depth = this.#words.depth[this.#node]!;
-    return depth === 0 ? undefined : this.#placeOf(depth);
+    const { depth } = this.#node;
+    return depth === 0 ? undefined : this.#positionOf(depth);
   }
 
-  #placeOf(charactersBack: number): number {
-    return this.#places[(this.#count - charactersBack) % this.#places.length]!;
+  #positionOf(charactersBack: number): number {
+    return this.#positions[(this.#count - charactersBack) % this.#positions.length]!;
   }
 }

@@ -7,7 +7,7 @@ import { silentLogger } from '../../src/core/logger.js';
 import { textOf } from '../../src/core/message.js';
 import { answerText } from '../../src/core/model.js';
 import type { ModelEvent, ModelProvider, ModelRequest } from '../../src/core/model.js';
-import { createOpenaiEmbeddings } from '../../src/embeddings/openai/provider.js';
+import { createHttpEmbeddings } from '../../src/embeddings/http.js';
 import type { ServerOptions } from '../../src/index.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { lango, makeHome } from '../cli/lango-process.js';
@@ -127,8 +127,15 @@ describe('B4 what is found of a set of questions with known answers', () => {
   async function askedOfVectors(): Promise<Recall> {
     const loaded = resolveConfig({ env: readEnv({}), overrides: { home: home.folder }, settings: {} });
     const storage = openSqliteStorage({ ...loaded.config.storage.sqlite, logger: silentLogger });
-    const provider = createOpenaiEmbeddings({
-      ...{ model: MODEL, baseUrl: embeddings.baseUrl, maxRetries: 0, fetch, logger: silentLogger },
+    const provider = createHttpEmbeddings({
+      ...{
+        vendor: 'openai',
+        model: MODEL,
+        baseUrl: embeddings.baseUrl,
+        maxRetries: 0,
+        fetch,
+        logger: silentLogger,
+      },
     });
     const answers = new Map<Question, boolean>();
     for (const question of questions) {

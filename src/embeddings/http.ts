@@ -2,12 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { isLangoError, LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import type { EmbeddingProvider } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../core/retry.js';
 import { oneLine } from '../core/text.js';
 import { toUnitVectors } from './vectors.js';
 
-/** Options of a provider that speaks HTTP. */
-export interface WireOptions {
+/** The vendors. Their requests differ in a few members; the address, `/embeddings`, and the answer are the same. */
+const VENDORS = {
+  /** OpenAI, and every server with its embeddings API: Ollama, vLLM, LM Studio, llama.cpp. */
+  openai: {
+    baseUrl: 'https://api.openai.com/v1',
+    dimensionField: 'dimensions',
+    members: () => ({ encoding_format: 'float' }),
+  },
+  /** Voyage AI, which computes different vectors for queries and for documents. */
+  voyage: {
+    baseUrl: 'https://api.voyageai.com/v1',
+    dimensionField: 'output_dimension',
+    members: (purpose: string) => ({ input_type: purpose, truncation: true }),
+  },
+} as const;
+
+export interface HttpEmbeddingOptions {
+  readonly vendor: keyof typeof VENDORS;
   readonly model: string;
   /** The dimension of the vectors, for models with a choice. */
   readonly dimension?: number;
@@ -21,42 +38,51 @@ export interface WireOptions {
   readonly logger: Logger;
 }
 
-type Wire = WireOptions & { readonly baseUrl: string };
-type WireBody = Readonly<Record<string, unknown>> & { readonly input: readonly string[] };
+const TEXTS_PER_REQUEST = 64;
+const MAX_QUOTE_CHARACTERS = 300;
 
 const answerSchema = z.object({
   data: z.array(z.object({ index: z.int().min(0), embedding: z.array(z.number()).min(1) })).min(1),
 });
 
-const LONGEST_QUOTE = 300;
-
-/** Requests vectors from `{baseUrl}/embeddings`, with retries. Both vendors use the same answer format. */
-export async function requestVectors(
-  options: Wire,
-  body: WireBody,
-  signal: AbortSignal,
-): Promise<readonly Float32Array[]> {
-  for (let failures = 1; ; failures += 1) {
-    try {
-      return await attempt(options, body, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isLangoError(error) || !error.retryable || failures > options.maxRetries) throw error;
-      const delayMs = retryDelayMs(failures, error.retryAfterMs);
-      if (delayMs > LONGEST_ASKED_MS) throw error;
-      options.logger.warn('an embedding call failed and is repeated', { reason: error.message, delayMs });
-      await sleep(delayMs, undefined, { signal });
-    }
-  }
+/** Creates a provider that asks a vendor's API, with retries. */
+export function createHttpEmbeddings(options: HttpEmbeddingOptions): EmbeddingProvider {
+  const { vendor, model, dimension, maxRetries, logger } = options;
+  const { dimensionField, members } = VENDORS[vendor];
+  const isSized = dimension !== undefined;
+  return {
+    id: `${vendor}/${model}${isSized ? `/${dimension}` : ''}`,
+    batch: TEXTS_PER_REQUEST,
+    async embed(input, purpose, signal) {
+      const body = { model, input, ...members(purpose), ...(isSized ? { [dimensionField]: dimension } : {}) };
+      for (let failures = 1; ; failures += 1) {
+        try {
+          return await requestVectors(options, body, signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isLangoError(error) || !error.retryable || failures > maxRetries) throw error;
+          const delayMs = retryDelayMs(failures, error.retryAfterMs);
+          if (delayMs > LONGEST_ASKED_MS) throw error;
+          logger.warn('an embedding call failed and is repeated', { reason: error.message, delayMs });
+          await sleep(delayMs, undefined, { signal });
+        }
+      }
+    },
+  };
 }
 
-async function attempt(options: Wire, body: WireBody, signal: AbortSignal): Promise<readonly Float32Array[]> {
-  const url = new URL(`${options.baseUrl.replace(/\/+$/, '')}/embeddings`);
+async function requestVectors(
+  options: HttpEmbeddingOptions,
+  body: { readonly input: readonly string[] },
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  const { vendor, apiKey, baseUrl = VENDORS[vendor].baseUrl } = options;
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/embeddings`);
   const response = await options.fetch(url, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     },
     body: JSON.stringify(body),
     signal,
@@ -72,10 +98,14 @@ async function attempt(options: Wire, body: WireBody, signal: AbortSignal): Prom
   return toUnitVectors(data.map(({ embedding }) => embedding));
 }
 
-async function failureOf(response: Response, { apiKey, model }: WireOptions, url: URL): Promise<LangoError> {
+async function failureOf(
+  response: Response,
+  { apiKey, model }: HttpEmbeddingOptions,
+  url: URL,
+): Promise<LangoError> {
   const { status } = response;
   const text = oneLine(await response.text().catch(() => ''));
-  const said = (apiKey ? text.replaceAll(apiKey, '[API key]') : text).slice(0, LONGEST_QUOTE);
+  const said = (apiKey ? text.replaceAll(apiKey, '[API key]') : text).slice(0, MAX_QUOTE_CHARACTERS);
   const words = said === '' || /<html|<!doctype/i.test(said) ? '' : ` It says: ${said}`;
   if (status === 401 || status === 403) {
     return new LangoError('invalid-config', `${url.host} refuses the key for embeddings (HTTP ${status}).`, {

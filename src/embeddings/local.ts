@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { codeOf, errorText, LangoError } from '../../core/errors.js';
-import type { EmbeddingProvider } from '../../core/model.js';
-import { toUnitVectors } from '../vectors.js';
+import { codeOf, errorText, LangoError } from '../core/errors.js';
+import type { EmbeddingProvider } from '../core/model.js';
+import { toUnitVectors } from './vectors.js';
 
 export interface LocalOptions {
   /**
