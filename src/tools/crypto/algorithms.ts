@@ -15,21 +15,17 @@ export type KeyAlgorithm = (typeof KEY_ALGORITHMS)[number];
 export type SigningAlgorithm = Exclude<KeyAlgorithm, 'aes256'>;
 
 const AES_KEY_BYTES = 32;
-const P256_HALF_BYTES = 32;
+/** Ed25519 hashes by itself. */
+const DIGESTS = { ed25519: null, p256: 'sha256' } as const;
 
 /** Generates the private part of a key: PKCS #8 (RFC 5958) in DER, or the bytes of an AES key. */
 export function generateKey(algorithm: KeyAlgorithm): Buffer {
-  switch (algorithm) {
-    case 'ed25519':
-      return generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' });
-    case 'p256':
-      return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
-        format: 'der',
-        type: 'pkcs8',
-      });
-    case 'aes256':
-      return randomBytes(AES_KEY_BYTES);
-  }
+  if (algorithm === 'aes256') return randomBytes(AES_KEY_BYTES);
+  const { privateKey } =
+    algorithm === 'ed25519'
+      ? generateKeyPairSync('ed25519')
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return privateKey.export({ format: 'der', type: 'pkcs8' });
 }
 
 export function privateKeyOf(value: Uint8Array): KeyObject {
@@ -63,27 +59,20 @@ function parsePublicKey(text: string): KeyObject | undefined {
   }
 }
 
-/**
- * Signs data. Ed25519 (RFC 8032) gives 64 bytes. P-256 with SHA-256 (FIPS 186-5) gives DER, as in openssl, or r and s,
- * as in JOSE.
- */
-export function signBytes(
-  key: KeyObject,
-  { algorithm, data, isJose }: { algorithm: SigningAlgorithm; data: Buffer; isJose: boolean },
-): Buffer {
-  if (algorithm === 'ed25519') return sign(null, data, key);
-  return sign('sha256', data, { key, dsaEncoding: isJose ? 'ieee-p1363' : 'der' });
+/** Signs data: Ed25519 (RFC 8032) gives 64 bytes; P-256 with SHA-256 (FIPS 186-5) gives DER, as in openssl. */
+export function signBytes(key: KeyObject, algorithm: SigningAlgorithm, data: Buffer): Buffer {
+  return sign(DIGESTS[algorithm], data, key);
 }
 
-/** Verifies a signature; accepts both forms of a P-256 signature. */
+/** Verifies a signature; accepts P-256 in DER, and as r and s, as in JOSE. */
 export function verifyBytes(
-  key: KeyObject,
-  { algorithm, data, signature }: { algorithm: SigningAlgorithm; data: Buffer; signature: Buffer },
+  { key, algorithm }: { readonly key: KeyObject; readonly algorithm: SigningAlgorithm },
+  data: Buffer,
+  signature: Buffer,
 ): boolean {
-  if (algorithm === 'ed25519') return verify(null, data, key, signature);
-  const isRaw = signature.length === 2 * P256_HALF_BYTES;
+  const digest = DIGESTS[algorithm];
   return (
-    verify('sha256', data, { key, dsaEncoding: 'der' }, signature) ||
-    (isRaw && verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature))
+    verify(digest, data, key, signature) ||
+    (algorithm === 'p256' && verify(digest, data, { key, dsaEncoding: 'ieee-p1363' }, signature))
   );
 }

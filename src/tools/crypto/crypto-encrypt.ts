@@ -48,8 +48,7 @@ export function cryptoEncryptTool(keys: Keys): Tool {
     schema: encryptSchema,
     effect: 'pure',
     async execute({ text, key: name }, scope) {
-      const { value } = await keys.requireEncrypting(scope, name);
-      const ciphertext = await encryptJwe(text, { value, name });
+      const ciphertext = await encryptJwe(await keys.requireEncrypting(scope, name), name, text);
       return { content: { key: name, format: 'JWE compact (RFC 7516), dir, A256GCM', ciphertext } };
     },
   });
@@ -78,7 +77,7 @@ export function cryptoDecryptTool(keys: Keys, keeper: SecretKeeper): Tool {
     effect: 'keyed',
     danger: 'moderate',
     async execute({ ciphertext, key, saveAs }, { key: call, ...scope }) {
-      const text = await decryptJwe(ciphertext, await keys.requireEncrypting(scope, key));
+      const text = await decryptJwe(await keys.requireEncrypting(scope, key), key, ciphertext);
       const name = saveAs ?? `decrypted-${call.slice(0, NAME_DIGITS)}`;
       const permission = { places: [], hosts: [] };
       const item = await keeper.store(scope, { name, value: text, ...permission, replace: false, key: call });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { privateKeyOf, readPublicKey, signBytes, verifyBytes } from './algorithms.js';
+import { readPublicKey, signBytes, verifyBytes } from './algorithms.js';
 import { isJws, signJws, verifyJws } from './jws.js';
 import { keyField, textField, type Keys } from './keys.js';
 
@@ -30,14 +30,13 @@ export function cryptoSignTool(keys: Keys): Tool {
     effect: 'pure',
     danger: 'moderate',
     async execute({ text, key: name, format }, scope) {
-      const { algorithm, value } = await keys.requireSigning(scope, name);
-      const key = privateKeyOf(value);
-      const data = Buffer.from(text, 'utf8');
+      const signing = await keys.requireSigning(scope, name);
+      const { algorithm } = signing;
       if (format === 'jws') {
-        const jws = await signJws(key, { algorithm, data, kid: name });
+        const jws = await signJws(signing, name, text);
         return { content: { key: name, algorithm, format: 'JWS compact (RFC 7515)', signature: jws } };
       }
-      const signature = signBytes(key, { algorithm, data, isJose: false }).toString('base64');
+      const signature = signBytes(signing.key, algorithm, Buffer.from(text)).toString('base64');
       return { content: { key: name, algorithm, format: FORMATS[algorithm], signature } };
     },
   });
@@ -70,10 +69,11 @@ export function cryptoVerifyTool(keys: Keys): Tool {
     schema: verifySchema,
     effect: 'pure',
     async execute(input, scope) {
-      const { key, algorithm } = await publicKeyOf(input, keys, scope);
+      const verifying = await publicKeyOf(input, keys, scope);
+      const { algorithm } = verifying;
       const { signature, text } = input;
       if (isJws(signature)) {
-        const signed = await verifyJws(signature, { key, algorithm });
+        const signed = await verifyJws(signature, verifying);
         if (signed === undefined) return { content: { valid: false, algorithm } };
         const isSame = text === undefined || text === signed;
         return {
@@ -90,8 +90,7 @@ export function cryptoVerifyTool(keys: Keys): Tool {
           'text: it is required, because this signature does not contain it.',
         );
       }
-      const data = Buffer.from(text, 'utf8');
-      const valid = verifyBytes(key, { algorithm, data, signature: Buffer.from(signature, 'base64') });
+      const valid = verifyBytes(verifying, Buffer.from(text), Buffer.from(signature, 'base64'));
       return { content: { valid, algorithm } };
     },
   });
@@ -102,6 +101,6 @@ async function publicKeyOf({ key: name, publicKey }: VerifyInput, keys: Keys, sc
   if (name === undefined || publicKey !== undefined) {
     throw new LangoError('invalid-input', 'key, publicKey: give exactly one of the two.');
   }
-  const { algorithm, value } = await keys.requireSigning(scope, name);
-  return { key: createPublicKey(privateKeyOf(value)), algorithm };
+  const { algorithm, key } = await keys.requireSigning(scope, name);
+  return { key: createPublicKey(key), algorithm };
 }

@@ -3,51 +3,45 @@ import { CompactEncrypt, CompactSign, compactDecrypt, compactVerify } from 'jose
 import { LangoError } from '../../core/errors.js';
 import type { SigningAlgorithm } from './algorithms.js';
 
-/** Algorithm names of RFC 7518 and RFC 8037. */
-const JOSE_NAMES = { ed25519: 'EdDSA', p256: 'ES256' } as const;
+/** Algorithm names of RFC 7518 and RFC 8037, the one for new signatures first. */
+const JOSE_NAMES = { ed25519: ['EdDSA', 'Ed25519'], p256: ['ES256'] } as const;
 /** Direct encryption with the key itself, by AES-256-GCM. */
 const DIRECT = { alg: 'dir', enc: 'A256GCM' } as const;
+
+interface SigningKey {
+  readonly key: KeyObject;
+  readonly algorithm: SigningAlgorithm;
+}
 
 export function isJws(text: string): boolean {
   return /^[\w-]+\.[\w-]*\.[\w-]+$/.test(text.trim());
 }
 
-export function signJws(
-  key: KeyObject,
-  { algorithm, data, kid }: { algorithm: SigningAlgorithm; data: Buffer; kid: string },
-): Promise<string> {
-  return new CompactSign(data).setProtectedHeader({ alg: JOSE_NAMES[algorithm], kid }).sign(key);
+/** Signs a text with the key of that name. */
+export function signJws({ key, algorithm }: SigningKey, name: string, text: string): Promise<string> {
+  const [alg] = JOSE_NAMES[algorithm];
+  return new CompactSign(Buffer.from(text)).setProtectedHeader({ alg, kid: name }).sign(key);
 }
 
 /** Resolves with the signed text; undefined when the signature does not match the key. */
-export async function verifyJws(
-  jws: string,
-  { key, algorithm }: { key: KeyObject; algorithm: SigningAlgorithm },
-): Promise<string | undefined> {
+export async function verifyJws(jws: string, { key, algorithm }: SigningKey): Promise<string | undefined> {
   try {
-    const algorithms = algorithm === 'ed25519' ? ['EdDSA', 'Ed25519'] : [JOSE_NAMES[algorithm]];
-    const { payload } = await compactVerify(jws.trim(), key, { algorithms });
+    const { payload } = await compactVerify(jws.trim(), key, { algorithms: [...JOSE_NAMES[algorithm]] });
     return Buffer.from(payload).toString('utf8');
   } catch {
     return undefined;
   }
 }
 
-export function encryptJwe(
-  text: string,
-  { value, name }: { value: Uint8Array; name: string },
-): Promise<string> {
-  const data = Buffer.from(text, 'utf8');
-  return new CompactEncrypt(data).setProtectedHeader({ ...DIRECT, kid: name }).encrypt(new Uint8Array(value));
+/** Encrypts a text with the key of that name. */
+export function encryptJwe(key: Uint8Array, name: string, text: string): Promise<string> {
+  return new CompactEncrypt(Buffer.from(text)).setProtectedHeader({ ...DIRECT, kid: name }).encrypt(key);
 }
 
 /** Decrypts a JWE. Rejects with `invalid-input` for a wrong key and for anything that is not such a JWE. */
-export async function decryptJwe(
-  jwe: string,
-  { value, name }: { value: Uint8Array; name: string },
-): Promise<string> {
+export async function decryptJwe(key: Uint8Array, name: string, jwe: string): Promise<string> {
   try {
-    const { plaintext } = await compactDecrypt(jwe.trim(), new Uint8Array(value), {
+    const { plaintext } = await compactDecrypt(jwe.trim(), key, {
       keyManagementAlgorithms: [DIRECT.alg],
       contentEncryptionAlgorithms: [DIRECT.enc],
     });

@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
@@ -17,12 +17,6 @@ export function textField(description: string) {
   return z.string().max(TEXT_MAX_LENGTH).describe(description);
 }
 
-export interface NamedKey {
-  readonly name: string;
-  readonly algorithm: KeyAlgorithm;
-  readonly value: Uint8Array;
-}
-
 /** The keys of one vault. Only the `require` methods return private parts. */
 export class Keys {
   readonly #vault: Vault;
@@ -31,35 +25,26 @@ export class Keys {
     this.#vault = vault;
   }
 
-  /** Returns a key. Rejects with `not-found`. */
-  async require(scope: Scope, name: string): Promise<NamedKey> {
-    const entry = await this.#vault.get(scope, 'key', name);
-    if (entry) return { name, algorithm: algorithmOf(entry), value: entry.value };
-    throw new LangoError(
-      'not-found',
-      `key: there is no key "${name}". crypto_keys lists the keys, crypto_create_key creates one.`,
-    );
-  }
-
+  /** Returns a key that signs. Rejects with `not-found`, and with `invalid-input` for a key that encrypts. */
   async requireSigning(
     scope: Scope,
     name: string,
-  ): Promise<NamedKey & { readonly algorithm: SigningAlgorithm }> {
-    const key = await this.require(scope, name);
-    const { algorithm } = key;
-    if (algorithm !== 'aes256') return { ...key, algorithm };
+  ): Promise<{ readonly key: KeyObject; readonly algorithm: SigningAlgorithm }> {
+    const { algorithm, value } = await this.#require(scope, name);
+    if (algorithm !== 'aes256') return { key: privateKeyOf(value), algorithm };
     throw new LangoError(
       'invalid-input',
       `key: "${name}" is for encryption (aes256) and cannot sign or verify.`,
     );
   }
 
-  async requireEncrypting(scope: Scope, name: string): Promise<NamedKey> {
-    const key = await this.require(scope, name);
-    if (key.algorithm === 'aes256') return key;
+  /** Returns the bytes of a key that encrypts. Rejects with `not-found`, and with `invalid-input` for a key that signs. */
+  async requireEncrypting(scope: Scope, name: string): Promise<Uint8Array> {
+    const { algorithm, value } = await this.#require(scope, name);
+    if (algorithm === 'aes256') return new Uint8Array(value);
     throw new LangoError(
       'invalid-input',
-      `key: "${name}" is for signatures (${key.algorithm}) and cannot encrypt; make one with algorithm aes256.`,
+      `key: "${name}" is for signatures (${algorithm}) and cannot encrypt; make one with algorithm aes256.`,
     );
   }
 
@@ -77,12 +62,21 @@ export class Keys {
 
   async list(scope: Scope): Promise<readonly JsonObject[]> {
     const items = await this.#vault.list(scope, 'key');
-    return Promise.all(items.map(async (item) => this.#describe(scope, item)));
+    return Promise.all(
+      items.map(async ({ name }) => {
+        const entry = await this.#vault.get(scope, 'key', name).catch(() => undefined);
+        return entry ? describedKey(entry) : { name, damaged: 'it cannot be read any more' };
+      }),
+    );
   }
 
-  async #describe(scope: Scope, item: VaultItem): Promise<JsonObject> {
-    const entry = await this.#vault.get(scope, 'key', item.name).catch(() => undefined);
-    return entry ? describedKey(entry) : { name: item.name, damaged: 'it cannot be read any more' };
+  async #require(scope: Scope, name: string) {
+    const entry = await this.#vault.get(scope, 'key', name);
+    if (entry) return { algorithm: algorithmOf(entry), value: entry.value };
+    throw new LangoError(
+      'not-found',
+      `key: there is no key "${name}". crypto_keys lists the keys, crypto_create_key creates one.`,
+    );
   }
 }
 
