@@ -50,7 +50,7 @@ yourself: you ask an agent in plain words. \`npx lango doctor\` says which tools
 
 With the default \`approval.policy\` these calls wait for [approval](../concepts.md#approval):
 
-- \`exec\` and \`exec_start\`, when there is no sandbox;
+- \`exec\`, and \`exec_background\` with the action \`start\`, when there is no sandbox;
 - \`fs_delete\` with \`recursive\`;
 - \`secrets_delete\`, and \`secrets_store\` with \`replace\`;
 - \`payment_send\`, and \`payment_x402_fetch\` with \`payTo\`.

@@ -234,7 +234,10 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const called = functions.find((candidate) => candidate.name === name);
   if (called) return called.call(call);
   const names = offered.map((spec) => spec.name).join(', ') || 'none; answer from what you have';
-  return refuse(call, `there is no function "${name}". Valid names: ${names}`);
+  const cutOff = run.recorded(step)
+    ? ', so the interrupted call was not continued: its outcome is unknown'
+    : '';
+  return refuse(call, `there is no function "${name}"${cutOff}. Valid names: ${names}`);
 }
 
 /** Adds to open approvals that a text does not decide them. */

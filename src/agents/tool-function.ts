@@ -2,6 +2,7 @@ import type { Json } from '../core/json.js';
 import { LangoError } from '../core/errors.js';
 import { isPart, type Part } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
+import type { EffectClass } from '../core/task.js';
 import { scrubData } from '../scrub/data.js';
 import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
@@ -37,7 +38,7 @@ async function resumeCall(work: Work, last: Attempt): Promise<CallOutcome> {
   const { call, tool } = work;
   const { recorded, step } = last;
   if (recorded.result?.type === 'tool-result') return { type: 'result', result: recorded.result.result };
-  switch (tool.effect) {
+  switch (effectOf(work)) {
     case 'pure':
     case 'keyed':
       return execute(work, step);
@@ -68,13 +69,17 @@ async function resumeCall(work: Work, last: Attempt): Promise<CallOutcome> {
   }
 }
 
+function effectOf({ tool, input }: Work): EffectClass {
+  return tool.effectOf?.(input) ?? tool.effect;
+}
+
 function unknownOutcome(why: string): ToolOutput {
   return { content: `the call was interrupted; its outcome is unknown and ${why}`, isError: true };
 }
 
 /** Records the intent, performs the effect, records the result. */
 async function perform(work: Work, step: string): Promise<CallOutcome> {
-  await work.call.run.append(intentOf(work.call, step, work.tool.effect));
+  await work.call.run.append(intentOf(work.call, step, effectOf(work)));
   return execute(work, step);
 }
 

@@ -18,7 +18,10 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   /** Written for a model. */
   readonly description: string;
   readonly schema: Schema;
+  /** The class of a call that may do most. */
   readonly effect: EffectClass;
+  /** The class of one call, where it depends on the arguments. Must not do I/O and must not throw. */
+  effectOf?(input: z.infer<Schema>): EffectClass;
   /** May depend on the arguments; must not do I/O and must not throw. */
   danger(input: z.infer<Schema>): DangerLevel;
   /**

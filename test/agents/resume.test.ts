@@ -103,6 +103,21 @@ describe('resuming after a crash at any event', () => {
     }
   });
 
+  it('one agent whose tool is gone: a recorded result stays, and a call that was cut off is refused', async () => {
+    const script = [call(['exec_start', { path: 'a' }]), say('done')];
+    const whole = MemoryRun.of('lango-agent', 'start it');
+    await whole.perform(flat(script, { tools: [toolNamed('exec_start', { effect: 'unsafe' })] }).agent);
+    for (let count = 1; count <= openLength(whole); count += 1) {
+      const resumed = whole.resumed(count);
+      expect(await resumed.perform(flat(script, { tools: [] }).agent)).toEqual({ state: 'completed' });
+      const content = resumed.bodies('tool-result')[0]!.result.content;
+      const isBegun = whole.events.slice(0, count).some(({ body }) => body.type === 'tool-call');
+      const isKnown = completedIn(whole, count).length > 0;
+      expect(content).toMatch(isKnown ? /^exec_start of a$/ : /^there is no function "exec_start"/);
+      expect(content.includes('its outcome is unknown')).toBe(isBegun && !isKnown);
+    }
+  });
+
   it('one agent and a denied call: it never runs, wherever the crash is', async () => {
     const log: Executed[] = [];
     const tools = [toolNamed('fs_rm', { log, danger: () => 'dangerous' })];

@@ -56,7 +56,7 @@ export class BackgroundProcesses {
     if (found !== undefined) return found;
     throw new LangoError(
       'not-found',
-      `id: there is no process "${id}". Call exec_status without an id to list the processes. A restart of the server ends all of them.`,
+      `id: there is no process "${id}". Call the action status without an id to list the processes. A restart of the server ends all of them.`,
     );
   }
 
@@ -67,7 +67,7 @@ export class BackgroundProcesses {
     if (own.length >= RUNNING_PER_OWNER) {
       throw new LangoError(
         'too-many',
-        `The limit of ${own.length} running processes for one user is reached. Stop one with exec_stop first.`,
+        `The limit of ${own.length} running processes for one user is reached. Stop one with the action stop first.`,
       );
     }
     if (taken.length < RUNNING_IN_ALL) return;

@@ -28,7 +28,7 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
     name: 'exec',
     description:
       'Runs a shell command in the workspace, waits for it, and returns its exit code, stdout and stderr. ' +
-      'For a command that should keep running, use exec_start. The command has no terminal and no input.',
+      'For a command that should keep running, use exec_background. The command has no terminal and no input.',
     schema,
     effect: 'unsafe',
     danger: sandbox === undefined ? 'dangerous' : 'moderate',

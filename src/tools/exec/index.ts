@@ -1,12 +1,10 @@
 import type { Tool } from '../../core/tool.js';
-import { execOutputTool, execStartTool, execStatusTool, execStopTool } from './background-tools.js';
-import { BackgroundProcesses } from './background.js';
+import { backgroundTool } from './background-tool.js';
 import { execTool } from './exec.js';
 import type { ExecOptions } from './launch.js';
 import { Runner } from './runner.js';
 
-export type { ExecLimits } from './launch.js';
-export type { ExecOptions } from './launch.js';
+export type { ExecLimits, ExecOptions } from './launch.js';
 export type { SandboxFinding } from './sandbox.js';
 export { findSandbox } from './sandbox.js';
 
@@ -23,15 +21,8 @@ export interface Exec {
  */
 export function createExec(options: ExecOptions): Exec {
   const runner = new Runner(options);
-  const background = new BackgroundProcesses();
   return {
-    tools: [
-      execTool(runner, options),
-      execStartTool(runner, background, options),
-      execStatusTool(background),
-      execOutputTool(background, options),
-      execStopTool(background),
-    ],
+    tools: [execTool(runner, options), backgroundTool(runner, options)],
     close: () => runner.close(),
   };
 }

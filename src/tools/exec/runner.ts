@@ -13,7 +13,7 @@ import { startProcess, type Process } from './process.js';
 const COMMAND_MAX_LENGTH = 40_000;
 const VARIABLES_MAX = 64;
 
-/** The input fields that `exec` and `exec_start` share. */
+/** The input fields that `exec` and `exec_background` share. */
 export const COMMAND_FIELDS = {
   command: z
     .string()

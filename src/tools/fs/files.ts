@@ -38,6 +38,16 @@ export async function openFile(opened: OpenPath, shown: string): Promise<FileHan
   throw new LangoError('invalid-input', `path: "${shown}" is not a regular file.`);
 }
 
+/** Throws `too-large` for a file that would get a longer content; `argument` holds it or a part of it. */
+export function assertSize(argument: string, content: string | Buffer, maxBytes: number): void {
+  const bytes = Buffer.byteLength(content);
+  if (bytes <= maxBytes) return;
+  throw new LangoError(
+    'too-large',
+    `${argument}: the file would have ${bytes} bytes; at most ${maxBytes} are allowed.`,
+  );
+}
+
 /** Reads a whole file. Rejects with `too-large` beyond `maxBytes`. */
 export async function readWhole(opened: OpenPath, shown: string, maxBytes: number): Promise<Buffer> {
   const handle = await openFile(opened, shown);

@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathArgument, pathField } from './paths.js';
-import { assertFile, readWhole, replaceFile } from './files.js';
+import { assertFile, assertSize, readWhole, replaceFile } from './files.js';
 import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
 const schema = z.strictObject({
@@ -31,7 +31,7 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
         signal.throwIfAborted();
         const { target, text } = await load(access, input.path, maxBytes);
         const changed = replaceOnce(text, input, access.displayPath(target.path));
-        assertSize(changed, maxBytes);
+        assertSize('newText', changed, maxBytes);
         await replaceFile(target, changed, key);
         return { content: describe(input, access.displayPath(target.path)) };
       }),
@@ -95,15 +95,6 @@ function inStyleOf(text: string, { oldText, newText }: EditInput): readonly [str
 
 function toCrlf(text: string): string {
   return text.replace(/\r?\n/g, '\r\n');
-}
-
-function assertSize(text: string, maxBytes: number): void {
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= maxBytes) return;
-  throw new LangoError(
-    'too-large',
-    `newText: the file would have ${bytes} bytes; at most ${maxBytes} are allowed.`,
-  );
 }
 
 function describe({ oldText, newText }: EditInput, shown: string): string {

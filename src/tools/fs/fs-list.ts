@@ -1,19 +1,20 @@
 import { readlink } from 'node:fs/promises';
 import { z } from 'zod';
-import { LangoError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeType, MODE_BITS, typeOf } from './files.js';
-import { pathArgument, pathField } from './paths.js';
+import { pathArgument, pathField, type OpenPath } from './paths.js';
 import { walkTree, type TreeEntry } from './tree.js';
 import type { WorkspaceAccess, Workspace } from './workspace.js';
 
 const LIMIT_DEFAULT = 200;
 const LIMIT_MAX = 2_000;
 
-const listSchema = z.strictObject({
-  path: pathField('The folder; the workspace itself by default').optional(),
+const schema = z.strictObject({
+  path: pathField('The folder or file; the workspace itself by default').optional(),
   recursive: z.boolean().optional().describe('Include subfolders, except .git and node_modules'),
+  itself: z.boolean().optional().describe('Describe the folder itself instead of its entries'),
   limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} entries by default`),
 });
 
@@ -21,19 +22,15 @@ export function listTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_list',
     description:
-      'Lists a folder, one entry per line: folders end in "/", files are followed by their size. The last line counts the entries.',
-    schema: listSchema,
+      'Lists a folder, one entry per line: folders end in "/", files are followed by their size. The last line counts the ' +
+      'entries. For a file (or with itself: true), returns its type, size in bytes, modification time and mode.',
+    schema,
     effect: 'pure',
-    execute: ({ path = '.', recursive = false, limit = LIMIT_DEFAULT }, { signal }) =>
+    execute: ({ path = '.', recursive = false, itself = false, limit = LIMIT_DEFAULT }, { signal }) =>
       workspace.read(pathArgument(path), async (access) => {
         const folder = await access.find(pathArgument(path));
         const shown = access.displayPath(folder.path);
-        if (!folder.stats.isDirectory()) {
-          throw new LangoError(
-            'invalid-input',
-            `path: "${shown}" is ${describeType(folder)}; use fs_read for it.`,
-          );
-        }
+        if (itself || !folder.stats.isDirectory()) return { content: describeOne(access, folder) };
         const lines: string[] = [];
         const types: string[] = [];
         for await (const entry of walkTree(access, folder, { recursive, signal })) {
@@ -66,27 +63,13 @@ async function describeEntry(access: WorkspaceAccess, entry: TreeEntry, recursiv
   return `${shown} (a symbolic link to ${target})`;
 }
 
-const statSchema = z.strictObject({ path: pathField('The file or folder') });
-
-export function statTool(workspace: Workspace): Tool {
-  return defineTool({
-    name: 'fs_stat',
-    description: 'Returns the type, size in bytes, modification time and mode of a file or folder.',
-    schema: statSchema,
-    effect: 'pure',
-    execute: ({ path }) =>
-      workspace.read(pathArgument(path), async (access) => {
-        const opened = await access.find(pathArgument(path));
-        const { size, mtime, mode } = opened.stats;
-        return {
-          content: {
-            path: access.displayPath(opened.path),
-            type: typeOf(opened),
-            bytes: size,
-            modified: mtime.toISOString(),
-            mode: (mode & MODE_BITS).toString(8).padStart(4, '0'),
-          },
-        };
-      }),
-  });
+function describeOne(access: WorkspaceAccess, opened: OpenPath): JsonObject {
+  const { size, mtime, mode } = opened.stats;
+  return {
+    path: access.displayPath(opened.path),
+    type: typeOf(opened),
+    bytes: size,
+    modified: mtime.toISOString(),
+    mode: (mode & MODE_BITS).toString(8).padStart(4, '0'),
+  };
 }

@@ -1,11 +1,11 @@
 import type { Tool } from '../../core/tool.js';
 import { deleteTool } from './fs-delete.js';
 import { editTool } from './fs-edit.js';
-import { listTool, statTool } from './fs-list.js';
+import { listTool } from './fs-list.js';
 import { moveTool } from './fs-move.js';
 import { readTool } from './fs-read.js';
 import { searchTool } from './fs-search.js';
-import { appendTool, mkdirTool, writeTool } from './fs-write.js';
+import { writeTool } from './fs-write.js';
 import { Workspace } from './workspace.js';
 
 export interface FsOptions {
@@ -26,13 +26,10 @@ export function createFsTools(options: FsOptions): readonly Tool[] {
   return [
     readTool(workspace, options.maxReadBytes),
     listTool(workspace),
-    statTool(workspace),
     searchTool(workspace),
     writeTool(workspace, maxWriteBytes),
-    appendTool(workspace, maxWriteBytes),
     editTool(workspace, maxWriteBytes),
     moveTool(workspace),
-    mkdirTool(workspace),
     deleteTool(workspace),
   ];
 }

@@ -18,27 +18,44 @@ for (const [title, mode, describeMode] of MODES) {
       const call = async (name: string, input: object) =>
         (await callerOf(exec.tools)(name, input)).content as JsonObject;
       const mark = sleepMark();
-      const { id } = await call('exec_start', {
+      const { id } = await call('exec_background', {
+        action: 'start',
         command: `echo one; echo two; echo bad >&2; sleep ${mark} & wait`,
       });
-      await until(async () => (await call('exec_status', { id })).stderrBytes === 4);
-      expect(await call('exec_status', {})).toMatchObject([{ id, state: 'running', stdoutBytes: 8 }]);
-      const first = await call('exec_output', { id, limit: 4 });
+      await until(async () => (await call('exec_background', { action: 'status', id })).stderrBytes === 4);
+      expect(await call('exec_background', { action: 'status' })).toMatchObject([
+        { id, state: 'running', stdoutBytes: 8 },
+      ]);
+      const first = await call('exec_background', { action: 'output', id, limit: 4 });
       expect(first).toEqual({ stdout: 'one\n', nextOffset: 4, totalBytes: 8, state: 'running' });
-      expect(await call('exec_output', { id, offset: 4 })).toMatchObject({ stdout: 'two\n', nextOffset: 8 });
-      expect(await call('exec_output', { id, offset: 99 })).toMatchObject({ stdout: '', nextOffset: 8 });
-      expect(await call('exec_output', { id, stream: 'stderr' })).toMatchObject({ stderr: 'bad\n' });
-      expect(await call('exec_stop', { id })).toMatchObject({ id, state: 'ended' });
+      expect(await call('exec_background', { action: 'output', id, offset: 4 })).toMatchObject({
+        stdout: 'two\n',
+        nextOffset: 8,
+      });
+      expect(await call('exec_background', { action: 'output', id, offset: 99 })).toMatchObject({
+        stdout: '',
+        nextOffset: 8,
+      });
+      expect(await call('exec_background', { action: 'output', id, stream: 'stderr' })).toMatchObject({
+        stderr: 'bad\n',
+      });
+      expect(await call('exec_background', { action: 'stop', id })).toMatchObject({ id, state: 'ended' });
       await noneWith(mark);
-      expect(await call('exec_stop', { id })).toMatchObject({ id, state: 'ended' });
-      expect(await call('exec_output', { id })).toMatchObject({ stdout: 'one\ntwo\n', state: 'ended' });
+      expect(await call('exec_background', { action: 'stop', id })).toMatchObject({ id, state: 'ended' });
+      expect(await call('exec_background', { action: 'output', id })).toMatchObject({
+        stdout: 'one\ntwo\n',
+        state: 'ended',
+      });
       await close();
     });
 
     it('is ended by close', async () => {
       const { exec, close } = await openStage(mode);
       const mark = sleepMark();
-      await callerOf(exec.tools)('exec_start', { command: `setsid sleep ${mark}; true` });
+      await callerOf(exec.tools)('exec_background', {
+        action: 'start',
+        command: `setsid sleep ${mark}; true`,
+      });
       await until(async () => (await processesWith(mark)).length > 0);
       await close();
       await noneWith(mark);
@@ -50,23 +67,33 @@ describe('handles', () => {
   it('are the owner’s: for others there is no such process', async () => {
     const { exec, close } = await openStage('off');
     const call = callerOf(exec.tools);
-    const { id } = (await call('exec_start', { command: 'sleep 60' })).content as JsonObject;
+    const { id } = (await call('exec_background', { action: 'start', command: 'sleep 60' }))
+      .content as JsonObject;
     const others = [{ owner: 'bob' }, { tenant: 'elsewhere' }];
     for (const other of others) {
-      expect((await call('exec_status', {}, other)).content).toBe('No process was started.');
-      for (const name of ['exec_status', 'exec_output', 'exec_stop']) {
-        await expect(call(name, { id }, other)).rejects.toThrow(`there is no process "${id as string}"`);
+      expect((await call('exec_background', { action: 'status' }, other)).content).toBe(
+        'No process was started.',
+      );
+      for (const action of ['status', 'output', 'stop']) {
+        await expect(call('exec_background', { action, id }, other)).rejects.toThrow(
+          `there is no process "${id as string}"`,
+        );
       }
     }
-    await expect(call('exec_stop', { id: 'feedbeef' })).rejects.toMatchObject({ code: 'not-found' });
-    expect((await call('exec_status', { id })).content).toMatchObject({ state: 'running' });
+    await expect(call('exec_background', { action: 'stop', id: 'feedbeef' })).rejects.toMatchObject({
+      code: 'not-found',
+    });
+    expect((await call('exec_background', { action: 'status', id })).content).toMatchObject({
+      state: 'running',
+    });
     await close();
   });
 
   it('are limited in number for each owner', async () => {
     const { exec, close } = await openStage('off');
     const call = callerOf(exec.tools);
-    const start = (owner: string) => call('exec_start', { command: 'sleep 60' }, { owner });
+    const start = (owner: string) =>
+      call('exec_background', { action: 'start', command: 'sleep 60' }, { owner });
     const started = await Promise.allSettled(Array.from({ length: 9 }, () => start('alice')));
     expect(started.map(({ status }) => status).sort()).toEqual([
       ...Array<string>(8).fill('fulfilled'),
@@ -74,8 +101,8 @@ describe('handles', () => {
     ]);
     await expect(start('alice')).rejects.toMatchObject({ code: 'too-many' });
     await start('bob');
-    const [first] = (await call('exec_status', {})).content as JsonObject[];
-    await call('exec_stop', { id: first!.id });
+    const [first] = (await call('exec_background', { action: 'status' })).content as JsonObject[];
+    await call('exec_background', { action: 'stop', id: first!.id });
     await start('alice');
     await close();
   });
@@ -106,11 +133,15 @@ describe('handles', () => {
     const call = callerOf(exec.tools);
     const ids: unknown[] = [];
     for (let round = 0; round < 10; round += 1) {
-      const { id } = (await call('exec_start', { command: 'true' })).content as JsonObject;
+      const { id } = (await call('exec_background', { action: 'start', command: 'true' }))
+        .content as JsonObject;
       ids.push(id);
-      await until(async () => ((await call('exec_status', { id })).content as JsonObject).state === 'ended');
+      await until(
+        async () =>
+          ((await call('exec_background', { action: 'status', id })).content as JsonObject).state === 'ended',
+      );
     }
-    const left = (await call('exec_status', {})).content as JsonObject[];
+    const left = (await call('exec_background', { action: 'status' })).content as JsonObject[];
     expect(left.map(({ id }) => id)).toEqual(ids.slice(2));
     await close();
   });

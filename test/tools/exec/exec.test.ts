@@ -179,15 +179,18 @@ for (const [title, mode, describeMode] of MODES) {
 
     it('is a matter for a person only outside the sandbox', () =>
       onStage(mode, async ({ exec }) => {
-        const levels = exec.tools.map((tool) => [tool.name, tool.danger({})]);
         const level = mode === 'required' ? 'moderate' : 'dangerous';
-        expect(Object.fromEntries(levels)).toEqual({
-          exec: level,
-          exec_start: level,
-          exec_status: 'safe',
-          exec_output: 'safe',
-          exec_stop: 'moderate',
-        });
+        expect(toolNamed(exec.tools, 'exec').danger({})).toBe(level);
+        const background = toolNamed(exec.tools, 'exec_background');
+        const actions = ['start', 'status', 'output', 'stop'];
+        expect(
+          actions.map((action) => [background.danger({ action }), background.effectOf!({ action })]),
+        ).toEqual([
+          [level, 'unsafe'],
+          ['safe', 'pure'],
+          ['safe', 'pure'],
+          ['moderate', 'keyed'],
+        ]);
       }));
 
     it('ends what runs when it is closed, and starts nothing afterwards', () =>

@@ -15,13 +15,14 @@ const run = promisify(execFile);
 const CALLS: readonly (readonly [string, (path: string) => object])[] = [
   ['fs_read', (path) => ({ path })],
   ['fs_list', (path) => ({ path })],
-  ['fs_stat', (path) => ({ path })],
+  ['fs_list', (path) => ({ path, itself: true })],
+  ['fs_write', (path) => ({ path, content: 'x', mode: 'append' })],
   ['fs_search', (path) => ({ path, pattern: 'secret' })],
   ['fs_write', (path) => ({ path, content: 'x' })],
   ['fs_edit', (path) => ({ path, oldText: 'secret', newText: 'x' })],
   ['fs_move', (path) => ({ from: path, to: 'taken' })],
   ['fs_move', (path) => ({ from: 'own', to: path })],
-  ['fs_mkdir', (path) => ({ path })],
+  ['fs_write', (path) => ({ path, mode: 'folder' })],
   ['fs_delete', (path) => ({ path, recursive: true })],
 ];
 
@@ -168,7 +169,7 @@ describe('the border of the workspace', () => {
         ] as const) {
           await expect(ask(name, input)).rejects.toThrow(`"${path}" is ${what}; only regular files`);
         }
-        expect(await ask('fs_stat', { path })).toMatchObject({ type: what!.slice(2) });
+        expect(await ask('fs_list', { path })).toMatchObject({ type: what!.slice(2) });
       }
       expect(await ask('fs_search', { pattern: 'fifo' })).toContain('fifo (name)');
       server.close();
@@ -222,7 +223,7 @@ describe('what a server that is root makes', () => {
       if (process.getuid!() !== 0) return;
       await run('chown', ['65534:65534', root]);
       await call('fs_write', { path: 'a/b/c.txt', content: 'x' });
-      await call('fs_mkdir', { path: 'a/d' });
+      await call('fs_write', { path: 'a/d', mode: 'folder' });
       for (const path of ['a', 'a/b', 'a/b/c.txt', 'a/d']) {
         expect((await stat(join(root, path))).uid).toBe(65534);
       }

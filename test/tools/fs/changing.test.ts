@@ -43,7 +43,7 @@ describe('fs_write', () => {
       await writeFile(join(root, 'f'), 'old');
       await mkdir(join(root, 'd'));
       await expect(ask('fs_write', { path: 'f', content: 'x'.repeat(5001) })).rejects.toThrow(
-        'content: it has 5001 bytes; at most 5000 can be written.',
+        'content: the file would have 5001 bytes; at most 5000 are allowed.',
       );
       await expect(ask('fs_write', { path: 'd', content: 'x' })).rejects.toThrow('is a folder');
       await expect(ask('fs_write', { path: 'f/x', content: 'x' })).rejects.toThrow('not a folder');
@@ -61,23 +61,27 @@ describe('fs_write', () => {
     }));
 });
 
-describe('fs_append', () => {
+describe('fs_write that appends', () => {
   it('adds a line at the end, and makes the file', () =>
     onStage(async ({ root, ask }) => {
-      expect(await ask('fs_append', { path: 'a/f', content: 'one' })).toBe('added 3 bytes to a/f');
-      await ask('fs_append', { path: 'a/f', content: 'two\n' });
-      await ask('fs_append', { path: 'a/f', content: 'three' });
+      expect(await ask('fs_write', { path: 'a/f', content: 'one', mode: 'append' })).toBe(
+        'added 3 bytes to a/f',
+      );
+      await ask('fs_write', { path: 'a/f', content: 'two\n', mode: 'append' });
+      await ask('fs_write', { path: 'a/f', content: 'three', mode: 'append' });
       expect(await readFile(join(root, 'a/f'), 'utf8')).toBe('one\ntwo\nthree');
     }));
 
   it('leaves bytes that are no text as they are, and the old file on failure', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'f'), Buffer.of(0xff, 10));
-      await ask('fs_append', { path: 'f', content: 'x' });
-      await expect(ask('fs_append', { path: 'f', content: 'x'.repeat(4998) })).rejects.toThrow(
+      await ask('fs_write', { path: 'f', content: 'x', mode: 'append' });
+      await expect(ask('fs_write', { path: 'f', content: 'x'.repeat(4998), mode: 'append' })).rejects.toThrow(
         'content: the file would have 5002 bytes; at most 5000 are allowed.',
       );
-      await expect(ask('fs_append', { path: '.', content: 'x' })).rejects.toThrow('is the workspace itself');
+      await expect(ask('fs_write', { path: '.', content: 'x', mode: 'append' })).rejects.toThrow(
+        'is the workspace itself',
+      );
       expect(await readFile(join(root, 'f'))).toEqual(Buffer.of(0xff, 10, 0x78));
     }));
 });
@@ -222,15 +226,25 @@ describe('fs_move', () => {
     }));
 });
 
-describe('fs_mkdir', () => {
+describe('fs_write of a folder', () => {
+  it('takes no content, and a file needs one', () =>
+    onStage(async ({ root, ask }) => {
+      for (const input of [{ path: 'a/f' }, { path: 'a/f', mode: 'append' }])
+        await expect(ask('fs_write', input)).rejects.toThrow('content: replace and append require it');
+      await expect(ask('fs_write', { path: 'a/f', content: 'x', mode: 'folder' })).rejects.toThrow(
+        'folder does not take it',
+      );
+      expect(await readdir(root)).toEqual([]);
+    }));
+
   it('makes folders, and is content with one that is there', () =>
     onStage(async ({ root, ask }) => {
-      expect(await ask('fs_mkdir', { path: 'a/b/c' })).toBe('created the folder a/b/c');
-      expect(await ask('fs_mkdir', { path: 'a/b' })).toBe('a/b already exists');
+      expect(await ask('fs_write', { path: 'a/b/c', mode: 'folder' })).toBe('created the folder a/b/c');
+      expect(await ask('fs_write', { path: 'a/b', mode: 'folder' })).toBe('a/b already exists');
       await symlink('a', join(root, 'l'));
-      expect(await ask('fs_mkdir', { path: 'l/d' })).toBe('created the folder a/d');
+      expect(await ask('fs_write', { path: 'l/d', mode: 'folder' })).toBe('created the folder a/d');
       await writeFile(join(root, 'f'), '');
-      await expect(ask('fs_mkdir', { path: 'f' })).rejects.toThrow(
+      await expect(ask('fs_write', { path: 'f', mode: 'folder' })).rejects.toThrow(
         'path: "f" is a file; choose another name',
       );
     }));

@@ -113,11 +113,10 @@ describe('fs_read', () => {
       await expect(ask('fs_read', { path: 'x'.repeat(300) })).rejects.toThrow('the name is too long');
       await expect(ask('fs_read', { path: 'a\0b' })).rejects.toThrow('NUL');
       await expect(ask('fs_read', { path: 'f', more: 1 })).rejects.toThrow();
-      await expect(ask('fs_list', { path: 'f' })).rejects.toThrow('path: "f" is a file; use fs_read');
     }));
 });
 
-describe('fs_list and fs_stat', () => {
+describe('fs_list', () => {
   it('lists by name, with sizes, folders marked', () =>
     onStage(async ({ root, ask }) => {
       expect(await ask('fs_list', {})).toBe('The workspace is empty.');
@@ -142,7 +141,7 @@ describe('fs_list and fs_stat', () => {
   it('tells what stands at a path', () =>
     onStage(async ({ root, ask }) => {
       await writeFile(join(root, 'a.txt'), 'hello', { mode: 0o640 });
-      const { modified, ...rest } = (await ask('fs_stat', { path: 'a.txt' })) as Record<string, unknown>;
+      const { modified, ...rest } = (await ask('fs_list', { path: 'a.txt' })) as Record<string, unknown>;
       expect(modified).toMatch(/^\d{4}-.*Z$/);
       expect(rest).toEqual({
         path: 'a.txt',
@@ -150,7 +149,7 @@ describe('fs_list and fs_stat', () => {
         bytes: 5,
         mode: '0640',
       });
-      expect(await ask('fs_stat', { path: '.' })).toMatchObject({ path: '.', type: 'folder' });
+      expect(await ask('fs_list', { path: '.', itself: true })).toMatchObject({ path: '.', type: 'folder' });
     }));
 
   it('leaves no descriptor open', () =>
