@@ -35,10 +35,10 @@ export interface OwnedTasksParts {
 const REMOVE_BATCH = 50;
 
 export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts): OwnedTasks {
-  /** A cursor holds the number of the last entry that was read, or 0, and the task's own cursor in the list of tasks. */
+  /** A cursor holds the number of the last entry that was read, or 0, the task, and its position in the list of tasks. */
   const readSegment = async (scope: Scope, cursor: string): Promise<Chunk> => {
-    const [, entry, listed] = /^(\d{1,15}) (.*)$/s.exec(cursor) ?? [undefined, '0', cursor];
-    const partlyRead = entry === '0' ? undefined : await tasks.get(scope, listed.split(' ').at(-1)!);
+    const [, entry, id, listed] = /^(\d{1,15}) (\S+) (.*)$/.exec(cursor) ?? [undefined, '0', '', cursor];
+    const partlyRead = entry === '0' ? undefined : await tasks.get(scope, id);
     if (partlyRead) return toChunk(partlyRead, Number(entry), listed);
     const { items, next } = await retention.listOwned(scope, listed, 1);
     const [record] = items;
@@ -47,7 +47,7 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
   };
   const toChunk = async (record: TaskRecord, after: number, listed: string): Promise<Chunk> => {
     const { item, bytes, next = 0 } = await exportTask(record, after);
-    return { items: [item], size: bytes, next: `${next} ${listed}` };
+    return { items: [item], size: bytes, next: `${next} ${record.id} ${listed}` };
   };
   const remove = async (list: () => Promise<readonly TaskRecord[]>): Promise<number> => {
     for (let removed = 0; ;) {

@@ -187,29 +187,3 @@ function earliestExpiry(questions: readonly Question[]): number | undefined {
   const times = questions.flatMap(({ expiresAt }) => expiresAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times);
 }
-
-const POSITION = /^(\d+)\.(.+)$/s;
-
-/** The last task on a page. Lists are sorted by status time and task id, newest first. */
-interface PagePosition {
-  readonly statusAt: number;
-  readonly taskId: string;
-}
-
-/** A token for the next page. It stays valid if the task at the position is removed. */
-export function toPageToken(position: PagePosition): string {
-  return Buffer.from(`${position.statusAt}.${position.taskId}`).toString('base64url');
-}
-
-/** Throws `LangoError` `invalid-input` for any other string than one from `toPageToken`. */
-export function parsePageToken(token: string): PagePosition {
-  const [, time, taskId] = POSITION.exec(Buffer.from(token, 'base64url').toString()) ?? [];
-  const position = { statusAt: Number(time), taskId: taskId ?? '' };
-  if (!Number.isSafeInteger(position.statusAt) || toPageToken(position) !== token) {
-    throw new LangoError('invalid-input', 'The page token is not from this server.', {
-      hint: 'Request the first page again, without a page token.',
-      violations: [{ field: 'pageToken', description: 'It must be the nextPageToken of an earlier answer.' }],
-    });
-  }
-  return position;
-}

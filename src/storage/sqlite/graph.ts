@@ -7,9 +7,9 @@ import type {
   TriplePattern,
 } from '../../stores/graph.js';
 import { nameKey } from '../../core/text.js';
-import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
+import { parsePosition, toPositionText } from '../position.js';
 import type { Row } from '../records.js';
 import { toRecord } from '../records.js';
 import type { SqliteDatabase, Step } from './database.js';
@@ -128,9 +128,9 @@ export class SqliteGraphStore implements GraphStore {
   }
 
   async list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>> {
-    const position = parsePosition(after);
+    const [key, ...ids] = parsePosition(after, ['', NONE, NONE, NONE]);
     return this.#database.read(() => {
-      const rows = this.#prepared.all<ListRow>(LIST, scope.tenant, scope.owner, ...position, limit);
+      const rows = this.#prepared.all<ListRow>(LIST, scope.tenant, scope.owner, key, key, ...ids, limit);
       const triples = [...Map.groupBy(rows, tripleOf).values()];
       const isLast = rows.length < limit;
       // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
@@ -268,17 +268,7 @@ function mergeSources(rows: readonly ListRow[]): KnownTriple {
 }
 
 function positionAfter({ predicate_id, object_id, source_id, key }: ListRow): string {
-  return `${predicate_id} ${object_id} ${source_id} ${key}`;
-}
-
-type Position = readonly [key: string, key: string, predicate: number, object: number, source: number];
-
-function parsePosition(after: string): Position {
-  if (after === '') return ['', '', NONE, NONE, NONE];
-  const [, predicate, object, source, key] = /^(\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)$/s.exec(after) ?? [];
-  if (key === undefined)
-    throw new LangoError('invalid-input', 'The value of "after" is not a position in the list of triples.');
-  return [key, key, Number(predicate), Number(object), Number(source)];
+  return toPositionText([key, predicate_id, object_id, source_id]);
 }
 
 /** The name that stands for a context. No source has such a name. */

@@ -1,8 +1,8 @@
-import { LangoError } from '../../core/errors.js';
 import type { Page } from '../../core/page.js';
 import type { RetentionStore } from '../../stores/tasks.js';
 import type { Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
+import { parsePosition, toPositionText } from '../position.js';
 import type { TaskRow } from '../rows.js';
 import { toTaskRecord } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
@@ -64,12 +64,12 @@ export class SqliteRetentionStore implements RetentionStore {
   }
 
   async listOwned({ tenant, owner }: Scope, after: string, limit: number): Promise<Page<TaskRecord>> {
-    const position = parsePosition(after);
+    const position = parsePosition(after, ['', 0, '']);
     const rows = this.#database.read(() =>
       this.#prepared.all<TaskRow>(SQL.owned, tenant, owner, ...position, limit),
     );
     const last = rows.length < limit ? undefined : rows.at(-1);
-    const next = last && `${last.agent} ${last.status_at} ${last.id}`;
+    const next = last && toPositionText([last.agent, last.status_at, last.id]);
     return { items: rows.map(toTaskRecord), next };
   }
 
@@ -111,14 +111,4 @@ export class SqliteRetentionStore implements RetentionStore {
     }
     return true;
   }
-}
-
-/** Throws `invalid-input` for any other string than one from `listOwned`. */
-function parsePosition(after: string): readonly [agent: string, statusAt: number, id: string] {
-  if (after === '') return ['', 0, ''];
-  const [, agent, statusAt, id] = /^(.+) (\d{1,15}) (\S+)$/s.exec(after) ?? [];
-  if (agent !== undefined && id !== undefined) return [agent, Number(statusAt), id];
-  throw new LangoError('invalid-input', '"after" is not a position in the list of tasks.', {
-    hint: 'Start again without "after".',
-  });
 }

@@ -1,7 +1,8 @@
 import type { TaskPage, TaskQuery } from '../../core/journal.js';
 import type { Scope } from '../../core/task.js';
+import { parsePosition, toPositionText } from '../position.js';
 import type { TaskRow } from '../rows.js';
-import { parsePageToken, toPageToken, toTaskRecord } from '../rows.js';
+import { toTaskRecord } from '../rows.js';
 import type { Prepared } from './prepared.js';
 
 interface Condition {
@@ -27,7 +28,7 @@ export function listTasks(prepared: Prepared, scope: Scope, query: TaskQuery): T
   );
   const tasks = rows.slice(0, query.pageSize);
   const last = rows.length > tasks.length ? tasks.at(-1) : undefined;
-  const nextPageToken = last ? toPageToken({ statusAt: last.status_at, taskId: last.id }) : '';
+  const nextPageToken = last ? toPositionText([last.status_at, last.id]) : '';
   return { tasks: tasks.map(toTaskRecord), nextPageToken, totalSize };
 }
 
@@ -52,8 +53,8 @@ function filtersOf(scope: Scope, query: TaskQuery): readonly Condition[] {
 
 function startOf(query: TaskQuery): readonly Condition[] {
   if (query.pageToken === undefined || query.pageToken === '') return [];
-  const { statusAt, taskId } = parsePageToken(query.pageToken);
-  return [{ sql: '(status_at, id) < (?, ?)', values: [statusAt, taskId] }];
+  const values = parsePosition(query.pageToken, [0, ''], 'pageToken');
+  return [{ sql: '(status_at, id) < (?, ?)', values }];
 }
 
 function where(conditions: readonly Condition[]): string {

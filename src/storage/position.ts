@@ -1,0 +1,36 @@
+import { LangoError } from '../core/errors.js';
+
+/** A place in a sorted list: the values of the columns that the list is sorted by. */
+type Position = readonly (string | number)[];
+
+/** The position as an opaque text. It stays valid if the item at the position is removed. */
+export function toPositionText(position: Position): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url');
+}
+
+/**
+ * Reads a position; an empty text is `start`. Throws `invalid-input` that names `field` for any other text than one from
+ * `toPositionText` with values like those of `start`.
+ */
+export function parsePosition<Values extends Position>(text: string, start: Values, field = 'after'): Values {
+  if (text === '') return start;
+  const position = valuesIn(text);
+  const isLike =
+    position?.length === start.length &&
+    position.every((value, index) => typeof value === typeof start[index]) &&
+    toPositionText(position) === text;
+  if (isLike) return position as unknown as Values;
+  throw new LangoError('invalid-input', `The value of "${field}" is no position in this list.`, {
+    hint: `Request the first page again, without "${field}".`,
+    violations: [{ field, description: 'It must come from an earlier answer of this server.' }],
+  });
+}
+
+function valuesIn(text: string): Position | undefined {
+  try {
+    const values: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    return Array.isArray(values) ? (values as Position) : undefined;
+  } catch {
+    return undefined;
+  }
+}
