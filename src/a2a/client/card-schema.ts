@@ -6,6 +6,17 @@ import { BINDINGS } from './link.js';
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i;
 const MAX_HEADER = 2_000;
 const MAX_SHOWN = 60;
+const MAX_SKILLS = 64;
+const MAX_EXAMPLES = 16;
+const MIN_DESCRIPTION = 20;
+const MAX_DESCRIPTION = 1_000;
+/** Characters of a text that are checked. */
+const MAX_READ = 2_000;
+const MIN_EXAMPLE_WORDS = 2;
+const KNOWN_VERSIONS = ['1.0', '0.3'];
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const BRACES = /[{}]/;
+const TOOL_NAME = /\b[a-z][a-z0-9]*_[a-z0-9_]+\b/;
 
 /** The error of a value that has the wrong type. */
 function needs(wanted: string) {
@@ -26,6 +37,47 @@ function listOf<Item extends z.ZodType>(item: Item, wanted: string) {
 function objectWith<Shape extends z.ZodRawShape>(shape: Shape, wanted: string) {
   return z.looseObject(shape, { error: needs(wanted) });
 }
+
+/** Marks an issue as a warning: the card is valid, but of little help to a foreign orchestrator. */
+export const WARNING = { severity: 'warning' };
+
+/** A check that adds a warning when `find` returns a text. */
+function warn<Value>(find: (value: Value) => string | undefined) {
+  return (value: Value, context: z.RefinementCtx): void => {
+    const message = find(value);
+    if (message !== undefined) context.addIssue({ code: 'custom', message, params: WARNING });
+  };
+}
+
+function flawOfText(text: string): string | undefined {
+  const read = text.slice(0, MAX_READ);
+  if (INVISIBLE.test(read))
+    return 'holds control characters or invisible marks. Write one line of plain text.';
+  if (BRACES.test(read))
+    return `is ${show(text)}. Braces read like a template: write it as a person would say it.`;
+  const tool = TOOL_NAME.exec(read)?.[0];
+  return tool && `holds ${show(tool)}, which reads like the name of a tool. Say in plain words what it does.`;
+}
+
+function flawOfDescription(text: string): string | undefined {
+  const length = text.trim().length;
+  if (length > 0 && length < MIN_DESCRIPTION)
+    return `is ${show(text)}, too short to choose by. Say what is done, and when to ask for it.`;
+  if (text.length <= MAX_DESCRIPTION) return undefined;
+  return `has ${text.length} characters. Orchestrators cut it after ${MAX_DESCRIPTION}: shorten it.`;
+}
+
+const SEGMENTER = new Intl.Segmenter(undefined, { granularity: 'word' });
+
+function flawOfExample(text: string): string | undefined {
+  const words = [...SEGMENTER.segment(text.slice(0, MAX_READ))].filter(({ isWordLike }) => isWordLike);
+  if (words.length >= MIN_EXAMPLE_WORDS) return undefined;
+  return `is ${show(text)}. Write a whole sentence that a person would say.`;
+}
+
+const description = (wanted: string) =>
+  textOf(wanted).superRefine(warn((text) => flawOfText(text) ?? flawOfDescription(text)));
+const name = textOf('a name for people').superRefine(warn(flawOfText));
 
 const flag = z.boolean({ error: needs('true or false') }).optional();
 
@@ -86,16 +138,40 @@ const capabilitiesSchema = objectWith(
 const skillSchema = objectWith(
   {
     id: textOf('an id that is unique on the card'),
-    name: textOf('a name for people'),
-    description: textOf('a sentence or two on what to ask for'),
-    tags: listOf(textOf('a keyword'), 'a list of keywords'),
-    examples: listOf(z.string({ error: needs('a sentence') }), 'a list of sentences').optional(),
+    name,
+    description: description('a sentence or two on what to ask for'),
+    tags: listOf(textOf('a keyword'), 'a list of keywords').superRefine(
+      warn(({ length }) =>
+        length > 0 ? undefined : 'is empty, so searches miss the skill. Write a few keywords.',
+      ),
+    ),
+    examples: listOf(
+      z
+        .string({ error: needs('a sentence') })
+        .superRefine(warn((text) => flawOfText(text) ?? flawOfExample(text))),
+      'a list of sentences',
+    )
+      .superRefine(warn(flawOfExamples))
+      .prefault([]),
     inputModes: modes.optional(),
     outputModes: modes.optional(),
     securityRequirements: requirements,
   },
   'an object { id, name, description, tags }',
 );
+
+function flawOfExamples({ length }: readonly unknown[]): string | undefined {
+  if (length === 0)
+    return 'is empty. Write two to four sentences that a person would say, to match requests with.';
+  return length <= MAX_EXAMPLES ? undefined : `has ${length} entries. Two to four are enough.`;
+}
+
+function flawOfSkills({ length }: readonly unknown[]): string | undefined {
+  if (length === 0)
+    return 'is empty, so an orchestrator cannot tell what to ask for. Describe at least one skill.';
+  if (length <= MAX_SKILLS) return undefined;
+  return `has ${length} entries. Orchestrators read ${MAX_SKILLS} at most: join related ones.`;
+}
 
 const SCHEME_KINDS = ['apiKey', 'httpAuth', 'oauth2', 'openIdConnect', 'mtls'].map(
   (kind) => `${kind}SecurityScheme`,
@@ -120,8 +196,8 @@ const signatureSchema = objectWith(
 );
 
 const always = {
-  name: textOf('a name for people'),
-  description: textOf('a sentence or two on what the agent does'),
+  name,
+  description: description('a sentence or two on what the agent does'),
   documentationUrl: webUrl.optional(),
   iconUrl: webUrl.optional(),
   securitySchemes: z
@@ -130,7 +206,7 @@ const always = {
   securityRequirements: requirements,
   defaultInputModes: someModes,
   defaultOutputModes: someModes,
-  skills: listOf(skillSchema, 'a list of skills'),
+  skills: listOf(skillSchema, 'a list of skills').superRefine(warn(flawOfSkills)),
   signatures: listOf(signatureSchema, 'a list of signatures').optional(),
 };
 const organization = textOf('the name of the organization');
@@ -153,13 +229,25 @@ export const cardSchema = objectWith(
       { organization, url: textOf('the web address of the organization').pipe(webUrl) },
       'an object { organization, url }',
     ).optional(),
-    supportedInterfaces: listOf(interfaceSchema, 'a list of interfaces; a card of A2A 0.3 has none').min(1, {
-      error: 'is empty, so no client can call the agent. A2A requires at least one interface.',
-    }),
+    supportedInterfaces: listOf(interfaceSchema, 'a list of interfaces; a card of A2A 0.3 has none')
+      .min(1, {
+        error: 'is empty, so no client can call the agent. A2A requires at least one interface.',
+      })
+      .superRefine(warn(flawOfInterfaces)),
     capabilities: capabilitiesSchema,
   },
   'a JSON object',
 );
+
+function flawOfInterfaces(interfaces: readonly z.output<typeof interfaceSchema>[]): string | undefined {
+  const isCallable = interfaces.some(
+    ({ protocolBinding, protocolVersion }) =>
+      isStandard(protocolBinding) && KNOWN_VERSIONS.includes(protocolVersion),
+  );
+  if (isCallable) return undefined;
+  const known = `${BINDINGS.join(', ')} of version ${KNOWN_VERSIONS.join(' or ')}`;
+  return `holds none of ${known}, so most clients cannot call the agent.`;
+}
 
 function addressProblem(url: string, binding: string): string | undefined {
   if (url.trim() === '') return undefined;

@@ -73,7 +73,7 @@ const message = protoObject({
 const webhook = {
   tenant,
   id: headerText(MAX_CONFIG_ID_LENGTH).optional(),
-  url: text(MAX_WEBHOOK_LENGTH).refine(URL.canParse, 'must be an absolute URL'),
+  url: text(MAX_WEBHOOK_LENGTH).refine((url) => URL.canParse(url), 'must be an absolute URL'),
   token: headerText(MAX_SECRET_LENGTH).optional(),
   authentication: protoObject({
     scheme: z.string('must be a string').regex(SCHEME, 'must be the name of an HTTP scheme'),
