@@ -11,7 +11,7 @@ import { LangoError } from '../core/errors.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { HostAddress } from '../http/host.js';
-import { createHost } from '../http/host.js';
+import { Host } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { Mount } from '../http/web-app.js';
 
@@ -111,7 +111,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     keys: config.a2a.signCards ? keys : undefined,
     ...(baseUrl ? { baseUrl } : {}),
   });
-  const host = createHost({
+  const host = new Host({
     ...config.server,
     tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],

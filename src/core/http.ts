@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { PeerCertificate, SecureContext } from 'node:tls';
+import type { ErrorCode } from './errors.js';
 import type { Caller } from './identity.js';
 import type { Json } from './json.js';
 import type { Logger } from './logger.js';
@@ -42,20 +43,16 @@ export interface HttpExchange {
  */
 export type HttpRoute = (exchange: HttpExchange) => Promise<boolean>;
 
-const EXCHANGE = Symbol('exchange');
-
-interface Attached {
-  [EXCHANGE]?: HttpExchange;
-}
+const EXCHANGES = new WeakMap<IncomingMessage, HttpExchange>();
 
 /** Gives express routes access to the exchange of their request. */
 export function attachExchange(exchange: HttpExchange): void {
-  (exchange.request as Attached)[EXCHANGE] = exchange;
+  EXCHANGES.set(exchange.request, exchange);
 }
 
 /** The exchange of a request inside an express route. */
 export function exchangeOf(request: IncomingMessage): HttpExchange {
-  return (request as Attached)[EXCHANGE]!;
+  return EXCHANGES.get(request)!;
 }
 
 /** Which server certificates a client accepts, as options of Node's TLS. */
@@ -72,4 +69,27 @@ export interface HttpEndpoint {
   readonly path: string;
   /** Resolves with the answer, which is sent as JSON. `params` are the decoded segments that the path names. */
   readonly handle: (exchange: HttpExchange, params: Readonly<Record<string, unknown>>) => Promise<unknown>;
+}
+
+const STATUS: Readonly<Partial<Record<ErrorCode, readonly [number, string]>>> = {
+  'invalid-input': [400, 'INVALID_ARGUMENT'],
+  'not-found': [404, 'NOT_FOUND'],
+  'already-ended': [400, 'FAILED_PRECONDITION'],
+  conflict: [409, 'ALREADY_EXISTS'],
+  'not-supported': [501, 'UNIMPLEMENTED'],
+  'content-type-not-supported': [415, 'INVALID_ARGUMENT'],
+  unauthenticated: [401, 'UNAUTHENTICATED'],
+  forbidden: [403, 'PERMISSION_DENIED'],
+  'too-large': [413, 'RESOURCE_EXHAUSTED'],
+  'too-many': [429, 'RESOURCE_EXHAUSTED'],
+  'limit-reached': [429, 'RESOURCE_EXHAUSTED'],
+  timeout: [408, 'DEADLINE_EXCEEDED'],
+  canceled: [499, 'CANCELLED'],
+  unavailable: [503, 'UNAVAILABLE'],
+  fenced: [503, 'UNAVAILABLE'],
+};
+
+/** The HTTP status of an error and its canonical name, wherever A2A (section 5.4) names no other. */
+export function statusOf(code: ErrorCode): readonly [number, string] {
+  return STATUS[code] ?? [500, 'INTERNAL'];
 }

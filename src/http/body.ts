@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
 import type { Json } from '../core/json.js';
@@ -103,16 +104,11 @@ function unsupported(message: string): LangoError {
 
 async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0);
-  if (declared > limits.bodyBytes) {
-    await linger(request);
-    throw tooLarge(limits.bodyBytes);
-  }
-  const outcome = (await arrived(request, limits)) ?? (await collect(request, limits));
-  if (outcome === 'too-large') {
-    await linger(request);
-    throw tooLarge(limits.bodyBytes);
-  }
-  return outcome;
+  const bytes =
+    declared > limits.bodyBytes ? undefined : ((await arrived(request)) ?? (await collect(request, limits)));
+  if (bytes && bytes.length <= limits.bodyBytes) return bytes;
+  await linger(request);
+  throw tooLarge(limits.bodyBytes);
 }
 
 function tooLarge(limit: number): LangoError {
@@ -120,68 +116,51 @@ function tooLarge(limit: number): LangoError {
 }
 
 /** A small body arrives in one packet with its headers: then it can be read as soon as that packet is parsed. */
-async function arrived(
-  request: IncomingMessage,
-  limits: BodyLimits,
-): Promise<Buffer | 'too-large' | undefined> {
+async function arrived(request: IncomingMessage): Promise<Buffer | undefined> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   if (!request.complete || request.readableLength === 0) return undefined;
-  if (request.readableLength > limits.bodyBytes) return 'too-large';
   return request.read() as Buffer;
 }
 
-function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | 'too-large'> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const timer = setTimeout(() => {
-      leave();
-      reject(new LangoError('timeout', `The body did not arrive within ${limits.bodySeconds} s.`));
-    }, limits.bodySeconds * 1000);
-    const onData = (chunk: Buffer): void => {
+/** Resolves with undefined once the body is too large. */
+async function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | undefined> {
+  const late = AbortSignal.timeout(limits.bodySeconds * 1_000);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of chunksOf(request, late)) {
       size += chunk.length;
-      if (size <= limits.bodyBytes) {
-        chunks.push(chunk);
-        return;
-      }
-      leave();
-      resolve('too-large');
-    };
-    const onEnd = (): void => {
-      leave();
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
-    };
-    const onClose = (): void => {
-      leave();
-      reject(new LangoError('canceled', 'The client went away before the body was complete.'));
-    };
-    const leave = (): void => {
-      clearTimeout(timer);
-      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
-      request.on('error', ignore);
-      request.pause();
-    };
-    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
-  });
+      if (size > limits.bodyBytes) return undefined;
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    if (late.aborted)
+      throw new LangoError('timeout', `The body did not arrive within ${limits.bodySeconds} s.`, { cause });
+  }
+  if (request.readableEnded) return Buffer.concat(chunks, size);
+  throw new LangoError('canceled', 'The client went away before the body was complete.');
 }
 
 /** Drops the rest of a body, within bounds. The answer's `Connection: close` cuts off a client that sends even more. */
-function linger(request: IncomingMessage): Promise<void> {
-  return new Promise((resolve) => {
-    let size = 0;
-    const leave = (): void => {
-      clearTimeout(timer);
-      request.off('data', onData).off('end', leave).off('close', leave).off('error', leave);
-      request.on('error', ignore);
-      resolve();
-    };
-    const onData = (chunk: Buffer): void => {
+async function linger(request: IncomingMessage): Promise<void> {
+  let size = 0;
+  try {
+    for await (const chunk of chunksOf(request, AbortSignal.timeout(LINGER_MS))) {
       size += chunk.length;
-      if (size > LINGER_BYTES) leave();
-    };
-    const timer = setTimeout(leave, LINGER_MS);
-    request.on('data', onData).on('end', leave).on('close', leave).on('error', leave).resume();
-  });
+      if (size > LINGER_BYTES) return;
+    }
+  } catch {
+    // The rest did not come in time, or the client is gone.
+  }
 }
 
-function ignore(): void {}
+/** Yields the chunks that arrive. The stream's own iterator would destroy the request at the end, and so the answer. */
+async function* chunksOf(request: IncomingMessage, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  if (request.readableEnded || request.destroyed) return;
+  try {
+    for await (const [chunk] of on(request, 'data', { signal, close: ['end', 'close'] }))
+      yield chunk as Buffer;
+  } finally {
+    request.pause();
+  }
+}

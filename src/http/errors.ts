@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ErrorCode, LangoError } from '../core/errors.js';
+import type { LangoError } from '../core/errors.js';
 import { errorText, isLangoError } from '../core/errors.js';
+import { statusOf } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 
 /** The shape of all error answers (google.rpc.Status as JSON). */
@@ -16,40 +17,10 @@ export interface ErrorBody {
 
 const INTERNAL_MESSAGE = 'Something went wrong on the server.';
 
-const STATUS: Readonly<Record<ErrorCode, readonly [number, string]>> = {
-  'invalid-input': [400, 'INVALID_ARGUMENT'],
-  'invalid-config': [500, 'INTERNAL'],
-  'not-found': [404, 'NOT_FOUND'],
-  'already-ended': [400, 'FAILED_PRECONDITION'],
-  'not-cancelable': [400, 'FAILED_PRECONDITION'],
-  conflict: [409, 'ABORTED'],
-  'not-supported': [501, 'UNIMPLEMENTED'],
-  'content-type-not-supported': [415, 'INVALID_ARGUMENT'],
-  'version-not-supported': [400, 'FAILED_PRECONDITION'],
-  'extension-required': [400, 'FAILED_PRECONDITION'],
-  'extended-card-not-configured': [400, 'FAILED_PRECONDITION'],
-  'push-not-supported': [400, 'FAILED_PRECONDITION'],
-  'invalid-agent-response': [502, 'INTERNAL'],
-  unauthenticated: [401, 'UNAUTHENTICATED'],
-  forbidden: [403, 'PERMISSION_DENIED'],
-  'too-large': [413, 'INVALID_ARGUMENT'],
-  'too-many': [429, 'RESOURCE_EXHAUSTED'],
-  fenced: [409, 'ABORTED'],
-  'outcome-unknown': [500, 'UNKNOWN'],
-  'limit-reached': [429, 'RESOURCE_EXHAUSTED'],
-  timeout: [408, 'DEADLINE_EXCEEDED'],
-  canceled: [499, 'CANCELLED'],
-  unavailable: [503, 'UNAVAILABLE'],
-  storage: [500, 'INTERNAL'],
-  model: [502, 'INTERNAL'],
-  tool: [500, 'INTERNAL'],
-  internal: [500, 'INTERNAL'],
-};
-
 /** The answer for an error. A defect (any error but a `LangoError`) shows no detail. */
 function toErrorBody(error: unknown): ErrorBody {
   if (!isLangoError(error)) return body(500, 'INTERNAL', { message: INTERNAL_MESSAGE });
-  const [code, status] = STATUS[error.code];
+  const [code, status] = statusOf(error.code);
   return body(code, status, {
     message: error.hint === undefined ? error.message : `${error.message} ${error.hint}`,
     details: detailsOf(error),

@@ -1,9 +1,7 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authenticator } from '../core/identity.js';
-import type { HttpRoute } from '../core/http.js';
-import type { Logger } from '../core/logger.js';
+import type { AddressInfo } from 'node:net';
 import { errorText } from '../core/errors.js';
-import type { BodyLimits } from './body.js';
 import {
   SilentConnections,
   answerBrokenRequest,
@@ -11,41 +9,23 @@ import {
   createNodeServer,
   renewCertificates,
 } from './node-server.js';
+import type { PipelineOptions } from './pipeline.js';
 import { RequestPipeline, within } from './pipeline.js';
 import type { TlsMaterial } from './tls.js';
-import type { Health, Mount } from './web-app.js';
 
-interface HostLimits extends BodyLimits {
-  readonly headerBytes: number;
-  /** Open connections; further ones are closed at once. */
-  readonly connections: number;
-  /** Time a client has to send its headers. */
-  readonly headerSeconds: number;
-  /** Time that open requests get to end when the host stops. */
-  readonly drainSeconds: number;
-}
-
-export interface HostOptions {
+export interface HostOptions extends PipelineOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
-  readonly trustProxy: boolean;
-  readonly allowedHosts: readonly string[];
-  readonly allowedOrigins: readonly string[];
-  readonly limits: HostLimits;
+  readonly limits: PipelineOptions['limits'] & {
+    readonly headerBytes: number;
+    /** Open connections; further ones are closed at once. */
+    readonly connections: number;
+    /** Time a client has to send its headers. */
+    readonly headerSeconds: number;
+  };
   /** Without it, plain HTTP. */
   readonly tls?: TlsMaterial | undefined;
-  readonly authenticator: Authenticator;
-  /** The hot path: plain handlers, asked in this order before express. */
-  readonly routes: readonly HttpRoute[];
-  /** Whether one of `routes` may answer this request; needed for `answerMounted` alone. */
-  readonly claims?: (method: string, path: string) => boolean;
-  /** All other routes: express routers. */
-  readonly mounts?: readonly Mount[];
-  /** Refuses requests that arrived at any other address than a loopback one. Default: false. */
-  readonly isLoopbackOnly?: boolean;
-  readonly health: () => Health;
-  readonly logger: Logger;
 }
 
 export interface HostAddress {
@@ -55,35 +35,12 @@ export interface HostAddress {
   readonly origin: string;
 }
 
-/** The HTTP server: it listens, and gives each request to the pipeline. */
-export interface Host {
-  /** Rejects with `unavailable` when the address cannot be taken. Call it once. */
-  start(): Promise<HostAddress>;
-  /**
-   * Answers a request of another server in whose app this one is mounted, and hands paths of others to the app's next
-   * handler. Works without `start`.
-   */
-  answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void;
-  /** The address that the first request came to; undefined before it. */
-  readonly baseUrl: string | undefined;
-  /** New connections get this certificate from now on. */
-  renewTls(tls: TlsMaterial): void;
-  /**
-   * Aborts `signal` of open exchanges and waits for them up to `drainSeconds`, then cuts. Requests that arrive meanwhile
-   * are answered `unavailable`, and health is not ready. Never rejects.
-   */
-  stop(): Promise<void>;
-}
-
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 /** Time for answers that are being sent when the server stops. */
 const FLUSH_MS = 500;
 
-export function createHost(options: HostOptions): Host {
-  return new NodeHost(options);
-}
-
-class NodeHost implements Host {
+/** The HTTP server: it listens, and gives each request to the pipeline. */
+export class Host {
   readonly #options: HostOptions;
   readonly #server: ReturnType<typeof createNodeServer>;
   readonly #pipeline: RequestPipeline;
@@ -114,37 +71,42 @@ class NodeHost implements Host {
     });
   }
 
-  start(): Promise<HostAddress> {
-    const { host, port } = this.#options;
-    return new Promise((resolve, reject) => {
-      const fail = (error: NodeJS.ErrnoException): void => reject(cannotListen(error, host, port));
-      this.#server.once('error', fail);
-      this.#server.listen(port, host, () => {
-        this.#server.off('error', fail);
-        this.#server.on('error', (error) => {
-          this.#options.logger.error('http server failed', { error: errorText(error) });
-        });
-        const address = this.#server.address();
-        const taken = typeof address === 'object' && address !== null ? address.port : port;
-        const name = WILDCARDS.has(host) ? 'localhost' : urlHost(host);
-        const scheme = this.#options.tls ? 'https' : 'http';
-        resolve({ host, port: taken, origin: `${scheme}://${name}:${taken}` });
-      });
-    });
+  /** Rejects with `unavailable` when the address cannot be taken. Call it once. */
+  async start(): Promise<HostAddress> {
+    const { host, port, tls, logger } = this.#options;
+    try {
+      await once(this.#server.listen(port, host), 'listening');
+    } catch (error) {
+      throw cannotListen(error as NodeJS.ErrnoException, host, port);
+    }
+    this.#server.on('error', (error) => logger.error('http server failed', { error: errorText(error) }));
+    const { port: taken } = this.#server.address() as AddressInfo;
+    const name = WILDCARDS.has(host) ? 'localhost' : urlHost(host);
+    return { host, port: taken, origin: `${tls ? 'https' : 'http'}://${name}:${taken}` };
   }
 
+  /**
+   * Answers a request of another server in whose app this one is mounted, and hands paths of others to the app's next
+   * handler. Works without `start`.
+   */
   answerMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     this.#pipeline.answerMounted(request, response, next);
   }
 
+  /** The address that the first request came to; undefined before it. */
   get baseUrl(): string | undefined {
     return this.#pipeline.baseUrl;
   }
 
+  /** New connections get this certificate from now on. */
   renewTls(tls: TlsMaterial): void {
     renewCertificates(this.#server, tls);
   }
 
+  /**
+   * Aborts `signal` of open exchanges and waits for them up to `drainSeconds`, then cuts. Requests that arrive meanwhile
+   * are answered `unavailable`, and health is not ready. Never rejects.
+   */
   async stop(): Promise<void> {
     const drained = this.#pipeline.drain();
     this.#silent.destroy();

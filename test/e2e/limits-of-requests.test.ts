@@ -138,7 +138,7 @@ describe('a client that is slow to say what it wants', () => {
         'Content-Length: 99',
       ];
       const answer = await talk(bounded, `${head.join('\r\n')}\r\n\r\n{`);
-      expect(answer).toMatch(/^HTTP\/1\.1 (408|504)/);
+      expect(answer).toMatch(/^HTTP\/1\.1 408/);
       expect(answer).toContain('0.2 s');
     });
   });

@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import type { HttpRoute } from '../../src/core/http.js';
 import type { LogFields, Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
-import type { Host, HostAddress, HostOptions } from '../../src/http/host.js';
-import { createHost } from '../../src/http/host.js';
+import type { HostAddress, HostOptions } from '../../src/http/host.js';
+import { Host } from '../../src/http/host.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 
 export const TOKEN = 'correct-horse';
@@ -28,7 +28,7 @@ export async function startHost(
   routes: readonly HttpRoute[],
   changes: Partial<HostOptions> = {},
 ): Promise<RunningHost> {
-  const server = createHost({
+  const server = new Host({
     host: '127.0.0.1',
     port: 0,
     trustProxy: false,

@@ -14,7 +14,7 @@ import type { Agent } from '../../src/core/agent.js';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { Storage, TaskStore } from '../../src/stores/tasks.js';
-import { createHost } from '../../src/http/host.js';
+import { Host } from '../../src/http/host.js';
 import { createAuthenticator } from '../../src/http/identity.js';
 import type { RunningJournal } from '../../src/journal/journal.js';
 import { createJournal } from '../../src/journal/journal.js';
@@ -105,7 +105,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     slots,
     logger,
   });
-  const host = createHost({
+  const host = new Host({
     host: '127.0.0.1',
     port: 0,
     trustProxy: false,

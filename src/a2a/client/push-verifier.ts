@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { JSONWebKeySet } from 'jose';
+import type { RemoteJWKSet } from 'jose';
 import { KEYS_PATH } from '../../core/card.js';
-import { codeOf, LangoError, errorText } from '../../core/errors.js';
+import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 
 export interface PushVerifierOptions {
@@ -38,21 +38,22 @@ const CLOCK_SKEW_SECONDS = 30;
 const COOLDOWN_MS = 10_000;
 
 /** Creates a function that verifies deliveries of push notifications. It reads the keys at the first one and keeps them. */
-export function createPushVerifier(options: PushVerifierOptions): VerifyPush {
-  const keys = new SenderKeys(options);
+export function createPushVerifier({ issuer, audience, token, fetch }: PushVerifierOptions): VerifyPush {
+  const address = new URL(issuer.replace(/\/+$/, '') + KEYS_PATH);
+  let keys: RemoteJWKSet | undefined;
   return async ({ headers, body }) => {
-    assertToken(options.token, single(headers['x-a2a-notification-token']));
-    const { jwtVerify } = await import('jose');
+    assertToken(token, single(headers['x-a2a-notification-token']));
+    const { createRemoteJWKSet, customFetch, jwtVerify } = await import('jose');
+    const times = { cooldownDuration: COOLDOWN_MS, cacheMaxAge: Infinity };
+    keys ??= createRemoteJWKSet(address, { ...times, [customFetch]: fetch });
     try {
-      const { payload } = await keys.use((find) =>
-        jwtVerify(single(headers['x-a2a-notification-signature']), find, {
-          issuer: options.issuer,
-          audience: options.audience,
-          algorithms: ['EdDSA'],
-          clockTolerance: CLOCK_SKEW_SECONDS,
-          requiredClaims: ['exp', 'jti', 'task_id', 'body_sha256'],
-        }),
-      );
+      const { payload } = await jwtVerify(single(headers['x-a2a-notification-signature']), keys, {
+        issuer,
+        audience,
+        algorithms: ['EdDSA'],
+        clockTolerance: CLOCK_SKEW_SECONDS,
+        requiredClaims: ['exp', 'jti', 'task_id', 'body_sha256'],
+      });
       if (payload['body_sha256'] !== hash('sha256', body, 'base64url'))
         throw new Error('the body was changed');
       return {
@@ -61,49 +62,9 @@ export function createPushVerifier(options: PushVerifierOptions): VerifyPush {
         event: JSON.parse(body) as JsonObject,
       };
     } catch (cause) {
-      throw new LangoError('forbidden', `This is no delivery of ${options.issuer}: ${errorText(cause)}.`, {
-        cause,
-      });
+      throw new LangoError('forbidden', `This is no delivery of ${issuer}: ${errorText(cause)}.`, { cause });
     }
   };
-}
-
-type Find = Awaited<ReturnType<typeof localKeys>>;
-
-class SenderKeys {
-  readonly #options: PushVerifierOptions;
-  #held: Find | undefined;
-  #readAt = -Infinity;
-
-  constructor(options: PushVerifierOptions) {
-    this.#options = options;
-  }
-
-  /** Runs `verify`, and again with fresh keys when the named key is unknown. */
-  async use<Result>(verify: (find: Find) => Promise<Result>): Promise<Result> {
-    const held = (this.#held ??= await this.#read());
-    try {
-      return await verify(held);
-    } catch (error) {
-      const isUnknown = codeOf(error) === 'ERR_JWKS_NO_MATCHING_KEY';
-      if (!isUnknown || performance.now() - this.#readAt < COOLDOWN_MS) throw error;
-      this.#held = await this.#read();
-      return verify(this.#held);
-    }
-  }
-
-  async #read(): Promise<Find> {
-    this.#readAt = performance.now();
-    const url = this.#options.issuer.replace(/\/+$/, '') + KEYS_PATH;
-    const response = await this.#options.fetch(url, { headers: { accept: 'application/json' } });
-    if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-    return localKeys((await response.json()) as JSONWebKeySet);
-  }
-}
-
-async function localKeys(set: JSONWebKeySet) {
-  const { createLocalJWKSet } = await import('jose');
-  return createLocalJWKSet(set);
 }
 
 function assertToken(expected: string | undefined, given: string): void {

@@ -1,5 +1,6 @@
 import type { ErrorCode, ErrorDetails } from '../../core/errors.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
+import { statusOf } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 
@@ -20,14 +21,13 @@ export interface WireError {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** An error that A2A (section 5.4) or JSON-RPC numbers. */
 interface Row {
   readonly jsonRpc: number;
-  readonly http: number;
-  readonly status: string;
-  /** The reason that A2A defines. Without it the error is reported under our own domain. */
-  readonly reason?: string;
-  /** The message is for the log only. */
-  readonly hidden?: true;
+  /** The reason that A2A defines. Other errors are reported under our own domain. */
+  readonly reason: string;
+  /** Default: as over any other HTTP route. */
+  readonly http?: readonly [number, string];
 }
 
 const A2A_DOMAIN = 'a2a-protocol.org';
@@ -36,67 +36,68 @@ const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
 const BAD_REQUEST = 'type.googleapis.com/google.rpc.BadRequest';
 const SERVER_ERROR = -32000;
 const INTERNAL_ERROR = -32603;
-const INTERNAL: Row = { jsonRpc: INTERNAL_ERROR, http: 500, status: 'INTERNAL', hidden: true };
-const UNSUPPORTED: Row = {
-  jsonRpc: -32004,
-  http: 400,
-  status: 'FAILED_PRECONDITION',
-  reason: 'UNSUPPORTED_OPERATION',
-};
+const PRECONDITION = [400, 'FAILED_PRECONDITION'] as const;
+const UNSUPPORTED: Row = { jsonRpc: -32004, reason: 'UNSUPPORTED_OPERATION', http: PRECONDITION };
 
-/** Maps our error codes to numbers. In the other direction, the first code with a reason counts. */
-const TABLE: Readonly<Record<ErrorCode, Row>> = {
-  'not-found': { jsonRpc: -32001, http: 404, status: 'NOT_FOUND', reason: 'TASK_NOT_FOUND' },
-  'not-cancelable': precondition(-32002, 'TASK_NOT_CANCELABLE'),
-  'push-not-supported': precondition(-32003, 'PUSH_NOTIFICATION_NOT_SUPPORTED'),
+/** Maps our error codes to A2A's errors. In the other direction, the first code with a reason counts. */
+const TABLE: Readonly<Partial<Record<ErrorCode, Row>>> = {
+  'not-found': { jsonRpc: -32001, reason: 'TASK_NOT_FOUND' },
+  'not-cancelable': { jsonRpc: -32002, reason: 'TASK_NOT_CANCELABLE', http: PRECONDITION },
+  'push-not-supported': { jsonRpc: -32003, reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED', http: PRECONDITION },
   'not-supported': UNSUPPORTED,
   'already-ended': UNSUPPORTED,
   'limit-reached': UNSUPPORTED,
   'content-type-not-supported': {
     jsonRpc: -32005,
-    http: 400,
-    status: 'INVALID_ARGUMENT',
     reason: 'CONTENT_TYPE_NOT_SUPPORTED',
+    http: [400, 'INVALID_ARGUMENT'],
   },
-  'invalid-agent-response': {
-    jsonRpc: -32006,
-    http: 500,
-    status: 'INTERNAL',
-    reason: 'INVALID_AGENT_RESPONSE',
+  'invalid-agent-response': { jsonRpc: -32006, reason: 'INVALID_AGENT_RESPONSE' },
+  'extended-card-not-configured': {
+    jsonRpc: -32007,
+    reason: 'EXTENDED_AGENT_CARD_NOT_CONFIGURED',
+    http: PRECONDITION,
   },
-  'extended-card-not-configured': precondition(-32007, 'EXTENDED_AGENT_CARD_NOT_CONFIGURED'),
-  'extension-required': precondition(-32008, 'EXTENSION_SUPPORT_REQUIRED'),
-  'version-not-supported': precondition(-32009, 'VERSION_NOT_SUPPORTED'),
-  'invalid-input': { jsonRpc: -32602, http: 400, status: 'INVALID_ARGUMENT', reason: 'INVALID_PARAMS' },
-  conflict: { jsonRpc: -32602, http: 409, status: 'ALREADY_EXISTS', reason: 'INVALID_PARAMS' },
-  unauthenticated: { jsonRpc: SERVER_ERROR, http: 401, status: 'UNAUTHENTICATED' },
-  forbidden: { jsonRpc: SERVER_ERROR, http: 403, status: 'PERMISSION_DENIED' },
-  'too-large': { jsonRpc: SERVER_ERROR, http: 413, status: 'RESOURCE_EXHAUSTED' },
-  'too-many': { jsonRpc: SERVER_ERROR, http: 429, status: 'RESOURCE_EXHAUSTED' },
-  timeout: { jsonRpc: SERVER_ERROR, http: 504, status: 'DEADLINE_EXCEEDED' },
-  unavailable: { jsonRpc: SERVER_ERROR, http: 503, status: 'UNAVAILABLE' },
-  fenced: { jsonRpc: SERVER_ERROR, http: 503, status: 'UNAVAILABLE', hidden: true },
-  canceled: { jsonRpc: SERVER_ERROR, http: 409, status: 'CANCELLED' },
-  internal: INTERNAL,
-  'invalid-config': INTERNAL,
-  'outcome-unknown': INTERNAL,
-  storage: INTERNAL,
-  model: INTERNAL,
-  tool: INTERNAL,
+  'extension-required': { jsonRpc: -32008, reason: 'EXTENSION_SUPPORT_REQUIRED', http: PRECONDITION },
+  'version-not-supported': { jsonRpc: -32009, reason: 'VERSION_NOT_SUPPORTED', http: PRECONDITION },
+  'invalid-input': { jsonRpc: -32602, reason: 'INVALID_PARAMS' },
+  conflict: { jsonRpc: -32602, reason: 'INVALID_PARAMS' },
 };
+
+/** Errors whose message is for the log only. */
+const HIDDEN = new Set<ErrorCode>([
+  'internal',
+  'invalid-config',
+  'outcome-unknown',
+  'storage',
+  'model',
+  'tool',
+  'fenced',
+]);
+/** Errors of the transport, which A2A does not number. */
+const TRANSPORT: readonly ErrorCode[] = [
+  'unauthenticated',
+  'forbidden',
+  'too-large',
+  'too-many',
+  'timeout',
+  'unavailable',
+  'canceled',
+];
+/** The errors that a peer's answer can name, and in this order those that its HTTP status can mean. */
+const TOLD = [...(Object.keys(TABLE) as ErrorCode[]), ...TRANSPORT];
 
 /** Whether clients may see the message of an error. Other messages go to the log only. */
 export function isVisible(error: unknown): error is LangoError {
-  return isLangoError(error) && TABLE[error.code].hidden !== true;
+  return isLangoError(error) && !HIDDEN.has(error.code);
 }
 
 /** Converts an error for clients. A hidden one becomes "internal error", without its cause. */
 export function toWireError(error: unknown): WireError {
-  if (!isVisible(error)) {
-    const row = isLangoError(error) ? TABLE[error.code] : INTERNAL;
-    return wireError(row, { code: 'internal', message: 'internal error', details: {} });
-  }
-  return wireError(TABLE[error.code], { code: error.code, message: error.message, details: error });
+  if (isVisible(error))
+    return wireError(error.code, { code: error.code, message: error.message, details: error });
+  const told: ToldError = { code: 'internal', message: 'internal error', details: {} };
+  return wireError(isLangoError(error) ? error.code : 'internal', told);
 }
 
 /**
@@ -116,28 +117,31 @@ export function fromWireError(error: unknown): LangoError {
   return new LangoError(code, response.message, { cause: error, retryable });
 }
 
-interface VisibleError {
+interface ToldError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details: ErrorDetails;
 }
 
-function wireError(row: Row, { code, message, details }: VisibleError): WireError {
+function wireError(code: ErrorCode, told: ToldError): WireError {
+  const { message, details } = told;
+  const row = TABLE[code];
+  const [httpStatus, status] = httpOf(code);
   const violations = details.violations ?? [];
-  const retryable = row.http === 429 || row.http === 503;
+  const retryable = httpStatus === 429 || httpStatus === 503;
   const waitMs = details.retryAfterMs ?? (retryable ? 1_000 : undefined);
   return {
-    jsonRpcCode: row.jsonRpc,
-    httpStatus: row.http,
-    status: row.status,
+    jsonRpcCode: row?.jsonRpc ?? (httpStatus === 500 ? INTERNAL_ERROR : SERVER_ERROR),
+    httpStatus,
+    status,
     message,
     details: [
       {
         '@type': ERROR_INFO,
-        reason: row.reason ?? code.toUpperCase().replaceAll('-', '_'),
-        domain: row.reason === undefined ? LANGO_DOMAIN : A2A_DOMAIN,
+        reason: row?.reason ?? told.code.toUpperCase().replaceAll('-', '_'),
+        domain: row ? A2A_DOMAIN : LANGO_DOMAIN,
         metadata: {
-          code,
+          code: told.code,
           ...(details.hint === undefined ? {} : { hint: details.hint }),
           ...(code === 'version-not-supported' ? { supportedVersions: SUPPORTED_VERSIONS.join(',') } : {}),
         },
@@ -151,8 +155,8 @@ function wireError(row: Row, { code, message, details }: VisibleError): WireErro
   };
 }
 
-function precondition(jsonRpc: number, reason: string): Row {
-  return { jsonRpc, http: 400, status: 'FAILED_PRECONDITION', reason };
+function httpOf(code: ErrorCode): readonly [number, string] {
+  return TABLE[code]?.http ?? statusOf(code);
 }
 
 interface PeerResponse {
@@ -194,12 +198,12 @@ function grpcMessage(cause: unknown): string | undefined {
 
 function codeOf(response: PeerResponse): ErrorCode {
   if (isCode(response.code)) return response.code;
-  const rows = Object.entries(TABLE) as [ErrorCode, Row][];
-  const row =
-    rows.find(([, { reason }]) => reason !== undefined && reason === response.reason) ??
-    rows.find(([, { jsonRpc }]) => jsonRpc !== SERVER_ERROR && jsonRpc === response.jsonRpcCode) ??
-    rows.find(([, { http }]) => http !== 400 && http !== 500 && http === response.httpStatus);
-  if (row) return row[0];
+  const { reason, jsonRpcCode, httpStatus } = response;
+  const code =
+    TOLD.find((one) => reason !== undefined && TABLE[one]?.reason === reason) ??
+    TOLD.find((one) => jsonRpcCode !== undefined && TABLE[one]?.jsonRpc === jsonRpcCode) ??
+    TOLD.find((one) => httpStatus !== 400 && httpStatus !== 500 && httpOf(one)[0] === httpStatus);
+  if (code) return code;
   if (response.httpStatus === 400) return 'invalid-input';
   return FROM_GRPC_STATUS[Number(response.grpcStatus)] ?? 'internal';
 }
@@ -220,5 +224,5 @@ const FROM_GRPC_STATUS: Readonly<Partial<Record<number, ErrorCode>>> = {
 };
 
 function isCode(value: unknown): value is ErrorCode {
-  return typeof value === 'string' && Object.hasOwn(TABLE, value);
+  return (TOLD as readonly unknown[]).includes(value);
 }

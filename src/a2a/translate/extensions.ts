@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { isJsonObject, isTexts } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
 import { NO_USAGE } from '../../core/model.js';
 import type { Usage } from '../../core/model.js';
-import type { Activity, Grant, TaskState } from '../../core/task.js';
+import type { Activity, Grant } from '../../core/task.js';
 import { TASK_STATES } from '../../core/task.js';
 
 /**
@@ -43,7 +44,8 @@ export function authorMetadata(mark: AuthorMark): JsonObject {
 export function authorIn(metadata: unknown): AuthorMark | undefined {
   const mark = extensionIn(metadata, EXTENSIONS.author);
   if (typeof mark?.['author'] !== 'string' || mark['author'] === '') return undefined;
-  const activity = parseActivity(mark['activity']);
+  const activity =
+    mark['activity'] === undefined ? undefined : activitySchema.safeParse(mark['activity']).data;
   const { fromOutside } = mark;
   return {
     author: mark['author'],
@@ -71,6 +73,18 @@ export function chainMetadata(parentTaskId: string, { trace: _, ...grant }: Gran
   return { [EXTENSIONS.chain]: { parentTaskId, ...grant } };
 }
 
+const chainSchema = z
+  .object({
+    parentTaskId: z.string().min(1).max(MAX_ID_LENGTH),
+    chain: z.array(z.string()),
+    depth: z.int(),
+    deadline: z.int(),
+    tokens: z.int(),
+    tools: z.array(z.string()),
+    fromOutside: z.boolean(),
+  })
+  .partial();
+
 /**
  * Reads the chain of delegations. A malformed member must not lift a limit, so it throws `invalid-input` with the name of
  * the member.
@@ -78,36 +92,18 @@ export function chainMetadata(parentTaskId: string, { trace: _, ...grant }: Gran
 export function chainIn(metadata: unknown): ChainMark {
   const given = isJsonObject(metadata) ? metadata[EXTENSIONS.chain] : undefined;
   if (given === undefined) return { parentTaskId: undefined, grant: {} };
-  const mark = isJsonObject(given) ? given : { '': given };
-  const broken = Object.entries(mark).filter(
-    ([name, value]) => CHAIN_MEMBERS[name]?.(value) === false || name === '',
-  );
-  if (broken.length > 0) {
+  const { data, error } = chainSchema.safeParse(given);
+  if (error) {
     throw new LangoError('invalid-input', 'the chain of delegations cannot be read', {
-      violations: broken.map(([name]) => ({
-        field: `message.metadata.${EXTENSIONS.chain}${name && `.${name}`}`,
+      violations: error.issues.map(({ path }) => ({
+        field: ['message', 'metadata', EXTENSIONS.chain, ...path].join('.'),
         description: 'has the wrong type',
       })),
     });
   }
-  const { parentTaskId, chain, depth, deadline, tokens, tools, fromOutside } = mark as Partial<Grant> & {
-    readonly parentTaskId?: string;
-  };
-  const grant = { chain, depth, deadline, tokens, tools, fromOutside };
-  const said = Object.entries(grant).filter(([, value]) => value !== undefined);
-  return { parentTaskId, grant: Object.fromEntries(said) };
+  const { parentTaskId, ...grant } = data;
+  return { parentTaskId, grant: grant as Partial<Grant> };
 }
-
-/** Checks the type of each known member; others are ignored. */
-const CHAIN_MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  parentTaskId: isId,
-  chain: isTexts,
-  depth: isWhole,
-  deadline: isWhole,
-  tokens: isWhole,
-  tools: isTexts,
-  fromOutside: (value) => typeof value === 'boolean',
-};
 
 export function usageMetadata(usage: Usage): JsonObject {
   return { [EXTENSIONS.usage]: { ...usage } };
@@ -124,50 +120,16 @@ function extensionIn(metadata: unknown, uri: string): JsonObject | undefined {
   return isJsonObject(mark) ? mark : undefined;
 }
 
-function parseActivity(value: unknown): Activity | undefined {
-  if (!isJsonObject(value)) return undefined;
-  switch (value['type']) {
-    case 'turn-start':
-      return { type: 'turn-start' };
-    case 'text':
-      return isText(value['text']) ? { type: 'text', text: value['text'] } : undefined;
-    case 'tool-call':
-      return isText(value['tool']) && isJsonObject(value['arguments'])
-        ? { type: 'tool-call', tool: value['tool'], arguments: value['arguments'] }
-        : undefined;
-    case 'tool-result':
-      return isText(value['tool']) && isText(value['text']) && typeof value['isError'] === 'boolean'
-        ? { type: 'tool-result', tool: value['tool'], isError: value['isError'], text: value['text'] }
-        : undefined;
-    case 'delegation-start':
-      return isText(value['agent']) && isText(value['request'])
-        ? { type: 'delegation-start', agent: value['agent'], request: value['request'] }
-        : undefined;
-    case 'delegation-end':
-      return isText(value['agent']) && isState(value['state'])
-        ? { type: 'delegation-end', agent: value['agent'], state: value['state'] }
-        : undefined;
-    default:
-      return undefined;
-  }
-}
-
-function isState(value: unknown): value is TaskState {
-  return (TASK_STATES as readonly unknown[]).includes(value);
-}
-
-function isId(value: unknown): value is string {
-  return isText(value) && value !== '' && value.length <= MAX_ID_LENGTH;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isWhole(value: unknown): value is number {
-  return Number.isSafeInteger(value);
-}
+const text = z.string();
+const activitySchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('turn-start') }),
+  z.object({ type: z.literal('text'), text }),
+  z.object({ type: z.literal('tool-call'), tool: text, arguments: z.custom<JsonObject>(isJsonObject) }),
+  z.object({ type: z.literal('tool-result'), tool: text, isError: z.boolean(), text }),
+  z.object({ type: z.literal('delegation-start'), agent: text, request: text }),
+  z.object({ type: z.literal('delegation-end'), agent: text, state: z.enum(TASK_STATES) }),
+]);
 
 function isCount(value: unknown): value is number {
-  return isWhole(value) && value >= 0;
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

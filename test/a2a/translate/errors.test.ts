@@ -106,8 +106,7 @@ describe('X5 errors as a client of the SDK brings them back', () => {
       details: details as Record<string, unknown>[],
     };
     const found = fromWireError(fromRestErrorBody(body, { statusCode: httpStatus }));
-    // The SDK keeps of a reason that is not A2A's only the HTTP status.
-    expect(found.code).toBe(code === 'canceled' ? 'conflict' : code);
+    expect(found.code).toBe(code);
   });
 
   it('of a server that is not ours by the number alone', () => {

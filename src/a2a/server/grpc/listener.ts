@@ -1,4 +1,5 @@
-import type { Server, Socket } from 'node:net';
+import { once } from 'node:events';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { LangoError, errorText } from '../../../core/errors.js';
@@ -28,20 +29,16 @@ export class Listener {
   }
 
   /** Resolves to the port; 0 takes a free one. Rejects with `unavailable` when the address cannot be taken. */
-  listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const fail = (cause: NodeJS.ErrnoException): void =>
-        reject(cannotListen(cause, `${host}, port ${port}`));
-      this.#server.once('error', fail);
-      this.#server.listen(port, host, () => {
-        this.#server.off('error', fail);
-        this.#server.on('error', (error) => {
-          this.#logger.error('gRPC cannot take a connection', { error: errorText(error) });
-        });
-        const address = this.#server.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : port);
-      });
+  async listen(host: string, port: number): Promise<number> {
+    try {
+      await once(this.#server.listen(port, host), 'listening');
+    } catch (error) {
+      throw cannotListen(error as NodeJS.ErrnoException, `${host}, port ${port}`);
+    }
+    this.#server.on('error', (error) => {
+      this.#logger.error('gRPC cannot take a connection', { error: errorText(error) });
     });
+    return (this.#server.address() as AddressInfo).port;
   }
 
   /** Accepts no more connections, and cuts the open ones after `ms`. Resolves once all are closed. */

@@ -1,4 +1,4 @@
-import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Metadata, status } from '@grpc/grpc-js';
 import type { StatusObject } from '@grpc/grpc-js';
 import type { JsonObject } from '../../../core/json.js';
@@ -47,57 +47,53 @@ function grpcStatus(facts: StatusFacts): StatusObject {
   const code = status[facts.status as keyof typeof status];
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(facts.headers)) metadata.set(name, value);
-  metadata.set(DETAILS, encodeStatus(facts, code));
+  metadata.set(DETAILS, Buffer.from(encodeStatus(facts, code)));
   return { code, details: facts.message, metadata };
 }
 
-/** Encodes a google.rpc.Status. */
-function encodeStatus({ message, details, retryAfterSeconds }: StatusFacts, code: number): Buffer {
-  const writer = new BinaryWriter().uint32(field(1, 0)).int32(code).uint32(field(2)).string(message);
-  for (const detail of details) writeAny(writer, textOf(detail['@type']), encodeDetail(detail));
-  if (retryAfterSeconds !== undefined) writeAny(writer, RETRY_INFO, encodeRetryInfo(retryAfterSeconds));
-  return Buffer.from(writer.finish());
-}
-
-/** Writes one google.protobuf.Any into the repeated field `details`. */
-function writeAny(writer: BinaryWriter, type: string, value: Uint8Array): void {
-  writer.uint32(field(3)).fork();
-  writer.uint32(field(1)).string(type).uint32(field(2)).bytes(value);
-  writer.join();
+/** Encodes a google.rpc.Status, whose details are each a google.protobuf.Any. */
+function encodeStatus({ message, details, retryAfterSeconds }: StatusFacts, code: number): Uint8Array {
+  const retry: Field[] =
+    retryAfterSeconds === undefined
+      ? []
+      : [[3, encode([1, RETRY_INFO], [2, encode([1, encode([1, retryAfterSeconds])])])]];
+  return encode(
+    [1, code],
+    [2, message],
+    ...details.map((detail): Field => [3, encode([1, textOf(detail['@type'])], [2, encodeDetail(detail)])]),
+    ...retry,
+  );
 }
 
 /** Encodes a google.rpc.BadRequest or a google.rpc.ErrorInfo. */
-function encodeDetail(detail: JsonObject): Uint8Array {
+function encodeDetail({ fieldViolations, reason, domain, metadata }: JsonObject): Uint8Array {
+  if (Array.isArray(fieldViolations))
+    return encode(
+      ...(fieldViolations as readonly JsonObject[]).map(({ field, description }): Field => [
+        1,
+        encode([1, textOf(field)], [2, textOf(description)]),
+      ]),
+    );
+  const entries = Object.entries(metadata ?? {});
+  return encode(
+    [1, textOf(reason)],
+    [2, textOf(domain)],
+    ...entries.map(([key, value]): Field => [3, encode([1, key], [2, textOf(value)])]),
+  );
+}
+
+/** A field of a protobuf message: its number, and a whole number, a text or an encoded message. */
+type Field = readonly [number: number, value: number | string | Uint8Array];
+
+/** Encodes a protobuf message. */
+function encode(...fields: readonly Field[]): Uint8Array {
   const writer = new BinaryWriter();
-  const violations = detail['fieldViolations'];
-  if (Array.isArray(violations)) {
-    for (const one of violations as readonly JsonObject[])
-      writePair(writer, 1, [textOf(one['field']), textOf(one['description'])]);
-    return writer.finish();
+  for (const [number, value] of fields) {
+    if (typeof value === 'number') writer.tag(number, WireType.Varint).int64(value);
+    else if (typeof value === 'string') writer.tag(number, WireType.LengthDelimited).string(value);
+    else writer.tag(number, WireType.LengthDelimited).bytes(value);
   }
-  writer.uint32(field(1)).string(textOf(detail['reason']));
-  writer.uint32(field(2)).string(textOf(detail['domain']));
-  for (const [key, value] of Object.entries(detail['metadata'] ?? {}))
-    writePair(writer, 3, [key, textOf(value)]);
   return writer.finish();
-}
-
-/** Writes a message with two string fields: an entry of a map, or a violation. */
-function writePair(writer: BinaryWriter, number: number, [first, second]: readonly [string, string]): void {
-  writer.uint32(field(number)).fork();
-  writer.uint32(field(1)).string(first).uint32(field(2)).string(second);
-  writer.join();
-}
-
-function encodeRetryInfo(seconds: number): Uint8Array {
-  const writer = new BinaryWriter();
-  writer.uint32(field(1)).fork().uint32(field(1, 0)).int64(seconds).join();
-  return writer.finish();
-}
-
-/** The tag of a field. Wire type 2 is for strings, bytes and messages. */
-function field(number: number, wireType = 2): number {
-  return (number << 3) | wireType;
 }
 
 function textOf(value: unknown): string {
