@@ -102,7 +102,7 @@ export function chainIn(metadata: unknown): ChainMark {
     });
   }
   const { parentTaskId, ...grant } = data;
-  return { parentTaskId, grant: grant as Partial<Grant> };
+  return { parentTaskId, grant: grant };
 }
 
 export function usageMetadata(usage: Usage): JsonObject {
