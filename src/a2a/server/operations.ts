@@ -7,7 +7,6 @@ import {
 } from '@a2a-js/sdk';
 import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import type { z } from 'zod';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Audit } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
@@ -15,7 +14,7 @@ import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
 import { cardJson } from './card.js';
 import { parseAs } from './proto-json.js';
-import type { OperationName } from './requests.js';
+import type { OperationName, Params } from './requests.js';
 import { REQUESTS } from './requests.js';
 
 /** An agent as the bindings see it. */
@@ -67,17 +66,17 @@ export interface Answer {
   toJson(): Json;
 }
 
-interface Row<Params, Result> {
-  readonly run: (handler: A2ARequestHandler, params: Params, context: ServerCallContext) => Result;
+interface Row<Sent, Result> {
+  readonly run: (handler: A2ARequestHandler, params: Sent, context: ServerCallContext) => Result;
   /** Set for an operation that changes something: returns the task that the parameters name. */
-  readonly changes?: (params: Params) => string | undefined;
+  readonly changes?: (params: Sent) => string | undefined;
 }
 
-interface UnaryRow<Params, Result> extends Row<Params, Promise<Result>> {
-  readonly result: { toJSON(result: Result, params: Params): unknown };
+interface UnaryRow<Sent, Result> extends Row<Sent, Promise<Result>> {
+  readonly result: { toJSON(result: Result, params: Sent): unknown };
 }
 
-type StreamRow<Params> = Row<Params, AsyncGenerator<StreamResponse, void, undefined>>;
+type StreamRow<Sent> = Row<Sent, AsyncGenerator<StreamResponse, void, undefined>>;
 
 export const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   SendMessage: unary('SendMessage', {
@@ -138,11 +137,9 @@ export function isOperation(name: string): name is OperationName {
   return Object.hasOwn(OPERATIONS, name);
 }
 
-type ParamsOf<Name extends OperationName> = ReturnType<(typeof REQUESTS)[Name]['codec']['fromJSON']>;
-
 function unary<Name extends OperationName, Result>(
   name: Name,
-  row: UnaryRow<ParamsOf<Name>, Result>,
+  row: UnaryRow<Params[Name], Result>,
 ): Operation {
   return {
     name,
@@ -158,7 +155,7 @@ function unary<Name extends OperationName, Result>(
   };
 }
 
-function stream<Name extends OperationName>(name: Name, row: StreamRow<ParamsOf<Name>>): Operation {
+function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Name]>): Operation {
   return {
     name,
     kind: 'stream',
@@ -172,17 +169,11 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<ParamsOf<
 }
 
 /** Admits the caller and checks the parameters. */
-function open<Name extends OperationName>(name: Name, request: Request): ParamsOf<Name> {
+function open<Name extends OperationName>(name: Name, request: Request): Params[Name] {
   admit(name, request);
-  const { codec, schema, oldSchema = schema }: RequestRow = REQUESTS[name];
+  const { codec, schema, oldSchema = schema } = REQUESTS[name];
   const isOld = request.context.requestedVersion === '0.3';
-  return codec.fromJSON(parseAs(isOld ? oldSchema : schema, request.params)) as ParamsOf<Name>;
-}
-
-interface RequestRow {
-  readonly codec: { fromJSON(json: unknown): unknown };
-  readonly schema: z.ZodType;
-  readonly oldSchema?: z.ZodType;
+  return codec.fromJSON(parseAs(isOld ? oldSchema : schema, request.params));
 }
 
 /** Throws `forbidden` for a caller without the agent's scope, before its parameters are checked. */

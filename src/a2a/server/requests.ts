@@ -12,6 +12,7 @@ import {
   TaskPushNotificationConfig,
   TaskState,
 } from '@a2a-js/sdk';
+import type { MessageFns } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { BASE64 } from '../../core/message.js';
 import { MAX_ID_LENGTH } from '../translate/extensions.js';
@@ -144,11 +145,28 @@ const listTasks = protoObject({
   includeArtifacts: bool().optional(),
 });
 
+/** The parameters of each operation. */
+export interface Params {
+  readonly SendMessage: SendMessageRequest;
+  readonly SendStreamingMessage: SendMessageRequest;
+  readonly GetTask: GetTaskRequest;
+  readonly ListTasks: ListTasksRequest;
+  readonly CancelTask: CancelTaskRequest;
+  readonly SubscribeToTask: SubscribeToTaskRequest;
+  readonly GetExtendedAgentCard: GetExtendedAgentCardRequest;
+  readonly CreateTaskPushNotificationConfig: TaskPushNotificationConfig;
+  readonly GetTaskPushNotificationConfig: GetTaskPushNotificationConfigRequest;
+  readonly ListTaskPushNotificationConfigs: ListTaskPushNotificationConfigsRequest;
+  readonly DeleteTaskPushNotificationConfig: DeleteTaskPushNotificationConfigRequest;
+}
+
+export type OperationName = keyof Params;
+
 /**
  * The request of each operation: the SDK's codec, and the schema of what clients may send. The codec's own parser accepts
  * nearly everything, so the schema is checked first. `oldSchema` is for clients of A2A 0.3, where that differs.
  */
-export const REQUESTS: Requests = {
+export const REQUESTS: { readonly [Name in OperationName]: RequestRow<Params[Name]> } = {
   SendMessage: { codec: SendMessageRequest, schema: sendMessage },
   SendStreamingMessage: { codec: SendMessageRequest, schema: sendMessage },
   GetTask: { codec: GetTaskRequest, schema: getTask },
@@ -166,27 +184,11 @@ export const REQUESTS: Requests = {
   DeleteTaskPushNotificationConfig: { codec: DeleteTaskPushNotificationConfigRequest, schema: pushName },
 };
 
-interface Requests {
-  readonly SendMessage: Request<SendMessageRequest>;
-  readonly SendStreamingMessage: Request<SendMessageRequest>;
-  readonly GetTask: Request<GetTaskRequest>;
-  readonly ListTasks: Request<ListTasksRequest>;
-  readonly CancelTask: Request<CancelTaskRequest>;
-  readonly SubscribeToTask: Request<SubscribeToTaskRequest>;
-  readonly GetExtendedAgentCard: Request<GetExtendedAgentCardRequest>;
-  readonly CreateTaskPushNotificationConfig: Request<TaskPushNotificationConfig>;
-  readonly GetTaskPushNotificationConfig: Request<GetTaskPushNotificationConfigRequest>;
-  readonly ListTaskPushNotificationConfigs: Request<ListTaskPushNotificationConfigsRequest>;
-  readonly DeleteTaskPushNotificationConfig: Request<DeleteTaskPushNotificationConfigRequest>;
-}
-
-interface Request<Params> {
-  readonly codec: { fromJSON(json: unknown): Params; toJSON(params: Params): unknown };
+interface RequestRow<Sent> {
+  readonly codec: MessageFns<Sent>;
   readonly schema: z.ZodType;
   readonly oldSchema?: z.ZodType;
 }
-
-export type OperationName = keyof Requests;
 
 function headerText(maxLength: number) {
   return text(maxLength).regex(HEADER_TEXT, 'must be printable ASCII without a space at its ends');
