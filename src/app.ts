@@ -183,7 +183,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     model,
     peers: directory,
     nodeId,
-    prompts: await loadPrompts(config.agent.promptFolder),
+    prompts: await loadPrompts(config.agent),
     secrets: guardOf(vault),
     additions,
     logger,

@@ -1,7 +1,7 @@
 import type { Agent, Peer, PeerDirectory, ApprovalPolicy, AgentSpec, Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
-import type { Logger } from '../core/logger.js';
 import type { SystemBlock } from '../core/model.js';
+import type { Logger } from '../core/logger.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Tool, ToolSource } from '../core/tool.js';
@@ -12,11 +12,11 @@ import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import { Delegations, sameMembers } from './delegation.js';
 import { note } from './loop.js';
-import { buildOrchestratorInstruction } from './orchestrator-instruction.js';
+import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instruction.js';
 import { ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
 import type { PromptTexts } from './prompts.js';
-import { flatAgentInstruction, subAgentInstruction } from './prompts.js';
+import { flatAgentInstruction, instructionBlocks, subAgentInstruction } from './prompts.js';
 import { Toolbox } from './toolbox.js';
 import { TRANSFER_NAME } from './transfer.js';
 
@@ -96,6 +96,10 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
     instruction: subAgentInstruction(spec),
     toolbox,
     controls: [declineRequest, askUser],
+    // An agent that owns no tools plans for the others.
+    ...(spec.prefixes.length === 0 && !spec.takesUnmatched
+      ? { others: () => othersBlock(options.peers.list(), spec.name) }
+      : {}),
   });
 }
 
@@ -106,13 +110,15 @@ interface ToolUser {
   readonly toolbox: Toolbox;
   /** The functions that the agent can call besides its tools. */
   readonly controls: readonly AgentFunction[];
+  /** Describes the other agents. Default: the agent is not told of them. */
+  readonly others?: () => readonly SystemBlock[];
 }
 
 function toolUser(
   options: AgentTreeOptions,
-  { name, purpose, instruction, toolbox, controls }: ToolUser,
+  { name, purpose, instruction, toolbox, controls, others }: ToolUser,
 ): Agent {
-  const system = stable(instruction);
+  const system = instructionBlocks(instruction, options.prompts);
   return makeAgent(options, {
     name,
     purpose,
@@ -121,7 +127,10 @@ function toolUser(
     extendedSkills: () => toolSkills(toolbox.tools()),
     open:
       ({ task }) =>
-      () => ({ system, functions: [...toolbox.functions(task), ...controls] }),
+      () => ({
+        system: [...system, ...(others?.() ?? [])],
+        functions: [...toolbox.functions(task), ...controls],
+      }),
   });
 }
 
@@ -140,7 +149,7 @@ function orchestrator(options: AgentTreeOptions): Agent {
       const delegations = new Delegations(options);
       return () => ({
         system: [
-          ...stable(instructionFor(peers.list())),
+          ...instructionBlocks(instructionFor(peers.list()), options.prompts),
           ...ownSkillsBlock({ scope: task, source, roster: hosted, peers: peers.list() }),
           ...(delegations.exhausted
             ? [note('The rounds of delegation are used up: answer from what you have.')]
@@ -167,10 +176,6 @@ function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readon
 /** The skills of a peer as skills of the orchestrator, which has the peer do the work. */
 function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
   return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
-}
-
-function stable(text: string): readonly SystemBlock[] {
-  return text === '' ? [] : [{ text, stable: true }];
 }
 
 /** Throws `invalid-config` when a model could not tell two functions apart by their names. */

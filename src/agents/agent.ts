@@ -13,8 +13,8 @@ import { capabilityDescription } from './capabilities.js';
 import { EventsAdapter } from './events-adapter.js';
 import { runLoop } from './loop.js';
 import type { Equipment } from './loop.js';
-import type { Additions } from './prompts.js';
-import { runtimeBlocks } from './prompts.js';
+import type { Additions, Surroundings } from './prompts.js';
+import { runtimeBlocks, surroundingsBlock } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
 
 /** What all agents of a node share. */
@@ -25,6 +25,8 @@ export interface AgentContext {
   readonly nodeId: string;
   readonly limits: AgentLimits;
   readonly additions?: Additions;
+  /** Default: agents are not told where they work. */
+  readonly surroundings?: Surroundings;
   /** The memories that are recalled for each run. Default: none. */
   readonly memories?: readonly Remembering[];
 }
@@ -47,7 +49,7 @@ const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { model, limits, nodeId, additions, memories = [] } = context;
+  const { model, limits, nodeId, additions, surroundings, memories = [] } = context;
   const adapter = new EventsAdapter({
     rootAgentName: rootAgentName(context.multiAgent),
     historyTokens: limits.historyTokens,
@@ -63,17 +65,22 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       // An earlier message may hold a value that became a secret later.
       const history = scrubData(adapter.toMessages(events), run.scrubber);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
+      const where = surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox));
       await prepare(run.task);
       const equipTurn = open(run);
       const equip = (): Equipment => {
         const { system, functions } = equipTurn();
-        return { system: [...system, ...added], functions };
+        return { system: [...system, ...(where ? [where] : []), ...added], functions };
       };
       const end = await runLoop({ run, model, limits, history, fromOutside, equip });
       for (const memory of memories) memory.runEnded(run.task);
       return end;
     },
   };
+}
+
+function actsOnMachine(toolbox: Toolbox | undefined): boolean {
+  return toolbox?.abilities().some(({ name }) => name.startsWith('exec') || name.startsWith('fs_')) ?? false;
 }
 
 /**

@@ -1,5 +1,7 @@
 import type { Peer, Roster } from '../core/agent.js';
+import type { SystemBlock } from '../core/model.js';
 import { oneLine, shorten } from '../core/text.js';
+import { slot } from './prompts.js';
 import { TRANSFER_NAME } from './transfer.js';
 
 /** Limits in characters: descriptions come from cards, also from cards of other servers. */
@@ -34,7 +36,7 @@ ${peers.map((peer) => entry(peer, roster)).join('\n') || '(no agent is available
 1. Is it simple talk? Answer directly.
 2. Which agent in the table fits? Choose the one whose use and capabilities fit best.
 3. Does it need several agents? Delegate independent parts in one answer; they run at the same time. Delegate dependent parts one after the other.
-4. Write a request that is complete in itself: the agent knows nothing else of this conversation.
+4. Write a request that is complete in itself: the agent sees it, the user's own message, and what you asked that agent before in this conversation, and nothing else. It does not see what other agents found.
 5. When one agent's answer is the whole answer for the user, set final: it goes to them directly and you are done.
 6. Else read the results and answer the user yourself, in their language.
 
@@ -45,6 +47,18 @@ ${peers.map((peer) => entry(peer, roster)).join('\n') || '(no agent is available
 
 # When an agent rejects a request
 Do not ask that agent again. Choose another that fits, and ask it once. When none fits, answer from what you have and say what could not be done.`;
+}
+
+/** Tells an agent that plans which other agents can carry out steps. */
+export function othersBlock(
+  peers: readonly Pick<Peer, 'name' | 'description'>[],
+  self: string,
+): readonly SystemBlock[] {
+  const lines = peers
+    .filter(({ name }) => name !== self)
+    .map(({ name, description }) => `- ${name}: ${asData(description, LONGEST_DESCRIPTION)}`);
+  if (lines.length === 0) return [];
+  return [slot('agents', 'The agents that can carry out steps, as data from their cards.', lines.join('\n'))];
 }
 
 function entry(

@@ -10,6 +10,16 @@ export interface PromptTexts {
   readonly identity: string;
   /** TOOL_USAGE.md: how to use tools. Only the flat agent's instruction holds it. */
   readonly toolUsage: string;
+  /** The rules for all agents of this node; empty for none. */
+  readonly houseRules?: string;
+}
+
+/** Where the agents of this node work. */
+export interface Surroundings {
+  /** The operating system: "Linux". */
+  readonly system: string;
+  /** The folder that relative paths of files and commands begin in. */
+  readonly workspace: string;
 }
 
 export function flatAgentInstruction({ identity, toolUsage }: PromptTexts): string {
@@ -25,6 +35,23 @@ const SUB_AGENT_RULES = `# How you work
 
 export function subAgentInstruction(spec: AgentSpec): string {
   return `${spec.instruction.trim()}\n\n${SUB_AGENT_RULES}`;
+}
+
+/** The instruction of an agent with the rules for all agents. It does not change while the node runs. */
+export function instructionBlocks(
+  instruction: string,
+  { houseRules = '' }: Pick<PromptTexts, 'houseRules'>,
+): readonly SystemBlock[] {
+  const rules = houseRules === '' ? [] : [`# House rules\n${houseRules}`];
+  return [instruction, ...rules].filter((text) => text !== '').map((text) => ({ text, stable: true }));
+}
+
+/** Tells an agent the date, and one that acts on this machine also where it acts. */
+export function surroundingsBlock({ system, workspace }: Surroundings, actsHere: boolean): SystemBlock {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const today = new Date().toLocaleDateString('en-CA', { dateStyle: 'full' });
+  const here = actsHere ? ` You act on ${system}; relative paths begin in the workspace, ${workspace}.` : '';
+  return { text: `Today is ${today}; the time zone is ${timeZone}.${here}`, stable: false };
 }
 
 /** Returns text that is added to the instruction of one run; undefined for none. */

@@ -14,7 +14,9 @@ const fields = {
     .string()
     .min(1)
     .max(LONGEST_REQUEST)
-    .describe('What the agent is to do, complete in itself: it knows nothing else of this conversation.'),
+    .describe(
+      'What the agent is to do, complete in itself, with what other agents found: it does not see their results.',
+    ),
   final: z
     .boolean()
     .optional()

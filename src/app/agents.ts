@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { extendRoster, isShipped } from '../agents/agent-specs.js';
 import { buildAgentTree } from '../agents/agent-tree.js';
 import { roleOf } from '../agents/partition.js';
@@ -93,6 +94,7 @@ export function createAgents(options: AgentsOptions): Agents {
     roster: specs,
     limits: agentLimits(config),
     approval: config.approval.policy,
+    surroundings: { system: `${os.type()} (${os.arch()})`, workspace: config.workspace[0] ?? config.home },
     ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
     ...(additions ? { additions } : {}),
   });

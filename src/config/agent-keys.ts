@@ -109,6 +109,11 @@ export const agent = group('The agents of this server, and their limits.', {
     path(),
     'A folder with an AGENTS.md or TOOL_USAGE.md that replaces the built-in text (single-agent mode).',
   ),
+  houseRules: optional(
+    text(),
+    'Rules for all agents of this node, as a text: language, tone, what not to do. Default: none.',
+  ),
+  houseRulesFile: optional(path(), 'A file with further rules for all agents of this node. Default: none.'),
   limits,
 });
 

@@ -151,7 +151,7 @@ export function withPaths(settings: Settings, base: BasePaths): Settings {
   const { file } = storage.sqlite;
   return {
     ...settings,
-    agent: withPathsAt(agent, ['promptFolder'], toPath),
+    agent: withPathsAt(agent, ['promptFolder', 'houseRulesFile'], toPath),
     auth: { ...auth, jwt: withPathsAt(auth.jwt, ['jwksFile'], toPath) },
     server: { ...server, tls: withPathsAt(server.tls, TLS_FILES, toPath) },
     logging: withPathsAt(logging, ['auditFile'], toPath),

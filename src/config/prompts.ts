@@ -9,13 +9,25 @@ export interface PromptSections {
   readonly identity: string;
   /** TOOL_USAGE.md: how it uses tools. */
   readonly toolUsage: string;
+  /** The rules for all agents; empty for none. */
+  readonly houseRules: string;
+}
+
+export interface PromptSources {
+  readonly promptFolder?: string | undefined;
+  readonly houseRules?: string | undefined;
+  readonly houseRulesFile?: string | undefined;
 }
 
 /**
- * Reads both sections: each from `folder` if it has the file, otherwise from this package. Throws `invalid-config` if
- * `folder` has neither file.
+ * Reads both sections: each from the folder if it has the file, otherwise from this package. Throws `invalid-config` if the
+ * folder has neither file, or if the file of the house rules is missing.
  */
-export async function loadPrompts(folder: string | undefined): Promise<PromptSections> {
+export async function loadPrompts({
+  promptFolder: folder,
+  houseRules = '',
+  houseRulesFile,
+}: PromptSources): Promise<PromptSections> {
   const own = async (name: string) => (folder === undefined ? undefined : readIfThere(join(folder, name)));
   const [identity, toolUsage] = await Promise.all([own('AGENTS.md'), own('TOOL_USAGE.md')]);
   if (folder !== undefined && identity === undefined && toolUsage === undefined) {
@@ -27,7 +39,14 @@ export async function loadPrompts(folder: string | undefined): Promise<PromptSec
       },
     );
   }
+  const rulesFile = houseRulesFile === undefined ? '' : await readIfThere(houseRulesFile);
+  if (rulesFile === undefined) {
+    throw new LangoError('invalid-config', `There is no file ${houseRulesFile}.`, {
+      hint: 'Correct agent.houseRulesFile, or leave it out.',
+    });
+  }
   return {
+    houseRules: [houseRules.trim(), rulesFile].filter((text) => text !== '').join('\n'),
     identity: identity ?? (await readBuiltIn('AGENTS.md')),
     toolUsage: toolUsage ?? (await readBuiltIn('TOOL_USAGE.md')),
   };

@@ -192,7 +192,7 @@ describe('O. What is added at run time', () => {
       await sendText(server, 'hi', { contextId: 'talk' });
       const { system } = model.asked('orchestrator')[0]!;
       const plain = await orchestratorInstruction(['exec_shell']);
-      expect(system[0]!.text).toBe(plain);
+      expect(`${system[0]!.text}\n`).toBe(plain.slice(0, system[0]!.text.length + 1));
       expect(
         system
           .slice(1)
@@ -252,3 +252,38 @@ function entryOf(agent: string, instruction: string): readonly string[] {
 function instructionOf({ system }: ModelRequest): string {
   return system.map(({ text }) => text).join('\n');
 }
+
+describe('What every agent is told', () => {
+  it('has the house rules and the date; where it acts only who acts there; the planner, who is there', async () => {
+    const model = new ScriptedModel({
+      orchestrator: [call(ask('operator'), ask('vault'), ask('planner')), say('done')],
+      operator: [say('ok')],
+      vault: [say('ok')],
+      planner: [say('ok')],
+    });
+    const settings = {
+      agent: { houseRules: 'Never use the word synergy.' },
+      workspace: ['/tmp/lango-place'],
+    };
+    const tools = ['exec_run', 'crypto_sign'].map((name) => toolNamed(name));
+    await withServer({ model, tools, settings }, async (server) => {
+      await sendText(server, 'do it');
+    });
+    const systemOf = (agent: string) =>
+      model
+        .asked(agent)[0]!
+        .system.map(({ text }) => text)
+        .join('\n');
+    for (const agent of ['orchestrator', 'operator', 'vault', 'planner']) {
+      expect(systemOf(agent)).toContain('Never use the word synergy.');
+      expect(systemOf(agent)).toContain(`${new Date().getFullYear()}; the time zone is`);
+    }
+    expect(systemOf('operator')).toContain('/tmp/lango-place');
+    for (const agent of ['orchestrator', 'vault', 'planner']) {
+      expect(systemOf(agent)).not.toContain('/tmp/lango-place');
+    }
+    expect(systemOf('planner')).toMatch(/- operator: .*\n- vault: |- vault: .*\n- operator: /);
+    expect(systemOf('planner')).not.toContain('- planner:');
+    expect(systemOf('operator')).not.toContain('- vault:');
+  });
+});
