@@ -122,8 +122,6 @@ async function failureOf(
   return new LangoError(
     'invalid-config',
     `${url.host} rejects the embedding request (HTTP ${status}).${words}`,
-    {
-      hint: `Check embedding.model ("${model}"), embedding.dimension and embedding.baseUrl.`,
-    },
+    { hint: `Check embedding.model ("${model}"), embedding.dimension and embedding.baseUrl.` },
   );
 }

@@ -10,9 +10,7 @@ export function toUnitVectors(rows: readonly ArrayLike<number>[]): readonly Floa
       throw new LangoError(
         'unavailable',
         'The embedding model returned invalid vectors or vectors of different dimensions.',
-        {
-          hint: 'Check embedding.model: it must be a model for embeddings.',
-        },
+        { hint: 'Check embedding.model: it must be a model for embeddings.' },
       );
     }
     return vector.map((value) => value / length);

@@ -36,11 +36,9 @@ interface Html extends JsonObject {
   readonly isCut: boolean;
 }
 
+/** What Readability finds besides the text: title, byline, site, and the time of publication. */
 interface Article extends Html {
-  readonly title: string;
-  readonly byline: string;
-  readonly site: string;
-  readonly published: string;
+  readonly about: Readonly<Record<string, string>>;
 }
 
 interface Reading {
@@ -61,9 +59,9 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
     async execute({ mode = 'text', offset = 0 }, context) {
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
-        const { range, unit: what, text: pageText, facts } = await READERS[mode]({ session, offset, limits });
-        const part = describeRange(range, what);
-        return { content: await describePage(session, [...facts, ...part], pageText) };
+        const { range, unit, text, facts } = await READERS[mode]({ session, offset, limits });
+        const part = describeRange(range, unit);
+        return { content: await describePage(session, [...facts, ...part], text) };
       });
     },
   });
@@ -87,45 +85,34 @@ async function readLinks({ session, offset, limits }: Reading): Promise<Extract>
   return { range: found, unit: 'links', text: pageText, facts: [`Links: ${found.total}`] };
 }
 
-async function readMarkdown({ session, offset, limits }: Reading): Promise<Extract> {
-  const { html, isCut } = await session.evaluate<Html & JsonObject>('lango.html()');
-  return partOf(await markdownOf(html), { offset, limits, facts: cutFacts(isCut) });
+async function readMarkdown(reading: Reading): Promise<Extract> {
+  return convert(await reading.session.evaluate<Html>('lango.html()'), reading);
 }
 
-async function readArticle({ session, offset, limits }: Reading): Promise<Extract> {
+async function readArticle(reading: Reading): Promise<Extract> {
   // Readability has no imports and needs only a document, so it runs inside the page.
   const source = await readFile(createRequire(import.meta.url).resolve(READABILITY), 'utf8');
   const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
-  const found = await session.evaluate<Article | null>('lango.article(langoReadability) ?? null', load);
+  const article = 'lango.article(langoReadability) ?? null';
+  const found = await reading.session.evaluate<Article | null>(article, load);
   if (!found) {
     throw new LangoError('not-found', 'No article was recognized on this page.', {
       hint: 'Use mode "text" or "markdown".',
     });
   }
-  const { title, byline, site, published } = found;
-  const about = Object.entries({ title, byline, site, published }).filter(([, value]) => value !== '');
-  const head = about.map(([name, value]) => `${name}: ${value}`).join('\n');
-  const text = `${head}\n\n${await markdownOf(found.html)}`.trim();
-  return partOf(text, { offset, limits, facts: cutFacts(found.isCut) });
+  const about = Object.entries(found.about).filter(([, value]) => value !== '');
+  return convert(found, reading, about.map(([name, value]) => `${name}: ${value}`).join('\n'));
 }
 
-async function markdownOf(html: string): Promise<string> {
+/** Converts HTML of the page to Markdown and returns the requested part of it, after `head`. */
+async function convert({ html, isCut }: Html, { offset, limits }: Reading, head = ''): Promise<Extract> {
   const { toMarkdown } = await import('../html.js');
-  return toMarkdown(html);
-}
-
-interface Part {
-  readonly offset: number;
-  readonly limits: BrowserLimits;
-  readonly facts: readonly string[];
-}
-
-function partOf(whole: string, { offset, limits, facts }: Part): Extract {
+  const whole = `${head}\n\n${toMarkdown(html)}`.trim();
   const to = Math.min(whole.length, offset + limits.textCharacters);
-  const range = { total: whole.length, from: offset, to };
-  return { range, unit: 'characters', text: whole.slice(offset, to), facts };
-}
-
-function cutFacts(isCut: boolean): readonly string[] {
-  return isCut ? ['Cut: the page exceeds the size limit for conversion to Markdown'] : [];
+  return {
+    range: { total: whole.length, from: offset, to },
+    unit: 'characters',
+    text: whole.slice(offset, to),
+    facts: isCut ? ['Cut: the page exceeds the size limit for conversion to Markdown'] : [],
+  };
 }

@@ -44,9 +44,7 @@ export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
     throw new LangoError(
       'unavailable',
       'The browser must not run as root, and setpriv, which drops privileges, is not installed.',
-      {
-        hint: 'Run: apt install util-linux. Or run the server as an ordinary user.',
-      },
+      { hint: 'Run: apt install util-linux. Or run the server as an ordinary user.' },
     );
   }
   return { executable, sandbox: search.sandbox, setpriv };

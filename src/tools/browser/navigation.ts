@@ -32,19 +32,17 @@ export async function goTo(session: Session, url: URL, seconds: number): Promise
   const { page, notes, proxy } = session;
   notes.clear();
   proxy.renew();
-  const trail = new NavigationTracker(page, url);
+  const trail = trackNavigation(page, url);
   const limit = 1_000 * seconds;
   const until = Date.now() + limit;
   try {
     const response = await session.withTimeout(startNavigation(page, url, limit), limit + SUBRESOURCES_MS);
     assertPublicTarget(session, trail.target);
     const status = response === null ? [] : [`Status: ${response.status()}`];
-    const isWhole = await waitUntilLoaded(trail, page, Math.max(until - Date.now(), 1));
-    if (!isWhole) await session.stopLoading();
-    return [
-      ...status,
-      ...(isWhole ? [] : ['Loading: the page did not load completely; this is the part that arrived']),
-    ];
+    const isWhole = await waitUntilLoaded(page, Math.max(until - Date.now(), 1), trail.failed.signal);
+    if (isWhole) return status;
+    await session.stopLoading();
+    return [...status, 'Loading: the page did not load completely; this is the part that arrived'];
   } catch (error) {
     if (session.hasEnded) throw error;
     await session.stopLoading();
@@ -73,47 +71,31 @@ async function startNavigation(page: Page, url: URL, timeout: number): Promise<R
 }
 
 /** Follows a navigation through its redirects and notices when the document fails to load. */
-class NavigationTracker {
-  target: string;
-  readonly documentFailed: Promise<false>;
-  readonly #page: Page;
-  readonly #onRequest: (request: Request) => void;
-  #onFailed: (request: Request) => void = () => undefined;
+function trackNavigation(page: Page, url: URL) {
+  const trail = { target: url.href, failed: new AbortController(), end };
+  const isDocument = (request: Request) =>
+    request.isNavigationRequest() && request.frame() === page.mainFrame();
+  const onRequest = (request: Request): void => {
+    if (isDocument(request)) trail.target = request.url();
+  };
+  const onFailed = (request: Request): void => {
+    if (isDocument(request)) trail.failed.abort();
+  };
+  page.on('request', onRequest).on('requestfailed', onFailed);
+  return trail;
 
-  constructor(page: Page, url: URL) {
-    this.#page = page;
-    this.target = url.href;
-    const isMain = (request: Request) =>
-      request.isNavigationRequest() && request.frame() === page.mainFrame();
-    this.#onRequest = (request) => {
-      if (isMain(request)) this.target = request.url();
-    };
-    this.documentFailed = new Promise((resolve) => {
-      this.#onFailed = (request) => {
-        if (isMain(request)) resolve(false);
-      };
-    });
-    page.on('request', this.#onRequest);
-    page.on('requestfailed', this.#onFailed);
-  }
-
-  end(): void {
-    this.#page.off('request', this.#onRequest);
-    this.#page.off('requestfailed', this.#onFailed);
+  function end(): void {
+    page.off('request', onRequest).off('requestfailed', onFailed);
   }
 }
 
 /** Resolves with whether the document loaded completely. Images and scripts may still be loading. */
-async function waitUntilLoaded(
-  { documentFailed: brokeOff }: NavigationTracker,
-  page: Page,
-  ms: number,
-): Promise<boolean> {
-  const parsed = page.waitForLoadState('domcontentloaded', { timeout: ms }).then(
-    () => true,
-    () => false,
-  );
-  if (!(await Promise.race([parsed, brokeOff]))) return false;
+async function waitUntilLoaded(page: Page, ms: number, failed: AbortSignal): Promise<boolean> {
+  try {
+    await page.waitForLoadState('domcontentloaded', { timeout: ms, signal: failed });
+  } catch {
+    return false;
+  }
   await page.waitForLoadState('load', { timeout: SUBRESOURCES_MS }).catch(() => undefined);
   return true;
 }
@@ -124,9 +106,7 @@ function assertPublicTarget({ notes }: Session, target: string): void {
   throw new LangoError(
     'forbidden',
     `${host} has a private or loopback address, which the browser must not open.`,
-    {
-      hint: `To allow it, add "${host}" to tools.browser.allowHosts.`,
-    },
+    { hint: `To allow it, add "${host}" to tools.browser.allowHosts.` },
   );
 }
 

@@ -83,9 +83,9 @@ globalThis.lango ??= (() => {
     return value === null ? undefined : value === 'true';
   };
 
-  const find = (number) => {
+  const onElement = (act) => (number, value) => {
     const element = byNumber.get(number)?.deref();
-    return element?.isConnected ? element : undefined;
+    return element?.isConnected ? act(element, value) : { problem: 'gone' };
   };
   const pointOf = (element) => {
     element.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
@@ -172,12 +172,11 @@ globalThis.lango ??= (() => {
       const found = new Readability(document.cloneNode(true), { maxElemsToParse: 50000 }).parse();
       if (!found) return undefined;
       const html = found.content ?? '';
-      return { html: html.slice(0, HTML_MAX), isCut: html.length > HTML_MAX, title: clean(found.title),
-        byline: clean(found.byline), site: clean(found.siteName), published: clean(found.publishedTime) };
+      const about = { title: found.title, byline: found.byline, site: found.siteName, published: found.publishedTime };
+      for (const name in about) about[name] = clean(about[name]);
+      return { html: html.slice(0, HTML_MAX), isCut: html.length > HTML_MAX, about };
     },
-    point(number, opensHere) {
-      const element = find(number);
-      if (!element) return { problem: 'gone' };
+    point: onElement((element, opensHere) => {
       if (element.disabled) return { problem: 'disabled' };
       const point = pointOf(element);
       if (!point) return { problem: 'hidden' };
@@ -188,14 +187,9 @@ globalThis.lango ??= (() => {
       for (const opener of [link, element.form]) if (opensHere && opener?.target) opener.target = '_self';
       if (element.formTarget) element.formTarget = '_self';
       return { ...point, checked: isChecked(element) };
-    },
-    checked(number) {
-      const element = find(number);
-      return { checked: element ? isChecked(element) : undefined };
-    },
-    focus(number, replaces) {
-      const element = find(number);
-      if (!element) return { problem: 'gone' };
+    }),
+    checked: onElement((element) => ({ checked: isChecked(element) })),
+    focus: onElement((element, replaces) => {
       if (element.disabled || (replaces && element.readOnly)) return { problem: 'disabled' };
       if (replaces && !isEditable(element)) return { problem: 'not-editable' };
       element.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
@@ -204,17 +198,13 @@ globalThis.lango ??= (() => {
       if (replaces && element.isContentEditable) getSelection().selectAllChildren(element);
       else if (replaces) element.select?.();
       return { isPassword: element.type === 'password', isPicker: /^(date|time|month|week|datetime-local|color|range)$/.test(element.type ?? '') };
-    },
-    put(number, value) {
-      const element = find(number);
-      if (!element) return { problem: 'gone' };
+    }),
+    put: onElement((element, value) => {
       element.value = value;
       fire(element);
       return element.value === value ? {} : { problem: 'refused' };
-    },
-    select(number, value) {
-      const element = find(number);
-      if (!element) return { problem: 'gone' };
+    }),
+    select: onElement((element, value) => {
       if (element.localName !== 'select') return { problem: 'not-select' };
       if (element.disabled) return { problem: 'disabled' };
       const wanted = value.trim().toLowerCase();
@@ -227,6 +217,6 @@ globalThis.lango ??= (() => {
       option.selected = true;
       fire(element);
       return {};
-    },
+    }),
   };
 })();`;

@@ -23,7 +23,7 @@ interface SessionParts {
   readonly proxy: BrowserProxy;
   readonly browser: Browser;
   /** Process id of the browser's main process. All others end with it. */
-  readonly pid: number | undefined;
+  readonly pid: number;
   readonly page: Page;
   readonly cdp: CDPSession;
   readonly notes: PageNotes;
@@ -43,6 +43,7 @@ export class Session {
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #usedAt = Date.now();
+  #idle: NodeJS.Timeout | undefined;
   #ending: Promise<void> | undefined;
   #worldId: number | undefined;
   #documentNumber = 0;
@@ -100,10 +101,11 @@ export class Session {
     return this.#usedAt;
   }
 
-  /** Runs one step after the steps before it. Aborting the signal ends the session. */
+  /** Runs one step after the steps before it. Aborting the signal ends the session, and so does an idle time. */
   async use<Result>(signal: AbortSignal, work: (session: Session) => Promise<Result>): Promise<Result> {
     this.#waiting += 1;
-    const turn = this.#queue.then(async () => {
+    clearTimeout(this.#idle);
+    const step = this.#queue.then(async () => {
       signal.throwIfAborted();
       if (this.hasEnded) throw browserEnded();
       const onAbort = () => void this.end();
@@ -116,11 +118,16 @@ export class Session {
         throw error;
       } finally {
         signal.removeEventListener('abort', onAbort);
-        this.#usedAt = Date.now();
       }
     });
-    this.#queue = turn.catch(() => undefined);
-    return turn.finally(() => (this.#waiting -= 1));
+    this.#queue = step.catch(() => undefined);
+    return step.finally(() => {
+      this.#waiting -= 1;
+      this.#usedAt = Date.now();
+      if (this.isBusy || this.hasEnded) return;
+      const idleMs = 1_000 * this.#parts.options.limits.idleSeconds;
+      this.#idle = setTimeout(() => void this.end(), idleMs).unref();
+    });
   }
 
   /** Waits for the page. When the time is over, rejects with `timeout` and ends the session. */
@@ -188,14 +195,15 @@ export class Session {
 
   /** Ends the browser and removes its profile. Never rejects. */
   end(): Promise<void> {
+    clearTimeout(this.#idle);
     return (this.#ending ??= this.#close());
   }
 
   async #close(): Promise<void> {
     const { browser, pid, proxy, profile } = this.#parts;
-    const closed = browser.close().catch(() => undefined);
-    const isLate = await Promise.race([closed.then(() => false), pause(CLOSE_MS).then(() => true)]);
-    if (isLate && pid !== undefined) kill(pid);
+    const late = setTimeout(() => kill(pid), CLOSE_MS);
+    await browser.close().catch(() => undefined);
+    clearTimeout(late);
     await proxy.close();
     await profile.remove();
     this.#logger.debug('a browser was closed');
@@ -244,11 +252,14 @@ function browserEnded(cause?: unknown): LangoError {
   });
 }
 
-async function pidOf(browser: Browser): Promise<number | undefined> {
+/** Returns the id of the browser's main process. */
+async function pidOf(browser: Browser): Promise<number> {
   const cdp = await browser.newBrowserCDPSession();
   const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
   await cdp.detach();
-  return processInfo.find(({ type }) => type === 'browser')?.id;
+  const main = processInfo.find(({ type }) => type === 'browser');
+  if (!main) throw new Error('the browser does not name its main process');
+  return main.id;
 }
 
 function kill(pid: number): void {
@@ -257,8 +268,4 @@ function kill(pid: number): void {
   } catch {
     // The process has already ended.
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

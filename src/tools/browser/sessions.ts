@@ -13,13 +13,10 @@ interface Entry {
   opened?: Session;
 }
 
-const IDLE_CHECK_MS = 1_000;
-
 /** The open browsers: one for each conversation of an owner. */
 export class Sessions {
   readonly #options: BrowserOptions;
   readonly #entries = new Map<string, Entry>();
-  #timer: NodeJS.Timeout | undefined;
   #swept: Promise<void> | undefined;
   #isClosed = false;
 
@@ -39,7 +36,6 @@ export class Sessions {
     const slot = this.#freeSlot();
     const entry: Entry = { slot, session: this.#launch(key, slot) };
     this.#entries.set(key, entry);
-    this.#timer ??= setInterval(() => this.#closeIdle(), IDLE_CHECK_MS).unref();
     try {
       entry.opened = await entry.session;
       return entry.opened;
@@ -89,9 +85,6 @@ export class Sessions {
 
   #forget(key: string, entry: Entry): void {
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
-    if (this.#entries.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 
   /** Closes the browser that has been idle for longest, to make room for another. */
@@ -119,13 +112,6 @@ export class Sessions {
 
   #maxSessions(): number {
     return Math.min(this.#options.limits.contexts, SLOTS);
-  }
-
-  #closeIdle(): void {
-    const oldest = Date.now() - 1_000 * this.#options.limits.idleSeconds;
-    for (const [key, entry] of this.#entries) {
-      if (entry.opened && !entry.opened.isBusy && entry.opened.usedAt < oldest) void this.#close(key, entry);
-    }
   }
 }
 

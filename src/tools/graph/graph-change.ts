@@ -59,9 +59,7 @@ function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSc
   throw new LangoError(
     'invalid-input',
     'subject, predicate, object: all three are required, or a list of triples in triples.',
-    {
-      hint: 'Pass subject, predicate and object, or only triples.',
-    },
+    { hint: 'Pass subject, predicate and object, or only triples.' },
   );
 }
 

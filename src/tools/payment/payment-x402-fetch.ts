@@ -113,9 +113,7 @@ function checkRules(
     throw new LangoError(
       'limit-reached',
       `maxAmount: ${usdc(maxAmount)} exceeds the limit for one request, ${usdc(rules.maxAmount)}.`,
-      {
-        hint: 'Only the operator can raise it: payment.x402.maxAmount.',
-      },
+      { hint: 'Only the operator can raise it: payment.x402.maxAmount.' },
     );
   }
 }

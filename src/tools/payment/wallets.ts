@@ -55,9 +55,7 @@ export class Wallets {
       throw new LangoError(
         'invalid-input',
         'This is not a private key. A private key has 64 hex digits, with or without "0x".',
-        {
-          hint: 'Nothing was stored. Recovery phrases are not supported.',
-        },
+        { hint: 'Nothing was stored. Recovery phrases are not supported.' },
       );
     }
     const { address } = account;
