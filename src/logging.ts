@@ -96,7 +96,7 @@ export async function openAudit({ file, secrets, logger }: AuditOptions): Promis
 function auditTo(logger: Logger): Audit {
   return ({ caller, ...entry }) => {
     const { owner, tenant } = caller ?? {};
-    logger.info('audit', { ...entry, ...(owner ? { owner } : {}), ...(tenant ? { tenant } : {}) });
+    logger.info('audit', { ...entry, owner: owner || undefined, tenant: tenant || undefined });
   };
 }
 
@@ -170,7 +170,7 @@ function visible(text: string): string {
   });
 }
 
-/** Returns a function that turns any value into JSON data without secrets. It never throws. */
+/** Returns a function that turns any value into JSON data without secrets and undefined members. It never throws. */
 function plainValues(secrets: ReadonlySet<string>, withStack: boolean): (value: unknown) => unknown {
   const redact = redaction(secrets);
   const convert = (value: unknown, above: readonly object[]): unknown => {
@@ -185,8 +185,9 @@ function plainValues(secrets: ReadonlySet<string>, withStack: boolean): (value: 
     if (Array.isArray(value)) return value.map(inner);
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
     if (hasOwnForm(value)) return inner(value.toJSON());
-    const entries = types.isMap(value) ? [...value] : Object.entries(value);
-    return Object.fromEntries(entries.map(([key, child]) => [redact(String(key)), inner(child)]));
+    const entries: [unknown, unknown][] = types.isMap(value) ? [...value] : Object.entries(value);
+    const present = entries.filter(([, child]) => child !== undefined);
+    return Object.fromEntries(present.map(([key, child]) => [redact(String(key)), inner(child)]));
   };
   const attempt = (value: unknown, above: readonly object[]): unknown => {
     try {
@@ -203,13 +204,9 @@ function hasOwnForm(value: object): value is { toJSON(): unknown } {
 }
 
 function errorFields(error: Error, withStack: boolean): LogFields {
-  return {
-    name: error.name,
-    message: error.message,
-    ...(error instanceof LangoError ? { code: error.code } : {}),
-    ...(withStack ? { stack: error.stack } : {}),
-    ...(error.cause === undefined ? {} : { cause: error.cause }),
-  };
+  const { name, message, stack, cause } = error;
+  const code = error instanceof LangoError ? error.code : undefined;
+  return { name, message, code, stack: withStack ? stack : undefined, cause };
 }
 
 function redaction(secrets: ReadonlySet<string>): (text: string) => string {

@@ -3,8 +3,7 @@ import { extendRoster, isShipped } from '../agents/agent-specs.js';
 import { buildAgentTree } from '../agents/agent-tree.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
-import type { Config } from '../config/config.js';
-import { agentLimits } from '../config/config.js';
+import { agentLimits, type Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
@@ -27,26 +26,24 @@ export async function createModel(
     return createOfflineProvider((tool) => roleOf(tool, roster));
   }
   const timeoutMs = 1_000 * model.timeoutSeconds;
+  const { baseUrl, maxRetries } = model;
   const options = {
-    model: model.name ?? '',
-    maxRetries: model.maxRetries,
-    timeoutMs,
+    ...{ model: model.name ?? '', baseUrl, maxRetries, timeoutMs, apiKey: modelApiKey },
     fetch: createEgress({
       allowPrivate: egress.allowPrivate,
-      configuredUrl: model.baseUrl,
+      configuredUrl: baseUrl,
       timeoutMs,
       idleMs: timeoutMs,
       logger,
     }),
     logger,
-    ...(model.baseUrl ? { baseUrl: model.baseUrl } : {}),
   };
   if (model.provider === 'anthropic') {
     const { createAnthropicProvider } = await import('../models/anthropic/provider.js');
-    return createAnthropicProvider({ ...options, apiKey: modelApiKey ?? '' });
+    return createAnthropicProvider(options);
   }
   const { createOpenaiProvider } = await import('../models/openai/provider.js');
-  return createOpenaiProvider({ ...options, ...(modelApiKey ? { apiKey: modelApiKey } : {}) });
+  return createOpenaiProvider(options);
 }
 
 export interface AgentsOptions {
@@ -79,12 +76,12 @@ export interface Agents {
 
 /** Makes the agents of this node and adds those of `own`. Throws `invalid-config` when two have one name, or none is left. */
 export function createAgents(options: AgentsOptions): Agents {
-  const { config, families, own, additions, ...parts } = options;
+  const { config, families, own, ...parts } = options;
   const { roster, ownAgents } = config.agent;
   const specs = extendRoster(roster, ownAgents);
   const tools = [...families.flatMap((family) => family.tools), ...own.tools];
   const source = families.find((family) => family.source)?.source;
-  warnOfUnknownTools(options, { tools, source });
+  warnOfUnknownTools(options, tools, source);
   const tree = buildAgentTree({
     ...parts,
     tools,
@@ -95,8 +92,7 @@ export function createAgents(options: AgentsOptions): Agents {
     limits: agentLimits(config),
     approval: config.approval.policy,
     surroundings: { system: `${os.type()} (${os.arch()})`, workspace: config.workspace[0] ?? config.home },
-    ...(config.a2a.publish ? { publish: config.a2a.publish } : {}),
-    ...(additions ? { additions } : {}),
+    publish: config.a2a.publish,
   });
   const subAgents = [...tree.subAgents, ...own.agents];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
@@ -108,13 +104,12 @@ export function createAgents(options: AgentsOptions): Agents {
   return { agents, subAgents, origins, tools, root: tree.root?.profile.name ?? requireFirst(agents) };
 }
 
-interface Tools {
-  readonly tools: readonly Tool[];
-  readonly source: ToolSource | undefined;
-}
-
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */
-function warnOfUnknownTools({ config, logger }: AgentsOptions, { tools, source }: Tools): void {
+function warnOfUnknownTools(
+  { config, logger }: AgentsOptions,
+  tools: readonly Tool[],
+  source: ToolSource | undefined,
+): void {
   const { policy } = config.approval;
   if (typeof policy === 'string') return;
   const known = (name: string) =>

@@ -5,19 +5,16 @@ import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { GAS_DECIMALS, toUnits } from '../core/amount.js';
 import type { Storage } from '../stores/tasks.js';
-import type { Finding, ToolFamily } from '../tools/tool-family.js';
-import { off, missing } from '../tools/tool-family.js';
+import { missing, off, type Finding, type ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
 import { createCryptoTools } from '../tools/crypto/index.js';
-import type { SandboxFinding } from '../tools/exec/index.js';
-import { createExec, findSandbox } from '../tools/exec/index.js';
+import { createExec, findSandbox, type SandboxFinding } from '../tools/exec/index.js';
 import { createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import { isInstalled } from '../tools/programs.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
-import type { Skills } from '../tools/skills/index.js';
-import { createSkills } from '../tools/skills/index.js';
+import { createSkills, type Skills } from '../tools/skills/index.js';
 import type { VaultAccess } from './stores.js';
 
 /** What families are opened with. */
@@ -65,12 +62,10 @@ export async function closeFamilies(families: readonly ToolFamily[]): Promise<vo
 
 /** Logs a warning for each family that is wanted and cannot work, and for what else an operator should know. */
 export function logFindings(families: readonly ToolFamily[], logger: Logger): void {
-  const warn = (code: string, text: string, hint: string | undefined): void =>
-    logger.warn(text, { code, ...(hint === undefined ? {} : { hint }) });
   for (const { name, state, note = '', hint, findings = [] } of families) {
-    if (state === 'missing') warn('missing-tools', `no ${name} tools: ${note}`, hint);
-    for (const finding of findings) {
-      if (finding.state === 'warn') warn(finding.code, finding.text, finding.hint);
+    if (state === 'missing') logger.warn(`no ${name} tools: ${note}`, { code: 'missing-tools', hint });
+    for (const finding of findings.filter((each) => each.state === 'warn')) {
+      logger.warn(finding.text, { code: finding.code, hint: finding.hint });
     }
   }
 }
@@ -95,7 +90,7 @@ async function openExec(
 ): Promise<ToolFamily> {
   const { tools, workspace } = config;
   if (!finding) return off('exec');
-  const { sandbox, reason } = await finding;
+  const { sandbox, reason = '' } = await finding;
   const exec = createExec({
     roots: workspace,
     sandbox,
@@ -103,35 +98,30 @@ async function openExec(
     environment: readEnv().variables,
     envAllow: tools.exec.envAllow,
     limits: tools.exec,
-    ...(tools.skills.enabled ? { readable: (scope) => skills.folders(scope) } : {}),
+    readable: tools.skills.enabled ? (scope) => skills.folders(scope) : undefined,
     logger,
   });
-  const found = sandbox ? SANDBOXED : notSandboxed(reason, config.approval.policy);
-  return { name: 'exec', state: 'on', tools: exec.tools, findings: [found], close: () => exec.close() };
+  const subject = 'sandbox';
+  const sandboxFinding: Finding = sandbox
+    ? { code: 'sandboxed', subject, state: 'ok', text: 'commands run in one' }
+    : { code: 'no-sandbox', subject, state: 'warn', text: unsandboxedText(reason, config.approval.policy) };
+  const close = () => exec.close();
+  return { name: 'exec', state: 'on', tools: exec.tools, findings: [sandboxFinding], close };
 }
 
-const SANDBOXED: Finding = {
-  code: 'sandboxed',
-  subject: 'sandbox',
-  state: 'ok',
-  text: 'commands run in one',
-};
-
-function notSandboxed(reason: string | undefined, policy: Config['approval']['policy']): Finding {
-  const isAsked = Array.isArray(policy) ? policy.includes('exec') : policy !== 'none';
-  const so = isAsked ? 'so each one waits for approval' : 'and approval.policy has nobody asked';
-  const text = `commands run without a sandbox, ${so}: ${reason ?? ''}`;
-  return { code: 'no-sandbox', subject: 'sandbox', state: 'warn', text };
+function unsandboxedText(reason: string, policy: Config['approval']['policy']): string {
+  const needsApproval = Array.isArray(policy) ? policy.includes('exec') : policy !== 'none';
+  const approval = needsApproval ? 'so each one waits for approval' : 'and approval.policy has nobody asked';
+  return `commands run without a sandbox, ${approval}: ${reason}`;
 }
 
 function openSkills({ config, logger }: FamilyContext): Skills {
   const { folders, workspace } = config.tools.skills;
-  const owned = join(config.home, 'owners');
   return createSkills({
     shared: folders,
     roots: config.workspace,
     hasWorkspaceSkills: workspace,
-    owned,
+    owned: join(config.home, 'owners'),
     logger,
   });
 }
@@ -155,13 +145,13 @@ async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamil
   if (!enabled) return off(name);
   try {
     const path = readEnv().variables['PATH'] ?? '';
-    const chromium = await findChromium({ sandbox, path, ...(executable ? { executable } : {}) });
+    const chromium = await findChromium({ sandbox, path, executable });
     const allowPrivate = [...config.egress.allowPrivate, ...allowHosts];
     const browser = createBrowser({
       chromium,
       limits,
       logger,
-      ...(searchUrl ? { searchUrl } : {}),
+      searchUrl,
       // Loaded on first use: a server whose browser opens no page starts faster and smaller without it.
       openProxy: async (onFailure) => {
         const { openBrowsingProxy } = await import('../http/browsing-proxy.js');
@@ -174,7 +164,7 @@ async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamil
       tools: browser.tools,
       findings: sandbox ? [] : [NO_BROWSER_SANDBOX],
       note: `with ${chromium.executable}${searchUrl ? '' : '; browser_search is left out'}`,
-      ...(searchUrl ? {} : { hint: 'For browser_search set tools.browser.searchUrl.' }),
+      hint: searchUrl ? undefined : 'For browser_search set tools.browser.searchUrl.',
       close: () => browser.close(),
     };
   } catch (error) {

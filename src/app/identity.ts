@@ -9,11 +9,9 @@ import type { Audit, Authenticator, Caller } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
-import { createAuthenticator } from '../http/identity.js';
-import type { JwtRules } from '../http/jwt-identity.js';
+import { createAuthenticator, type AuthenticatorOptions } from '../http/identity.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
-import type { TlsMaterial } from '../http/tls.js';
-import { loadTls } from '../http/tls.js';
+import { loadTls, type TlsMaterial } from '../http/tls.js';
 
 /** What this node proves its identity with, and checks that of its callers. */
 export interface Credentials {
@@ -34,13 +32,7 @@ export async function openCredentials(config: Config, secrets: Secrets): Promise
 export async function readTls({ server: { tls } }: Config): Promise<TlsMaterial | undefined> {
   const { certFile, keyFile, clientCaFile, crlFile, minVersion } = tls;
   if (certFile === undefined || keyFile === undefined) return undefined;
-  return loadTls({
-    certFile,
-    keyFile,
-    minVersion,
-    ...(clientCaFile === undefined ? {} : { clientCaFile }),
-    ...(crlFile === undefined ? {} : { crlFile }),
-  });
+  return loadTls({ certFile, keyFile, minVersion, clientCaFile, crlFile });
 }
 
 export interface IdentityOptions extends Pick<Credentials, 'token'> {
@@ -65,20 +57,16 @@ export function createIdentity({ config, token, audit, logger }: IdentityOptions
     },
     audit,
     logger,
-    ...(token === undefined ? {} : { token }),
-    ...(auth.mode === 'jwt' ? { jwt: { rules: rulesOf(auth.jwt), keys: openKeys(config, logger) } } : {}),
+    token,
+    jwt: auth.mode === 'jwt' ? openIssuer(config, logger) : undefined,
   });
 }
 
-function rulesOf({ issuer = '', tenantClaim, ...jwt }: Config['auth']['jwt']): JwtRules {
-  return { ...jwt, issuer, ...(tenantClaim === undefined ? {} : { tenantClaim }) };
-}
-
-function openKeys(config: Config, logger: Logger): JwtKeys {
-  const { refreshSeconds, cooldownSeconds } = config.auth.jwt;
+function openIssuer(config: Config, logger: Logger): AuthenticatorOptions['jwt'] {
+  const { issuer = '', refreshSeconds, cooldownSeconds, ...rules } = config.auth.jwt;
   const keys = new JwtKeys({ load: sourceOf(config, logger), refreshSeconds, cooldownSeconds, logger });
   void keys.prepare();
-  return keys;
+  return { rules: { ...rules, issuer }, keys };
 }
 
 function sourceOf({ auth: { jwt }, egress }: Config, logger: Logger): () => Promise<unknown> {

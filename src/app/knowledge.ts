@@ -6,8 +6,7 @@ import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '.
 import type { Logger } from '../core/logger.js';
 import type { Distiller, EmbeddingProvider, ModelProvider } from '../core/model.js';
 import type { Storage } from '../stores/tasks.js';
-import type { ToolFamily } from '../tools/tool-family.js';
-import { off } from '../tools/tool-family.js';
+import { missing, off, type ToolFamily } from '../tools/tool-family.js';
 import { createHttpEmbeddings } from '../embeddings/http.js';
 import { openLocalEmbeddings } from '../embeddings/local.js';
 import { createEgress } from '../http/egress.js';
@@ -20,7 +19,7 @@ import { createRag, createRagTools } from '../tools/rag/index.js';
 import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
 import { createModel } from './agents.js';
 
-export interface LibraryContext {
+interface LibraryContext {
   readonly config: Config;
   readonly secrets: Secrets;
   readonly storage: Storage;
@@ -39,68 +38,62 @@ export interface Library {
 /** Opens the library. Without an embedding provider searches go by words, and the family `rag` says what is missing. */
 export async function openLibrary(context: LibraryContext): Promise<Library> {
   const { config, storage, logger, onAdded } = context;
-  const opened = await openEmbeddings(context);
   const { maxFileBytes } = config.ingest;
+  const { provider, absent } = await openEmbeddings(context);
   const { retrieval, documents } = createRag({
-    ...{ library: storage.library, maxFileBytes, logger },
-    provider: 'lack' in opened ? `${sentence(opened.lack.note)} ${opened.lack.hint}` : opened.provider,
+    ...{ library: storage.library, maxFileBytes, logger, onAdded },
+    provider: provider ?? toSentences(absent),
     purge: () => storage.purge(),
-    ...(onAdded ? { onAdded } : {}),
   });
-  const rag: ToolFamily =
-    'lack' in opened
-      ? { name: 'rag', tools: [], ...opened.lack }
-      : { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: opened.provider.id };
+  const rag: ToolFamily = provider
+    ? { name: 'rag', state: 'on', tools: createRagTools(retrieval), note: provider.id }
+    : absent;
   const families = [
     knowledgeFamily(context, retrieval),
     searchFamily(context, retrieval),
     webFamily(context),
+    { ...rag, close: () => retrieval.close() },
   ];
-  return { retrieval, documents, families: [...families, { ...rag, close: () => retrieval.close() }] };
+  return { retrieval, documents, families };
 }
 
-/** Why there is no embedding provider, and what to do about it. */
-interface Lack {
-  readonly state: 'off' | 'missing';
-  readonly note: string;
-  readonly hint: string;
-}
+/** The provider, or the family `rag` without one, which says why. */
+type Embeddings =
+  | { readonly provider: EmbeddingProvider; readonly absent?: undefined }
+  | { readonly provider?: undefined; readonly absent: ToolFamily };
 
-const NO_EMBEDDINGS: Lack = {
+const NO_EMBEDDINGS: ToolFamily = {
+  name: 'rag',
   state: 'off',
+  tools: [],
   note: 'no embedding provider is configured, so everything is found by words',
   hint: 'Set embedding.provider.',
 };
 
-type Opened = { readonly provider: EmbeddingProvider } | { readonly lack: Lack };
-
-async function openEmbeddings({ config, secrets, logger }: LibraryContext): Promise<Opened> {
+async function openEmbeddings({ config, secrets, logger }: LibraryContext): Promise<Embeddings> {
   const { embedding, egress } = config;
-  const { provider, folder, model = '', baseUrl, dimension, timeoutSeconds } = embedding;
-  if (provider === 'none') return { lack: NO_EMBEDDINGS };
+  const { provider, folder = '', model = '', maxRetries, baseUrl, dimension, timeoutSeconds } = embedding;
+  if (provider === 'none') return { absent: NO_EMBEDDINGS };
   if (provider === 'local') {
     try {
-      return { provider: await openLocalEmbeddings({ ...embedding, folder: folder ?? '' }) };
+      return { provider: await openLocalEmbeddings({ ...embedding, folder }) };
     } catch (error) {
       if (!isLangoError(error)) throw error;
-      return { lack: { state: 'missing', note: error.message, hint: error.hint ?? '' } };
+      return { absent: missing('rag', error) };
     }
   }
+  const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
     vendor: provider,
-    model,
-    maxRetries: embedding.maxRetries,
-    fetch: createEgress({ ...egress, configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds, logger }),
-    logger,
-    ...(dimension === undefined ? {} : { dimension }),
-    ...(secrets.embeddingApiKey === undefined ? {} : { apiKey: secrets.embeddingApiKey }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...{ model, maxRetries, dimension, baseUrl, logger },
+    apiKey: secrets.embeddingApiKey,
+    fetch: createEgress({ ...egress, configuredUrl: baseUrl, timeoutMs, logger }),
   };
   return { provider: createHttpEmbeddings(options) };
 }
 
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
+function toSentences({ note = '', hint = '' }: ToolFamily): string {
+  return `${note.charAt(0).toUpperCase()}${note.slice(1).replace(/\.$/, '')}. ${hint}`;
 }
 
 function knowledgeFamily({ config, storage }: LibraryContext, retrieval: Retrieval): ToolFamily {
@@ -130,26 +123,23 @@ function webFamily({ config, secrets, logger }: LibraryContext): ToolFamily {
       timeoutMs: 1_000 * timeoutSeconds,
       logger,
     }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
-    ...(secrets.webSearchApiKey === undefined ? {} : { apiKey: secrets.webSearchApiKey }),
+    baseUrl,
+    apiKey: secrets.webSearchApiKey,
   });
   return { name, state: 'on', tools, note: provider };
 }
 
 interface DistillerSources {
   readonly config: Config;
+  readonly storage: Storage;
   readonly secrets: Secrets;
   /** The model of the program that uses Lango as a library; undefined for the configured one. */
   readonly model: ModelProvider | undefined;
   readonly logger: Logger;
 }
 
-export interface ExtractionContext extends DistillerSources {
-  readonly storage: Storage;
-}
-
 /** Starts to extract triples from kept documents; undefined when that is switched off or no model can do it. */
-export async function openExtraction(context: ExtractionContext): Promise<Extractor | undefined> {
+export async function openExtraction(context: DistillerSources): Promise<Extractor | undefined> {
   const { config, storage, logger } = context;
   const { enabled, documents, model, maxCharacters, callsPerHour } = config.graph.extraction;
   if (!config.graph.enabled || !enabled) return undefined;
@@ -169,8 +159,7 @@ export async function openExtraction(context: ExtractionContext): Promise<Extrac
   return extractor;
 }
 
-export interface MemoryContext extends DistillerSources {
-  readonly storage: Storage;
+interface MemoryContext extends DistillerSources {
   readonly retrieval: Retrieval;
 }
 
@@ -199,13 +188,8 @@ async function openObservations(context: MemoryContext): Promise<ToolFamily> {
   if (!observationalMemory.enabled) return off(name, 'observationalMemory.enabled');
   const { storage, logger } = context;
   const distiller = await openDistiller(context, observationalMemory.model);
-  const own = createObservationalMemory({
-    ...observationalMemory,
-    memory: storage.memory,
-    tasks: storage.tasks,
-    distiller,
-    logger,
-  });
+  const { memory, tasks } = storage;
+  const own = createObservationalMemory({ ...observationalMemory, memory, tasks, distiller, logger });
   const note = `noted by ${distiller?.by ?? 'plain rules (offline model)'}`;
   return { name, state: 'on', tools: own.tools, note, memory: own.remembering, close: () => own.close() };
 }
@@ -217,7 +201,6 @@ async function openDistiller(
 ): Promise<Distiller | undefined> {
   if (model) return createDistiller(model);
   if (config.model.provider === 'offline') return undefined;
-  const name = modelName ?? config.model.name;
-  const own = { ...config.model, ...(name === undefined ? {} : { name }) };
+  const own = { ...config.model, name: modelName ?? config.model.name };
   return createDistiller(await createModel({ ...config, model: own }, secrets, logger));
 }

@@ -10,8 +10,7 @@ import type { ReadKeys } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
-import type { HostAddress } from '../http/host.js';
-import { Host } from '../http/host.js';
+import { Host, type HostAddress } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { Mount } from '../http/web-app.js';
 
@@ -90,13 +89,9 @@ export type MountedHandler = (
 /** Throws `invalid-config` for a configuration that does not work without listeners of its own. */
 export function assertMountable({ server }: Config): void {
   if (!server.grpc.enabled) return;
-  throw new LangoError(
-    'invalid-config',
-    'gRPC needs a port of its own, and start({ listen: false }) opens none.',
-    {
-      hint: 'Set server.grpc.enabled to false, or start the server without listen: false.',
-    },
-  );
+  const text = 'gRPC needs a port of its own, and start({ listen: false }) opens none.';
+  const hint = 'Set server.grpc.enabled to false, or start the server without listen: false.';
+  throw new LangoError('invalid-config', text, { hint });
 }
 
 export async function createListeners(options: ListenersOptions): Promise<Listeners> {
@@ -109,7 +104,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     limits: config.server.limits,
     slots,
     keys: config.a2a.signCards ? keys : undefined,
-    ...(baseUrl ? { baseUrl } : {}),
+    baseUrl,
   });
   const host = new Host({
     ...config.server,
@@ -119,7 +114,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     isLoopbackOnly: config.auth.mode === 'none',
     claims: isA2aPath,
     routes: [a2aRoutes],
-    mounts: [createDiscoveryRoutes({ agents, keys, ...(baseUrl ? { baseUrl } : {}) }), ...mounts],
+    mounts: [createDiscoveryRoutes({ agents, keys, baseUrl }), ...mounts],
     health: () => ({ ready: true }),
     logger,
   });
@@ -155,12 +150,8 @@ async function createGrpc(
   if (!grpc.enabled) return undefined;
   const { createGrpcServer } = await import('../a2a/server/grpc/server.js');
   return createGrpcServer({
-    host,
-    port: grpc.port,
-    agents,
-    root,
-    ...shared,
-    ...(tls ? { tls: grpcTls(tls, config) } : {}),
+    ...{ host, port: grpc.port, agents, root, ...shared },
+    tls: tls && grpcTls(tls, config),
     limits,
     logger,
   });

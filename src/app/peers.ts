@@ -1,6 +1,5 @@
 import type { CardTrust } from '../a2a/client/card.js';
-import type { RefreshingDirectory } from '../a2a/client/directory.js';
-import { createPeerDirectory } from '../a2a/client/directory.js';
+import { createPeerDirectory, type RefreshingDirectory } from '../a2a/client/directory.js';
 import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import type { Config } from '../config/config.js';
@@ -53,7 +52,7 @@ export function remoteSources({
     const connect = allowPrivate ? connectRules(started, addresses, logger) : shared;
     const trust = verify && trustOf(verify, connect.fetch, logger.child({ agent: name }));
     const settings = { agent, token };
-    return { kind: 'remote', name, url, trust, connect, settings, ...(token ? { token } : {}) };
+    return { kind: 'remote', name, url, trust, connect, settings, token };
   });
 }
 
@@ -89,8 +88,5 @@ function connectRules({ a2a, egress }: Config, addresses: readonly string[], log
 function trustOf({ jwks, keys, hash }: Verify, egress: typeof fetch, logger: Logger): CardTrust {
   const load = jwks === undefined ? keys && keysFromFile(keys) : keysFromUrl(jwks, egress);
   const trusted = load && new JwtKeys({ load, ...KEY_TIMES, logger });
-  return {
-    ...(hash === undefined ? {} : { hash }),
-    ...(trusted ? { findKey: (header, token) => trusted.find(header, token) } : {}),
-  };
+  return { hash, findKey: trusted ? (header, token) => trusted.find(header, token) : undefined };
 }

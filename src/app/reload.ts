@@ -53,7 +53,7 @@ export function createReload({ started, hidden, peers, local, ...options }: Relo
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
     const remote = remoteSources({ ...next, started: started.config, logger });
     const change = await peers.replace([...local, ...remote]);
-    logger.info('reloaded the configuration', { ...change, ...(tls ? { certificate: 'read again' } : {}) });
+    logger.info('reloaded the configuration', { ...change, certificate: tls && 'read again' });
   };
   return (read = async () => current) => mutex.run('reload', () => reload(read));
 }

@@ -5,15 +5,13 @@ import { makeFolder, vaultKeyFile } from '../config/private-file.js';
 import type { Secrets } from '../config/secrets.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { SecretGuard } from '../core/secrets.js';
-import { noScrubber, noSecrets } from '../core/secrets.js';
+import { noScrubber, noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { Storage } from '../stores/tasks.js';
 import { startSweeping } from '../journal/sweeper.js';
 import { scrubLogger } from '../scrub/logger.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { OwnerSecrets } from '../vault/owner-secrets.js';
-import type { SealedVault } from '../vault/vault.js';
-import { openVault } from '../vault/vault.js';
+import { openVault, type SealedVault } from '../vault/vault.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 

@@ -1,18 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import type { AgentClient } from '../a2a/client/client.js';
-import { createClient } from '../a2a/client/client.js';
+import { createClient, type AgentClient } from '../a2a/client/client.js';
 import type { Binding } from '../a2a/client/link.js';
 import { createOriginFetch } from '../a2a/client/load.js';
 import type { Config } from '../config/config.js';
-import type { LoadedConfig } from '../config/load.js';
-import { loadConfig } from '../config/load.js';
+import { loadConfig, type LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
 import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
-import type { OwnerClient } from '../owners/client.js';
-import { createOwnerClient } from '../owners/client.js';
+import { createOwnerClient, type OwnerClient } from '../owners/client.js';
 import { usageError } from './exit.js';
 import type { Call } from './terminal.js';
 

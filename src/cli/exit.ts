@@ -1,6 +1,5 @@
 import type { EndEvent } from '../a2a/client/reader.js';
-import type { ErrorCode, ErrorDetails } from '../core/errors.js';
-import { LangoError, isLangoError } from '../core/errors.js';
+import { isLangoError, LangoError, type ErrorCode, type ErrorDetails } from '../core/errors.js';
 
 /** The exit codes of the program, as docs/reference/cli.md lists them. */
 export const EXIT = {

@@ -2,8 +2,7 @@ import type { AgentClient } from '../a2a/client/client.js';
 import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
 import type { NodeStatus } from '../owners/operations.js';
-import type { Connection } from './connection.js';
-import { isLoopback } from './connection.js';
+import { isLoopback, type Connection } from './connection.js';
 import { CommandError, EXIT } from './exit.js';
 
 /** The error codes of an address where no server listens. */

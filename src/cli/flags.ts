@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import type { CommandContext, Result } from './terminal.js';
 
 /** The flags of a command line, before a command says which ones it has. */

@@ -1,7 +1,5 @@
-import type { Command } from 'commander';
-import { Argument } from 'commander';
-import type { Act } from './flags.js';
-import { actionsOf, collect, withFolders, withJson, withServer } from './flags.js';
+import { Argument, type Command } from 'commander';
+import { actionsOf, collect, withFolders, withJson, withServer, type Act } from './flags.js';
 
 /** `lango secrets` */
 export function addSecretCommands(secrets: Command, act: Act): void {

@@ -1,8 +1,7 @@
 import { MIN_PASSPHRASE } from '../config/host-keys.js';
 import { LangoError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
-import type { SecretItem, SecretPermission, SecretPlace } from '../core/secrets.js';
-import { SECRET_PLACES } from '../core/secrets.js';
+import { SECRET_PLACES, type SecretItem, type SecretPermission, type SecretPlace } from '../core/secrets.js';
 import { loadConfigOf, type FolderFlags } from './connection.js';
 import { nothingChanged, usageError } from './exit.js';
 import { askHidden, readPiped } from './input.js';

@@ -129,23 +129,17 @@ function silenceFailure({ endpoint, silenceMs }: Exchange): ModelFailure {
  * and on disposal, so that no request outlives the watch.
  */
 export class SilenceWatch implements Disposable {
+  readonly signal: AbortSignal;
   readonly #controller = new AbortController();
-  readonly #outer: AbortSignal;
   #limitMs: number;
   #timer: NodeJS.Timeout | undefined;
   #isBroken = false;
 
   /** Starts the deadline at once. */
   constructor(outer: AbortSignal, limitMs: number) {
-    this.#outer = outer;
+    this.signal = AbortSignal.any([outer, this.#controller.signal]);
     this.#limitMs = limitMs;
-    outer.addEventListener('abort', this.#abort);
-    if (outer.aborted) this.#abort();
-    else this.wait();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+    this.wait();
   }
 
   /** Whether the deadline passed. */
@@ -163,7 +157,7 @@ export class SilenceWatch implements Disposable {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#isBroken = true;
-      this.#abort();
+      this.#controller.abort();
     }, this.#limitMs);
   }
 
@@ -174,11 +168,6 @@ export class SilenceWatch implements Disposable {
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-    this.#outer.removeEventListener('abort', this.#abort);
-    this.#abort();
-  }
-
-  readonly #abort = (): void => {
     this.#controller.abort();
-  };
+  }
 }

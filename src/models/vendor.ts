@@ -1,15 +1,15 @@
+import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
 import type { Endpoint } from './failure.js';
-import type { AnswerEvent } from './retry.js';
-import { streamCall } from './retry.js';
+import { streamCall, type AnswerEvent } from './retry.js';
 
 /** The options of a vendor's provider. */
 export interface VendorOptions {
   readonly model: string;
   /** Absent for servers that need no key. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Default: the vendor's address. */
   readonly baseUrl?: string;
   /** Further attempts after an overload or a lost connection. Default: 3. */
@@ -33,6 +33,23 @@ function openEndpoint({ vendor, ...parts }: Omit<Endpoint, 'place'> & { readonly
   }
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   return { ...parts, place: `${vendor} at ${url.hostname}:${port}` };
+}
+
+/**
+ * The settings that the SDKs of all vendors share. They come from the options alone, so that nothing in the environment
+ * redirects a request or its key.
+ */
+export function sdkSettings({ fetch }: VendorOptions, { baseUrl }: Endpoint) {
+  return {
+    baseURL: baseUrl,
+    maxRetries: 0,
+    // SilenceWatch sets the deadlines.
+    timeout: LONGEST_TIMER_MS,
+    logLevel: 'off',
+    // A redirect would carry the conversation and the key to another host.
+    fetchOptions: { redirect: 'manual' },
+    fetch,
+  } as const;
 }
 
 const DEFAULT_MAX_RETRIES = 3;

@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { serverUrl } from '../core/card.js';
-import { LangoError, isLangoError } from '../core/errors.js';
-import type { ErrorCode } from '../core/errors.js';
+import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 import type { Scope } from '../core/task.js';
 import type { InputOf, Operation, OperationName, ResultOf } from './operations.js';
 import { OPERATIONS, hasJsonBody } from './operations.js';
-import type { OwnerService } from './service.js';
-import { performCall } from './service.js';
+import { performCall, type OwnerService } from './service.js';
 
 /**
  * What an owner can do with what it keeps, on a server or in a data folder of this machine: both answer alike. Calls

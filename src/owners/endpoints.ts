@@ -1,8 +1,6 @@
 import type { HttpEndpoint, HttpExchange } from '../core/http.js';
-import type { Operation, OperationName } from './operations.js';
-import { OPERATIONS, hasJsonBody } from './operations.js';
-import type { OwnerService } from './service.js';
-import { performCall } from './service.js';
+import { hasJsonBody, OPERATIONS, type Operation, type OperationName } from './operations.js';
+import { performCall, type OwnerService } from './service.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,5 @@
 import { LangoError } from '../core/errors.js';
-import { KEPT_BY_AGENTS } from '../stores/library.js';
-import type { DocumentIndex } from '../stores/library.js';
+import { KEPT_BY_AGENTS, type DocumentIndex } from '../stores/library.js';
 import type { SecretKeeper } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import type { WalletKeeper } from '../stores/payments.js';
@@ -58,7 +57,7 @@ export function createOwnerService({ secrets, wallets, documents, data, status }
       const index = await documents();
       const page = await index.list(scope, {
         ...(only === undefined ? { except: KEPT_BY_AGENTS } : { only }),
-        ...(after === undefined ? {} : { after }),
+        after,
         limit: DOCUMENTS_PER_PAGE,
       });
       return { ...page, maxBytes: index.maxBytes };
@@ -70,7 +69,7 @@ export function createOwnerService({ secrets, wallets, documents, data, status }
     async updateVectors({ action, collections: only }, { scope, signal }) {
       const index = await documents();
       if (action === 'embed') return index.embed(scope, signal);
-      return { dropped: await index.dropVectors(scope, only === undefined ? {} : { only }) };
+      return { dropped: await index.dropVectors(scope, { only }) };
     },
 
     listDataKinds: async () => ({ kinds: data.kinds }),

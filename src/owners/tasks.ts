@@ -1,11 +1,9 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Page } from '../core/page.js';
-import type { Chunk } from '../stores/paging.js';
-import { pageBySize } from '../stores/paging.js';
+import { pageBySize, type Chunk } from '../stores/paging.js';
 import type { RetentionStore } from '../stores/tasks.js';
-import type { Scope, TaskRecord } from '../core/task.js';
-import { isTerminal } from '../core/task.js';
+import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 
 /** An owner's tasks of all agents. */
 export interface OwnedTasks {

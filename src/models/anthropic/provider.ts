@@ -1,5 +1,4 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
-import { LONGEST_TIMER_MS } from '../../core/agent.js';
 import {
   addUsage,
   functionCalls,
@@ -14,13 +13,9 @@ import {
 import { exchangeText } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
 import type { AnswerEvent } from '../retry.js';
-import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
+import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { AnthropicAnswerReader } from './answer-reader.js';
 import { toAnthropicRequest } from './request.js';
-
-export interface AnthropicOptions extends VendorOptions {
-  readonly apiKey: string;
-}
 
 const DEFAULT_BASE_URL = 'https://api.anthropic.com';
 
@@ -31,7 +26,7 @@ const MAX_PAUSES = 8;
  * Claude through the Messages API. Loads the vendor's SDK at the first call, not before. Throws
  * `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
  */
-export function createAnthropicProvider(options: AnthropicOptions): ModelProvider {
+export function createAnthropicProvider(options: VendorOptions): ModelProvider {
   return createVendorProvider(options, {
     name: 'anthropic',
     vendor: 'Anthropic',
@@ -44,21 +39,10 @@ export function createAnthropicProvider(options: AnthropicOptions): ModelProvide
 
 type Context = VendorContext<Anthropic>;
 
-/** Settings come from the options alone, so that nothing in the environment redirects a request or its key. */
-async function openClient(options: AnthropicOptions, { baseUrl }: Endpoint): Promise<Anthropic> {
+async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<Anthropic> {
   const { Anthropic } = await import('@anthropic-ai/sdk');
-  return new Anthropic({
-    apiKey: options.apiKey,
-    baseURL: baseUrl,
-    maxRetries: 0,
-    // SilenceWatch sets the deadlines.
-    timeout: LONGEST_TIMER_MS,
-    logLevel: 'off',
-    openTelemetry: false,
-    // A redirect would carry the key to another host.
-    fetchOptions: { redirect: 'manual' },
-    ...(options.fetch ? { fetch: options.fetch } : {}),
-  });
+  const { apiKey = '' } = options;
+  return new Anthropic({ ...sdkSettings(options, endpoint), apiKey, openTelemetry: false });
 }
 
 /** One answer. Each pause of the model needs another request. */

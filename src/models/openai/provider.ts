@@ -1,10 +1,9 @@
 import type { OpenAI } from 'openai';
-import { LONGEST_TIMER_MS } from '../../core/agent.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import { exchangeText } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
 import type { AnswerEvent } from '../retry.js';
-import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
+import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { OpenaiAnswerReader } from './answer-reader.js';
 import { toOpenaiRequest } from './request.js';
 
@@ -27,24 +26,17 @@ export function createOpenaiProvider(options: VendorOptions): ModelProvider {
 
 type Context = VendorContext<OpenAI>;
 
-/** Settings come from the options alone, so that nothing in the environment redirects a request or its key. */
-async function openClient({ apiKey, fetch }: VendorOptions, { baseUrl }: Endpoint): Promise<OpenAI> {
+async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<OpenAI> {
   const { OpenAI } = await import('openai');
+  const { apiKey } = options;
   return new OpenAI({
+    ...sdkSettings(options, endpoint),
     // The SDK requires a key. For a server without one, `defaultHeaders` removes the header.
     apiKey: apiKey ?? 'none',
+    defaultHeaders: apiKey === undefined ? { Authorization: null } : {},
     adminAPIKey: null,
     organization: null,
     project: null,
-    baseURL: baseUrl,
-    maxRetries: 0,
-    // SilenceWatch sets the deadlines.
-    timeout: LONGEST_TIMER_MS,
-    logLevel: 'off',
-    // A redirect would carry the conversation to another host.
-    fetchOptions: { redirect: 'manual' },
-    ...(apiKey === undefined ? { defaultHeaders: { Authorization: null } } : {}),
-    ...(fetch ? { fetch } : {}),
   });
 }
 
