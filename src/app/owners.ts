@@ -50,17 +50,16 @@ export interface NodeParts {
 
 /** The routes of a running node about what its callers keep, and about the node itself. */
 export function ownerMount(parts: NodeParts): Mount {
-  const { config, storage, journal, vault, documents, families } = parts;
+  const { journal, vault, documents, families } = parts;
   const { root, model, agents, peers, pushes } = parts;
   const service = createOwnerService({
     ...vaultParts(() => Promise.resolve(vault)),
     documents: async () => documents,
-    data: openData({
-      config,
-      storage,
-      tasks: journal,
-      elsewhere: families.flatMap(({ kept }) => kept ?? []),
-    }),
+    data: openData(
+      parts,
+      journal,
+      families.flatMap(({ kept }) => kept ?? []),
+    ),
     status: async () => ({
       root,
       model: model.id,
@@ -68,7 +67,7 @@ export function ownerMount(parts: NodeParts): Mount {
       peers: peers.states(),
       families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
       findings: families.flatMap(({ findings = [] }) => findings),
-      ...(pushes ? { push: await pushes.counts() } : {}),
+      push: await pushes?.counts(),
     }),
   });
   return mountEndpoints(ownerEndpoints({ service, maxBytes: documents.maxBytes }));
@@ -102,12 +101,7 @@ export async function openHome(
   const service = createOwnerService({
     ...vaultParts(vault.open),
     documents: async () => (await library.open()).documents,
-    data: openData({
-      config,
-      storage,
-      tasks: storedTasks(storage),
-      elsewhere: [ownedSkills(config, logger)],
-    }),
+    data: openData({ config, storage }, storedTasks(storage), [ownedSkills(config, logger)]),
     async status() {
       throw new LangoError('unavailable', 'No server runs with this data folder.', {
         hint: 'Start one with: lango serve',
@@ -117,7 +111,7 @@ export async function openHome(
   const scope: Scope = { tenant: '', owner: owner ?? (config.auth.mode === 'none' ? 'local' : 'default') };
   return {
     client: createDirectClient(service, scope),
-    vault: async () => requireVault(await vault.open()),
+    vault: async () => requireVault(await vault.open()).vault,
     async close() {
       await (await library.opened())?.retrieval.close();
       await storage.close();
@@ -148,18 +142,14 @@ function once<Part>(open: () => Promise<Part>) {
 
 function vaultParts(open: () => Promise<VaultAccess>): Pick<OwnerParts, 'secrets' | 'wallets'> {
   return {
-    async secrets() {
-      const { secrets, problem } = await open();
-      if (problem) throw problem;
-      return secrets;
-    },
-    wallets: async () => openWallets(requireVault(await open())),
+    secrets: async () => requireVault(await open()).secrets,
+    wallets: async () => openWallets(requireVault(await open()).vault),
   };
 }
 
-function requireVault({ vault, problem }: VaultAccess): SealedVault {
-  if (problem) throw problem;
-  return vault;
+function requireVault(access: VaultAccess): Extract<VaultAccess, { readonly problem?: undefined }> {
+  if (access.problem) throw access.problem;
+  return access;
 }
 
 /** Loads the library of the chain when a wallet is used, not before. */
@@ -172,15 +162,14 @@ async function openWallets(vault: Vault): Promise<WalletKeeper> {
   };
 }
 
-interface DataParts {
-  readonly config: Config;
-  readonly storage: Storage;
-  readonly tasks: Pick<Journal, 'get' | 'read' | 'cancel'>;
-  /** What tool families keep outside of the storage. */
-  readonly elsewhere: readonly OwnedKind[];
-}
+type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;
 
-function openData({ config, storage, tasks, elsewhere }: DataParts): OwnedData {
+/** `elsewhere` is what tool families keep outside of the storage. */
+function openData(
+  { config, storage }: Pick<NodeParts, 'config' | 'storage'>,
+  tasks: ReadableTasks,
+  elsewhere: readonly OwnedKind[],
+): OwnedData {
   const agentName = rootAgentName(config.agent.multiAgent);
   const owned = createOwnedTasks({
     retention: storage.retention,
@@ -191,18 +180,14 @@ function openData({ config, storage, tasks, elsewhere }: DataParts): OwnedData {
 }
 
 /** The tasks of a node that does not run. What has not ended can be read, and not be canceled. */
-function storedTasks({ tasks }: Storage): DataParts['tasks'] {
+function storedTasks({ tasks }: Storage): ReadableTasks {
   return {
     get: (scope, taskId) => tasks.get(scope, taskId),
     read: (taskId, after, limit) => tasks.read(taskId, after, limit),
     async cancel(_scope, taskId) {
-      throw new LangoError(
-        'unavailable',
-        `Task ${taskId} has not ended, and no server runs that could cancel it.`,
-        {
-          hint: 'Start the server with "lango serve" and run the command again.',
-        },
-      );
+      const text = `Task ${taskId} has not ended, and no server runs that could cancel it.`;
+      const hint = 'Start the server with "lango serve" and run the command again.';
+      throw new LangoError('unavailable', text, { hint });
     },
   };
 }

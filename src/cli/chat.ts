@@ -5,7 +5,7 @@ import { connect, type Connection, type ConnectionFlags } from './connection.js'
 import { answerCommands, converse, leavingOpen, terminalAsker } from './conversation.js';
 import { EXIT, onInterrupt } from './exit.js';
 import { agentsHint, ask, missingAgent } from './explain.js';
-import { pipedLines, terminalLines, type LineReader } from './input.js';
+import { pipedLines, terminalLines } from './input.js';
 import { safeLine, safeText } from './safe-text.js';
 import { agentNames, newestTasks, rowOf } from './tasks.js';
 import type { Call, Terminal } from './terminal.js';
@@ -26,14 +26,11 @@ export async function chat(call: Call<ChatFlags>): Promise<number> {
   const { flags, terminal } = call;
   const connection = await connect(call);
   const served = await ask(connection, connection.client.card(flags.agent), flags.agent);
-  const lines = terminal.canAsk ? terminalLines() : pipedLines();
   const name = typeof served['name'] === 'string' ? served['name'] : 'an agent';
   terminal.note(`${safeLine(name)} at ${connection.url}. /help lists the commands.`);
-  try {
-    return await new Chat(connection, call).talk(lines);
-  } finally {
-    lines.close();
-  }
+  const lines = terminal.canAsk ? terminalLines(terminal.notePaint.bold('› ')) : pipedLines();
+  await new Chat(connection, call).talk(lines);
+  return EXIT.ok;
 }
 
 class Chat {
@@ -52,11 +49,10 @@ class Chat {
     this.#agent = flags.agent;
   }
 
-  async talk(lines: LineReader): Promise<number> {
-    const prompt = this.#terminal.notePaint.bold('› ');
-    for (;;) {
-      const line = (await lines.next(prompt))?.trim();
-      if (line === undefined || line === '/exit') return EXIT.ok;
+  async talk(lines: AsyncIterable<string>): Promise<void> {
+    for await (const given of lines) {
+      const line = given.trim();
+      if (line === '/exit') return;
       if (line === '') continue;
       try {
         await (line.startsWith('/') ? this.#command(line) : this.#say(line));

@@ -28,10 +28,7 @@ export class CommandError extends LangoError {
 
 /** The error for a command line that is itself wrong. */
 export function usageError(message: string, hint?: string): CommandError {
-  return new CommandError('invalid-input', message, {
-    exitCode: EXIT.usage,
-    ...(hint === undefined ? {} : { hint }),
-  });
+  return new CommandError('invalid-input', message, { exitCode: EXIT.usage, hint });
 }
 
 /** The error for a prompt that the person left. */

@@ -12,15 +12,10 @@ const NO_SERVER = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNR
 export async function explain(error: unknown, connection: Connection, agent?: string): Promise<unknown> {
   const { url, client } = connection;
   if (!isLangoError(error)) return error;
-  const { code, message, hint: advice } = error;
-  const details = {
-    cause: error,
-    exitCode: exitCodeOf(error),
-    ...(advice === undefined ? {} : { hint: advice }),
-  };
+  const { code, message } = error;
+  const details = { cause: error, exitCode: exitCodeOf(error), hint: error.hint };
   if (isNoServer(error)) {
-    const isHere = isLoopback(new URL(url));
-    const hint = isHere
+    const hint = isLoopback(new URL(url))
       ? 'Start one with: lango serve'
       : 'Is the address right (--url, LANGO_URL), and does a server run there?';
     return new CommandError(code, `No server answers at ${url}.`, { ...details, hint });
@@ -86,7 +81,7 @@ export async function refusal(connection: Connection, text: string, agent?: stri
   const { client } = connection;
   try {
     await client.card(agent);
-    await client.list({ pageSize: 1, ...(agent === undefined ? {} : { agent }) });
+    await client.list({ pageSize: 1, agent });
     return new LangoError('invalid-input', text);
   } catch (error) {
     return isLangoError(error, 'not-supported')

@@ -2,52 +2,38 @@ import { createInterface } from 'node:readline';
 import { LangoError } from '../core/errors.js';
 import { nothingChanged } from './exit.js';
 
-/** Reads lines from the terminal or from a pipe. */
-export interface LineReader {
-  /** Resolves with the next line; with undefined at the end of the input, or when the person presses Ctrl-C or Ctrl-D. */
-  next(prompt: string): Promise<string | undefined>;
-  close(): void;
-}
-
 const HISTORY_LINES = 200;
 
-/** Reads lines that a person types, with a history. Between two lines the terminal is free for other output. */
-export function terminalLines(): LineReader {
+/**
+ * Reads lines that a person types, with a history, until Ctrl-C or Ctrl-D. Between two lines the terminal is free for
+ * other output.
+ */
+export async function* terminalLines(prompt: string): AsyncGenerator<string, void, undefined> {
   let history: string[] = [];
-  return {
-    async next(prompt) {
-      const lines = createInterface({
-        input: process.stdin,
-        output: process.stderr,
-        history: [...history],
-        historySize: HISTORY_LINES,
-      });
-      lines.on('history', (newer) => {
-        history = newer;
-      });
-      const line = await new Promise<string | undefined>((resolve) => {
-        lines.once('close', () => resolve(undefined));
-        lines.once('SIGINT', () => lines.close());
-        lines.question(prompt, resolve);
-      });
-      lines.close();
-      return line;
-    },
-    close() {},
-  };
+  for (;;) {
+    const lines = createInterface({
+      input: process.stdin,
+      output: process.stderr,
+      history: [...history],
+      historySize: HISTORY_LINES,
+    });
+    lines.on('history', (newer) => {
+      history = newer;
+    });
+    const line = await new Promise<string | undefined>((resolve) => {
+      lines.once('close', () => resolve(undefined));
+      lines.once('SIGINT', () => lines.close());
+      lines.question(prompt, resolve);
+    });
+    lines.close();
+    if (line === undefined) return;
+    yield line;
+  }
 }
 
 /** Reads lines from a pipe or a file. */
-export function pipedLines(): LineReader {
-  const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
-  const iterator = lines[Symbol.asyncIterator]();
-  return {
-    async next() {
-      const { done, value } = await iterator.next();
-      return done === true ? undefined : value;
-    },
-    close: () => lines.close(),
-  };
+export function pipedLines(): AsyncIterable<string> {
+  return createInterface({ input: process.stdin, crlfDelay: Infinity });
 }
 
 const MAX_BYTES = 64 * 1024;

@@ -1,16 +1,5 @@
 import { safeLine } from './safe-text.js';
 
-/** A progress line on the terminal, shown while no other output is written. */
-export interface Progress {
-  start(label: string): void;
-  label(text: string): void;
-  /** Hides the line while `isHeld`, because other output is in the middle of a line. */
-  hold(isHeld: boolean): void;
-  /** Erases the line until the next tick. */
-  hide(): void;
-  stop(): void;
-}
-
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const TICK_MS = 100;
 const ERASE_LINE = '\r\u001b[2K';
@@ -18,12 +7,8 @@ const ERASE_LINE = '\r\u001b[2K';
 const MARGIN = 12;
 const DEFAULT_COLUMNS = 80;
 
-/** Creates a progress line. It shows nothing when the stream is no terminal. */
-export function createProgress(stream: NodeJS.WriteStream): Progress {
-  return new SpinnerLine(stream);
-}
-
-class SpinnerLine implements Progress {
+/** A progress line, shown while no other output is written. It shows nothing when the stream is no terminal. */
+export class Progress {
   readonly #stream: NodeJS.WriteStream;
   #timer: NodeJS.Timeout | undefined;
   #label = '';
@@ -49,10 +34,12 @@ class SpinnerLine implements Progress {
     this.#label = text;
   }
 
+  /** Hides the line while `isHeld`, because other output is in the middle of a line. */
   hold(isHeld: boolean): void {
     this.#isHeld = isHeld;
   }
 
+  /** Erases the line until the next tick. */
   hide(): void {
     if (this.#isShown) this.#stream.write(ERASE_LINE);
     this.#isShown = false;

@@ -1,7 +1,7 @@
 import type { Env } from '../config/env.js';
 import { EXIT } from './exit.js';
 import { createPaint, type Paint } from './paint.js';
-import { createProgress, type Progress } from './progress.js';
+import { Progress } from './progress.js';
 import { jsonLine } from './safe-text.js';
 
 /** The terminal of a command: results go to standard output, messages about them to standard error. */
@@ -26,7 +26,7 @@ export interface Terminal {
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>;
 
 export function createTerminal(env: Env, { stdin, stdout, stderr }: Streams = process): Terminal {
-  const progress = createProgress(stderr);
+  const progress = new Progress(stderr);
   const writeTo =
     (stream: NodeJS.WriteStream) =>
     (text: string): void => {

@@ -1,5 +1,4 @@
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
-import type { Activity } from '../core/task.js';
 import { Renderer, questionText } from './render.js';
 import { jsonLine, safeText } from './safe-text.js';
 import type { Terminal } from './terminal.js';
@@ -33,29 +32,9 @@ function showAnswer({ state, text, questions }: EndEvent, { print, note, notePai
 }
 
 function progressLabel(event: ClientEvent): string {
-  switch (event.type) {
-    case 'activity':
-      return activityLabel(event.author, event.activity);
-    case 'text-delta':
-    case 'artifact':
-      return `${event.author} answers`;
-    case 'task':
-    case 'status':
-    case 'end':
-      return 'working';
-  }
-}
-
-function activityLabel(author: string, activity: Activity): string {
-  switch (activity.type) {
-    case 'tool-call':
-      return `${author} runs ${activity.tool}`;
-    case 'delegation-start':
-      return `${activity.agent} works`;
-    case 'turn-start':
-    case 'text':
-    case 'tool-result':
-    case 'delegation-end':
-      return `${author} thinks`;
-  }
+  if (event.type === 'text-delta' || event.type === 'artifact') return `${event.author} answers`;
+  if (event.type !== 'activity') return 'working';
+  const { author, activity } = event;
+  if (activity.type === 'tool-call') return `${author} runs ${activity.tool}`;
+  return activity.type === 'delegation-start' ? `${activity.agent} works` : `${author} thinks`;
 }
