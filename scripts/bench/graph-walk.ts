@@ -1,5 +1,5 @@
 import type { NewTriple } from '../../src/stores/graph.js';
-import type { Storage } from '../../src/stores/tasks.js';
+import type { Storage } from '../../src/stores/storage.js';
 import { traverse } from '../../src/tools/graph/traversal.js';
 import type { Dice } from './corpus.js';
 import { diceOf } from './corpus.js';

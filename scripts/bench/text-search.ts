@@ -1,4 +1,4 @@
-import type { Storage } from '../../src/stores/tasks.js';
+import type { Storage } from '../../src/stores/storage.js';
 import { cutIntoPassages } from '../../src/tools/passages.js';
 import type { Dice } from './corpus.js';
 import { codeName, diceOf, entryOf, plantedIn, plantedIndex, wordOf } from './corpus.js';

@@ -1,4 +1,4 @@
-import type { Storage } from '../../src/stores/tasks.js';
+import type { Storage } from '../../src/stores/storage.js';
 import type { Dice } from './corpus.js';
 import { diceOf } from './corpus.js';
 import type { Figure } from './figures.js';

@@ -4,7 +4,7 @@ import { readEnv } from '../config/env.js';
 import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { GAS_DECIMALS, toUnits } from '../core/amount.js';
-import type { Storage } from '../stores/tasks.js';
+import type { Storage } from '../stores/storage.js';
 import { missing, off, type Finding, type ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';

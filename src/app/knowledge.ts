@@ -5,7 +5,7 @@ import type { DocumentIndex, Retrieval } from '../stores/library.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../stores/library.js';
 import type { Logger } from '../core/logger.js';
 import type { Distiller, EmbeddingProvider, ModelProvider } from '../core/model.js';
-import type { Storage } from '../stores/tasks.js';
+import type { Storage } from '../stores/storage.js';
 import { missing, off, type ToolFamily } from '../tools/tool-family.js';
 import { createHttpEmbeddings } from '../embeddings/http.js';
 import { openLocalEmbeddings } from '../embeddings/local.js';

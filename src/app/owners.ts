@@ -11,11 +11,11 @@ import type { ModelProvider } from '../core/model.js';
 import type { OwnedKind } from '../core/page.js';
 import type { PushStore } from '../core/push.js';
 import type { DocumentIndex } from '../stores/library.js';
-import type { Storage } from '../stores/tasks.js';
+import type { Storage } from '../stores/storage.js';
 import type { Scope } from '../core/task.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import type { Vault } from '../stores/vault.js';
-import type { WalletKeeper } from '../stores/payments.js';
+import type { WalletStore } from '../stores/payments.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { createDirectClient, type OwnerClient } from '../owners/client.js';
 import { createOwnedData, type OwnedData } from '../owners/data.js';
@@ -153,7 +153,7 @@ function requireVault(access: VaultAccess): Extract<VaultAccess, { readonly prob
 }
 
 /** Loads the library of the chain when a wallet is used, not before. */
-async function openWallets(vault: Vault): Promise<WalletKeeper> {
+async function openWallets(vault: Vault): Promise<WalletStore> {
   const { Wallets } = await import('../tools/payment/wallets.js');
   const wallets = new Wallets(vault);
   return {

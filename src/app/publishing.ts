@@ -17,7 +17,7 @@ import { errorText } from '../core/errors.js';
 import type { Audit } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
-import type { Storage } from '../stores/tasks.js';
+import type { Storage } from '../stores/storage.js';
 import { createTargetCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';

@@ -6,7 +6,7 @@ import type { Secrets } from '../config/secrets.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { noScrubber, noSecrets, type SecretGuard } from '../core/secrets.js';
-import type { Storage } from '../stores/tasks.js';
+import type { Storage } from '../stores/storage.js';
 import { startSweeping } from '../journal/sweeper.js';
 import { scrubLogger } from '../scrub/logger.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';

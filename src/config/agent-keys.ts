@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AgentLimits } from '../core/agent.js';
 import {
+  KIB,
   choice,
   count,
   distinct,
@@ -17,21 +17,8 @@ import {
   toolPrefix,
 } from './fields.js';
 
-export const DEFAULT_LIMITS: AgentLimits = {
-  delegationRounds: 5,
-  fanOut: 16,
-  depth: 5,
-  turns: 40,
-  toolCalls: 100,
-  tokens: 1_000_000,
-  seconds: 900,
-  approvalSeconds: 24 * 60 * 60,
-  repeats: 3,
-  toolOutputBytes: 64 * 1024,
-  answerTokens: 8_192,
-  historyTokens: 16_000,
-};
-
+/** The meaning of 0 in `agent.maxDelegationRounds`. */
+export const DEFAULT_ROUNDS = 5;
 export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
 export const DEFAULT_OPENAI_MODEL = 'gpt-5';
 
@@ -59,31 +46,16 @@ const agentSpecs = distinct(agentSpec, (spec) => spec.name, ['name']).superRefin
 });
 
 const limits = group('Limits of one task. The server enforces each of them.', {
-  fanOut: count(DEFAULT_LIMITS.fanOut, 'The most delegations at once in one round.'),
-  depth: count(DEFAULT_LIMITS.depth, 'The most delegations above a task: how deep agents may delegate.'),
-  turns: count(DEFAULT_LIMITS.turns, 'The most model answers in one task.'),
-  toolCalls: count(DEFAULT_LIMITS.toolCalls, 'The most tool calls in one task.'),
-  tokens: count(
-    DEFAULT_LIMITS.tokens,
-    'The most input and output tokens of one task and all tasks below it.',
-  ),
-  seconds: seconds(
-    DEFAULT_LIMITS.seconds,
-    'The longest time of one task, in seconds. Waiting for a person does not count.',
-  ),
-  repeats: count(
-    DEFAULT_LIMITS.repeats,
-    'How often a tool may be called with equal arguments. Further calls are refused.',
-  ),
-  toolOutputBytes: count(
-    DEFAULT_LIMITS.toolOutputBytes,
-    'The most output of one tool call that a model gets, in bytes.',
-  ),
-  answerTokens: count(DEFAULT_LIMITS.answerTokens, 'The longest model answer, in tokens.'),
-  historyTokens: count(
-    DEFAULT_LIMITS.historyTokens,
-    'The most earlier conversation that a model gets, in estimated tokens.',
-  ),
+  fanOut: count(16, 'The most delegations at once in one round.'),
+  depth: count(5, 'The most delegations above a task: how deep agents may delegate.'),
+  turns: count(40, 'The most model answers in one task.'),
+  toolCalls: count(100, 'The most tool calls in one task.'),
+  tokens: count(1_000_000, 'The most input and output tokens of one task and all tasks below it.'),
+  seconds: seconds(900, 'The longest time of one task, in seconds. Waiting for a person does not count.'),
+  repeats: count(3, 'How often a tool may be called with equal arguments. Further calls are refused.'),
+  toolOutputBytes: count(64 * KIB, 'The most output of one tool call that a model gets, in bytes.'),
+  answerTokens: count(8_192, 'The longest model answer, in tokens.'),
+  historyTokens: count(16_000, 'The most earlier conversation that a model gets, in estimated tokens.'),
 });
 
 export const agent = group('The agents of this server, and their limits.', {
@@ -101,8 +73,8 @@ export const agent = group('The agents of this server, and their limits.', {
       'Further sub-agents. Their prefixes are matched before those of the roster. One with the same name as an agent of the roster replaces it.',
     ),
   maxDelegationRounds: count(
-    DEFAULT_LIMITS.delegationRounds,
-    `The most rounds of delegation in one task. Delegations at the same time are one round. 0 means ${DEFAULT_LIMITS.delegationRounds}.`,
+    DEFAULT_ROUNDS,
+    `The most rounds of delegation in one task. Delegations at the same time are one round. 0 means ${DEFAULT_ROUNDS}.`,
     { min: 0 },
   ),
   promptFolder: optional(

@@ -1,11 +1,12 @@
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentLimits, Roster } from '../core/agent.js';
-import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_LIMITS, DEFAULT_OPENAI_MODEL } from './agent-keys.js';
+import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_OPENAI_MODEL, DEFAULT_ROUNDS } from './agent-keys.js';
 import { ENV_VARIABLES } from './env.js';
-import { HOME_MARK } from './fields.js';
+import { HOME_MARK, IN_MEMORY, mapPaths } from './fields.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
 import type { Settings } from './schema.js';
+import { settingsSchema } from './schema.js';
 
 /** The resolved configuration: every default applied, every path absolute. It holds no secret, so it may be logged. */
 export interface Config extends Readonly<Omit<Settings, Resolved>> {
@@ -73,7 +74,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     ...settings,
     home: base.home,
     file: base.configFile,
-    agent: { ...agent, maxDelegationRounds: agent.maxDelegationRounds || DEFAULT_LIMITS.delegationRounds },
+    agent: { ...agent, maxDelegationRounds: agent.maxDelegationRounds || DEFAULT_ROUNDS },
     model: modelOf(settings.model, keyVariable),
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
     auth,
@@ -137,41 +138,13 @@ export interface BasePaths {
   readonly configFile: string | undefined;
 }
 
-const TLS_FILES = ['certFile', 'keyFile', 'clientCaFile', 'crlFile'] as const;
-
 /** The settings with absolute paths. Relative paths start at the folder of the configuration file. */
 export function withPaths(settings: Settings, base: BasePaths): Settings {
   const start = base.configFile === undefined ? base.home : dirname(base.configFile);
-  const toPath = (path: string): string => {
+  return mapPaths(settingsSchema, settings, (path) => {
+    if (path === IN_MEMORY) return path;
     if (path.startsWith(HOME_MARK)) return join(base.home, path.slice(HOME_MARK.length));
     if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1));
     return resolve(start, path);
-  };
-  const { agent, auth, embedding, logging, server, storage, tools, workspace, vault } = settings;
-  const { file } = storage.sqlite;
-  return {
-    ...settings,
-    agent: withPathsAt(agent, ['promptFolder', 'houseRulesFile'], toPath),
-    auth: { ...auth, jwt: withPathsAt(auth.jwt, ['jwksFile'], toPath) },
-    server: { ...server, tls: withPathsAt(server.tls, TLS_FILES, toPath) },
-    logging: withPathsAt(logging, ['auditFile'], toPath),
-    embedding: withPathsAt(embedding, ['folder'], toPath),
-    storage: { sqlite: { ...storage.sqlite, file: file === ':memory:' ? file : toPath(file) } },
-    workspace: workspace.map(toPath),
-    tools: { ...tools, skills: { ...tools.skills, folders: tools.skills.folders.map(toPath) } },
-    vault: { ...vault, keyFile: toPath(vault.keyFile) },
-  };
-}
-
-/** A copy of the group with absolute paths at those of `keys` that are set. */
-function withPathsAt<Key extends string, Group extends { readonly [K in Key]?: string | undefined }>(
-  group: Group,
-  keys: readonly Key[],
-  toPath: (path: string) => string,
-): Group {
-  const files = keys.flatMap((key) => {
-    const file: string | undefined = group[key];
-    return file === undefined ? [] : [[key, toPath(file)]];
-  });
-  return { ...group, ...(Object.fromEntries(files) as object) };
+  }) as Settings;
 }

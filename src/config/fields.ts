@@ -23,6 +23,8 @@ const SECONDS = z.number().positive().max(MAX_SECONDS);
 const PORT = z.int().min(0).max(65_535);
 const TEXT = z.string().trim().min(1, 'must not be empty');
 const PATH = z.string().min(1, 'must not be empty');
+/** The `path()` of a database that keeps nothing. */
+export const IN_MEMORY = ':memory:';
 const SECRET = z
   .string()
   .regex(SECRET_PATTERN, 'must be printable ASCII without spaces, as it travels in an HTTP header')
@@ -95,6 +97,23 @@ export function text(): z.ZodString {
 /** A file or folder. A relative path starts at the folder of the configuration file; `~/` is the user's home. */
 export function path(): z.ZodString {
   return PATH;
+}
+
+/** A copy of a checked value with `change` applied to each `path()` in it. */
+export function mapPaths(schema: unknown, value: unknown, change: (path: string) => string): unknown {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
+    return mapPaths(schema.unwrap(), value, change);
+  }
+  if (schema === PATH) return typeof value === 'string' ? change(value) : value;
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    return value.map((item) => mapPaths(schema.element, item, change));
+  }
+  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([key, item]) => [
+    key,
+    mapPaths(schema.shape[key], item, change),
+  ]);
+  return Object.fromEntries(members);
 }
 
 /** A value that `Config` leaves out. JSON Schema's `writeOnly` marks it. */

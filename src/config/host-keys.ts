@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { DEFAULT_LIMITS } from './agent-keys.js';
 import {
   HOME_MARK,
   KIB,
@@ -76,7 +75,7 @@ export const approval = group('When a person is asked for approval.', {
       'The tool calls that need approval: `dangerous` ones, `all`, `none`, or the calls of the listed tools.',
     ),
   expirySeconds: seconds(
-    DEFAULT_LIMITS.approvalSeconds,
+    24 * 60 * 60,
     'How long a call waits for approval, in seconds. After that, the call is not made, and the model gets an error result.',
   ),
 });

@@ -13,7 +13,9 @@ export function packageRoot(): string {
   while (!isPackageRoot(folder)) {
     const parent = dirname(folder);
     if (parent === folder)
-      throw new Error(`no package.json of ${PACKAGE_NAME} was found above ${fileURLToPath(import.meta.url)}`);
+      throw new Error(
+        `No package.json of ${PACKAGE_NAME} was found above ${fileURLToPath(import.meta.url)}.`,
+      );
     folder = parent;
   }
   return folder;

@@ -56,7 +56,7 @@ export interface NewSecret extends SecretPermission {
 }
 
 /** Manages the secrets of an owner. Secrets of other owners are absent. */
-export interface SecretKeeper {
+export interface SecretStore {
   /** Rejects with `invalid-input` for a value that is too short or too long to be found in texts. */
   store(scope: Scope, secret: NewSecret): Promise<SecretItem>;
   list(scope: Scope): Promise<readonly SecretItem[]>;

@@ -1,10 +1,10 @@
 import { LangoError } from '../core/errors.js';
 import type { EntryId, EntryKind } from '../stores/knowledge.js';
 import { KEPT_BY_AGENTS } from '../stores/library.js';
-import type { MemoryCursor } from '../stores/memory.js';
+import type { MemoryPosition } from '../stores/memory.js';
 import type { OwnedKind, Page } from '../core/page.js';
-import { pageBySize, type Chunk } from '../stores/paging.js';
-import type { Storage } from '../stores/tasks.js';
+import { pageBySize, type SizedPage } from '../stores/paging.js';
+import type { Storage } from '../stores/storage.js';
 import type { Scope } from '../core/task.js';
 import type { OwnedTasks } from './tasks.js';
 
@@ -109,7 +109,7 @@ function storedPages(storage: Storage): Readonly<Record<string, ReadPage>> {
 /** Reads one version at a time, because each may be large; the oldest version of each entry first. */
 function entryPages({ knowledge }: Storage, kind: EntryKind): ReadPage {
   return (scope, after) =>
-    pageBySize(after, async (cursor): Promise<Chunk> => {
+    pageBySize(after, async (cursor): Promise<SizedPage> => {
       const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
       if (cursor !== '' && key === undefined) throw invalidCursor();
       const query = key === undefined ? { limit: 1 } : { limit: 1, after: { key, version: Number(version) } };
@@ -127,12 +127,12 @@ async function readDocuments({ library }: Storage, scope: Scope, after: string):
   return { items: documents, next };
 }
 
-function nextOf(items: readonly MemoryCursor[]): string | undefined {
+function nextOf(items: readonly MemoryPosition[]): string | undefined {
   const last = items.length < PAGE ? undefined : items.at(-1);
   return last && `${last.at} ${last.id}`;
 }
 
-function cursorOf(after: string): { readonly before?: MemoryCursor } {
+function cursorOf(after: string): { readonly before?: MemoryPosition } {
   if (after === '') return {};
   const [, at, id] = /^(\d{1,15}) (\S+)$/.exec(after) ?? [];
   if (id === undefined) throw invalidCursor();

@@ -1,8 +1,8 @@
 import { LangoError } from '../core/errors.js';
 import { KEPT_BY_AGENTS, type DocumentIndex } from '../stores/library.js';
-import type { SecretKeeper } from '../core/secrets.js';
+import type { SecretStore } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
-import type { WalletKeeper } from '../stores/payments.js';
+import type { WalletStore } from '../stores/payments.js';
 import type { OwnedData } from './data.js';
 import type { Answer, CheckedInput, Operation, OperationName } from './operations.js';
 import { OPERATIONS } from './operations.js';
@@ -25,9 +25,9 @@ export type OwnerService = {
 /** The services behind the operations. The first operation that needs one opens it. */
 export interface OwnerParts {
   /** Rejects when the vault cannot be opened. */
-  readonly secrets: () => Promise<SecretKeeper>;
+  readonly secrets: () => Promise<SecretStore>;
   /** Rejects when the vault cannot be opened. */
-  readonly wallets: () => Promise<WalletKeeper>;
+  readonly wallets: () => Promise<WalletStore>;
   readonly documents: () => Promise<DocumentIndex>;
   readonly data: OwnedData;
   /** Reads the status of the node. */

@@ -1,7 +1,7 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Page } from '../core/page.js';
-import { pageBySize, type Chunk } from '../stores/paging.js';
+import { pageBySize, type SizedPage } from '../stores/paging.js';
 import type { RetentionStore } from '../stores/tasks.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 
@@ -34,7 +34,7 @@ const REMOVE_BATCH = 50;
 
 export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksParts): OwnedTasks {
   /** A cursor holds the number of the last entry that was read, or 0, the task, and its position in the list of tasks. */
-  const readSegment = async (scope: Scope, cursor: string): Promise<Chunk> => {
+  const readSegment = async (scope: Scope, cursor: string): Promise<SizedPage> => {
     const [, entry, id, listed] = /^(\d{1,15}) (\S+) (.*)$/.exec(cursor) ?? [undefined, '0', '', cursor];
     const partlyRead = entry === '0' ? undefined : await tasks.get(scope, id);
     if (partlyRead) return toChunk(partlyRead, Number(entry), listed);
@@ -43,7 +43,7 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
     if (!record || next === undefined) return { items: [], size: 0, next: undefined };
     return toChunk(record, 0, next);
   };
-  const toChunk = async (record: TaskRecord, after: number, listed: string): Promise<Chunk> => {
+  const toChunk = async (record: TaskRecord, after: number, listed: string): Promise<SizedPage> => {
     const { item, bytes, next = 0 } = await exportTask(record, after);
     return { items: [item], size: bytes, next: `${next} ${record.id} ${listed}` };
   };

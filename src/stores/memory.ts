@@ -47,11 +47,11 @@ export interface ObservationQuery {
   readonly open?: boolean;
   readonly limit: number;
   /** Only older observations. */
-  readonly before?: MemoryCursor;
+  readonly before?: MemoryPosition;
 }
 
 /** A position in the list of observations or reflections, which is sorted by time. */
-export interface MemoryCursor {
+export interface MemoryPosition {
   readonly at: number;
   readonly id: string;
 }
@@ -77,7 +77,7 @@ export interface MemoryStore {
     observationIds: readonly string[],
   ): Promise<boolean>;
   /** Lists the newest reflections, the newest first; with `before` only older ones. */
-  reflections(scope: Scope, limit: number, before?: MemoryCursor): Promise<readonly Reflection[]>;
+  reflections(scope: Scope, limit: number, before?: MemoryPosition): Promise<readonly Reflection[]>;
   /**
    * Removes the observations of a context, the reflections made from any of them, and the mark. Other observations of
    * these reflections have no reflection again. Resolves with the number of removed entries.

@@ -1,29 +1,25 @@
 import type { Page } from '../core/page.js';
 
-/** The result of one read for a page. */
-export interface Chunk {
-  readonly items: readonly unknown[];
-  /** The approximate size of the items, in bytes or characters. */
+/** A page with the approximate size of its items, in bytes or characters. */
+export interface SizedPage extends Page<unknown> {
   readonly size: number;
-  /** The start of the next read; undefined at the end. */
-  readonly next: string | undefined;
 }
 
-/** A page ends with the chunk that reaches this size. */
+/** A page ends with the read that reaches this size. */
 const PAGE_SIZE = 500_000;
 
-/** Reads chunks until the page is full, so that pages have a similar size whatever the size of the items. */
+/** Reads small pages until one page is full, so that pages have a similar size whatever the size of the items. */
 export async function pageBySize(
   after: string,
-  read: (after: string) => Promise<Chunk>,
+  read: (after: string) => Promise<SizedPage>,
 ): Promise<Page<unknown>> {
   const items: unknown[] = [];
-  let place: string | undefined = after;
-  for (let size = 0; place !== undefined && size < PAGE_SIZE;) {
-    const chunk: Chunk = await read(place);
-    items.push(...chunk.items);
-    size += chunk.size;
-    place = chunk.next;
+  let next: string | undefined = after;
+  for (let size = 0; next !== undefined && size < PAGE_SIZE;) {
+    const part: SizedPage = await read(next);
+    items.push(...part.items);
+    size += part.size;
+    next = part.next;
   }
-  return { items, next: place };
+  return { items, next };
 }

@@ -126,7 +126,7 @@ export interface PaymentStore {
 }
 
 /** Manages the wallet of an owner. Each owner has one; its key cannot be read. */
-export interface WalletKeeper {
+export interface WalletStore {
   /** Rejects with `not-found` without a wallet. */
   address(scope: Scope): Promise<string>;
   /**

@@ -1,37 +1,8 @@
-import type { ExtractionStore, GraphStore } from './graph.js';
 import type { TaskPage, TaskQuery } from '../core/journal.js';
-import type { KnowledgeStore } from './knowledge.js';
-import type { LibraryStore } from './library.js';
-import type { MemoryStore } from './memory.js';
 import type { Message } from '../core/message.js';
 import type { Page } from '../core/page.js';
-import type { PaymentStore } from './payments.js';
-import type { NewPush, PushStore } from '../core/push.js';
+import type { NewPush } from '../core/push.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
-import type { VaultStore } from './vault.js';
-
-/** A database with all stores. There is one implementation per kind of database. */
-export interface Storage {
-  /** The stable name of the node whose database this is. */
-  readonly nodeId: string;
-  readonly tasks: TaskStore;
-  readonly retention: RetentionStore;
-  readonly payments: PaymentStore;
-  readonly graph: GraphStore;
-  readonly extraction: ExtractionStore;
-  readonly vault: VaultStore;
-  readonly memory: MemoryStore;
-  readonly pushes: PushStore;
-  readonly knowledge: KnowledgeStore;
-  readonly library: LibraryStore;
-  /**
-   * Removes the remains of deleted data from the files. Takes seconds for a large database, in steps, so that other work is
-   * not held up. Rejects with `storage`.
-   */
-  purge(): Promise<void>;
-  /** Finishes earlier calls and closes. Later calls of any store reject with `storage`. Never rejects. */
-  close(): Promise<void>;
-}
 
 /**
  * The durable state of the journal. Every write is atomic, resolves after commit, and rejects with `storage` when the

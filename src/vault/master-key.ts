@@ -98,7 +98,8 @@ async function newFromPassphrase(passphrase: string): Promise<MasterKey> {
 }
 
 function derive(passphrase: string, source: MasterSource): Promise<Buffer> {
-  if (source.kind !== 'passphrase') throw new TypeError('a key file needs no passphrase');
+  if (source.kind !== 'passphrase')
+    throw new TypeError('The key of a key file is not derived from a passphrase.');
   const { cost } = source;
   const options = { N: cost, r: SCRYPT_BLOCK, p: 1, maxmem: 256 * SCRYPT_BLOCK * cost };
   const salt = Buffer.from(source.salt, 'base64url');

@@ -8,7 +8,7 @@ import type {
   Scrubber,
   SecretGuard,
   SecretItem,
-  SecretKeeper,
+  SecretStore,
   SecretPermission,
   SecretUse,
 } from '../core/secrets.js';
@@ -40,7 +40,7 @@ interface SecretsOfOwner {
  * The secrets of all owners. They are stored in the vault, resolved only where their owner allowed it, and removed from
  * texts by scrubbers. Their values stay in memory while the server runs, as the scrubbers search for them.
  */
-export class OwnerSecrets implements SecretKeeper, SecretGuard {
+export class OwnerSecrets implements SecretStore, SecretGuard {
   readonly #vault: SealedVault;
   readonly #logger: Logger;
   readonly #owned = new Map<string, SecretsOfOwner>();

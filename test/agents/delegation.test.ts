@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Peer, PeerDirectory, PeerEvent, AgentLimits } from '../../src/core/agent.js';
-import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
+import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
+import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import type { AgentLimits } from '../../src/core/agent.js';
 import type { ModelAnswer } from '../../src/core/model.js';
 import type { Executed } from '../support/agent-fixtures.js';

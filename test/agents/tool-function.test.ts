@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LangoError } from '../../src/core/errors.js';
-import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
+import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { answerPart } from '../../src/core/questions.js';

@@ -1,10 +1,11 @@
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { agentLimits } from '../../src/config/config.js';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
-import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
+import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import { errorOf, newFolder, write } from './folder.js';
 
 describe('loadConfig', () => {
@@ -72,6 +73,26 @@ describe('loadConfig', () => {
     const { config } = await loadConfig({ env });
     expect(config.workspace).toEqual([join(folder, 'work'), '/srv/work']);
     expect(config.storage.sqlite.file).toBe(':memory:');
+  });
+
+  it('starts every relative path at the file, also those inside of lists', async () => {
+    const folder = newFolder();
+    const peer = '{ name: far, url: "https://far.example", verify: { keys: far.json } }';
+    const lines = [`a2a: { remoteAgents: [${peer}] }`, 'tools: { browser: { executable: bin/chromium } }'];
+    write(
+      folder,
+      'own.yaml',
+      [...lines, 'server: { tls: { certFile: c.pem, keyFile: ~/k.pem } }'].join('\n'),
+    );
+    const env = readEnv({ LANGO_HOME: '/h', LANGO_CONFIG: join(folder, 'own.yaml') });
+    const { config } = await loadConfig({ env });
+    expect(config.a2a.remoteAgents[0]?.verify?.keys).toBe(join(folder, 'far.json'));
+    expect(config.tools.browser.executable).toBe(join(folder, 'bin/chromium'));
+    expect(config.server.tls).toMatchObject({
+      certFile: join(folder, 'c.pem'),
+      keyFile: join(homedir(), 'k.pem'),
+    });
+    expect(config.tools.skills.folders).toEqual(['/h/skills']);
   });
 
   it('takes 0 delegation rounds, and a group with nothing in it, for the default', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LibraryStore } from '../../src/stores/library.js';
-import type { Storage } from '../../src/stores/tasks.js';
+import type { Storage } from '../../src/stores/storage.js';
 import type { Scope } from '../../src/core/task.js';
 import { documentOf, entryOf, unit } from './library-fixtures.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { MemoryStore, NewObservation, Observation } from '../../src/stores/memory.js';
-import type { Storage } from '../../src/stores/tasks.js';
+import type { Storage } from '../../src/stores/storage.js';
 import { ALICE, ALICE_ELSEWHERE, BOB } from './task-store-fixtures.js';
 import { expectTurnWithin } from './turns.js';
 

@@ -3,12 +3,12 @@ import { hashJson } from '../../src/core/json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
+import type { Storage } from '../../src/stores/storage.js';
 import type {
   AcceptOutcome,
   Fence,
   NewInput,
   NewTask,
-  Storage,
   TaskStart,
   TaskStore,
 } from '../../src/stores/tasks.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Storage } from '../../src/stores/tasks.js';
+import type { Storage } from '../../src/stores/storage.js';
 import type { MasterRecord, NewSealedEntry } from '../../src/stores/vault.js';
 
 const ALICE = { tenant: '', owner: 'alice' };

@@ -3,12 +3,28 @@ import { buildAgentTree } from '../../src/agents/agent-tree.js';
 import type { AgentTree, AgentTreeOptions } from '../../src/agents/agent-tree.js';
 import { STANDARD_ROSTER } from '../../src/agents/agent-specs.js';
 import type { Agent, PeerDirectory } from '../../src/core/agent.js';
-import { DEFAULT_LIMITS } from '../../src/config/agent-keys.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { defineTool } from '../../src/core/tool.js';
 import type { Tool, ToolContext } from '../../src/core/tool.js';
 import { MemoryPeers } from './memory-peers.js';
 import { ScriptedModel } from './scripted-model.js';
+import type { AgentLimits } from '../../src/core/agent.js';
+
+/** The limits of a configuration that sets none. */
+export const DEFAULT_LIMITS: AgentLimits = {
+  delegationRounds: 5,
+  fanOut: 16,
+  depth: 5,
+  turns: 40,
+  toolCalls: 100,
+  tokens: 1_000_000,
+  seconds: 900,
+  approvalSeconds: 24 * 60 * 60,
+  repeats: 3,
+  toolOutputBytes: 64 * 1024,
+  answerTokens: 8_192,
+  historyTokens: 16_000,
+};
 
 const NO_PEERS: PeerDirectory = { list: () => [], get: () => undefined, wait: async () => undefined };
 

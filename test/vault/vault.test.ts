@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../src/core/logger.js';
-import type { Storage } from '../../src/stores/tasks.js';
+import type { Storage } from '../../src/stores/storage.js';
 import { vaultKeyFile } from '../../src/config/private-file.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { SealedVault } from '../../src/vault/vault.js';

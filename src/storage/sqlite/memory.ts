@@ -1,6 +1,6 @@
 import { newId } from '../../core/ids.js';
 import type {
-  MemoryCursor,
+  MemoryPosition,
   MemoryStore,
   Observation,
   ObservationBatch,
@@ -34,7 +34,7 @@ const ADD_REFLECTION = insertInto('reflections', [
 const REFLECTIONS = `SELECT ${REFLECTION} FROM reflections
   WHERE tenant = ? AND owner = ? AND ("to", id) < (?, ?) ORDER BY "to" DESC, id DESC LIMIT ?`;
 /** A position after every row. */
-const END: MemoryCursor = { at: Number.MAX_SAFE_INTEGER, id: '' };
+const END: MemoryPosition = { at: Number.MAX_SAFE_INTEGER, id: '' };
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
   WHERE tenant = ? AND owner = ? AND context_id = ? AND reflection IS NOT NULL LIMIT ?`;
 /** The key columns of each table. */

@@ -1,4 +1,4 @@
-import type { Storage } from '../../stores/tasks.js';
+import type { Storage } from '../../stores/storage.js';
 import type { DatabaseOptions } from './database.js';
 import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';

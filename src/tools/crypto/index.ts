@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SecretKeeper } from '../../core/secrets.js';
+import type { SecretStore } from '../../core/secrets.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { Vault } from '../../stores/vault.js';
 import { generateKey, KEY_ALGORITHMS } from './algorithms.js';
@@ -8,7 +8,7 @@ import { cryptoSignTool, cryptoVerifyTool } from './crypto-sign.js';
 import { keyField, Keys } from './keys.js';
 
 /** The tools that hash, sign and encrypt. Private keys stay in `vault`; decrypted text goes to `keeper`. */
-export function createCryptoTools(vault: Vault, keeper: SecretKeeper): readonly Tool[] {
+export function createCryptoTools(vault: Vault, keeper: SecretStore): readonly Tool[] {
   const keys = new Keys(vault);
   return [
     cryptoHashTool(),

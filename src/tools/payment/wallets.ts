@@ -47,7 +47,7 @@ export class Wallets {
     }
   }
 
-  /** See `WalletKeeper`. The same key again changes nothing. */
+  /** See `WalletStore`. The same key again changes nothing. */
   async import(scope: Scope, text: string, { replace }: { readonly replace: boolean }): Promise<Hex> {
     const digits = PRIVATE_KEY.exec(text.trim())?.[1];
     const account = digits === undefined ? undefined : await accountOf(`0x${digits}`).catch(() => undefined);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { SECRET_PLACES, type SecretItem, type SecretKeeper } from '../../core/secrets.js';
+import { SECRET_PLACES, type SecretItem, type SecretStore } from '../../core/secrets.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { nameField } from '../vault-fields.js';
 
 /** The tools that manage secrets. None of their results contains a value. */
-export function createSecretsTools(keeper: SecretKeeper): readonly Tool[] {
+export function createSecretsTools(keeper: SecretStore): readonly Tool[] {
   return [
     secretsStoreTool(keeper),
     secretsGetTool(keeper),
@@ -38,7 +38,7 @@ const storeSchema = z.strictObject({
   replace: z.boolean().optional().describe('Replace an existing secret of this name; refused by default'),
 });
 
-function secretsStoreTool(keeper: SecretKeeper): Tool {
+function secretsStoreTool(keeper: SecretStore): Tool {
   return defineTool({
     name: 'secrets_store',
     description:
@@ -65,7 +65,7 @@ function secretsStoreTool(keeper: SecretKeeper): Tool {
 
 const nameSchema = z.strictObject({ name: nameField('The name of the secret') });
 
-function secretsGetTool(keeper: SecretKeeper): Tool {
+function secretsGetTool(keeper: SecretStore): Tool {
   return defineTool({
     name: 'secrets_get',
     description:
@@ -81,7 +81,7 @@ function secretsGetTool(keeper: SecretKeeper): Tool {
   });
 }
 
-function secretsListTool(keeper: SecretKeeper): Tool {
+function secretsListTool(keeper: SecretStore): Tool {
   return defineTool({
     name: 'secrets_list',
     description: 'Lists the secrets by name and reference, without their values.',
@@ -94,7 +94,7 @@ function secretsListTool(keeper: SecretKeeper): Tool {
   });
 }
 
-function secretsDeleteTool(keeper: SecretKeeper): Tool {
+function secretsDeleteTool(keeper: SecretStore): Tool {
   return defineTool({
     name: 'secrets_delete',
     description: 'Deletes a secret permanently. Its value is no longer removed from texts.',

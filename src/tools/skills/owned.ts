@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { rm } from 'node:fs/promises';
 import type { OwnedKind } from '../../core/page.js';
 import type { Scope } from '../../core/task.js';
-import { pageBySize, type Chunk } from '../../stores/paging.js';
+import { pageBySize, type SizedPage } from '../../stores/paging.js';
 import type { StoredSkill, SkillCatalog } from './catalog.js';
 import { listFiles, readInside } from './files.js';
 
@@ -60,7 +60,7 @@ async function filesOf(skills: readonly StoredSkill[]): Promise<readonly SkillFi
   return files.sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
 }
 
-async function toBatch({ skill, path }: SkillFileEntry): Promise<Omit<Chunk, 'next'>> {
+async function toBatch({ skill, path }: SkillFileEntry): Promise<Omit<SizedPage, 'next'>> {
   const { content, isExecutable } = await readInside(skill.folder, path);
   const { name, fromOutside } = skill;
   const whole = isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
-import type { Storage } from '../../../src/stores/tasks.js';
+import type { Storage } from '../../../src/stores/storage.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { AGENT, fenceOf, newTask, taskOf } from '../../suites/task-store-fixtures.js';
 

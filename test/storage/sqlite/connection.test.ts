@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../src/core/logger.js';
-import type { Storage } from '../../../src/stores/tasks.js';
+import type { Storage } from '../../../src/stores/storage.js';
 import { assertSqliteVersion } from '../../../src/storage/sqlite/connection.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../../src/core/logger.js';
-import type { Storage } from '../../../src/stores/tasks.js';
+import type { Storage } from '../../../src/stores/storage.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { createGraphTools } from '../../../src/tools/graph/index.js';
 import { callerOf, toolNamed } from '../call.js';

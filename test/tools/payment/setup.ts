@@ -2,7 +2,7 @@ import { LangoError } from '../../../src/core/errors.js';
 import { hashJson } from '../../../src/core/json.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { PaymentStore } from '../../../src/stores/payments.js';
-import type { Storage } from '../../../src/stores/tasks.js';
+import type { Storage } from '../../../src/stores/storage.js';
 import type { Scope } from '../../../src/core/task.js';
 import type { ToolContext, ToolOutput } from '../../../src/core/tool.js';
 import { createEgress } from '../../../src/http/egress.js';
