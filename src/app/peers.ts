@@ -1,5 +1,5 @@
 import type { CardTrust } from '../a2a/client/card.js';
-import { createPeerDirectory, type RefreshingDirectory } from '../a2a/client/directory.js';
+import { RefreshingDirectory } from '../a2a/client/directory.js';
 import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import type { Config } from '../config/config.js';
@@ -12,7 +12,7 @@ import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 
 /** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
 export function createDirectory(config: Config, logger: Logger): RefreshingDirectory {
-  return createPeerDirectory([], {
+  return new RefreshingDirectory([], {
     ...connectRules(config, [], logger),
     timeoutMs: 1_000 * config.a2a.connectSeconds,
     cardBytes: config.a2a.cardBytes,

@@ -33,16 +33,25 @@ const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|arpa)$/;
  * of the URL alone; the egress client checks the addresses of a name at each request. The check throws `invalid-input`.
  */
 export function createTargetCheck(allowPrivate: readonly string[]): (url: URL) => void {
-  const allowed = new Set(allowPrivate.map((name) => name.toLowerCase()));
+  const mayBePrivate = allowList(allowPrivate);
   const blocked = { ipv4: blockList('ipv4'), ipv6: blockList('ipv6') };
   return (url) => {
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refused('must be an https URL');
     if (url.username !== '' || url.password !== '') throw refused('must not hold credentials');
-    const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-    if (allowed.has(url.hostname) || allowed.has(`${url.hostname}:${port}`)) return;
+    if (mayBePrivate(url.hostname, portOf(url))) return;
     if (url.protocol !== 'https:') throw refused('must be an https URL');
     if (isPrivate(url.hostname, blocked)) throw refused('must not lead to a private or loopback address');
   };
+}
+
+/** Makes the check whether a host may have a private or loopback address; `names` are `name` or `name:port`. */
+export function allowList(names: readonly string[]): (host: string, port: string | number) => boolean {
+  const allowed = new Set(names.map((name) => name.toLowerCase()));
+  return (host, port) => allowed.has(host) || allowed.has(`${host}:${port}`);
+}
+
+export function portOf(url: URL): string {
+  return url.port || (url.protocol === 'https:' ? '443' : '80');
 }
 
 function isPrivate(hostname: string, blocked: Readonly<Record<Family, BlockList>>): boolean {
@@ -88,14 +97,13 @@ export type AddressCheck = (host: string, port: number) => Promise<string>;
  * hosts as `name` or `name:port`.
  */
 export function createAddressCheck(allowPrivate: readonly string[]): AddressCheck {
-  const allowed = new Set(allowPrivate.map((name) => name.toLowerCase()));
+  const mayBePrivate = allowList(allowPrivate);
   return async (host, port) => {
     const name = host.toLowerCase().replace(/^\[|\]$/g, '');
     const addresses = await lookup(name, { all: true }).catch((cause: unknown) => {
       throw new LangoError('unavailable', `${host} has no address.`, { cause, retryable: true });
     });
-    const isAllowed = allowed.has(name) || allowed.has(`${name}:${port}`);
-    if (!isAllowed && !addresses.every(({ address }) => isPublicAddress(address))) {
+    if (!mayBePrivate(name, port) && !addresses.every(({ address }) => isPublicAddress(address))) {
       throw new LangoError('forbidden', `${host}:${port} has a private or loopback address.`, {
         hint: `If that is meant, add "${host}:${port}" to egress.allowPrivate.`,
       });

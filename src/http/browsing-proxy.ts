@@ -4,9 +4,9 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { AddressInfo } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import { errorText } from '../core/errors.js';
-import { isAddressRefusal } from './address-check.js';
+import { isAddressRefusal, portOf } from './address-check.js';
 import type { CheckedAgents } from './checked-connections.js';
-import { createCheckedAgents, portOf } from './checked-connections.js';
+import { createCheckedAgents } from './checked-connections.js';
 
 export interface BrowsingProxyOptions {
   /** Hosts that may have a private or loopback address, as `name` or `name:port`. */
@@ -96,7 +96,7 @@ class Passage {
 
   /** Forwards a request for an http:// address. */
   forward(request: IncomingMessage, response: ServerResponse): void {
-    const url = targetOf(request.url ?? '', 'http:');
+    const url = targetOf(request.url ?? '');
     if (!url || this.#isFull(url)) {
       response.writeHead(403).end();
       return;
@@ -125,7 +125,7 @@ class Passage {
   /** Opens a tunnel, for https:// and for WebSockets. */
   tunnel(request: IncomingMessage, client: Duplex, head: Buffer): void {
     client.on('error', () => client.destroy());
-    const url = targetOf(`http://${request.url ?? ''}`, 'http:');
+    const url = targetOf(`http://${request.url ?? ''}`);
     if (!url || this.#isFull(url)) return refuse(client, 403);
     const far = this.#agents.connect(url);
     this.#hold(far);
@@ -167,9 +167,9 @@ class Passage {
   }
 }
 
-function targetOf(text: string, protocol: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url?.protocol === protocol && url.hostname !== '' ? url : undefined;
+function targetOf(text: string): URL | undefined {
+  const url = URL.parse(text);
+  return url?.protocol === 'http:' && url.hostname !== '' ? url : undefined;
 }
 
 function hostOf(url: URL): string {

@@ -4,6 +4,7 @@ import nodeFetch from 'node-fetch';
 import type { RequestInit, Response } from 'node-fetch';
 import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import type { ServerTrust } from '../core/http.js';
+import { allowList, portOf } from './address-check.js';
 
 /** Opens connections to checked addresses: all addresses of a name are checked at each connection. */
 export interface CheckedAgents {
@@ -18,13 +19,10 @@ export interface CheckedAgents {
  * the certificate of a server must be one that Node trusts.
  */
 export function createCheckedAgents(allowPrivate: readonly string[], trust?: ServerTrust): CheckedAgents {
-  const allowed = new Set(allowPrivate.map((name) => name.toLowerCase()));
+  const mayBePrivate = allowList(allowPrivate);
   const strict = agents(false, trust);
   const open = agents(true, trust);
-  const choose = (url: URL): typeof strict => {
-    const isAllowed = allowed.has(url.hostname) || allowed.has(`${url.hostname}:${portOf(url)}`);
-    return isAllowed ? open : strict;
-  };
+  const choose = (url: URL): typeof strict => (mayBePrivate(url.hostname, portOf(url)) ? open : strict);
   return {
     of: (url) => choose(url)[url.protocol === 'https:' ? 'https' : 'http'],
     connect(url) {
@@ -47,8 +45,4 @@ function agents(allowPrivateIPAddress: boolean, trust?: ServerTrust) {
     http: new RequestFilteringHttpAgent({ allowPrivateIPAddress }),
     https: new RequestFilteringHttpsAgent({ allowPrivateIPAddress, ...trust }),
   };
-}
-
-export function portOf(url: URL): string {
-  return url.port || (url.protocol === 'https:' ? '443' : '80');
 }

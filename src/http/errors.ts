@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { LangoError } from '../core/errors.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import { statusOf } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
@@ -17,19 +16,20 @@ export interface ErrorBody {
 
 const INTERNAL_MESSAGE = 'Something went wrong on the server.';
 
-/** The answer for an error. A defect (any error but a `LangoError`) shows no detail. */
-function toErrorBody(error: unknown): ErrorBody {
-  if (!isLangoError(error)) return body(500, 'INTERNAL', { message: INTERNAL_MESSAGE });
-  const [code, status] = statusOf(error.code);
-  return body(code, status, {
-    message: error.hint === undefined ? error.message : `${error.message} ${error.hint}`,
-    details: detailsOf(error),
-  });
-}
-
 /** The answer for an error that only HTTP defines. */
 export function httpErrorBody(code: number, status: string, message: string): ErrorBody {
-  return body(code, status, { message });
+  return { error: { code, status, message, details: [] } };
+}
+
+/** The answer for an error. A defect (any error but a `LangoError`) shows no detail. */
+function toErrorBody(error: unknown): ErrorBody {
+  if (!isLangoError(error)) return httpErrorBody(500, 'INTERNAL', INTERNAL_MESSAGE);
+  const [code, status] = statusOf(error.code);
+  const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+  const details = error.violations
+    ? [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: error.violations }]
+    : [];
+  return { error: { code, status, message, details } };
 }
 
 /** Answers with `error` or, when the headers were sent already, cuts the connection, so that a client sees the failure. */
@@ -73,18 +73,4 @@ export function sendJson(response: ServerResponse, code: number, value: unknown)
     'X-Content-Type-Options': 'nosniff',
   });
   response.end(text);
-}
-
-interface BodyText {
-  readonly message: string;
-  readonly details?: ErrorBody['error']['details'];
-}
-
-function body(code: number, status: string, { message, details = [] }: BodyText): ErrorBody {
-  return { error: { code, status, message, details } };
-}
-
-function detailsOf(error: LangoError): ErrorBody['error']['details'] {
-  if (!error.violations) return [];
-  return [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: error.violations }];
 }

@@ -10,7 +10,7 @@ import { textOf } from '../../core/message.js';
 import { questionsIn } from '../../core/questions.js';
 import type { TaskState, Question } from '../../core/task.js';
 import {
-  toWireMessage,
+  toSendRequest,
   toWireState,
   fromWireArtifact,
   fromWireMessage,
@@ -122,13 +122,7 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isAnswer: taskId !== '',
     });
-    const message = toWireMessage({ id: newId(), role: 'user', parts }, { taskId, contextId });
-    const configuration = {
-      acceptedOutputModes: [],
-      taskPushNotificationConfig: undefined,
-      returnImmediately: true,
-    };
-    const what = { request: { tenant: '', message, configuration, metadata: undefined } };
+    const what = { request: toSendRequest({ id: newId(), role: 'user', parts }, { taskId, contextId }) };
     yield* this.#watch({ reader, agent, signal, what });
   }
 

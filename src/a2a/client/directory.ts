@@ -26,19 +26,6 @@ interface SourceChange {
   readonly changed: readonly string[];
 }
 
-export interface RefreshingDirectory extends PeerDirectory {
-  /** Loads all sources again. Overlapping calls share one load. Never rejects. */
-  refresh(): Promise<void>;
-  /**
-   * Replaces the sources. A source that is the same object, or a remote one with equal `settings`, keeps its peer. Peers
-   * of removed sources leave at once, and new sources are loaded. Resolves with the names of the sources that changed.
-   * Never rejects.
-   */
-  replace(sources: readonly CardSource[]): Promise<SourceChange>;
-  /** The state of every source, in their order. */
-  states(): readonly AgentState[];
-}
-
 interface DirectoryOptions extends LoadOptions {
   /** The time limit of `wait`. Default: one minute. */
   readonly waitMs?: number;
@@ -51,17 +38,6 @@ const FAILURES_TO_LEAVE = 2;
 const WAIT_MS = 60_000;
 const POLL_MS = 1_000;
 
-/**
- * Creates the directory of the peers of `sources`; it is empty until the first `refresh`. Peers join and leave with
- * their cards, with one log line for each change (requirement X4). `list` returns the same array while nothing changes.
- */
-export function createPeerDirectory(
-  sources: readonly CardSource[],
-  options: DirectoryOptions,
-): RefreshingDirectory {
-  return new Directory(sources, options);
-}
-
 interface Entry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
@@ -69,7 +45,11 @@ interface Entry {
   miss: SkipReason | undefined;
 }
 
-class Directory implements RefreshingDirectory {
+/**
+ * The directory of the peers of `sources`; it is empty until the first `refresh`. Peers join and leave with their cards,
+ * with one log line for each change (requirement X4). `list` returns the same array while nothing changes.
+ */
+export class RefreshingDirectory implements PeerDirectory {
   #entries: readonly Entry[];
   readonly #options: DirectoryOptions;
   #peers: readonly Peer[] = [];
@@ -105,6 +85,7 @@ class Directory implements RefreshingDirectory {
     return this.#entries.some(({ source }) => labelOf(source) === name);
   }
 
+  /** Loads all sources again. Overlapping calls share one load. Never rejects. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#load(this.#entries).finally(() => {
       this.#refreshing = undefined;
@@ -112,6 +93,11 @@ class Directory implements RefreshingDirectory {
     return this.#refreshing;
   }
 
+  /**
+   * Replaces the sources. A source that is the same object, or a remote one with equal `settings`, keeps its peer. Peers
+   * of removed sources leave at once, and new sources are loaded. Resolves with the names of the sources that changed.
+   * Never rejects.
+   */
   async replace(sources: readonly CardSource[]): Promise<SourceChange> {
     const before = this.#entries;
     const now = sources.map(
@@ -123,6 +109,7 @@ class Directory implements RefreshingDirectory {
     return changeOf(before, now);
   }
 
+  /** The state of every source, in their order. */
   states(): readonly AgentState[] {
     return this.#entries.map(({ source, agent, miss }) => ({
       name: agent?.peer.name ?? labelOf(source),

@@ -1,6 +1,6 @@
 import type { SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
-import { toWireMessage } from '../translate/content.js';
+import { toSendRequest } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
 import type { Link } from './link.js';
 import { TaskReader } from './reader.js';
@@ -74,15 +74,5 @@ function toWireRequest({
     metadata: { ...message.metadata, ...chainMetadata(parentTaskId, grant) },
     extensions: [...new Set([...(message.extensions ?? []), EXTENSIONS.chain])],
   };
-  return {
-    tenant: '',
-    message: toWireMessage(delegated, { taskId, contextId }),
-    // Without streams the task is polled, so that no connection stays open for the whole task.
-    configuration: {
-      acceptedOutputModes: [],
-      taskPushNotificationConfig: undefined,
-      returnImmediately: true,
-    },
-    metadata: undefined,
-  };
+  return toSendRequest(delegated, { taskId, contextId });
 }

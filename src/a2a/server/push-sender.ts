@@ -28,12 +28,11 @@ const GONE = 410;
 
 /** Sends each event as one signed POST. */
 export function createPushSender(options: PushSenderOptions): PushSender {
-  const respond = (work: PushDelivery, event: TaskEvent): StreamResponse | undefined =>
-    toStreamResponse(event, work, event.author ?? options.rootAgentName);
   return {
-    shows: (event) => toStreamResponse(event, NOWHERE, '') !== undefined,
+    // Whether an event is shown does not depend on the ids of its task.
+    shows: (event) => toStreamResponse(event, { taskId: '', contextId: '' }, '') !== undefined,
     async send(work, event, signal) {
-      const response = respond(work, event);
+      const response = toStreamResponse(event, work, event.author ?? options.rootAgentName);
       if (!response) return;
       const body = work.version === '1.0' ? currentBody(response) : await legacyBody(response);
       const headers = {
@@ -64,8 +63,6 @@ async function post(
     throw new LangoError('timeout', error.message, { cause: error, retryable: true });
   }
 }
-
-const NOWHERE = { taskId: '', contextId: '' };
 
 function currentBody(response: StreamResponse): string {
   return JSON.stringify(StreamResponse.toJSON(response));

@@ -10,8 +10,8 @@ import { OPERATIONS } from './operations.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
 
-const METHOD_NOT_FOUND = -32601;
-
+/** What errors of paths and HTTP methods share, which A2A does not define. */
+const NO_SUCH_METHOD = { jsonRpcCode: -32601, details: [], retryAfterSeconds: undefined, headers: {} };
 const OLD_PATH = /^\/v1\//;
 
 export function isRestPath(path: string): boolean {
@@ -85,20 +85,13 @@ function sendRestError(exchange: HttpExchange, dialect: RestDialect, error: Wire
 }
 
 function noSuchPath(message: string): WireError {
-  return plainError({ httpStatus: 404, status: 'NOT_FOUND', message }, {});
+  return { ...NO_SUCH_METHOD, httpStatus: 404, status: 'NOT_FOUND', message };
 }
 
 function wrongMethod(allowed: readonly string[]): WireError {
   const message = `this path answers ${allowed.join(' and ')}`;
-  return plainError({ httpStatus: 405, status: 'UNIMPLEMENTED', message }, { Allow: allowed.join(', ') });
-}
-
-/** An error that A2A does not define. */
-function plainError(
-  error: Pick<WireError, 'httpStatus' | 'status' | 'message'>,
-  headers: WireError['headers'],
-): WireError {
-  return { ...error, headers, jsonRpcCode: METHOD_NOT_FOUND, details: [], retryAfterSeconds: undefined };
+  const headers = { Allow: allowed.join(', ') };
+  return { ...NO_SUCH_METHOD, httpStatus: 405, status: 'UNIMPLEMENTED', message, headers };
 }
 
 function pathParams(route: RestRoute, path: string): Record<string, string> {

@@ -1,5 +1,10 @@
 import { Role, TaskState as WireState } from '@a2a-js/sdk';
-import type { Artifact as WireArtifact, Message as WireMessage, Part as WirePart } from '@a2a-js/sdk';
+import type {
+  Artifact as WireArtifact,
+  Message as WireMessage,
+  Part as WirePart,
+  SendMessageRequest,
+} from '@a2a-js/sdk';
 import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import type { TaskState } from '../../core/task.js';
@@ -78,6 +83,20 @@ export function toWireMessage(message: Message, place: MessageIds): WireMessage 
     metadata: message.metadata,
     extensions: [...(message.extensions ?? [])],
     referenceTaskIds: [...(message.referenceTaskIds ?? [])],
+  };
+}
+
+/** The request that sends a message and does not wait for its task, which is then watched or polled. */
+export function toSendRequest(message: Message, place: MessageIds): SendMessageRequest {
+  return {
+    tenant: '',
+    message: toWireMessage(message, place),
+    configuration: {
+      acceptedOutputModes: [],
+      taskPushNotificationConfig: undefined,
+      returnImmediately: true,
+    },
+    metadata: undefined,
   };
 }
 

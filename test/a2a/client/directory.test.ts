@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createPeerDirectory } from '../../../src/a2a/client/directory.js';
+import { RefreshingDirectory } from '../../../src/a2a/client/directory.js';
 import type { Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
@@ -29,7 +29,7 @@ async function serveCard(facts: { port?: number; description: () => string }): P
   return server;
 }
 
-describe('createPeerDirectory', () => {
+describe('RefreshingDirectory', () => {
   it('X4 lets a peer join when it comes back and leave when it is gone, with one line each', async () => {
     const lines: string[] = [];
     let description = 'v1';
@@ -38,7 +38,7 @@ describe('createPeerDirectory', () => {
     const { port, origin: url } = first;
     await first.close();
 
-    const directory = createPeerDirectory(
+    const directory = new RefreshingDirectory(
       [
         { kind: 'local', name: 'near', handler },
         { kind: 'remote', name: 'far', url },
@@ -93,7 +93,7 @@ describe('createPeerDirectory', () => {
   it('makes one load of refreshes that overlap', async () => {
     let cards = 0;
     const server = await serveCard({ description: () => `${++cards}` });
-    const directory = createPeerDirectory([{ kind: 'remote', url: server.origin }], {
+    const directory = new RefreshingDirectory([{ kind: 'remote', url: server.origin }], {
       fetch: egress,
       logger: silentLogger,
     });
@@ -106,7 +106,7 @@ describe('createPeerDirectory', () => {
     const early = await serveCard({ description: () => 'early' });
     await early.close();
     const late = await serveCard({ description: () => 'late' });
-    const directory = createPeerDirectory(
+    const directory = new RefreshingDirectory(
       [early, late].map(({ origin: url }) => ({ kind: 'remote', url })),
       { fetch: egress, logger: recording(lines) },
     );
@@ -145,7 +145,7 @@ describe('createPeerDirectory', () => {
     open.push(slow);
     const { handler } = createStockAgent(cardJson('http://127.0.0.1:1'));
     const far = await serveCard({ description: () => 'far' });
-    const directory = createPeerDirectory(
+    const directory = new RefreshingDirectory(
       [
         { kind: 'local', name: 'near', handler },
         { kind: 'remote', name: 'slow', url: slow.origin },
@@ -169,7 +169,7 @@ describe('createPeerDirectory', () => {
     const gone = await listen(() => {});
     const { port, origin: url } = gone;
     await gone.close();
-    const directory = createPeerDirectory([{ kind: 'remote', name: 'far', url }], {
+    const directory = new RefreshingDirectory([{ kind: 'remote', name: 'far', url }], {
       ...{ fetch: egress, logger: silentLogger, waitMs: 500 },
     });
     const { signal } = new AbortController();
