@@ -1,11 +1,5 @@
-import type {
-  AgentExtension,
-  AgentSkill,
-  SecurityRequirement,
-  SecurityScheme,
-  AgentInterface,
-} from '@a2a-js/sdk';
-import { AgentCard } from '@a2a-js/sdk';
+import type { AgentExtension, AgentInterface, AgentSkill, SecurityRequirement } from '@a2a-js/sdk';
+import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
@@ -146,27 +140,13 @@ interface CardSecurity extends Pick<AgentCard, 'securitySchemes' | 'securityRequ
   readonly ofSkill: (skillId: string) => SecurityRequirement[];
 }
 
-const NO_SKILL = (): SecurityRequirement[] => [];
-
 function cardSecurity(auth: CardAuth): CardSecurity {
-  if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: NO_SKILL };
-  if (auth === 'token') return oneScheme('bearer', bearerScheme('', 'The token of this node.'));
-  if (auth === 'mtls') {
-    return oneScheme('mtls', {
-      scheme: {
-        $case: 'mtlsSecurityScheme',
-        value: { description: 'A client certificate that this node trusts.' },
-      },
-    });
-  }
-  const { openIdConnectUrl, scopes, skillScopes } = auth;
-  const name = openIdConnectUrl === undefined ? 'jwt' : 'openIdConnect';
-  const scheme =
-    openIdConnectUrl === undefined
-      ? bearerScheme('JWT', 'A signed token of the issuer that this node trusts.')
-      : openIdScheme(openIdConnectUrl);
+  if (auth === 'none') return { securitySchemes: {}, securityRequirements: [], ofSkill: () => [] };
+  const [name, scheme] = schemeOf(auth);
+  const { scopes, skillScopes } = typeof auth === 'string' ? NO_SCOPES : auth;
   return {
-    ...oneScheme(name, scheme, scopes),
+    securitySchemes: { [name]: SecurityScheme.fromJSON(scheme) },
+    securityRequirements: [requirement(name, scopes)],
     ofSkill: (skillId) => {
       const scope = skillScopes.get(skillId);
       return scope === undefined ? [] : [requirement(name, [...new Set([...scopes, scope])])];
@@ -174,27 +154,29 @@ function cardSecurity(auth: CardAuth): CardSecurity {
   };
 }
 
-function oneScheme(name: string, scheme: SecurityScheme, scopes: readonly string[] = []): CardSecurity {
-  return {
-    securitySchemes: { [name]: scheme },
-    securityRequirements: [requirement(name, scopes)],
-    ofSkill: NO_SKILL,
-  };
+const NO_SCOPES = { scopes: [], skillScopes: new Map<string, string>() };
+
+/** The name and the JSON of the scheme. */
+function schemeOf(auth: Exclude<CardAuth, 'none'>): readonly [string, JsonObject] {
+  if (auth === 'token') {
+    const value = { scheme: 'Bearer', description: 'The token of this node.' };
+    return ['bearer', { httpAuthSecurityScheme: value }];
+  }
+  if (auth === 'mtls') {
+    const value = { description: 'A client certificate that this node trusts.' };
+    return ['mtls', { mtlsSecurityScheme: value }];
+  }
+  const { openIdConnectUrl } = auth;
+  if (openIdConnectUrl !== undefined) {
+    const value = { openIdConnectUrl, description: 'A token of this issuer, sent as a bearer token.' };
+    return ['openIdConnect', { openIdConnectSecurityScheme: value }];
+  }
+  const description = 'A signed token of the issuer that this node trusts.';
+  return ['jwt', { httpAuthSecurityScheme: { scheme: 'Bearer', bearerFormat: 'JWT', description } }];
 }
 
 function requirement(name: string, scopes: readonly string[]): SecurityRequirement {
   return { schemes: { [name]: { list: [...scopes] } } };
-}
-
-function bearerScheme(bearerFormat: string, description: string): SecurityScheme {
-  return {
-    scheme: { $case: 'httpAuthSecurityScheme', value: { scheme: 'Bearer', bearerFormat, description } },
-  };
-}
-
-function openIdScheme(openIdConnectUrl: string): SecurityScheme {
-  const description = 'A token of this issuer, sent as a bearer token.';
-  return { scheme: { $case: 'openIdConnectSecurityScheme', value: { openIdConnectUrl, description } } };
 }
 
 /**

@@ -45,65 +45,63 @@ function isChoice(value: unknown): value is { readonly $case: string; readonly v
   return typeof value === 'object' && value !== null && '$case' in value && 'value' in value;
 }
 
+type Convert = (json: Json | undefined) => unknown;
+
+/** Converts a message: absent members get `defaults`, and each of `members` is converted by its own function. */
+function messageOf(defaults: object, members: Readonly<Record<string, Convert>> = {}) {
+  return (json: Json | undefined): object => {
+    const given = objectOf(json);
+    const converted = Object.entries(members).map(([name, convert]) => [name, convert(given[name])]);
+    return { ...defaults, ...given, ...(Object.fromEntries(converted) as object) };
+  };
+}
+
+function listOf(convert: (item: JsonObject) => unknown): Convert {
+  return (json) => objects(json).map(convert);
+}
+
+function optional(convert: Convert): Convert {
+  return (json) => (isJsonObject(json) ? convert(json) : undefined);
+}
+
+function mapOf(convert: (value: JsonObject) => unknown): Convert {
+  return (json) =>
+    Object.fromEntries(
+      Object.entries(objectOf(json)).map(([name, value]) => [name, convert(objectOf(value))]),
+    );
+}
+
+function numberIn(names: readonly string[]): Convert {
+  return (name) => Math.max(0, names.indexOf(textOf(name)));
+}
+
+const toMessage = messageOf(
+  { contextId: '', taskId: '', extensions: [] },
+  { role: numberIn(ROLES), content: listOf(toPart) },
+);
+const toArtifact = messageOf({ name: '', description: '', extensions: [] }, { parts: listOf(toPart) });
+export const toTask = messageOf(
+  {},
+  { status: toStatus, artifacts: listOf(toArtifact), history: listOf(toMessage) },
+);
+const toStatusUpdate = messageOf({}, { status: toStatus });
+const toArtifactUpdate = messageOf({ append: false, lastChunk: false }, { artifact: toArtifact });
+
 /** A task, message or event as a oneof: the JSON holds it under the name of its kind. */
-export function toChoice(json: JsonObject): object {
-  const { task, message, statusUpdate, artifactUpdate } = json;
+export function toChoice({ task, message, statusUpdate, artifactUpdate }: JsonObject): object {
   if (isJsonObject(task)) return choice('task', toTask(task));
   if (isJsonObject(message)) return choice('msg', toMessage(message));
-  if (isJsonObject(statusUpdate)) {
-    const { status, ...rest } = statusUpdate;
-    return choice('statusUpdate', { ...rest, status: toStatus(objectOf(status)) });
-  }
-  const { artifact, ...rest } = objectOf(artifactUpdate);
-  return choice('artifactUpdate', {
-    append: false,
-    lastChunk: false,
-    ...rest,
-    artifact: toArtifact(objectOf(artifact)),
-  });
+  if (isJsonObject(statusUpdate)) return choice('statusUpdate', toStatusUpdate(statusUpdate));
+  return choice('artifactUpdate', toArtifactUpdate(artifactUpdate));
 }
 
 function choice(name: string, value: object): object {
   return { payload: { $case: name, value } };
 }
 
-export function toTask(task: JsonObject): object {
-  const { status, artifacts, history } = task;
-  return {
-    ...task,
-    status: toStatus(objectOf(status)),
-    artifacts: objects(artifacts).map(toArtifact),
-    history: objects(history).map(toMessage),
-  };
-}
-
-function toStatus({ state, message, timestamp }: JsonObject): object {
-  return {
-    state: Math.max(0, STATES.indexOf(textOf(state))),
-    update: isJsonObject(message) ? toMessage(message) : undefined,
-    timestamp,
-  };
-}
-
-function toMessage(message: JsonObject): object {
-  return {
-    contextId: '',
-    taskId: '',
-    extensions: [],
-    ...message,
-    role: Math.max(0, ROLES.indexOf(textOf(message['role']))),
-    content: objects(message['content']).map(toPart),
-  };
-}
-
-function toArtifact(artifact: JsonObject): object {
-  return {
-    name: '',
-    description: '',
-    extensions: [],
-    ...artifact,
-    parts: objects(artifact['parts']).map(toPart),
-  };
+function toStatus(status: Json | undefined): object {
+  const { state, message, timestamp } = objectOf(status);
+  return { state: numberIn(STATES)(state), update: optional(toMessage)(message), timestamp };
 }
 
 function toPart({ text, file, data }: JsonObject): object {
@@ -117,50 +115,38 @@ function toPart({ text, file, data }: JsonObject): object {
   return { part: { $case: 'file', value: { file: content, mimeType } } };
 }
 
-export function toConfig({ name, pushNotificationConfig }: JsonObject): object {
-  const { authentication, ...rest } = objectOf(pushNotificationConfig);
-  return {
-    name,
-    pushNotificationConfig: {
-      id: '',
-      url: '',
-      token: '',
-      ...rest,
-      authentication: isJsonObject(authentication)
-        ? { schemes: [], credentials: '', ...authentication }
-        : undefined,
-    },
-  };
-}
+const toAuthentication = messageOf({ schemes: [], credentials: '' });
+export const toConfig = messageOf(
+  {},
+  {
+    pushNotificationConfig: messageOf(
+      { id: '', url: '', token: '' },
+      { authentication: optional(toAuthentication) },
+    ),
+  },
+);
+export const toConfigs = messageOf({ nextPageToken: '' }, { configs: listOf(toConfig) });
 
-export function toConfigs({ configs }: JsonObject): object {
-  return { configs: objects(configs).map(toConfig), nextPageToken: '' };
-}
-
-export function toCard(card: JsonObject): object {
-  const { capabilities, securitySchemes, security, skills } = card;
-  return {
+const toRequirement = messageOf({}, { schemes: mapOf(messageOf({ list: [] })) });
+const toSkill = messageOf(
+  { tags: [], examples: [], inputModes: [], outputModes: [] },
+  { security: listOf(toRequirement) },
+);
+export const toCard = messageOf(
+  {
     preferredTransport: '',
     documentationUrl: '',
     supportsAuthenticatedExtendedCard: false,
     signatures: [],
     additionalInterfaces: [],
-    ...card,
-    capabilities: { streaming: false, pushNotifications: false, extensions: [], ...objectOf(capabilities) },
-    securitySchemes: Object.fromEntries(
-      Object.entries(objectOf(securitySchemes)).map(([name, scheme]) => [name, toScheme(objectOf(scheme))]),
-    ),
-    security: objects(security).map(toRequirement),
-    skills: objects(skills).map((skill) => ({
-      tags: [],
-      examples: [],
-      inputModes: [],
-      outputModes: [],
-      ...skill,
-      security: objects(skill['security']).map(toRequirement),
-    })),
-  };
-}
+  },
+  {
+    capabilities: messageOf({ streaming: false, pushNotifications: false, extensions: [] }),
+    securitySchemes: mapOf(toScheme),
+    security: listOf(toRequirement),
+    skills: listOf(toSkill),
+  },
+);
 
 function toScheme(scheme: JsonObject): object {
   const [kind = '', value] = Object.entries(scheme)[0] ?? [];
@@ -170,12 +156,4 @@ function toScheme(scheme: JsonObject): object {
   if (flow === undefined) return { scheme: { $case: kind, value: texts } };
   const known = { refreshUrl: '', scopes: {}, ...objectOf(details) };
   return { scheme: { $case: kind, value: { ...texts, flows: { flow: { $case: flow, value: known } } } } };
-}
-
-function toRequirement({ schemes }: JsonObject): object {
-  const lists = Object.entries(objectOf(schemes)).map(([name, scopes]): [string, object] => [
-    name,
-    { list: [], ...objectOf(scopes) },
-  ]);
-  return { schemes: Object.fromEntries(lists) };
 }
