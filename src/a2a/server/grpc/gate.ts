@@ -9,7 +9,6 @@ import type { ServerHttp2Stream } from 'node:http2';
 import { LangoError } from '../../../core/errors.js';
 import type { Authenticator, Caller, ClientCertificate } from '../../../core/identity.js';
 import type { Logger } from '../../../core/logger.js';
-import type { Trace } from '../../../core/trace.js';
 import { readTrace } from '../../../core/trace.js';
 import type { Call } from '../../translate/call.js';
 import type { ProtocolVersion } from '../service-parameters.js';
@@ -134,31 +133,19 @@ export interface CallFacts extends Passage {
   readonly closing: AbortSignal;
 }
 
-export class GrpcCall implements Call {
-  readonly scope: Caller;
-  readonly signal: AbortSignal;
-  readonly from: string;
-  readonly version: ProtocolVersion;
-  readonly #metadata: Metadata;
-
-  constructor(call: AnyCall, { scope, from, version, closing }: CallFacts) {
-    this.scope = scope;
-    this.version = version;
-    this.from = from;
-    this.#metadata = call.metadata;
-    const gone = new AbortController();
-    // Emitted when the client cancels or its deadline passes. The task goes on.
-    call.once('cancelled', () => gone.abort(new LangoError('canceled', 'The client went away.')));
-    this.signal = AbortSignal.any([gone.signal, closing]);
-  }
-
-  get trace(): Trace | undefined {
-    return readTrace((name) => textIn(this.#metadata, name));
-  }
-
-  get after(): number | undefined {
-    return cursorIn(textIn(this.#metadata, CURSOR_PARAMETER));
-  }
+export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallFacts): Call {
+  const { metadata } = call;
+  const gone = new AbortController();
+  // Emitted when the client cancels or its deadline passes. The task goes on.
+  call.once('cancelled', () => gone.abort(new LangoError('canceled', 'The client went away.')));
+  return {
+    ...{ scope, from, version, signal: AbortSignal.any([gone.signal, closing]) },
+    trace: readTrace((name) => textIn(metadata, name)),
+    // Read on first use: a wrong cursor matters to subscriptions alone.
+    get after() {
+      return cursorIn(textIn(metadata, CURSOR_PARAMETER));
+    },
+  };
 }
 
 /** The values of a metadata key as one text; empty when there are none. */

@@ -9,6 +9,7 @@ import type {
 } from '@grpc/grpc-js';
 import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
+import type { Call } from '../../translate/call.js';
 import { toCallContext } from '../../translate/call.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
@@ -23,7 +24,7 @@ import { stallMs } from '../stream-slots.js';
 import type { UnreadAnswers } from './flow-control.js';
 import { EventWriter } from './flow-control.js';
 import type { AnyCall, Gate } from './gate.js';
-import { GrpcCall, textIn } from './gate.js';
+import { grpcCall, textIn } from './gate.js';
 import type { GrpcService, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
 
@@ -57,9 +58,13 @@ export function createService(dialect: GrpcService, options: ServiceOptions): Se
     definition[method.path] = rawDefinition(method.path, operation.kind === 'stream');
     implementation[method.path] =
       operation.kind === 'stream'
-        ? (call: ServerWritableStream<Buffer, Buffer>) => void service.stream({ method, operation }, call)
-        : (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
-            void service.answer({ method, operation }, call, callback);
+        ? (call: ServerWritableStream<Buffer, Buffer>) => void service.stream(method, operation, call)
+        : (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
+            service.answer(method, operation, call).then(
+              (bytes) => callback(null, bytes),
+              (error: unknown) => callback(statusOf(error, { path: method.path, logger: options.logger })),
+            );
+          };
   }
   return { definition, implementation };
 }
@@ -78,11 +83,6 @@ function rawDefinition(path: string, responseStream: boolean): MethodDefinition<
   };
 }
 
-interface Bound<Kind> {
-  readonly method: GrpcMethod;
-  readonly operation: Kind;
-}
-
 class A2aService {
   readonly #dialect: GrpcService;
   readonly #options: ServiceOptions;
@@ -93,22 +93,19 @@ class A2aService {
   }
 
   async answer(
-    { method, operation }: Bound<UnaryOperation>,
+    method: GrpcMethod,
+    operation: UnaryOperation,
     call: ServerUnaryCall<Buffer, Buffer>,
-    callback: sendUnaryData<Buffer>,
-  ): Promise<void> {
-    try {
-      const request = this.#open(method, call);
-      const bytes = method.encode(await operation.answer(request));
-      this.#options.answers.add(call, bytes.length);
-      callback(null, bytes);
-    } catch (error) {
-      callback(statusOf(error, { path: method.path, logger: this.#options.logger }));
-    }
+  ): Promise<Buffer> {
+    const request = this.#open(method, call);
+    const bytes = method.encode(await operation.answer(request));
+    this.#options.answers.add(call, bytes.length);
+    return bytes;
   }
 
   async stream(
-    { method, operation }: Bound<StreamOperation>,
+    method: GrpcMethod,
+    operation: StreamOperation,
     call: ServerWritableStream<Buffer, Buffer>,
   ): Promise<void> {
     const { slots, limits, closing, logger } = this.#options;
@@ -138,7 +135,7 @@ class A2aService {
   }
 
   /** Checks the protocol version, then the parameters' size, then the agent. */
-  #open(method: GrpcMethod, call: AnyCall): Request & { readonly call: GrpcCall } {
+  #open(method: GrpcMethod, call: AnyCall): Request & { readonly call: Call } {
     const { agents, root, gate, limits, closing } = this.#options;
     const { version } = this.#dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
@@ -147,7 +144,7 @@ class A2aService {
     const agent = agents.get(tenant ?? root);
     if (!agent) throw new NoSuchAgent(tenant ?? root);
     this.#acknowledge(call);
-    const open = new GrpcCall(call, { ...gate.passage(call), version, closing });
+    const open = grpcCall(call, { ...gate.passage(call), version, closing });
     return { agent, params, context: toCallContext(open), call: open };
   }
 
