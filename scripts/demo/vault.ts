@@ -54,9 +54,9 @@ export async function useVault(demo: VaultDemo): Promise<void> {
   const { files, bytes, found } = await searchFolder(demo.home, value);
   check(`no file of the data folder holds the value (${found.join(', ')})`, found.length === 0);
   demo.say(
-    `\nIts value was looked for in ${formsOf(value).length} forms in all ${bytes} bytes of the ${files} files there are, and in all that was printed:`,
+    `\nThe demo searched its output and all ${bytes} bytes of the ${files} files of the data folder for the value, in ${formsOf(value).length} encodings.`,
   );
-  demo.say('it stands nowhere, in no form.');
+  demo.say('It did not find the value.');
 }
 
 function storeSecret({ url, token, home }: VaultDemo, value: string): Promise<string> {

@@ -12,7 +12,7 @@ import type { Tool } from '../core/tool.js';
 import { capabilityDescription } from './capabilities.js';
 import { EventsAdapter } from './events-adapter.js';
 import { runLoop } from './loop.js';
-import type { Equipment } from './loop.js';
+import type { TurnSetup } from './loop.js';
 import type { Additions, Surroundings } from './prompts.js';
 import { runtimeBlocks, surroundingsBlock } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
@@ -41,7 +41,7 @@ export interface AgentParts {
   /** The skills on the card that authenticated callers get. */
   readonly extendedSkills: () => Agent['profile']['skills'];
   /** Called once per run; the function it returns is called at each turn. */
-  readonly open: (run: Run) => () => Equipment;
+  readonly open: (run: Run) => () => TurnSetup;
 }
 
 /** How many of the newest events of a session a run reads. */
@@ -67,12 +67,12 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
       const where = surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox));
       await prepare(run.task);
-      const equipTurn = open(run);
-      const equip = (): Equipment => {
-        const { system, functions } = equipTurn();
+      const ownSetup = open(run);
+      const setUpTurn = (): TurnSetup => {
+        const { system, functions } = ownSetup();
         return { system: [...system, ...(where ? [where] : []), ...added], functions };
       };
-      const end = await runLoop({ run, model, limits, history, fromOutside, equip });
+      const end = await runLoop({ run, model, limits, history, fromOutside, setUpTurn });
       for (const memory of memories) memory.runEnded(run.task);
       return end;
     },

@@ -22,7 +22,7 @@ import { CallLedger } from './call-ledger.js';
 import { UserMessages } from './user-messages.js';
 
 /** The system blocks and functions of one turn. */
-export interface Equipment {
+export interface TurnSetup {
   readonly system: readonly SystemBlock[];
   readonly functions: readonly AgentFunction[];
 }
@@ -36,7 +36,7 @@ export interface LoopOptions {
   /** Whether the run begins with text from outside (a page, a document, an agent of another server). */
   readonly fromOutside: boolean;
   /** Called at each turn, because peers and tools come and go. */
-  readonly equip: () => Equipment;
+  readonly setUpTurn: () => TurnSetup;
 }
 
 /**
@@ -57,7 +57,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       if (spent) return spent;
       conversation.push(...messages.unread());
     }
-    const { system, functions } = options.equip();
+    const { system, functions } = options.setUpTurn();
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
     const answer = await takeTurn({

@@ -80,7 +80,7 @@ function advised(error: unknown): string {
 }
 
 /** How long aborted work may take to stop before it is abandoned, in milliseconds. */
-const STOP_GRACE_MS = 1_000;
+const TOOL_STOP_GRACE_MS = 1_000;
 
 interface TimeLimit {
   readonly signal: AbortSignal;
@@ -117,7 +117,8 @@ async function withinTime<T>(
 /** Rejects with the reason of an abort once the grace time after it is over. */
 function rejectAfterGrace(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const startGrace = () => void setTimeout(() => reject(signal.reason as Error), STOP_GRACE_MS).unref();
+    const startGrace = () =>
+      void setTimeout(() => reject(signal.reason as Error), TOOL_STOP_GRACE_MS).unref();
     if (signal.aborted) startGrace();
     else signal.addEventListener('abort', startGrace, { once: true });
   });

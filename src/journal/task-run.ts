@@ -16,7 +16,7 @@ import { Replay } from './replay.js';
 const READ_PAGE = 100;
 
 /** After an abort, the worker stops waiting for an agent that does not return within this time. */
-const STOP_GRACE_MS = 5_000;
+const AGENT_STOP_GRACE_MS = 5_000;
 
 export interface TaskRunOptions {
   readonly task: TaskRecord;
@@ -38,7 +38,7 @@ export class TaskRun implements Run {
   readonly logger: Logger;
   readonly scrubber: Scrubber;
   #abandon!: (end: undefined) => void;
-  /** Resolves `STOP_GRACE_MS` after an abort, so that an agent that ignores its signal cannot hold the task. */
+  /** Resolves `AGENT_STOP_GRACE_MS` after an abort, so that an agent that ignores its signal cannot hold the task. */
   readonly abandoned = new Promise<undefined>((resolve) => (this.#abandon = resolve));
   readonly #store: TaskStore;
   readonly #replay: Replay;
@@ -139,7 +139,7 @@ export class TaskRun implements Run {
     if (this.#abortReason) return;
     this.#abortReason = reason;
     this.#abort.abort(reason);
-    setTimeout(this.#abandon, STOP_GRACE_MS, undefined).unref();
+    setTimeout(this.#abandon, AGENT_STOP_GRACE_MS, undefined).unref();
   }
 
   /** Reads what others appended up to `head` (a cancel request, a message): now, or after the append under way. */

@@ -16,6 +16,11 @@ export interface VendorRequest {
   /** The blocks of the instruction. None is blank. */
   readonly system: ModelRequest['system'];
   readonly functions: readonly Pick<FunctionSpec, 'name' | 'description' | 'parameters'>[];
+  /**
+   * Alternating turns of user and assistant. No turn is blank, opaque blocks belong to the provider, and each call has
+   * exactly one result in the next turn. Vendors refuse other conversations. A shortened or interrupted history can lack
+   * a result, which is filled in, or a call, whose result is left out.
+   */
   readonly turns: readonly Turn[];
 }
 
@@ -28,7 +33,7 @@ export function toVendorRequest(request: ModelRequest, provider: string): Vendor
       description,
       parameters,
     })),
-    turns: toTurns(request.messages, provider),
+    turns: withPairedResults(mergeTurns(request.messages, provider)),
   };
 }
 
@@ -75,15 +80,6 @@ export interface UserTurn {
 interface AssistantTurn {
   readonly role: 'assistant';
   readonly content: readonly AnswerBlock[];
-}
-
-/**
- * Turns messages into alternating turns of user and assistant. No turn is blank, opaque blocks belong to `provider`, and
- * each call has exactly one result in the next turn. Vendors refuse other conversations. A shortened or interrupted
- * history can lack a result, which is filled in, or a call, whose result is left out.
- */
-function toTurns(messages: readonly ModelMessage[], provider: string): readonly Turn[] {
-  return withPairedResults(mergeTurns(messages, provider));
 }
 
 function mergeTurns(messages: readonly ModelMessage[], provider: string): readonly Turn[] {

@@ -78,7 +78,7 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
   const kind = kindOf(error.body);
   const status = kind === NO_CREDIT ? kind : error.status;
   const { code, retryable, words } = verdictOn(status, endpoint);
-  const said = quoted(error.body, endpoint.apiKey);
+  const said = vendorText(error.body, endpoint.apiKey);
   const message = `${endpoint.place} ${words}${said ? ` It says: ${said}` : ''}`;
   return new ModelFailure(code, message, {
     retryable: error.shouldRetry ?? retryable,
@@ -138,7 +138,7 @@ function innerError(body: unknown): unknown {
   return isJsonObject(body) && body.error !== undefined ? body.error : body;
 }
 
-function quoted(body: unknown, apiKey: string | undefined): string {
+function vendorText(body: unknown, apiKey: string | undefined): string {
   const error = innerError(body);
   const message = isJsonObject(error) ? error.message : error;
   if (typeof message !== 'string' || /<html|<!doctype/i.test(message)) return '';
