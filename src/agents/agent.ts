@@ -1,6 +1,6 @@
 import type { Agent, AgentLimits } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
-import type { Recollection, Remembering } from '../core/run.js';
+import type { Recollection, RunMemory } from '../core/run.js';
 import { NOTHING_RECALLED } from '../core/run.js';
 import type { ModelProvider } from '../core/model.js';
 import { rootAgentName } from '../core/agent.js';
@@ -28,7 +28,7 @@ export interface AgentContext {
   /** Default: agents are not told where they work. */
   readonly surroundings?: Surroundings;
   /** The memories that are recalled for each run. Default: none. */
-  readonly memories?: readonly Remembering[];
+  readonly memories?: readonly RunMemory[];
 }
 
 export interface AgentParts {
@@ -111,7 +111,7 @@ function rejected(reason: string, text: string): RunEnd {
 }
 
 /** A memory that fails does not fail the run: the other memories and the newest messages are still there. */
-async function recall(run: Run, memories: readonly Remembering[]): Promise<Recollection> {
+async function recall(run: Run, memories: readonly RunMemory[]): Promise<Recollection> {
   const recalled = await Promise.all(
     memories.map((memory) =>
       memory.recall(run).catch((error: unknown) => {

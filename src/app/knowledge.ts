@@ -191,7 +191,7 @@ async function openObservations(context: MemoryContext): Promise<ToolFamily> {
   const { memory, tasks } = storage;
   const own = createObservationalMemory({ ...observationalMemory, memory, tasks, distiller, logger });
   const note = `noted by ${distiller?.by ?? 'plain rules (offline model)'}`;
-  return { name, state: 'on', tools: own.tools, note, memory: own.remembering, close: () => own.close() };
+  return { name, state: 'on', tools: own.tools, note, memory: own.memory, close: () => own.close() };
 }
 
 /** Makes a distiller that asks `modelName`, else the agents' model. Undefined with the offline model: it cannot sum up. */

@@ -97,7 +97,7 @@ export interface Recollection {
 export const NOTHING_RECALLED: Recollection = { text: undefined, upTo: undefined, fromOutside: false };
 
 /** A memory that works without tool calls: before and after each run. */
-export interface Remembering {
+export interface RunMemory {
   recall(run: Run): Promise<Recollection>;
   /** Tells the memory that a run of this task is over. Returns at once and never throws. */
   runEnded(task: TaskRecord): void;

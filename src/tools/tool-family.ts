@@ -1,6 +1,6 @@
 import type { LangoError } from '../core/errors.js';
 import type { OwnedKind } from '../core/page.js';
-import type { Remembering } from '../core/run.js';
+import type { RunMemory } from '../core/run.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 
 /** A family of tools, or why it has none. */
@@ -16,7 +16,7 @@ export interface ToolFamily {
   /** The data of owners outside the database, in every state. */
   readonly kept?: OwnedKind;
   /** Recalls something for each run. */
-  readonly memory?: Remembering;
+  readonly memory?: RunMemory;
   /** Part of a sentence: why the family is not on, or what to know about it. */
   readonly note?: string;
   /** What to set or install, as a sentence. */

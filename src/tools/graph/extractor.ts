@@ -23,7 +23,7 @@ const HOUR_MS = 60 * 60 * 1_000;
 const CALL_MS = 120_000;
 /** Pause while the model is unavailable; each pause is twice as long as the previous one. */
 const FIRST_PAUSE_MS = 15_000;
-const LONGEST_PAUSE_MS = 10 * 60 * 1_000;
+const MAX_PAUSE_MS = 10 * 60 * 1_000;
 
 const EXTRACT = `You fill a knowledge graph. Write down what the text states about things that have a name: systems, people, teams, places, files, dates.
 One statement a line, as: subject | predicate | object
@@ -87,7 +87,7 @@ export class Extractor {
       logger.warn('a document was not read for the graph', { error: errorText(error) });
       if (!isLangoError(error, 'unavailable')) return store.failed(unread);
       await this.#pause(this.#pauseMs);
-      this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+      this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
     }
   }
 

@@ -64,9 +64,7 @@ function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSc
 }
 
 const removeSchema = z.strictObject({
-  subject: nameField('What the statement is about').optional(),
-  predicate: nameField('The relation').optional(),
-  object: nameField('What the subject is related to').optional(),
+  ...patternFields,
   source: nameField('Remove everything that comes from this source, instead of a pattern').optional(),
 });
 

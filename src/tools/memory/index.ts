@@ -1,24 +1,19 @@
-import type { MemoryStore } from '../../stores/memory.js';
-import type { Remembering } from '../../core/run.js';
+import type { RunMemory } from '../../core/run.js';
 import type { Tool } from '../../core/tool.js';
 import { listObservationsTool, listReflectionsTool, recordTool, summarizeTool } from './memory-tools.js';
-import { recall } from './recollection.js';
+import { recall, type RecollectionOptions } from './recollection.js';
 import { createMemoryWriter, type MemoryWriterOptions } from './writer.js';
-
-export interface ObservationalMemoryOptions extends MemoryWriterOptions {
-  readonly memory: MemoryStore;
-  /** Maximum (estimated) tokens of memory in one prompt. */
-  readonly promptTokens: number;
-}
 
 /** Observations and reflections: made after runs, included in later prompts, and listed by tools. */
 export interface ObservationalMemory {
   readonly tools: readonly Tool[];
-  readonly remembering: Remembering;
+  readonly memory: RunMemory;
   close(): Promise<void>;
 }
 
-export function createObservationalMemory(options: ObservationalMemoryOptions): ObservationalMemory {
+export function createObservationalMemory(
+  options: MemoryWriterOptions & RecollectionOptions,
+): ObservationalMemory {
   const { memory } = options;
   const writer = createMemoryWriter(options);
   return {
@@ -28,7 +23,7 @@ export function createObservationalMemory(options: ObservationalMemoryOptions): 
       recordTool(memory),
       summarizeTool(writer),
     ],
-    remembering: {
+    memory: {
       recall: (run) => recall(run, options),
       runEnded: (task) => writer.runEnded(task),
     },

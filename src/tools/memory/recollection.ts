@@ -1,7 +1,6 @@
-import { NOTHING_RECALLED, type Recollection } from '../../core/run.js';
-import type { MemoryStore, Observation } from '../../stores/memory.js';
-import type { Run } from '../../core/run.js';
+import { NOTHING_RECALLED, type Recollection, type Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
+import type { MemoryStore, Observation } from '../../stores/memory.js';
 import { formatTime, outsideMark } from './transcript.js';
 
 export interface RecollectionOptions {
@@ -10,7 +9,7 @@ export interface RecollectionOptions {
   readonly promptTokens: number;
 }
 
-const ENTRIES_MAX = 500;
+const MAX_ENTRIES = 500;
 
 /**
  * Selects the memory that a run for a person begins with: the newest observations that fit, those of this conversation
@@ -20,20 +19,26 @@ export async function recall(run: Run, { memory, promptTokens }: RecollectionOpt
   const { task } = run;
   if (run.grant.chain.length > 0) return NOTHING_RECALLED;
   const upTo = await memory.observedUpTo(task, task.agent, task.contextId);
-  const open = await memory.observations(task, { open: true, limit: ENTRIES_MAX });
-  const reflections = await memory.reflections(task, ENTRIES_MAX);
-  const isHere = ({ contextId }: { readonly contextId: string }) => contextId === task.contextId;
-  const budget = new Budget(promptTokens);
-  const noted = ({ at, ...one }: Observation) => line(formatTime(at), one);
-  const here = budget.take(open.filter(isHere).map(noted));
-  const elsewhere = budget.take(open.filter((one) => !isHere(one)).map(noted));
-  const older = budget.take(reflections.map(({ to, ...one }) => line(`until ${formatTime(to)}`, one)));
-  const text = [
-    ...section('Earlier times, condensed', older),
-    ...section('Other conversations with this user', elsewhere),
-    ...section('Earlier in this conversation', here),
-  ].join('\n');
-  const fromOutside = [...here, ...elsewhere, ...older].some((line) => line.fromOutside);
+  const open = await memory.observations(task, { open: true, limit: MAX_ENTRIES });
+  const reflections = await memory.reflections(task, MAX_ENTRIES);
+  const isHere = ({ contextId }: Observation) => contextId === task.contextId;
+  const noted = (one: Observation) => line(formatTime(one.at), one);
+  const here = open.filter(isHere).map(noted);
+  const elsewhere = open.filter((one) => !isHere(one)).map(noted);
+  const older = reflections.map((one) => line(`until ${formatTime(one.to)}`, one));
+  // In the order of importance, each newest first.
+  const taken = takeWithin(promptTokens, [here, elsewhere, older]);
+  const titles = [
+    'Earlier in this conversation',
+    'Other conversations with this user',
+    'Earlier times, condensed',
+  ];
+  const sections = taken.map((lines, index) => [
+    ...(lines.length === 0 ? [] : [`${titles[index]}:`]),
+    ...lines.map(({ text }) => text).reverse(),
+  ]);
+  const text = sections.reverse().flat().join('\n');
+  const fromOutside = taken.flat().some((one) => one.fromOutside);
   return { text: text === '' ? undefined : text, upTo, fromOutside };
 }
 
@@ -46,26 +51,17 @@ function line(date: string, { text, fromOutside }: Line): Line {
   return { text: `- ${date}: ${text}${outsideMark(fromOutside)}`, fromOutside };
 }
 
-/** Takes lines, newest first, while they fit the budget. Returns them oldest first. */
-class Budget {
-  #left: number;
-
-  constructor(tokens: number) {
-    this.#left = tokens;
-  }
-
-  take(newestFirst: readonly Line[]): readonly Line[] {
+/** Takes lines from each list while they fit in the tokens that the lists before it left. */
+function takeWithin(tokens: number, lists: readonly (readonly Line[])[]): readonly Line[][] {
+  let left = tokens;
+  return lists.map((lines) => {
     const taken: Line[] = [];
-    for (const line of newestFirst) {
-      const tokens = estimateTokens(line.text);
-      if (tokens > this.#left) break;
-      this.#left -= tokens;
-      taken.push(line);
+    for (const one of lines) {
+      const cost = estimateTokens(one.text);
+      if (cost > left) break;
+      left -= cost;
+      taken.push(one);
     }
-    return taken.reverse();
-  }
-}
-
-function section(title: string, lines: readonly Line[]): readonly string[] {
-  return lines.length === 0 ? [] : [`${title}:`, ...lines.map(({ text }) => text)];
+    return taken;
+  });
 }

@@ -31,8 +31,8 @@ export interface MemoryWriter {
 }
 
 /** Maximum events read from a session at once. If more are unobserved, the older part remains in the journal only. */
-const EVENTS_MAX = 2_000;
-const OBSERVATIONS_MAX = 1_000;
+const MAX_EVENTS = 2_000;
+const MAX_OBSERVATIONS = 1_000;
 const TIME_MS = 120_000;
 
 /**
@@ -77,7 +77,7 @@ async function observeSession(
   const { agent, contextId } = task;
   const after = await memory.observedUpTo(task, agent, contextId);
   const transcripts = await completedTranscripts(
-    toTranscripts(await tasks.readSession(task, EVENTS_MAX, { after, unfinished: true })),
+    toTranscripts(await tasks.readSession(task, MAX_EVENTS, { after, unfinished: true })),
     task,
     tasks,
   );
@@ -114,7 +114,7 @@ async function openObservations(
   scope: Scope,
   { memory }: MemoryWriterOptions,
 ): Promise<readonly Observation[]> {
-  return (await memory.observations(scope, { open: true, limit: OBSERVATIONS_MAX })).toReversed();
+  return (await memory.observations(scope, { open: true, limit: MAX_OBSERVATIONS })).toReversed();
 }
 
 /** Resolves with undefined when another process condensed these observations meanwhile. */

@@ -7,11 +7,11 @@ import { rpcRemark } from './failures.js';
 import { isSameAddress, readSigned } from './x402.js';
 
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 const PAUSE_GROWTH = 1.5;
 const MAX_PAYMENTS_PER_ROUND = 200;
 const FIRST_ROUND_MS = 15_000;
-const LONGEST_ROUND_MS = 600_000;
+const MAX_ROUND_MS = 600_000;
 
 /**
  * Refusals after which the server has certainly discarded the transaction. Any other answer leaves the outcome open.
@@ -81,7 +81,7 @@ export class Ledger {
       current = await this.tryRefresh(current);
       if (!isOpen(current.state) || current.state === 'refused' || Date.now() + pauseMs > until) break;
       await sleep(pauseMs, undefined, { signal });
-      pauseMs = Math.min(pauseMs * PAUSE_GROWTH, LONGEST_PAUSE_MS);
+      pauseMs = Math.min(pauseMs * PAUSE_GROWTH, MAX_PAUSE_MS);
     }
     return current;
   }
@@ -108,7 +108,7 @@ export class Ledger {
     }
     if (this.#isClosed || !isAnyOpen) return;
     this.#timer = setTimeout(() => void this.settleOpenPayments(), this.#roundMs).unref();
-    this.#roundMs = Math.min(2 * this.#roundMs, LONGEST_ROUND_MS);
+    this.#roundMs = Math.min(2 * this.#roundMs, MAX_ROUND_MS);
   }
 
   close(): void {
