@@ -1,5 +1,62 @@
-import { KEPT_BY_AGENTS, MEMORY_COLLECTION, type Hit, type SearchAnswer } from '../stores/library.js';
-import type { ToolOutput } from '../core/tool.js';
+import { z } from 'zod';
+import {
+  KEPT_BY_AGENTS,
+  MEMORY_COLLECTION,
+  type CollectionFilter,
+  type Hit,
+  type Retrieval,
+  type SearchAnswer,
+} from '../stores/library.js';
+import { defineTool, type Tool, type ToolOutput } from '../core/tool.js';
+
+const QUERY_MAX_LENGTH = 2_000;
+export const LIMIT_DEFAULT = 5;
+const LIMIT_MAX = 20;
+/** Maximum numbers of collections that one search names. */
+const COLLECTIONS_MAX = 20;
+
+/** A text that is neither empty nor blank. */
+export function textField(description: string, maxLength: number): z.ZodString {
+  return z.string().trim().min(1).max(maxLength).describe(description);
+}
+
+/** The arguments of every search. */
+export const SEARCH_FIELDS = {
+  query: textField('The search terms or the question, in plain words', QUERY_MAX_LENGTH),
+  limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} results by default`),
+};
+const SEARCH_SCHEMA = z.strictObject({
+  ...SEARCH_FIELDS,
+  collections: z
+    .array(textField('A collection', 64))
+    .min(1)
+    .max(COLLECTIONS_MAX)
+    .optional()
+    .describe('Search only these collections of documents; all by default'),
+});
+
+interface SearchToolOptions extends Pick<Tool, 'name' | 'description'> {
+  readonly filter: CollectionFilter;
+  /** Whether a call may name the collections to search. */
+  readonly takesCollections?: boolean;
+}
+
+/** A tool that searches what the owner of the call stored. */
+export function searchTool(
+  retrieval: Retrieval,
+  { filter, takesCollections = false, ...texts }: SearchToolOptions,
+): Tool {
+  return defineTool({
+    ...texts,
+    schema: takesCollections ? SEARCH_SCHEMA : z.strictObject(SEARCH_FIELDS),
+    effect: 'pure',
+    async execute(input: z.infer<typeof SEARCH_SCHEMA>, { tenant, owner, signal }) {
+      const { query, limit = LIMIT_DEFAULT, collections: only } = input;
+      const request = { query, limit, ...filter, ...(only ? { only } : {}) };
+      return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));
+    },
+  });
+}
 
 const LONGEST_TEXT = 2_000;
 const LONGEST_SOURCE = 300;

@@ -3,15 +3,26 @@ import { LangoError } from '../../core/errors.js';
 import { nameKey, oneLine } from '../../core/text.js';
 import type { Scope } from '../../core/task.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
-import { describeFindings } from '../findings.js';
+import { searchTool, textField } from '../findings.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
-import { factSearch, LONGEST_QUERY } from './recollection.js';
+import { FACTS } from './recollection.js';
+
+const FACT_MAX_LENGTH = 1_000;
+const LOOKED_AT = 20;
 
 export { recallFacts } from './recollection.js';
 
 /** The tools that remember facts, separately for each owner. */
 export function createFactTools(options: KnowledgeAccess): readonly Tool[] {
-  return [memoryStoreTool(options), memoryRecallTool(options), memoryForgetTool(options)];
+  return [
+    memoryStoreTool(options),
+    searchTool(options.retrieval, {
+      name: 'memory_recall',
+      description: 'Finds remembered facts of this user, the best match first, in any language.',
+      filter: FACTS,
+    }),
+    memoryForgetTool(options),
+  ];
 }
 
 function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
@@ -20,7 +31,7 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
     description:
       'Remembers a fact about or for this user across all of their conversations, as one self-contained sentence. Never store a secret.',
     schema: z.strictObject({
-      fact: factField('The fact, in one sentence that can be understood on its own'),
+      fact: textField('The fact, in one sentence that can be understood on its own', FACT_MAX_LENGTH),
       fromOutside: outsideField(),
     }),
     effect: 'keyed',
@@ -36,35 +47,14 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
   });
 }
 
-const LIMIT_DEFAULT = 5;
-const LIMIT_MAX = 20;
-
-function memoryRecallTool({ retrieval }: KnowledgeAccess): Tool {
-  return defineTool({
-    name: 'memory_recall',
-    description: 'Finds remembered facts of this user, the best match first, in any language.',
-    schema: z.strictObject({
-      query: queryField('The search terms, in plain words'),
-      limit: z.int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} facts by default`),
-    }),
-    effect: 'pure',
-    async execute({ query, limit = LIMIT_DEFAULT }, { tenant, owner, signal }) {
-      const found = await retrieval.search({ tenant, owner }, factSearch(query, limit), signal);
-      return describeFindings(query, found);
-    },
-  });
-}
-
-const LOOKED_AT = 20;
-
 function memoryForgetTool(options: KnowledgeAccess): Tool {
   return defineTool({
     name: 'memory_forget',
     description:
       'Deletes a fact permanently: the fact with exactly these words, or the only fact that contains all of them. If several facts match, lists them and deletes none.',
     schema: z.strictObject({
-      fact: factField('The fact, in the words in which it was stored').optional(),
-      query: queryField('Words that only this fact contains').optional(),
+      fact: textField('The fact, in the words in which it was stored', FACT_MAX_LENGTH).optional(),
+      query: textField('Words that only this fact contains', FACT_MAX_LENGTH).optional(),
     }),
     effect: 'keyed',
     danger: 'moderate',
@@ -86,7 +76,7 @@ async function forget(
   const scope: Scope = { tenant, owner };
   const exact = await store.get(scope, { kind: 'fact', key: factKey(words) });
   if (exact) return forgotten(exact.content, await store.forget(scope, exact));
-  const { hits } = await retrieval.search(scope, factSearch(words, LOOKED_AT), signal);
+  const { hits } = await retrieval.search(scope, { query: words, limit: LOOKED_AT, ...FACTS }, signal);
   const matching = hits.filter(({ text }) => holdsAll(text, words));
   const fromOutside = matching.some(({ facts }) => facts.fromOutside);
   if (matching.length > 1) {
@@ -115,17 +105,6 @@ function holdsAll(text: string, words: string): boolean {
   return nameKey(factKey(words))
     .split(/[^\p{L}\p{N}\p{M}]+/u)
     .every((word) => all.includes(word));
-}
-
-const LONGEST_FACT = 1_000;
-
-/** One line in any script. */
-function factField(description: string) {
-  return z.string().trim().min(1).max(LONGEST_FACT).describe(description);
-}
-
-function queryField(description: string) {
-  return z.string().trim().min(1).max(LONGEST_QUERY).describe(description);
 }
 
 /** The key of a fact: its words without closing punctuation. */

@@ -1,7 +1,6 @@
-import { MEMORY_COLLECTION, type Retrieval, type SearchRequest } from '../../stores/library.js';
-import { NOTHING_RECALLED, type Recollection } from '../../core/run.js';
+import { MEMORY_COLLECTION, type Retrieval } from '../../stores/library.js';
+import { NOTHING_RECALLED, type Recollection, type Run } from '../../core/run.js';
 import { textOf } from '../../core/message.js';
-import type { Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
 
 export interface FactRecollectionOptions {
@@ -10,7 +9,9 @@ export interface FactRecollectionOptions {
   readonly promptTokens: number;
 }
 
-export const LONGEST_QUERY = 1_000;
+/** Selects the facts in a search. */
+export const FACTS = { only: [MEMORY_COLLECTION] };
+const QUERY_MAX_LENGTH = 1_000;
 const MOST_FACTS = 20;
 /** Maximum time that an answer waits for the search. */
 const SEARCH_MS = 2_000;
@@ -21,11 +22,11 @@ const SEARCH_MS = 2_000;
  */
 export async function recallFacts(run: Run, options: FactRecollectionOptions): Promise<Recollection> {
   const query = textOf(run.inputs.at(-1)?.message.parts ?? [])
-    .slice(0, LONGEST_QUERY)
+    .slice(0, QUERY_MAX_LENGTH)
     .trim();
   if (run.grant.chain.length > 0 || query === '') return NOTHING_RECALLED;
   const signal = AbortSignal.any([run.signal, AbortSignal.timeout(SEARCH_MS)]);
-  const search = options.retrieval.search(run.task, factSearch(query, MOST_FACTS), signal);
+  const search = options.retrieval.search(run.task, { query, limit: MOST_FACTS, ...FACTS }, signal);
   const { hits } = await Promise.race([search, rejectionOf(signal)]);
   const lines: string[] = [];
   let left = options.promptTokens;
@@ -50,8 +51,4 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
     if (signal.aborted) giveUp();
     else signal.addEventListener('abort', giveUp, { once: true });
   });
-}
-
-export function factSearch(query: string, limit: number): SearchRequest {
-  return { query, limit, only: [MEMORY_COLLECTION] };
 }

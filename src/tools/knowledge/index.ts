@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Entry } from '../../stores/knowledge.js';
 import type { NewPassage } from '../../stores/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
+import { textField } from '../findings.js';
 import { cutIntoPassages } from '../passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 
@@ -21,35 +22,17 @@ const DEFAULT_CATEGORY = 'general';
 const LONGEST_NAME = 200;
 const LONGEST_SOURCE = 2_000;
 
-/** A short text. */
-function nameField(description: string, longest = LONGEST_NAME): z.ZodString {
-  return z.string().trim().min(1).max(longest).describe(description);
-}
-
-/** A long text. */
-function contentField(description: string, longest: number): z.ZodString {
-  return z.string().trim().min(1).max(longest).describe(description);
-}
-
-function tagsField() {
-  return z
-    .array(nameField('A tag', LONGEST_TAG))
-    .max(MOST_TAGS)
-    .optional()
-    .describe('Words by which the entry can be found');
-}
-
-function sourceField() {
-  return nameField('The source: a URL, a file or a person', LONGEST_SOURCE).optional();
-}
-
 function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
-    key: nameField('The name by which the entry is found and replaced, such as "deploy-key"'),
-    category: nameField('The category of the knowledge').default(DEFAULT_CATEGORY),
-    content: contentField('The knowledge, in full sentences; Markdown is allowed', maxCharacters),
-    tags: tagsField(),
-    source: sourceField(),
+    key: textField('The name by which the entry is found and replaced, such as "deploy-key"', LONGEST_NAME),
+    category: textField('The category of the knowledge', LONGEST_NAME).default(DEFAULT_CATEGORY),
+    content: textField('The knowledge, in full sentences; Markdown is allowed', maxCharacters),
+    tags: z
+      .array(textField('A tag', LONGEST_TAG))
+      .max(MOST_TAGS)
+      .optional()
+      .describe('Words by which the entry can be found'),
+    source: textField('The source: a URL, a file or a person', LONGEST_SOURCE).optional(),
     fromOutside: outsideField(),
   });
   return defineTool({
@@ -59,18 +42,9 @@ function saveKnowledgeTool({ maxCharacters, ...knowledge }: KnowledgeOptions): T
     schema,
     effect: 'keyed',
     danger: 'moderate',
-    async execute({ key, category, content, tags = [], source, fromOutside }, context) {
-      const passages = cutIntoPassages(content, { syntax: 'markdown', hasLines: false });
-      const entry = {
-        kind: 'knowledge',
-        key,
-        category,
-        content,
-        tags,
-        passages,
-        source,
-        fromOutside,
-      } as const;
+    async execute({ tags = [], ...given }, context) {
+      const passages = cutIntoPassages(given.content, { syntax: 'markdown', hasLines: false });
+      const entry = { ...given, kind: 'knowledge', tags, passages } as const;
       return { content: describe(await saveEntry(knowledge, entry, context)) };
     },
   });
@@ -85,10 +59,10 @@ const LONGEST_TRIGGER = 500;
 
 function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): Tool {
   const schema = z.strictObject({
-    trigger: nameField('The problem: an error message or a situation', LONGEST_TRIGGER),
-    fix: contentField('What solves the problem', maxCharacters),
-    diagnosis: contentField('Why the problem happens', maxCharacters).optional(),
-    category: nameField('The category of the learning').default(DEFAULT_CATEGORY),
+    trigger: textField('The problem: an error message or a situation', LONGEST_TRIGGER),
+    fix: textField('What solves the problem', maxCharacters),
+    diagnosis: textField('Why the problem happens', maxCharacters).optional(),
+    category: textField('The category of the learning', LONGEST_NAME).default(DEFAULT_CATEGORY),
     fromOutside: outsideField(),
   });
   return defineTool({

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   MEMORY_COLLECTION,
   type DocumentIndex,
@@ -7,8 +6,8 @@ import {
 } from '../../stores/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { EmbeddingProvider } from '../../core/model.js';
-import { defineTool, type Tool } from '../../core/tool.js';
-import { describeFindings } from '../findings.js';
+import type { Tool } from '../../core/tool.js';
+import { searchTool } from '../findings.js';
 import { createDocumentIndex } from './document-index.js';
 import { PassageEmbedder } from './passage-embedder.js';
 import { createRetrieval } from './retrieval.js';
@@ -44,36 +43,13 @@ export function createRag(options: RagOptions): {
 
 /** The tools that search by meaning. */
 export function createRagTools(retrieval: Retrieval): readonly Tool[] {
-  return [ragRetrieveTool(retrieval)];
-}
-
-const LIMIT_DEFAULT = 5;
-const LIMIT_MAX = 20;
-const LONGEST_QUERY = 2_000;
-const MOST_COLLECTIONS = 20;
-
-const schema = z.strictObject({
-  query: z.string().trim().min(1).max(LONGEST_QUERY).describe('The question, in full words'),
-  limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} passages by default`),
-  collections: z
-    .array(z.string().trim().min(1).max(64))
-    .min(1)
-    .max(MOST_COLLECTIONS)
-    .optional()
-    .describe('Search only these collections of documents; all by default'),
-});
-
-function ragRetrieveTool(retrieval: Retrieval): Tool {
-  return defineTool({
-    name: 'rag_retrieve',
-    description:
-      'Finds passages of documents and knowledge by meaning and by words, the best match first. Each result names its document, lines and headings: cite them.',
-    schema,
-    effect: 'pure',
-    async execute({ query, limit = LIMIT_DEFAULT, collections }, { tenant, owner, signal }) {
-      const except = [MEMORY_COLLECTION];
-      const request = { query, limit, except, ...(collections ? { only: collections } : {}) };
-      return describeFindings(query, await retrieval.search({ tenant, owner }, request, signal));
-    },
-  });
+  return [
+    searchTool(retrieval, {
+      name: 'rag_retrieve',
+      description:
+        'Finds passages of documents and knowledge by meaning and by words, the best match first. Each result names its document, lines and headings: cite them.',
+      filter: { except: [MEMORY_COLLECTION] },
+      takesCollections: true,
+    }),
+  ];
 }
