@@ -1,4 +1,4 @@
-import type { Entry, ZipFile } from 'yauzl';
+import { buffer } from 'node:stream/consumers';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import { checkedPath, EXECUTABLE, SkillSize, type SkillFile } from './files.js';
 import { SKILL_FILE } from './skill-file.js';
@@ -37,23 +37,18 @@ async function readTar(bytes: Buffer): Promise<readonly SkillFile[]> {
       strict: true,
       onReadEntry(entry) {
         const path = entry.path.replace(/^\.\//, '');
-        if (entry.type === 'Directory') return void entry.resume();
+        const { type, mode = 0 } = entry;
+        if (type === 'Directory') return void entry.resume();
         try {
-          if (entry.type !== 'File' && entry.type !== 'OldFile') throw linkIn(path);
+          if (type !== 'File' && type !== 'OldFile') throw linkIn(path);
           size.add(checkedPath(path), entry.size);
         } catch (error) {
-          reject(error instanceof Error ? error : new Error(String(error)));
+          reject(error);
           return void entry.resume();
         }
         const chunks: Buffer[] = [];
         entry.on('data', (chunk: Buffer) => void chunks.push(Buffer.from(chunk)));
-        entry.on('end', () => {
-          files.push({
-            path,
-            content: Buffer.concat(chunks),
-            isExecutable: ((entry.mode ?? 0) & EXECUTABLE) !== 0,
-          });
-        });
+        entry.on('end', () => void files.push(toFile(path, Buffer.concat(chunks), mode)));
       },
     });
     parser.on('end', () => resolve());
@@ -67,39 +62,20 @@ async function readZip(bytes: Buffer): Promise<readonly SkillFile[]> {
   const yauzl = await import('yauzl');
   const size = new SkillSize();
   const files: SkillFile[] = [];
-  const archive = await new Promise<ZipFile>((resolve, reject) =>
-    yauzl.fromBuffer(bytes, { lazyEntries: true, validateEntrySizes: true }, (error, file) =>
-      error ? reject(error) : resolve(file),
-    ),
-  );
-  await new Promise<void>((resolve, reject) => {
-    archive.on('error', reject);
-    archive.on('end', resolve);
-    archive.on('entry', (entry: Entry) => {
-      takeEntry(archive, entry, size)
-        .then((file) => {
-          if (file) files.push(file);
-          archive.readEntry();
-        })
-        .catch(reject);
-    });
-    archive.readEntry();
-  });
+  const archive = await yauzl.fromBufferPromise(bytes, { validateEntrySizes: true });
+  for await (const entry of archive.eachEntry()) {
+    const path = entry.fileName;
+    if (path.endsWith('/')) continue;
+    const mode = entry.externalFileAttributes >>> UNIX_MODE_SHIFT;
+    if ((mode & FILE_TYPE) === SYMLINK) throw linkIn(path);
+    size.add(checkedPath(path), entry.uncompressedSize);
+    files.push(toFile(path, await buffer(await archive.openReadStreamPromise(entry)), mode));
+  }
   return files;
 }
 
-async function takeEntry(archive: ZipFile, entry: Entry, size: SkillSize): Promise<SkillFile | undefined> {
-  const path = entry.fileName;
-  if (path.endsWith('/')) return undefined;
-  const mode = entry.externalFileAttributes >>> UNIX_MODE_SHIFT;
-  if ((mode & FILE_TYPE) === SYMLINK) throw linkIn(path);
-  size.add(checkedPath(path), entry.uncompressedSize);
-  const stream = await new Promise<NodeJS.ReadableStream>((resolve, reject) =>
-    archive.openReadStream(entry, (error, opened) => (error ? reject(error) : resolve(opened))),
-  );
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk as Buffer);
-  return { path, content: Buffer.concat(chunks), isExecutable: (mode & EXECUTABLE) !== 0 };
+function toFile(path: string, content: Buffer, mode: number): SkillFile {
+  return { path, content, isExecutable: (mode & EXECUTABLE) !== 0 };
 }
 
 /** Removes a single top folder, because most archives are made from a folder. */

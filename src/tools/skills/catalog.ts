@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import { errorText, LangoError } from '../../core/errors.js';
+import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import { scopeKey, type Scope } from '../../core/task.js';
-import { listFiles, readInside, type SkillFile } from './files.js';
+import { readFolder, readInside, type SkillFile } from './files.js';
 import { markFromOutside, parseSkillText, SKILL_FILE, type SkillText } from './skill-file.js';
 
 /** A skill as stored in its folder. */
@@ -177,20 +177,11 @@ function skillFileTooLarge(): LangoError {
 }
 
 async function hasSameContent(folder: string, files: readonly SkillFile[]): Promise<boolean> {
-  const there = await listFiles(folder).catch(() => []);
-  if (
-    there.join('\n') !==
-    files
-      .map(({ path }) => path)
-      .sort()
-      .join('\n')
-  )
-    return false;
-  for (const { path, content } of files) {
-    const kept = await readInside(folder, path).catch(() => undefined);
-    if (!kept?.content.equals(content)) return false;
-  }
-  return true;
+  const kept = await readFolder(folder).catch(() => []);
+  const contents = new Map(kept.map(({ path, content }) => [path, content]));
+  return (
+    kept.length === files.length && files.every(({ path, content }) => contents.get(path)?.equals(content))
+  );
 }
 
 /** Writes the files to a new folder next to the old one, swaps the two, and then deletes the old one. */
@@ -205,11 +196,9 @@ async function replaceFolder(folder: string, files: readonly SkillFile[]): Promi
       await writeFile(file, content, { flag: 'wx' });
       await chmod(file, isExecutable ? EXECUTABLE_MODE : PLAIN_MODE);
     }
-    const isThere = await stat(folder).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) await rename(folder, old);
+    await rename(folder, old).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    });
     await rename(fresh, folder);
   } finally {
     await rm(fresh, { recursive: true, force: true });

@@ -6,13 +6,6 @@ import { pageBySize, type SizedPage } from '../../stores/paging.js';
 import type { StoredSkill, SkillCatalog } from './catalog.js';
 import { listFiles, readInside } from './files.js';
 
-interface SkillFileEntry {
-  readonly skill: StoredSkill;
-  readonly path: string;
-  /** Position in the list, for paging. */
-  readonly cursor: string;
-}
-
 /** The skills saved by `create_skill` and `import_skill`, listed file by file for each owner. */
 export function ownedSkills(catalog: SkillCatalog): OwnedKind {
   const ownSkills = async (scope: Scope): Promise<readonly StoredSkill[]> => {
@@ -27,20 +20,24 @@ export function ownedSkills(catalog: SkillCatalog): OwnedKind {
   return {
     kind: 'skills',
     async list(scope, after) {
-      const files = await filesOf(await ownSkills(scope));
+      const skills = await ownSkills(scope);
+      const files = await Promise.all(
+        skills.map(async (skill) =>
+          (await listFiles(skill.folder)).map((path) => ({ skill, path, cursor: `${skill.name}/${path}` })),
+        ),
+      );
+      const sorted = files.flat().sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
       return pageBySize(after, async (last) => {
-        const file = files.find(({ cursor }) => cursor > last);
-        return file
-          ? { ...(await toBatch(file)), next: file.cursor }
-          : { items: [], size: 0, next: undefined };
+        const file = sorted.find(({ cursor }) => cursor > last);
+        if (!file) return { items: [], size: 0, next: undefined };
+        return { ...(await toBatch(file.skill, file.path)), next: file.cursor };
       });
     },
-    async remove(scope, name) {
-      return removeFolders(
+    remove: async (scope, name) =>
+      removeFolders(
         scope,
         (await ownSkills(scope)).filter((skill) => skill.name === name),
-      );
-    },
+      ),
     // Also removes the remains of damaged skills.
     async removeAll(scope) {
       const count = await removeFolders(scope, await ownSkills(scope));
@@ -50,17 +47,7 @@ export function ownedSkills(catalog: SkillCatalog): OwnedKind {
   };
 }
 
-async function filesOf(skills: readonly StoredSkill[]): Promise<readonly SkillFileEntry[]> {
-  const files: SkillFileEntry[] = [];
-  for (const skill of skills) {
-    for (const path of await listFiles(skill.folder)) {
-      files.push({ skill, path, cursor: `${skill.name}/${path}` });
-    }
-  }
-  return files.sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
-}
-
-async function toBatch({ skill, path }: SkillFileEntry): Promise<Omit<SizedPage, 'next'>> {
+async function toBatch(skill: StoredSkill, path: string): Promise<Omit<SizedPage, 'next'>> {
   const { content, isExecutable } = await readInside(skill.folder, path);
   const { name, fromOutside } = skill;
   const whole = isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') };

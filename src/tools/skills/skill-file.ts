@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 
 /** The front matter of a SKILL.md and its instructions. The format: agentskills.io/specification. */
@@ -18,32 +19,35 @@ export const NAME_PATTERN = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 /** A key of `metadata` in the front matter, which the format leaves to the author. */
 const OUTSIDE_KEY = 'from-outside';
 
+const WRONG_NAME = `name must be lower-case words of letters and digits, joined by "-", at most ${NAME_MAX_LENGTH} characters`;
+const WRONG_DESCRIPTION = `description must be a text of at most ${DESCRIPTION_MAX_LENGTH} characters`;
+
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
+
+const frontMatter = z.object(
+  {
+    name: z.string(WRONG_NAME).max(NAME_MAX_LENGTH, WRONG_NAME).regex(NAME_PATTERN, WRONG_NAME),
+    description: z
+      .string(WRONG_DESCRIPTION)
+      .max(DESCRIPTION_MAX_LENGTH, WRONG_DESCRIPTION)
+      .trim()
+      .min(1, WRONG_DESCRIPTION),
+    metadata: z.looseObject({}, 'metadata must be a mapping of keys to values').nullish(),
+  },
+  'its front matter has no keys',
+);
 
 /** Parses a SKILL.md. Rejects with `invalid-input` that names the mistake. */
 export async function parseSkillText(text: string): Promise<SkillText> {
   const front = FRONT.exec(text);
   if (!front) throw wrong('it must begin with a block of YAML between two lines "---"');
-  const { name, description, metadata } = await parseHead(front[1]!);
-  const marks = metadata ?? {};
-  if (!isKeys(marks)) throw wrong('metadata must be a mapping of keys to values');
-  if (typeof name !== 'string' || name.length > NAME_MAX_LENGTH || !NAME_PATTERN.test(name)) {
-    throw wrong(
-      `name must be lower-case words of letters and digits, joined by "-", at most ${NAME_MAX_LENGTH} characters`,
-    );
-  }
-  if (
-    typeof description !== 'string' ||
-    description.trim() === '' ||
-    description.length > DESCRIPTION_MAX_LENGTH
-  ) {
-    throw wrong(`description must be a text of at most ${DESCRIPTION_MAX_LENGTH} characters`);
-  }
+  const { data, error } = frontMatter.safeParse(await parseYaml(front[1]!));
+  if (error) throw wrong(error.issues[0]!.message);
   return {
-    name,
-    description: description.trim(),
+    name: data.name,
+    description: data.description,
     instructions: text.slice(front[0].length).trim(),
-    fromOutside: String(marks[OUTSIDE_KEY]) === 'true',
+    fromOutside: String(data.metadata?.[OUTSIDE_KEY]) === 'true',
   };
 }
 
@@ -65,20 +69,13 @@ export async function markFromOutside(text: string): Promise<string> {
   return `---\n${head.toString({ lineWidth: 0 })}---\n${text.slice(front[0].length)}`;
 }
 
-async function parseHead(yaml: string): Promise<Readonly<Record<string, unknown>>> {
+async function parseYaml(yaml: string): Promise<unknown> {
   const { parse } = await import('yaml');
-  let head: unknown;
   try {
-    head = parse(yaml, { maxAliasCount: 0 });
+    return parse(yaml, { maxAliasCount: 0 });
   } catch (error) {
     throw wrong('its front matter is not valid YAML', error);
   }
-  if (isKeys(head)) return head;
-  throw wrong('its front matter has no keys');
-}
-
-function isKeys(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function wrong(what: string, cause?: unknown): LangoError {
