@@ -65,7 +65,7 @@ const LONGEST_SOURCE = 300;
  * Describes search results for a model: each with its source, and its text quoted line by line, so that nothing in it
  * can pass for another result or an instruction.
  */
-export function describeFindings(query: string, { hits, note }: SearchAnswer): ToolOutput {
+function describeFindings(query: string, { hits, note }: SearchAnswer): ToolOutput {
   const end = note === undefined ? [] : [`[${note}]`];
   if (hits.length === 0) return { content: [`Nothing was found for "${query}".`, ...end].join('\n\n') };
   const count = hits.length === 1 ? 'One result' : `${hits.length} results`;

@@ -89,12 +89,7 @@ async function waitForEnd(child: ChildProcess, mark: string | undefined): Promis
   })) as [number | null, NodeJS.Signals | null];
   signalGroup(child, 'SIGKILL');
   if (mark !== undefined) await killMarked(mark);
-  const timeout = new AbortController();
-  await Promise.race([
-    closed,
-    wait(PIPE_GRACE_MS, undefined, { signal: timeout.signal }).catch(() => undefined),
-  ]);
-  timeout.abort();
+  await waitAtMost(PIPE_GRACE_MS, closed);
   child.stdout?.destroy();
   child.stderr?.destroy();
   return { exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) };
@@ -109,12 +104,17 @@ interface Stoppable {
 async function stopProcess({ child, ended, contained }: Stoppable): Promise<ExitStatus> {
   if (!contained) {
     signalGroup(child, 'SIGTERM');
-    const timeout = new AbortController();
-    const grace = wait(TERM_GRACE_MS, undefined, { signal: timeout.signal }).catch(() => undefined);
-    await Promise.race([ended, grace]).finally(() => timeout.abort());
+    await waitAtMost(TERM_GRACE_MS, ended);
   }
   signalGroup(child, 'SIGKILL');
   return ended;
+}
+
+/** Waits for the promise, but no longer than `ms`. */
+async function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
+  const timeout = new AbortController();
+  const grace = wait(ms, undefined, { signal: timeout.signal }).catch(() => undefined);
+  await Promise.race([promise, grace]).finally(() => timeout.abort());
 }
 
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {

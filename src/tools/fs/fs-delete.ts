@@ -5,7 +5,7 @@ import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { syncFolder } from './files.js';
 import { pathArgument, pathField, type OpenPath } from './paths.js';
-import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
+import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
 
 const schema = z.strictObject({
   path: pathField('The file or folder'),
@@ -26,14 +26,7 @@ export function deleteTool(workspace: Workspace): Tool {
     execute: ({ path, recursive = false }, { signal }) =>
       workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
-        const target = await access.target(pathArgument(path), { follow: false, make: false });
-        if (target.existing === undefined) throw missingPath(pathArgument(path));
-        if (access.containsRoot(target.path)) {
-          throw new LangoError(
-            'forbidden',
-            `path: "${path}" contains the workspace; choose a path inside the workspace.`,
-          );
-        }
+        const target = await access.removable(pathArgument(path));
         const entries = recursive ? await clearFolder(access, target.existing, signal) : 0;
         await removeTarget(target, access.displayPath(target.path));
         await syncFolder(target.folder);

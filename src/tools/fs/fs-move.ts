@@ -4,7 +4,7 @@ import { isLangoError, LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { pathField, type PathArgument } from './paths.js';
 import { describeType, syncFolder } from './files.js';
-import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
+import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
 
 const schema = z.strictObject({
   from: pathField('The file or folder to move'),
@@ -26,9 +26,7 @@ export function moveTool(workspace: Workspace): Tool {
     execute: (input, { signal }) =>
       workspace.change(subject(input), async (access) => {
         signal.throwIfAborted();
-        const from = await access.target(fromArgument(input), { follow: false, make: false });
-        if (from.existing === undefined) throw missingPath(fromArgument(input));
-        assertMovable(access, from, input);
+        const from = await access.removable(fromArgument(input));
         const to = await findTarget(access, input, from.name);
         if (to.path === from.path)
           throw new LangoError('invalid-input', 'to: it is the current path, so there is nothing to move.');
@@ -62,14 +60,6 @@ function fromArgument({ from }: MoveInput): PathArgument {
 
 function toArgument({ to }: MoveInput): PathArgument {
   return { name: 'to', value: to };
-}
-
-function assertMovable(access: WorkspaceAccess, { path }: PathTarget, { from }: MoveInput): void {
-  if (!access.containsRoot(path)) return;
-  throw new LangoError(
-    'forbidden',
-    `from: "${from}" contains the workspace; choose a path inside the workspace.`,
-  );
 }
 
 /** Returns `to` itself, or the name of the moved entry inside `to` when that is a folder. */

@@ -101,6 +101,18 @@ export class WorkspaceAccess {
     );
   }
 
+  /** Like `target`, for an existing object that is moved or deleted. Rejects when a root is there or below it. */
+  async removable(argument: PathArgument): Promise<PathTarget & { readonly existing: OpenPath }> {
+    const target = await this.target(argument, { follow: false, make: false });
+    const { existing } = target;
+    if (existing === undefined) throw missingPath(argument);
+    if (!this.#roots.some(({ real }) => isInside(real, target.path))) return { ...target, existing };
+    throw new LangoError(
+      'forbidden',
+      `${quote(argument)} contains the workspace; choose a path inside the workspace.`,
+    );
+  }
+
   /** Opens `name` in the folder without following a link; undefined when it does not exist. */
   async child(folder: OpenPath, name: string): Promise<OpenPath | undefined> {
     try {
@@ -143,11 +155,6 @@ export class WorkspaceAccess {
   displayPath(path: string): string {
     const first = this.#roots[0]!.real;
     return isInside(path, first) ? relative(first, path) || '.' : path;
-  }
-
-  /** Whether a root is at `path` or below it. */
-  containsRoot(path: string): boolean {
-    return this.#roots.some(({ real }) => isInside(real, path));
   }
 
   async #walk(argument: PathArgument, options: TargetOptions): Promise<PathTarget | OpenPath> {

@@ -33,10 +33,11 @@ export function createRag(options: RagOptions): {
   const { library, provider, logger, maxFileBytes, onAdded = () => undefined, purge } = options;
   const embedder =
     typeof provider === 'string' ? provider : new PassageEmbedder({ library, provider, logger });
-  const embedding =
-    typeof provider === 'string' || typeof embedder === 'string' ? undefined : { provider, embedder };
   return {
-    retrieval: createRetrieval({ library, embedding, onAdded, logger }),
+    retrieval: createRetrieval({
+      ...{ library, onAdded, logger },
+      embedder: typeof embedder === 'string' ? undefined : embedder,
+    }),
     documents: createDocumentIndex({ library, embedder, maxBytes: maxFileBytes, onAdded, purge }),
   };
 }

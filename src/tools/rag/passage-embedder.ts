@@ -12,6 +12,7 @@ export interface PassageEmbedderOptions {
 
 /** Computes the missing vectors of passages, one batch at a time for each owner. */
 export class PassageEmbedder {
+  readonly provider: EmbeddingProvider;
   readonly #options: PassageEmbedderOptions;
   readonly #closing = new AbortController();
   /** Background work, by owner. */
@@ -21,6 +22,7 @@ export class PassageEmbedder {
 
   constructor(options: PassageEmbedderOptions) {
     this.#options = options;
+    this.provider = options.provider;
   }
 
   /** Computes missing vectors in the background. Logs a failure; the next call tries again. */
@@ -46,6 +48,7 @@ export class PassageEmbedder {
   async close(): Promise<void> {
     this.#closing.abort(new LangoError('canceled', 'The server stops.'));
     await Promise.all(this.#working.values());
+    await this.provider.close?.();
   }
 
   async #work(scope: Scope): Promise<void> {

@@ -15,9 +15,8 @@ import type { PassageEmbedder } from './passage-embedder.js';
 
 export interface RetrievalOptions {
   readonly library: LibraryStore;
-  /** Provider and embedder; undefined for search by words only. */
-  readonly embedding:
-    { readonly provider: EmbeddingProvider; readonly embedder: PassageEmbedder } | undefined;
+  /** Undefined for search by words only. */
+  readonly embedder: PassageEmbedder | undefined;
   readonly onAdded: () => void;
   readonly logger: Logger;
 }
@@ -27,31 +26,28 @@ const DEPTH = 4;
 const LEAST_DEPTH = 20;
 
 export function createRetrieval(options: RetrievalOptions): Retrieval {
-  const { library, embedding, onAdded, logger } = options;
+  const { library, embedder, onAdded, logger } = options;
   return {
     async search(scope, request, signal) {
       const depth = Math.max(LEAST_DEPTH, request.limit * DEPTH);
       const { query, limit, ...filter } = request;
       const byWords = library.findText(scope, { ...filter, text: query, limit: depth });
-      if (!embedding) return { hits: (await byWords).slice(0, limit), note: undefined };
-      const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedding, library, signal });
+      if (!embedder) return { hits: (await byWords).slice(0, limit), note: undefined };
+      const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedder, library, signal });
       const [words, meaning] = await Promise.all([byWords, byMeaning]);
       if (meaning.note !== undefined) logger.warn('searched by words only', { reason: meaning.note });
       return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
     },
     catchUp(scope) {
-      embedding?.embedder.catchUp(scope);
+      embedder?.catchUp(scope);
       onAdded();
     },
-    async close() {
-      await embedding?.embedder.close();
-      await embedding?.provider.close?.();
-    },
+    close: async () => embedder?.close(),
   };
 }
 
 interface Means {
-  readonly embedding: NonNullable<RetrievalOptions['embedding']>;
+  readonly embedder: PassageEmbedder;
   readonly library: LibraryStore;
   readonly signal: AbortSignal;
 }
@@ -59,8 +55,9 @@ interface Means {
 async function searchVectors(
   scope: Scope,
   { query, limit, ...filter }: SearchRequest,
-  { embedding: { provider, embedder }, library, signal }: Means,
+  { embedder, library, signal }: Means,
 ): Promise<SearchAnswer> {
+  const { provider } = embedder;
   const collections = selectCollections(await library.collections(scope), filter);
   const others = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
   const note = others.length === 0 ? undefined : staleVectorsNote(others, provider);

@@ -8,12 +8,6 @@ export interface WebHit {
   readonly text: string;
 }
 
-/** A web search service. */
-export interface WebSearch {
-  /** Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key) or with the signal's reason. */
-  search(query: string, limit: number, signal: AbortSignal): Promise<readonly WebHit[]>;
-}
-
 export interface WebSearchOptions {
   readonly provider: 'searxng' | 'brave';
   /** The URL of the service; Brave's own by default. */
@@ -37,19 +31,16 @@ const result = z.object({
   description: z.string().nullish(),
 });
 
-export function createWebSearch(options: WebSearchOptions): WebSearch {
-  return {
-    async search(query, limit, signal) {
-      const hits = options.provider === 'brave' ? brave : searxng;
-      return (await hits(options, { query, limit, signal })).slice(0, limit);
-    },
-  };
-}
-
 interface Search {
   readonly query: string;
   readonly limit: number;
   readonly signal: AbortSignal;
+}
+
+/** Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key) or with the signal's reason. */
+export async function searchWeb(options: WebSearchOptions, search: Search): Promise<readonly WebHit[]> {
+  const hits = options.provider === 'brave' ? await brave(options, search) : await searxng(options, search);
+  return hits.slice(0, search.limit);
 }
 
 async function searxng(options: WebSearchOptions, { query, signal }: Search): Promise<readonly WebHit[]> {

@@ -43,7 +43,7 @@ async function readTar(bytes: Buffer): Promise<readonly SkillFile[]> {
           if (type !== 'File' && type !== 'OldFile') throw linkIn(path);
           size.add(checkedPath(path), entry.size);
         } catch (error) {
-          reject(error);
+          reject(error instanceof Error ? error : new Error(String(error)));
           return void entry.resume();
         }
         const chunks: Buffer[] = [];
