@@ -15,10 +15,7 @@ export interface HttpExchange {
   /** Percent-encoded path below `baseUrl`, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /**
-   * The address under which the client reached this server: scheme, host and port (from trusted proxy headers or the
-   * connection), and the path that it is mounted at in another app.
-   */
+  /** Where the client reached this server: scheme, host, port and mount path, by trusted headers or the connection. */
   readonly baseUrl: string;
   readonly logger: Logger;
   /** Aborts when the client goes away or the host shuts down. */
@@ -75,6 +72,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, readonly [number, string]>>> = 
   'invalid-input': [400, 'INVALID_ARGUMENT'],
   'not-found': [404, 'NOT_FOUND'],
   'already-ended': [400, 'FAILED_PRECONDITION'],
+  'not-cancelable': [400, 'FAILED_PRECONDITION'],
   conflict: [409, 'ALREADY_EXISTS'],
   'not-supported': [501, 'UNIMPLEMENTED'],
   'content-type-not-supported': [415, 'INVALID_ARGUMENT'],
