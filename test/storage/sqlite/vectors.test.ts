@@ -30,12 +30,14 @@ describe('dropping vectors', () => {
       await expect(dropping).rejects.toMatchObject({ code: 'storage' });
 
       const after = open();
-      const [shelf] = await after.library.collections(ALICE);
-      expect(shelf!.embedded).toBeGreaterThan(0);
-      expect(shelf!.embedded).toBeLessThan(MANY);
-      expect(shelf!.embedding).toEqual({ model: 'm', dimension: 3 });
-      expect(await after.library.unembedded(ALICE, 'm', 2 * MANY)).toHaveLength(MANY + 1 - shelf!.embedded);
-      expect(await after.library.dropVectors(ALICE, {})).toBe(shelf!.embedded);
+      const [collection] = await after.library.collections(ALICE);
+      expect(collection!.embedded).toBeGreaterThan(0);
+      expect(collection!.embedded).toBeLessThan(MANY);
+      expect(collection!.embedding).toEqual({ model: 'm', dimension: 3 });
+      expect(await after.library.unembedded(ALICE, 'm', 2 * MANY)).toHaveLength(
+        MANY + 1 - collection!.embedded,
+      );
+      expect(await after.library.dropVectors(ALICE, {})).toBe(collection!.embedded);
       expect((await after.library.collections(ALICE))[0]!.embedding).toBeUndefined();
       await after.close();
     } finally {
