@@ -100,13 +100,12 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
   const { effect = 'unsafe', timeoutMs = DEFAULT_TIMEOUT_MS } = definition;
   const { danger = effect === 'pure' ? 'safe' : 'dangerous' } = definition;
-  const tool: Tool<Schema> = {
+  return {
     ...definition,
     effect,
     danger: typeof danger === 'function' ? danger : () => danger,
     timeoutMs: typeof timeoutMs === 'function' ? timeoutMs : () => timeoutMs,
-  };
-  return tool;
+  } satisfies Tool<Schema>;
 }
 
 /** Tools that change while the server runs; some belong to one owner. */
