@@ -1,8 +1,7 @@
 import { hashJson } from '../core/json.js';
 import type { AgentLimits } from '../core/agent.js';
-import type { Message } from '../core/message.js';
 import { textOf } from '../core/message.js';
-import { answersIn } from '../core/questions.js';
+import { answersIn, codeOf, decisionIn } from '../core/questions.js';
 import type { AskedQuestion, Run, RunInput } from '../core/run.js';
 import type { Answer, Question } from '../core/task.js';
 import type { CallOutcome } from './agent-function.js';
@@ -50,32 +49,45 @@ function open(question: Question): Verdict {
 /** An answer, and the message that holds it. */
 export interface GivenAnswer extends RunInput {
   readonly answer: Answer;
+  /** Whether the words of the message are the answer. */
+  readonly isText: boolean;
 }
 
 /**
  * The first answer to a question that came after it was asked and before it expired; undefined without one. A data part
- * counts when it names the hash of the question. A question for input also takes the first later message that has text
- * and no answer part.
+ * counts when it names the hash of the question. Without such a part, the text of a message answers a question for input,
+ * and decides an approval that was shown before when it is exactly what the question asked for (see `decisionIn`).
  */
 export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): GivenAnswer | undefined {
   const { seq, expiredAt = Infinity } = asked;
   for (const input of inputs) {
     if (input.seq <= seq || input.seq >= expiredAt) continue;
-    const answer = answerIn(input.message, asked.question);
-    if (answer) return { answer, ...input };
+    const answer = answerIn(input, asked);
+    if (answer) return { ...answer, ...input };
   }
   return undefined;
 }
 
-function answerIn({ parts }: Message, { hash, kind }: Question): Answer | undefined {
+function answerIn(
+  { seq, message: { parts } }: RunInput,
+  { question: { hash, kind }, shownAt = Infinity }: AskedQuestion,
+): Pick<GivenAnswer, 'answer' | 'isText'> | undefined {
   const answers = answersIn(parts);
   const named = answers.find((answer) => answer['hash'] === hash);
   if (named && (named['decision'] === 'approve' || named['decision'] === 'deny')) {
     const { decision, text } = named;
-    return { hash, decision, ...(typeof text === 'string' ? { text } : {}) };
+    return { answer: { hash, decision, ...(typeof text === 'string' ? { text } : {}) }, isText: false };
   }
   const text = textOf(parts).trim();
-  return kind === 'input' && answers.length === 0 && text !== ''
-    ? { hash, decision: 'approve', text }
-    : undefined;
+  if (answers.length > 0 || text === '') return undefined;
+  if (kind === 'input') return { answer: { hash, decision: 'approve', text }, isText: true };
+  // Words decide only what the person had read.
+  const decision = seq > shownAt ? decisionIn(text, hash) : undefined;
+  return decision && { answer: { hash, decision }, isText: true };
+}
+
+/** The text of a question, with the words that decide it. */
+export function questionText({ kind, text, hash }: Question): string {
+  if (kind === 'input') return text;
+  return `${text}\nReply: approve ${codeOf(hash)}, or: deny ${codeOf(hash)}.`;
 }

@@ -185,8 +185,18 @@ function nextReply(
   forwarded: ReadonlySet<string>,
 ): Reply | undefined {
   const asked = questions.flatMap(({ hash }) => run.questions.get(hash) ?? []);
-  const answers = run.inputs.filter((input) => asked.some((one) => findAnswer(one, [input])));
-  const replies = [...answers.map(({ message }) => message), ...asked.filter(hasExpired).map(denialOf)];
+  const answers = run.inputs.flatMap((input): readonly Reply[] => {
+    const given = asked.flatMap((one) => {
+      const answer = findAnswer(one, [input]);
+      return answer ? [{ ...answer, kind: one.question.kind }] : [];
+    });
+    const decided = given.filter(({ isText, kind }) => isText && kind !== 'input');
+    // The peer gets a decision in words as data: it may know no codes.
+    if (decided.length > 0)
+      return [{ id: input.message.id, parts: decided.map(({ answer }) => answerPart(answer)) }];
+    return given.length > 0 ? [input.message] : [];
+  });
+  const replies: readonly Reply[] = [...answers, ...asked.filter(hasExpired).map(denialOf)];
   return replies.find(({ id }) => !forwarded.has(id));
 }
 

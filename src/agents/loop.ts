@@ -18,6 +18,7 @@ import { scrubEvent } from '../scrub/data.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import type { Admission } from './call-ledger.js';
+import { questionText } from './asking.js';
 import { CallLedger } from './call-ledger.js';
 import { UserMessages } from './user-messages.js';
 
@@ -240,10 +241,10 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   return refuse(call, `there is no function "${name}"${cutOff}. Valid names: ${names}`);
 }
 
-/** Adds to open approvals that a text does not decide them. */
+/** Adds to open approvals that other words do not decide them. */
 function withApprovalHint(end: RunEnd): RunEnd {
   if (!end.questions?.some(({ kind }) => kind !== 'input')) return end;
-  return { ...end, text: `${end.text ?? ''}\nA text does not decide this: approve or deny it.` };
+  return { ...end, text: `${end.text ?? ''}\nOther words decide nothing.` };
 }
 
 /** Returns the end of a run with calls that wait for a person; undefined when none waits. */
@@ -254,7 +255,7 @@ function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
   const state = waiting.every((outcome) => outcome.state === 'auth-required')
     ? 'auth-required'
     : 'input-required';
-  return { state, text: questions.map(({ text }) => text).join('\n'), questions };
+  return { state, text: questions.map(questionText).join('\n'), questions };
 }
 
 /** The artifact that holds an agent's answer. Each turn with text starts it again. */

@@ -16,6 +16,7 @@ export function withoutAnswers(parts: readonly Part[]): readonly Part[] {
 }
 
 function isAnswer(part: Part): boolean {
+  if (part.kind === 'text') return /^(approve|deny) [0-9a-z]{4}\b[.!]?$/i.test(part.text.trim());
   if (part.kind !== 'data' || !isJsonObject(part.data)) return false;
   const answer = part.data['answer'];
   return isJsonObject(answer) && typeof answer['hash'] === 'string';
@@ -59,8 +60,10 @@ export class UserMessages {
   /** The ids of messages that the model does not get: answers to its questions, and messages in place of an approval. */
   #notForModel(): ReadonlySet<string> {
     const { inputs, questions } = this.#run;
-    const asked = [...questions.values()].filter(({ question }) => question.kind === 'input');
-    const replies = asked.flatMap((one) => findAnswer(one, inputs)?.message.id ?? []);
+    const replies = [...questions.values()].flatMap((one) => {
+      const given = findAnswer(one, inputs);
+      return given?.isText ? [given.message.id] : [];
+    });
     return new Set([...this.#besideQuestions(), ...replies]);
   }
 

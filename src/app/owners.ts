@@ -9,7 +9,7 @@ import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import type { OwnedKind } from '../core/page.js';
-import type { PushStore } from '../core/push.js';
+import type { PushStore } from '../stores/pushes.js';
 import type { DocumentIndex } from '../stores/library.js';
 import type { Storage } from '../stores/storage.js';
 import type { Scope } from '../core/task.js';

@@ -1,15 +1,36 @@
-import { isJsonObject, type Json, type JsonObject } from './json.js';
+import { hashJson, isJsonObject, type Json, type JsonObject } from './json.js';
 import type { Part } from './message.js';
 import type { Answer, Question } from './task.js';
-
-/** A question as a part of a message: a data part `{ "question": { … } }` (the approval extension). */
-export function questionPart(question: Question): Part {
-  return { kind: 'data', data: { question: { ...question } }, mediaType: 'application/json' };
-}
 
 /** An answer as a part of a message: a data part `{ "answer": { "hash", "decision", "text"? } }`. */
 export function answerPart(answer: Answer): Part {
   return { kind: 'data', data: { answer: { ...answer } }, mediaType: 'application/json' };
+}
+
+/** The short code of a question, as a person types it: four characters without those that look alike. */
+export function codeOf(hash: string): string {
+  const bits = Number.parseInt(hashJson(hash).slice(0, 5), 16);
+  return [15, 10, 5, 0].map((shift) => CODE_CHARACTERS[(bits >> shift) & 31]).join('');
+}
+
+const CODE_CHARACTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
+const BARE_YES = /^(?:yes|ok|okay|approve|approved)[.!]?$/i;
+
+/**
+ * What a person's words decide about the approval with this hash: "approve 7Q4K" or "deny 7Q4K" with its code, or a plain
+ * "no". Undefined for all other words, also for "yes": it does not say what is meant.
+ */
+export function decisionIn(text: string, hash: string): Answer['decision'] | undefined {
+  const [, decision, code, no] = DECISION.exec(text.trim()) ?? [];
+  if (no) return 'deny';
+  if (code?.toUpperCase() !== codeOf(hash)) return undefined;
+  return decision?.toLowerCase() === 'approve' ? 'approve' : 'deny';
+}
+
+/** Whether a text says nothing but a decision, of any question, or a bare "yes". */
+export function isDecision(text: string): boolean {
+  return DECISION.test(text.trim()) || BARE_YES.test(text.trim());
 }
 
 /** The questions in a message from outside. Malformed ones are left out. */

@@ -1,7 +1,8 @@
 import { errorText, isLangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Logger } from '../core/logger.js';
-import type { PushOutcome, PushSender, PushStore, PushDelivery } from '../core/push.js';
+import type { PushSender, PushDelivery } from '../core/push.js';
+import type { PushOutcome, PushStore } from '../stores/pushes.js';
 import type { TaskStore } from '../stores/tasks.js';
 import type { TaskEvent } from '../core/task.js';
 import { isTerminal } from '../core/task.js';

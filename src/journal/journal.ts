@@ -3,11 +3,13 @@ import { LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
 import { hashJson } from '../core/json.js';
+import { textOf } from '../core/message.js';
+import { decisionIn, isDecision, questionsIn } from '../core/questions.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import type { Scope, TaskEvent, TaskRecord } from '../core/task.js';
+import type { Question, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import { scrubMessage } from '../scrub/data.js';
 import { AppendNotifications } from './append-notifications.js';
@@ -78,8 +80,10 @@ class TaskJournal implements RunningJournal {
 
   /** Resolves after the commit of inbox row, task row and message event. No client hears of a task before that. */
   async submit(given: Submission): Promise<Accepted> {
-    const { contextId, taskId } = given;
-    const requestHash = hashJson({ role: given.message.role, parts: given.message.parts, contextId, taskId });
+    const { contextId } = given;
+    const taskId = given.taskId ?? (await this.#taskDecidedBy(given));
+    const { role, parts } = given.message;
+    const requestHash = hashJson({ role, parts, contextId, taskId: given.taskId });
     const message = scrubMessage(given.message, this.#secrets.scrubber(given.scope));
     const submission = { ...given, message };
     const outcome =
@@ -138,6 +142,25 @@ class TaskJournal implements RunningJournal {
     } finally {
       appends.close();
     }
+  }
+
+  /**
+   * The task that waits for an approval and that a message without a task's id can only mean: a text that is nothing but a
+   * decision, in the task's context. Otherwise "yes" would begin a new task while the question stays open.
+   */
+  async #taskDecidedBy({ scope, agent, contextId, message }: Submission): Promise<string | undefined> {
+    if (contextId === undefined || !isDecision(textOf(message.parts))) return undefined;
+    const query = { agent, contextId, state: 'input-required', pageSize: 100 } as const;
+    const { tasks } = await this.#store.list(scope, query);
+    const isApproval = ({ kind }: Question) => kind !== 'input';
+    const waiting = tasks.filter(({ statusMessage }) =>
+      questionsIn(statusMessage?.parts ?? []).some(isApproval),
+    );
+    const text = textOf(message.parts);
+    const named = waiting.find(({ statusMessage }) =>
+      questionsIn(statusMessage?.parts ?? []).some(({ hash }) => decisionIn(text, hash) !== undefined),
+    );
+    return (named ?? waiting[0])?.id;
   }
 
   async #addInput(

@@ -1,10 +1,9 @@
 import type { LangoError } from '../core/errors.js';
 import { errorText, isLangoError } from '../core/errors.js';
-import type { Message } from '../core/message.js';
+import type { Message, Part } from '../core/message.js';
 import { textPart } from '../core/message.js';
-import { questionPart } from '../core/questions.js';
 import type { RunEnd } from '../core/run.js';
-import type { EventBody } from '../core/task.js';
+import type { EventBody, Question } from '../core/task.js';
 import { isInterrupted } from '../core/task.js';
 import type { TaskRun } from './task-run.js';
 
@@ -45,6 +44,11 @@ export function runEndEvent(run: TaskRun, result: RunResult): EventBody {
     usage: run.usage(),
     ...(run.hasReadOutside() ? { fromOutside: true } : {}),
   };
+}
+
+/** A question as a part of a message: a data part `{ "question": { … } }` (the approval extension). */
+export function questionPart(question: Question): Part {
+  return { kind: 'data', data: { question: { ...question } }, mediaType: 'application/json' };
 }
 
 function closingMessage(run: TaskRun, result: RunResult): Message | undefined {

@@ -1,4 +1,4 @@
-import type { PushStore } from '../core/push.js';
+import type { PushStore } from './pushes.js';
 import type { ExtractionStore, GraphStore } from './graph.js';
 import type { KnowledgeStore } from './knowledge.js';
 import type { LibraryStore } from './library.js';

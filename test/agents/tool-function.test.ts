@@ -252,7 +252,7 @@ describe('approval', () => {
   it('takes no prose and no other hash for an answer, and asks the same again', async () => {
     const { agent, log, run, model } = setUp(dangerous);
     const asked = await run.perform(agent);
-    const again = { ...asked, text: `${asked.text}\nA text does not decide this: approve or deny it.` };
+    const again = { ...asked, text: `${asked.text}\nOther words decide nothing.` };
     const prose = run.followedBy('approved, go ahead');
     expect(await prose.perform(agent)).toEqual(again);
     const other = prose.followedBy(answering({ hash: 'f'.repeat(64), decision: 'approve' }));

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../src/core/errors.js';
 import { silentLogger } from '../../src/core/logger.js';
-import type { PushOutcome, PushStore, PushDelivery } from '../../src/core/push.js';
+import type { PushDelivery } from '../../src/core/push.js';
+import type { PushOutcome, PushStore } from '../../src/stores/pushes.js';
 import type { EventBody, TaskEvent } from '../../src/core/task.js';
 import { DeliveryWorker } from '../../src/journal/delivery-worker.js';
 import { DeliveryQueue, nextDelivery } from '../../src/journal/delivery-queue.js';

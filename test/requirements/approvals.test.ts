@@ -37,7 +37,7 @@ describe('A call that waits for a person', () => {
       for (const words of ['approved, go on', 'yes', 'list the files']) {
         const prose = await sendText(server, words, { taskId: asked.taskId });
         expect(prose.end).toMatchObject({ state: 'input-required', questions: asked.end.questions });
-        expect(prose.end.text).toContain('A text does not decide this');
+        expect(prose.end.text).toContain('Other words decide nothing');
         expect(doings(prose)).toEqual([]);
       }
       expect(existsSync(folder)).toBe(true);
@@ -54,6 +54,38 @@ describe('A call that waits for a person', () => {
       expect(existsSync(folder)).toBe(false);
       await fill(server);
       expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('failed');
+      expect(existsSync(folder)).toBe(true);
+    });
+  });
+
+  it('is made once a plain client repeats the words that the question names, with or without the task', async () => {
+    await withServer(options(), async (server) => {
+      for (const isSameTask of [true, false]) {
+        const folder = await fill(server);
+        const contextId = `context-${isSameTask}`;
+        const asked = await sendText(server, REQUEST, { contextId });
+        const [, approve] = /Reply: (approve [0-9A-Z]{4}), or: deny /.exec(asked.end.text!)!;
+        const where = isSameTask ? { taskId: asked.taskId } : { contextId };
+        const wrong = await sendText(server, 'approve 0000', where);
+        expect(existsSync(folder)).toBe(true);
+        if (isSameTask) expect(wrong.end.text).toContain('Other words decide nothing');
+        const yes = await sendText(server, 'yes', where);
+        expect(yes).toMatchObject({ taskId: asked.taskId, end: { state: 'input-required' } });
+        expect(yes.end.text).toContain(approve);
+        const done = await sendText(server, `${approve!.toLowerCase()}.`, where);
+        expect(done).toMatchObject({ taskId: asked.taskId, end: { state: 'completed' } });
+        expect(existsSync(folder)).toBe(false);
+      }
+    });
+  });
+
+  it.each(['no', 'Deny.'])('is refused by a plain %j', async (words) => {
+    await withServer(options(), async (server) => {
+      const folder = await fill(server);
+      const asked = await sendText(server, REQUEST, { contextId: 'talk' });
+      const denied = await sendText(server, words, { contextId: 'talk' });
+      expect(denied.taskId).toBe(asked.taskId);
+      expect(denied.end.state).not.toBe('input-required');
       expect(existsSync(folder)).toBe(true);
     });
   });

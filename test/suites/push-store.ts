@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { NewPush, PushStore, PushDelivery } from '../../src/core/push.js';
-import { PUSH_LEASE_MS } from '../../src/core/push.js';
+import type { NewPush, PushDelivery } from '../../src/core/push.js';
+import { PUSH_LEASE_MS, type PushStore } from '../../src/stores/pushes.js';
 import type { TaskRecord } from '../../src/core/task.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import {

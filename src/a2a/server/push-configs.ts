@@ -10,14 +10,14 @@ import type {
   PushConfig,
   PushTask,
   PushSecrets,
-  PushStore,
+  PushConfigStore,
   Sealer,
 } from '../../core/push.js';
 import { parseAs } from './proto-json.js';
 import { pushConfig } from './requests.js';
 
 export interface PushConfigsOptions {
-  readonly store: PushStore;
+  readonly store: PushConfigStore;
   readonly caps: PushCaps;
   readonly sealer: Sealer;
   /** Throws `invalid-input` for an address that this node may not send to. */

@@ -1,15 +1,7 @@
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
-import type {
-  NewPush,
-  PushConfig,
-  PushCounts,
-  PushOutcome,
-  PushTask,
-  PushStore,
-  PushDelivery,
-} from '../../core/push.js';
-import { PUSH_LEASE_MS } from '../../core/push.js';
+import type { NewPush, PushConfig, PushDelivery, PushTask } from '../../core/push.js';
+import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from '../../stores/pushes.js';
 import { isTerminal } from '../../core/task.js';
 import type { Row } from '../records.js';
 import { insertInto, toParameters, toRecord } from '../records.js';
