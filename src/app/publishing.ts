@@ -78,6 +78,7 @@ export async function publish(options: PublishOptions): Promise<ReadonlyMap<stri
       card,
       extendedCard: config.auth.mode === 'none' ? undefined : extendedCard,
       rootAgentName: rootAgentName(config.agent.multiAgent),
+      approver: config.approval.by,
       grant: createGrant({ limits, self: `${name}@${nodeId}`, toolsFor: access.toolsFor }),
     });
     return [name, { name, handler, card, scope: access.scopeOf(name), audit }];

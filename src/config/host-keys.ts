@@ -74,6 +74,10 @@ export const approval = group('When a person is asked for approval.', {
     .describe(
       'The tool calls that need approval: `dangerous` ones, `all`, `none`, or the calls of the listed tools.',
     ),
+  by: optional(
+    text(),
+    'The scope that a caller needs to decide a call that waits, with `auth.mode: jwt`. Default: whoever may use the agent.',
+  ),
   expirySeconds: seconds(
     24 * 60 * 60,
     'How long a call waits for approval, in seconds. After that, the call is not made, and the model gets an error result.',

@@ -36,6 +36,8 @@ export interface Submission {
   readonly taskId: string | undefined;
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
+  /** False when the caller may not decide approvals: a decision is refused with `forbidden`. */
+  readonly mayDecide?: boolean;
   /** A push config that is stored in the same transaction as the message. */
   readonly push?: NewPush | undefined;
 }

@@ -3,8 +3,8 @@ import { LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
 import { hashJson } from '../core/json.js';
-import { textOf } from '../core/message.js';
-import { decisionIn, isDecision, questionsIn } from '../core/questions.js';
+import { textOf, type Message } from '../core/message.js';
+import { answersIn, decisionIn, isDecision, questionsIn } from '../core/questions.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
@@ -174,6 +174,7 @@ class TaskJournal implements RunningJournal {
     if (contextId !== undefined && contextId !== task.contextId) {
       throw new LangoError('invalid-input', `task ${taskId} belongs to another context`);
     }
+    if (submission.mayDecide === false) assertNoDecision(submission.message, task);
     if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
       throw taskIsFull(this.#eventsPerTask);
     return this.#worker.withSlot(task.grant, async (lease) => {
@@ -196,6 +197,18 @@ class TaskJournal implements RunningJournal {
 function newTask(submission: Submission, requestHash: string): NewTask {
   const { scope, agent, message, contextId = newId(), parentTaskId, grant, push } = submission;
   return { id: newId(), scope, agent, contextId, parentTaskId, grant, message, requestHash, push };
+}
+
+/** Throws `forbidden` when the message decides an approval that the task waits for. */
+function assertNoDecision({ parts }: Message, { statusMessage }: TaskRecord): void {
+  const asked = questionsIn(statusMessage?.parts ?? []);
+  const inputs = new Set(asked.filter(({ kind }) => kind === 'input').map(({ hash }) => hash));
+  const text = textOf(parts);
+  const isDecided =
+    answersIn(parts).some(({ hash }) => typeof hash !== 'string' || !inputs.has(hash)) ||
+    asked.some(({ kind, hash }) => kind !== 'input' && decisionIn(text, hash) !== undefined);
+  if (!isDecided) return;
+  throw new LangoError('forbidden', 'This caller may not approve or deny calls (approval.by).');
 }
 
 function inputError(why: 'not-found' | 'already-ended', taskId: string): LangoError {

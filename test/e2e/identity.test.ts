@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createAuthenticator } from '../../src/http/identity.js';
 import { JwtKeys, keysFromUrl } from '../../src/http/jwt-keys.js';
@@ -26,11 +26,20 @@ afterEach(async () => {
 
 const NO_TOOLS = { fs: { enabled: false }, exec: { enabled: false } };
 
-async function start(jwt: object = {}, tools: object = NO_TOOLS): Promise<TestServer> {
+interface WaitingMessage {
+  readonly extensions: readonly string[];
+  readonly parts: readonly {
+    readonly text?: string;
+    readonly data?: { readonly question?: { readonly hash: string } };
+  }[];
+}
+
+async function start(jwt: object = {}, tools: object = NO_TOOLS, approval: object = {}): Promise<TestServer> {
   server = await startServer({
     settings: {
       server: { port: 0 },
       tools,
+      approval,
       auth: { mode: 'jwt', jwt: { issuer: issuer.url, audience: [AUDIENCE], ...jwt } },
     },
   });
@@ -128,6 +137,37 @@ describe('auth.mode jwt', () => {
       -32000,
       'Bearer realm="lango"',
     ]);
+  });
+
+  it('takes a decision only from a caller with the scope of approval.by, in words and as data', async () => {
+    const files = { ...NO_TOOLS, fs: { enabled: true } };
+    await start({}, files, { by: 'lango.approve' });
+    const [asker, approver] = [
+      await issuer.token({ sub: 'alice', scope: 'lango.use' }),
+      await issuer.token({ sub: 'alice', scope: 'lango.approve' }),
+    ];
+    await mkdir(path.join(server!.home, 'workspace', 'old'), { recursive: true });
+    const asked = await ask(
+      asker,
+      '/message:send',
+      userMessage('delete the folder old with everything in it'),
+    );
+    const { id, status } = asked.json.task as unknown as { id: string; status: { message: WaitingMessage } };
+    expect(status.message.extensions).toEqual(['urn:lango:a2a:approval:v1']);
+    const { hash } = status.message.parts.flatMap(({ data }) => data?.question ?? [])[0]!;
+    const [, words] = /Reply: (approve \w{4}),/.exec(status.message.parts[0]!.text!)!;
+    const answer = { data: { answer: { hash, decision: 'approve' } } };
+    for (const message of [
+      userMessage(words!, { taskId: id }),
+      userMessage('no', { taskId: id }),
+      { message: { messageId: 'as-data', role: 'ROLE_USER', taskId: id, parts: [answer] } },
+    ]) {
+      const refused = await ask(asker, '/message:send', message);
+      expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('approval.by')]);
+    }
+    expect((await ask(asker, `/tasks/${id}`)).json.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+    const done = await ask(approver, '/message:send', userMessage(words!, { taskId: id }));
+    expect(done.json.task.status.state).toBe('TASK_STATE_COMPLETED');
   });
 
   it('3.3 #3: asks for the scope of the agent, as its card says, and tells the audit who was refused', async () => {

@@ -48,6 +48,8 @@ export interface AgentHandlerOptions {
   readonly rootAgentName: string;
   /** The grant of a new task; throws when the task must not start. See `createGrant`. */
   readonly grant: (mark: ChainMark, caller: Caller) => Grant;
+  /** The scope that a caller needs to decide approvals; undefined when every caller may. */
+  readonly approver?: string | undefined;
   /** Undefined when this node sends no push notifications. */
   readonly push?: PushConfigs | undefined;
   /** The card for authenticated callers, for the address that a client uses; undefined when there is none. */
@@ -222,6 +224,7 @@ class AgentHandler implements A2ARequestHandler {
     assertInputModes(message.parts, this.#inputModes);
     const mark = chainIn(wire.metadata);
     const { trace } = call;
+    const { approver } = this.#options;
     const accepted = await this.#journal.submit({
       scope: call.scope,
       agent: this.#options.agent.name,
@@ -230,6 +233,7 @@ class AgentHandler implements A2ARequestHandler {
       taskId: wire.taskId || undefined,
       parentTaskId: mark.parentTaskId,
       grant: { ...this.#options.grant(mark, call.scope), ...(trace === undefined ? {} : { trace }) },
+      mayDecide: approver === undefined || (call.scope.scopes?.has(approver) ?? true),
       ...(push ? { push } : {}),
     });
     if (push) this.#options.push?.accepted(accepted.task.id);

@@ -7,7 +7,9 @@ import type {
 } from '@a2a-js/sdk';
 import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
+import { questionsIn } from '../../core/questions.js';
 import type { TaskState } from '../../core/task.js';
+import { EXTENSIONS } from './extensions.js';
 
 const TO_WIRE_STATE: Readonly<Record<TaskState, WireState>> = {
   submitted: WireState.TASK_STATE_SUBMITTED,
@@ -81,7 +83,10 @@ export function toWireMessage(message: Message, place: MessageIds): WireMessage 
     role: message.role === 'user' ? Role.ROLE_USER : Role.ROLE_AGENT,
     parts: message.parts.map(toWirePart),
     metadata: message.metadata,
-    extensions: [...(message.extensions ?? [])],
+    extensions: [
+      ...(message.extensions ?? []),
+      ...(questionsIn(message.parts).length > 0 ? [EXTENSIONS.approval] : []),
+    ],
     referenceTaskIds: [...(message.referenceTaskIds ?? [])],
   };
 }
