@@ -190,6 +190,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     store: storage.tasks,
     secrets: guardOf(vault),
     concurrentRuns: config.server.limits.concurrentRuns,
+    queuedTasks: config.server.limits.queuedTasks,
     eventsPerTask: config.tasks.events,
     runSeconds: agentLimits(config).seconds,
     logger,

@@ -64,6 +64,10 @@ const serverLimits = group('Limits of requests, streams and runs.', {
     64,
     'Tasks that run at once. Others wait. Tasks below them (delegations) have as many slots of their own at each level.',
   ),
+  queuedTasks: count(
+    1000,
+    'The most unfinished tasks of one caller when a further one would have to wait. Beyond it the caller gets 429 with Retry-After.',
+  ),
 });
 
 const grpc = group('The gRPC binding of all agents.', {

@@ -33,6 +33,8 @@ export interface JournalOptions {
   readonly secrets?: Pick<SecretGuard, 'scrubber'>;
   /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
+  /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
+  readonly queuedTasks: number;
   /** The most events one task may have. */
   readonly eventsPerTask: number;
   /** The wall-clock time of one pass over a task. */

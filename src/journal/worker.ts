@@ -31,6 +31,8 @@ export interface WorkerOptions {
   readonly worker: string;
   /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
+  /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
+  readonly queuedTasks: number;
   /** Their open delegations are canceled when the task that asked for them ends. */
   readonly peers: Pick<PeerDirectory, 'get'>;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
@@ -116,12 +118,21 @@ export class Worker {
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
       const level = levelOf(entry.grant);
-      if (this.#stopped || this.#slots.free(level) === 0) return store.accept(entry);
+      if (this.#stopped || !this.#slots.isOpen(level)) return this.#queue(entry);
       const firstAppend = new FirstAppend(store, entry, worker);
       this.#slots.acquire(level);
       this.#begin(firstAppend.task, firstAppend.replay(), firstAppend);
       return firstAppend.outcome;
     });
+  }
+
+  /** Stores a task that waits for a slot, behind the tasks that wait already. */
+  async #queue(entry: NewTask): Promise<AcceptOutcome> {
+    const { store, queuedTasks } = this.#options;
+    const outcome = await store.accept({ ...entry, queueLimit: queuedTasks });
+    // A slot may have become free meanwhile, and its claim may not have seen the task.
+    if (this.#slots.free(levelOf(entry.grant)) > 0) await this.claim();
+    return outcome;
   }
 
   /** Starts the run of a task that is leased to this worker. */
@@ -355,6 +366,11 @@ class RunSlots {
 
   free(level: number): number {
     return Math.max(0, this.#size - this.#takenAt(level));
+  }
+
+  /** Whether a new task may start: a slot is free, and no task waits for one. */
+  isOpen(level: number): boolean {
+    return this.free(level) > 0 && !this.#contended.has(level);
   }
 
   /** The free slots, for a claim that takes as many waiting tasks. */

@@ -35,8 +35,8 @@ export interface TaskStore {
    */
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   /**
-   * Leases unfinished tasks of these agents that have no lease and are no suspects, and raises their epochs: the oldest first, and of tasks
-   * with `level` delegations above them at most `free(level)`. Before that, appends a `question-expiry` to their waiting
+   * Leases unfinished tasks of these agents that have no lease and are no suspects, and raises their epochs: of each owner in turn the
+   * oldest, and of tasks with `level` delegations above them at most `free(level)`. Before that, appends a `question-expiry` to their waiting
    * tasks with a question whose `expiresAt` has passed by the store's clock; these tasks are unfinished again.
    */
   claim(
@@ -97,6 +97,8 @@ export interface NewTask {
   readonly requestHash: string;
   /** A push config for the events after the message, stored in the same transaction. */
   readonly push?: NewPush | undefined;
+  /** A task that has to wait is refused with `too-many` when its owner has so many unfinished tasks at its level. */
+  readonly queueLimit?: number;
 }
 
 /** The start of a task whose run begins before the task is stored. */

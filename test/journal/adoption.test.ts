@@ -33,6 +33,7 @@ async function openJournal(file: string, run: Agent['run']) {
     peers: { get: () => undefined },
     logger: silentLogger,
     concurrentRuns: 1,
+    queuedTasks: 1_000,
     eventsPerTask: 100,
     runSeconds: 60,
   });

@@ -74,6 +74,7 @@ export async function open(
       peers,
       logger: silentLogger,
       concurrentRuns: 50,
+      queuedTasks: 1_000,
       eventsPerTask: 100_000,
       runSeconds: 60,
       ...limits,

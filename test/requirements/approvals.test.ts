@@ -64,7 +64,7 @@ describe('A call that waits for a person', () => {
         const folder = await fill(server);
         const contextId = `context-${isSameTask}`;
         const asked = await sendText(server, REQUEST, { contextId });
-        const [, approve] = /Reply: (approve [0-9A-Z]{4}), or: deny /.exec(asked.end.text!)!;
+        const [, approve] = /Reply: (approve [0-9A-Z]{4}), or: deny /.exec(asked.end.text)!;
         const where = isSameTask ? { taskId: asked.taskId } : { contextId };
         const wrong = await sendText(server, 'approve 0000', where);
         expect(existsSync(folder)).toBe(true);

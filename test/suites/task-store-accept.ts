@@ -270,5 +270,18 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await store.addInput(newInput(task, { taskId: newId() }))).toEqual(missing);
       expect(await typesOf(store, task)).toEqual(['message']);
     });
+
+    it('refuses a task that would wait behind too many of its owner, but no repeat of one that waits', async () => {
+      const { store } = get();
+      const first = newTask({ queueLimit: 2 });
+      await store.accept(first);
+      await acceptOne(store, { queueLimit: 2 });
+      const third = newTask({ queueLimit: 2 });
+      await expect(store.accept(third)).rejects.toMatchObject({ code: 'too-many', retryable: true });
+      expect(await store.get(ALICE, third.id)).toBeUndefined();
+      expect(await store.accept(first)).toMatchObject({ kind: 'repeated' });
+      expect(await store.accept(third, startOf('worker'))).toMatchObject({ kind: 'accepted' });
+      await acceptOne(store, { queueLimit: 2, scope: BOB });
+    });
   });
 }

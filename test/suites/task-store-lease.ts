@@ -31,6 +31,18 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('worker')).toEqual([tasks[2]!.id]);
     });
 
+    it('takes the oldest of each owner in turn, also over several calls', async () => {
+      const { store } = get();
+      const many = [];
+      for (let count = 0; count < 4; count += 1) many.push((await acceptOne(store)).id);
+      const other = (await acceptOne(store, { scope: BOB })).id;
+      expect(await claimIds('worker', 1)).toEqual([many[0]]);
+      expect(await claimIds('worker', 1)).toEqual([other]);
+      const late = (await acceptOne(store, { scope: BOB })).id;
+      expect(await claimIds('worker', 2)).toEqual([many[1], late]);
+      expect(await claimIds('worker', 9)).toEqual([many[2], many[3]]);
+    });
+
     it('never gives one task to two workers', async () => {
       const { store } = get();
       for (let count = 0; count < 12; count += 1) await acceptOne(store);

@@ -81,6 +81,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     peers: { get: () => undefined },
     logger,
     concurrentRuns: 64,
+    queuedTasks: 1_000,
     eventsPerTask: 100_000,
     runSeconds: 60,
   });

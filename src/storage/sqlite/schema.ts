@@ -42,8 +42,8 @@ const TASKS = `
   CREATE INDEX tasks_by_status ON tasks (tenant, owner, agent, status_at, id, state);
   -- Sessions: the tasks of one conversation, in the order they were made.
   CREATE INDEX tasks_by_context ON tasks (context, agent, owner, tenant);
-  -- What claim looks through: unfinished and not waiting for a person, by level of delegation.
-  CREATE INDEX tasks_live ON tasks (level, id, agent) WHERE state IN ('submitted', 'working');
+  -- What claim looks through, owner by owner: unfinished and not waiting for a person, by level of delegation.
+  CREATE INDEX tasks_live ON tasks (level, tenant, owner, id, agent) WHERE state IN ('submitted', 'working');
   -- Tasks that wait for a person with a question that runs out.
   CREATE INDEX tasks_by_expiry ON tasks (expires_at) WHERE expires_at IS NOT NULL;
 

@@ -174,17 +174,34 @@ function prepareLeases(prepare: Prepare) {
     level: prepare<[above: number], { readonly level: number }>(
       `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
     ),
-    claim: prepare<
-      [worker: string, until: number, now: number, level: number, agents: string, limit: number],
+    /** The oldest waiting task of the next owner after the given one. */
+    claimNext: prepare<
+      [
+        worker: string,
+        until: number,
+        level: number,
+        tenant: string,
+        owner: string,
+        now: number,
+        agents: string,
+      ],
       TaskRow
     >(`UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
-      WHERE id IN (
+      WHERE id = (
         SELECT id FROM tasks INDEXED BY tasks_live
-        WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ?) AND level = ? AND agent IN (SELECT value FROM json_each(?))
-          AND crashes < ${SUSPECT_CRASHES}
-        ORDER BY id LIMIT ?
+        WHERE ${LIVE} AND level = ? AND (tenant, owner) > (?, ?) AND (lease_by IS NULL OR lease_until <= ?)
+          AND agent IN (SELECT value FROM json_each(?)) AND crashes < ${SUSPECT_CRASHES}
+        ORDER BY tenant, owner, id LIMIT 1
       )
       RETURNING *`),
+    /** How many unfinished tasks an owner has at a level; counts no further than the limit. */
+    countLive: prepare<
+      [level: number, tenant: string, owner: string, limit: number],
+      { readonly count: number }
+    >(`SELECT count(*) AS count FROM (
+        SELECT 1 FROM tasks INDEXED BY tasks_live
+        WHERE ${LIVE} AND level = ? AND tenant = ? AND owner = ? LIMIT ?
+      )`),
     /** Of the suspects one at a time, children before their parents, and last the one with the most crashes. */
     claimSuspect: prepare<[worker: string, leaseUntil: number, agents: string, now: number], TaskRow>(
       `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?

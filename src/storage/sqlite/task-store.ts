@@ -45,6 +45,7 @@ export class SqliteTaskStore implements TaskStore {
   readonly #recent: RecentEvents;
   readonly #eventBytes: number | undefined;
   readonly lastCrash: string | undefined;
+  readonly #served = new Map<number, Scope>();
 
   constructor(database: SqliteDatabase, { pushes, recent, eventBytes }: SharedParts) {
     this.#database = database;
@@ -94,7 +95,7 @@ export class SqliteTaskStore implements TaskStore {
     agents: readonly string[],
     free: (level: number) => number,
   ): Promise<readonly TaskRecord[]> {
-    return this.#write((context) => claimTasks(context, { worker, agents, free }));
+    return this.#write((context) => claimTasks(context, { worker, agents, free, served: this.#served }));
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {

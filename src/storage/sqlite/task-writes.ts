@@ -51,6 +51,11 @@ export function acceptTask(
     if (earlier) return earlier;
     context.pushes.assertRoom(task, entry.push);
   }
+  if (worker === undefined && entry.queueLimit !== undefined) {
+    const earlier = earlierOutcome(context, entry);
+    if (earlier) return earlier;
+    assertQueueRoom(context, entry, entry.queueLimit);
+  }
   if (!addToInbox(context, entry, { id: entry.id, head: 1 })) return earlierOutcome(context, entry)!;
   const { now, statements } = context;
   const { change, events } = firstEvents;
@@ -81,6 +86,24 @@ export function acceptTask(
   insertEvents(context, { id: row.id, head: row.head, key }, [message, ...events]);
   if (entry.push) context.pushes.put(task, entry.push, 1);
   return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: isLeased };
+}
+
+const QUEUE_RETRY_MS = 2_000;
+
+/** Throws `too-many` for an owner with so many unfinished tasks that a further one may not wait. */
+function assertQueueRoom({ statements }: WriteContext, { scope, grant }: NewTask, limit: number): void {
+  const { tenant, owner } = scope;
+  const count = statements.countLive.get(grant.chain.length, tenant, owner, limit)?.count ?? 0;
+  if (count < limit) return;
+  throw new LangoError(
+    'too-many',
+    `${limit} tasks of this caller are unfinished (server.limits.queuedTasks).`,
+    {
+      hint: 'Send further tasks when some of them have ended.',
+      retryable: true,
+      retryAfterMs: QUEUE_RETRY_MS,
+    },
+  );
 }
 
 /** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */
@@ -149,22 +172,42 @@ interface Claim {
   readonly worker: string;
   readonly agents: readonly string[];
   readonly free: (level: number) => number;
+  /** The owner that was served last at each level. `claimTasks` continues after it. */
+  readonly served: Map<number, Scope>;
 }
 
-/** Claims tasks level by level, oldest first. Before that, tasks with an expired question become claimable again. */
+const NO_OWNER: Scope = { tenant: '', owner: '' };
+
+/**
+ * Claims tasks level by level, of each owner in turn the oldest, so that nobody waits for all tasks of somebody else. Before
+ * that, tasks with an expired question become claimable again.
+ */
 export function claimTasks(context: WriteContext, claim: Claim): readonly TaskRecord[] {
   const { statements, now } = context;
-  const { worker, agents, free } = claim;
-  const names = JSON.stringify(agents);
-  for (const task of statements.expired.all(now, names)) {
+  for (const task of statements.expired.all(now, JSON.stringify(claim.agents))) {
     const row = { ...task, ...claimable(context), head: task.head + 1 };
     saveWithEvent(context, row, { author: task.agent, body: { type: 'question-expiry' } });
   }
   const claimed: TaskRecord[] = [];
-  for (let next = statements.level.get(-1); next !== undefined; next = statements.level.get(next.level)) {
-    const { level } = next;
-    const rows = statements.claim.all(worker, now + LEASE_MS, now, level, names, free(level));
-    claimed.push(...rows.map(toTaskRecord).sort((a, b) => (a.id < b.id ? -1 : 1)));
+  for (let row = statements.level.get(-1); row !== undefined; row = statements.level.get(row.level)) {
+    claimed.push(...claimLevel(context, claim, row.level));
+  }
+  return claimed;
+}
+
+function claimLevel(
+  { statements, now }: WriteContext,
+  { worker, agents, free, served }: Claim,
+  level: number,
+): readonly TaskRecord[] {
+  const claimed: TaskRecord[] = [];
+  const next = ({ tenant, owner }: Scope) =>
+    statements.claimNext.get(worker, now + LEASE_MS, level, tenant, owner, now, JSON.stringify(agents));
+  for (let left = free(level); left > 0; left -= 1) {
+    const row = next(served.get(level) ?? NO_OWNER) ?? next(NO_OWNER);
+    if (!row) break;
+    served.set(level, { tenant: row.tenant, owner: row.owner });
+    claimed.push(toTaskRecord(row));
   }
   return claimed;
 }

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Wire } from '../support/a2a-requests.js';
+import { userMessage } from '../support/a2a-requests.js';
+import type { Issuer } from '../support/issuer.js';
+import { AUDIENCE, startIssuer } from '../support/issuer.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import { withServer } from '../support/server.js';
+
+let issuer: Issuer;
+beforeAll(async () => {
+  issuer = await startIssuer();
+});
+afterAll(() => issuer.close());
+
+const QUEUED = 30;
+const RUNS = 2;
+
+it('a caller with many tasks delays nobody else, and has a bound on those that wait', async () => {
+  const worker = scriptedAgent('worker', async () => {
+    await sleep(10);
+    return { state: 'completed' };
+  });
+  const settings = {
+    server: { port: 0, limits: { concurrentRuns: RUNS, queuedTasks: QUEUED } },
+    auth: { mode: 'jwt' as const, jwt: { issuer: issuer.url, audience: [AUDIENCE] } },
+  };
+  await withServer({ agents: [worker], settings }, async ({ address }) => {
+    const [alice, bob] = await Promise.all(['alice', 'bob'].map((sub) => issuer.token({ sub })));
+    const ask = (token: string, path: string, body?: object) =>
+      fetch(`${address.origin}/agents/worker${path}`, {
+        method: body ? 'POST' : 'GET',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      });
+    const unfinished = async (token: string): Promise<number> => {
+      const states = ['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'];
+      const pages = await Promise.all(
+        states.map(async (state) => (await ask(token, `/tasks?status=${state}`)).json() as Promise<Wire>),
+      );
+      return pages.reduce((sum, { totalSize }) => sum + Number(totalSize), 0);
+    };
+    const flood = Array.from({ length: 2 * QUEUED }, (_, index) =>
+      ask(alice!, '/message:send', {
+        ...userMessage('go', { messageId: `flood-${index}` }),
+        configuration: { returnImmediately: true },
+      }),
+    );
+    const replies = await Promise.all(flood);
+    const refused = replies.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await refused[0]!.text()).toContain('server.limits.queuedTasks');
+    const accepted = replies.filter(({ status }) => status === 200).length;
+    expect(accepted + refused.length).toBe(2 * QUEUED);
+    expect(accepted).toBeGreaterThanOrEqual(QUEUED);
+
+    const before = await unfinished(alice!);
+    const sent = await ask(bob!, '/message:send', userMessage('go'));
+    expect(((await sent.json()) as Wire).task.status.state).toBe('TASK_STATE_COMPLETED');
+    // Only tasks that ran already, and one turn of the other caller, come before it.
+    expect(before - (await unfinished(alice!))).toBeLessThan(QUEUED / 2);
+
+    while ((await unfinished(alice!)) > 0) await sleep(20);
+    const all = (await (await ask(alice!, '/tasks?status=TASK_STATE_COMPLETED')).json()) as Wire;
+    expect(all.totalSize).toBe(accepted);
+    const again = await ask(alice!, '/message:send', userMessage('go', { messageId: 'flood-again' }));
+    expect(again.status).toBe(200);
+  });
+});
