@@ -52,7 +52,10 @@ const SETTINGS = [
     webSearch: { provider: 'brave', apiKey: key },
     model: { provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },
     a2a: { enabled: true, remoteAgents: [] },
-    auth: { mode: 'jwt', jwt: { issuer: 'https://issuer.example', audience: ['lango'], jwksFile } },
+    auth: {
+      mode: 'jwt',
+      jwt: { issuer: 'https://issuer.example', audience: ['lango'], jwksFile, tenantClaim: 'org' },
+    },
   },
 ];
 

@@ -19,8 +19,14 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 /** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
 
-/** `npm run campaigns` kills more often. */
-const KILLS = process.env['LANGO_CAMPAIGN'] === '1' ? 100 : 12;
+/** `npm run campaigns` kills more often; `LANGO_KILLS` says how often. */
+const KILLS = Number(process.env['LANGO_KILLS'] ?? (process.env['LANGO_CAMPAIGN'] === '1' ? 100 : 12));
+const SEED = Number(process.env['LANGO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** How the lives of the server end: most are killed at work, the others while they start, after a stop, or after a freeze. */
+const ENDS = ['kill', 'kill', 'kill', 'kill', 'kill', 'kill', 'stop', 'early', 'early', 'freeze'] as const;
+/** Now and then a life is long enough for tasks that are suspected of crashing it (see `SUSPECT_CRASHES`). */
+const LIVES_TO_A_LONG_ONE = 40;
+const LONG_LIFE_MS = 9_000;
 const LONGER_LIFE_MS = 700;
 const TOKEN = 'kill-test';
 const SENDERS = 8;
@@ -38,6 +44,13 @@ let home: string;
 let port: number;
 let target: ChildProcess | undefined;
 let kills = 0;
+const ends = new Map<string, number>();
+/** A linear congruential generator: the same seed gives the same lives. */
+let state = SEED;
+function random(): number {
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+  return state / 2 ** 32;
+}
 const sent: Sent[] = [];
 const lost: string[] = [];
 /** By task: how it ended, and what the whole journal shows to a client that comes later. */
@@ -54,9 +67,13 @@ beforeAll(async () => {
     for (let n = 0; !stop; n += 1) await sendOne(client, `${sender}x${n}`);
   });
   while (kills < KILLS) {
+    const end = ENDS[Math.floor(random() * ENDS.length)]!;
+    ends.set(end, (ends.get(end) ?? 0) + 1);
+    const isLong = kills % LIVES_TO_A_LONG_ONE === LIVES_TO_A_LONG_ONE - 1;
     // A slow machine gets longer lives, or the senders would see nothing but restarts.
-    await sleep(Math.random() * 500 + (sent.length < (3 * kills) / 4 ? LONGER_LIFE_MS : 0));
-    await kill();
+    const longer = isLong ? LONG_LIFE_MS : sent.length < (3 * kills) / 4 ? LONGER_LIFE_MS : 0;
+    await sleep(random() * 500 + longer);
+    await endLife(end);
     await start();
   }
   stop = true;
@@ -66,9 +83,13 @@ beforeAll(async () => {
     const { state } = await client.get({ taskId });
     replays.set(taskId, { state, seen: await replay(client, taskId) });
   }
-  console.log(`${kills} kills, ${sent.length} acknowledged tasks, ${lost.length} lost`);
+  const failed = [...replays.values()].filter(({ state }) => state === 'failed').length;
+  console.log(
+    `seed ${SEED}: ${kills} ends (${[...ends].map(([end, times]) => `${end} ${times}`).join(', ')}), ` +
+      `${sent.length} acknowledged tasks, ${lost.length} lost, ${failed} failed`,
+  );
   await stopTarget();
-}, 600_000);
+}, 3_600_000);
 
 afterAll(async () => {
   await stopTarget();
@@ -80,6 +101,7 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
     expect(kills).toBe(KILLS);
     expect(sent.length).toBeGreaterThan(KILLS / 2);
     expect(lost).toEqual([]);
+    expect([...replays].filter(([, { state }]) => state === 'failed')).toEqual([]);
     await withLogs(
       sent.map(({ taskId }) => taskId),
       (events, taskId) => {
@@ -214,6 +236,16 @@ async function settle(client: AgentClient): Promise<void> {
 }
 
 async function start(): Promise<void> {
+  const child = spawnTarget();
+  await Promise.race([
+    once(child.stdout!, 'data'),
+    once(child, 'exit').then(([code]) =>
+      Promise.reject(new Error(`the server did not start: ${String(code)}`)),
+    ),
+  ]);
+}
+
+function spawnTarget(): ChildProcess {
   const child = spawn(
     process.execPath,
     ['--no-warnings', 'test/support/kill-target.ts', home, String(port), TOKEN],
@@ -222,19 +254,28 @@ async function start(): Promise<void> {
     },
   );
   target = child;
-  await Promise.race([
-    once(child.stdout, 'data'),
-    once(child, 'exit').then(([code]) =>
-      Promise.reject(new Error(`the server did not start: ${String(code)}`)),
-    ),
-  ]);
+  return child;
 }
 
-async function kill(): Promise<void> {
-  const child = target!;
-  child.kill('SIGKILL');
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+async function endLife(end: (typeof ENDS)[number]): Promise<void> {
+  if (end === 'freeze') {
+    target!.kill('SIGSTOP');
+    await sleep(random() * 500);
+    target!.kill('SIGCONT');
+  }
+  await endWith(end === 'stop' ? 'SIGTERM' : 'SIGKILL');
   kills += 1;
+  if (end !== 'early') return;
+  // One more, killed at some moment of its start.
+  spawnTarget();
+  await sleep(random() * 600);
+  await endWith('SIGKILL');
+}
+
+async function endWith(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const child = target!;
+  child.kill(signal);
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
 async function stopTarget(): Promise<void> {

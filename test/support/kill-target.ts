@@ -110,5 +110,6 @@ const server = createServer({
   tools: [strike, stamp, look],
   model,
 });
+process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)));
 const { origin } = await server.start();
 process.stdout.write(`ready ${origin}\n`);
