@@ -1,7 +1,7 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
 import type { RetentionStore } from '../../src/stores/tasks.js';
-import { startSweeping } from '../../src/journal/sweeper.js';
+import { ClockWatch, startSweeping } from '../../src/journal/sweeper.js';
 
 it('sweeping takes every page of old tasks away', async () => {
   const pages = new Map([
@@ -24,4 +24,36 @@ it('sweeping takes every page of old tasks away', async () => {
   await all;
   await stop();
   expect(removed).toEqual(['a', 'b', 'e']);
+});
+
+const HOUR_MS = 60 * 60 * 1_000;
+const DAY_MS = 24 * HOUR_MS;
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+it('a clock that jumped is doubtful for a day, also when it is set right, and is trusted again after that', () => {
+  let passedMs = 0;
+  let errorMs = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => passedMs);
+  jest.spyOn(Date, 'now').mockImplementation(() => 1_800_000_000_000 + passedMs + errorMs);
+  const clock = new ClockWatch();
+  const after = (hours: number) => {
+    passedMs += hours * HOUR_MS;
+    return [clock.check(), clock.isDoubtful];
+  };
+  expect(after(5)).toEqual([0, false]);
+  errorMs = 2_000;
+  expect(after(1)).toEqual([0, false]);
+  errorMs += 365 * DAY_MS;
+  expect(after(1)).toEqual([365 * DAY_MS, true]);
+  expect(after(23)).toEqual([0, true]);
+  errorMs -= 365 * DAY_MS;
+  expect(after(0)).toEqual([-365 * DAY_MS, true]);
+  expect(after(23)).toEqual([0, true]);
+  expect(after(1)).toEqual([0, false]);
+  errorMs += 2 * HOUR_MS;
+  expect(after(1)).toEqual([2 * HOUR_MS, true]);
+  expect(after(2)).toEqual([0, false]);
 });
