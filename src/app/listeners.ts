@@ -5,6 +5,7 @@ import type { GrpcTls } from '../a2a/server/grpc/listener.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import { createA2aRoutes, createDiscoveryRoutes, isA2aPath } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
+import { isLoopback } from '../config/check.js';
 import type { Config } from '../config/config.js';
 import type { ReadKeys } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
@@ -94,6 +95,9 @@ export function assertMountable({ server }: Config): void {
   throw new LangoError('invalid-config', text, { hint });
 }
 
+/** About the time in which a balancer notices that a node is not ready. */
+const NOTICE_SECONDS = 5;
+
 export async function createListeners(options: ListenersOptions): Promise<Listeners> {
   const { config, agents, root, tls, authenticator, mounts, keys, address, logger } = options;
   const { baseUrl } = config.a2a;
@@ -106,8 +110,10 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     keys: config.a2a.signCards ? keys : undefined,
     baseUrl,
   });
+  const noticeSeconds = isLoopback(config.server.host) ? 0 : NOTICE_SECONDS;
   const host = new Host({
     ...config.server,
+    limits: { noticeSeconds, ...config.server.limits },
     tls,
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,

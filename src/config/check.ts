@@ -70,7 +70,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** Whether only programs on this machine can reach the address. */
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return (
     host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
   );

@@ -60,6 +60,10 @@ const serverLimits = group('Limits of requests, streams and runs.', {
   ),
   heartbeatSeconds: seconds(15, 'An idle stream sends a heartbeat after this time.'),
   drainSeconds: seconds(20, 'The time that open requests get when the server stops.'),
+  noticeSeconds: optional(
+    z.number().min(0).max(600),
+    'The least time between the signal to stop and the end of listening. Meanwhile requests get 503, and a balancer takes the node out. Default: 5, or 0 when `server.host` is a loopback address.',
+  ),
   concurrentRuns: count(
     64,
     'Tasks that run at once. Others wait. Tasks below them (delegations) have as many slots of their own at each level.',

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,6 +24,8 @@ export interface HostOptions extends PipelineOptions {
     readonly connections: number;
     /** Time a client has to send its headers. */
     readonly headerSeconds: number;
+    /** The least time between `stop` and the end of listening. Default: 0. */
+    readonly noticeSeconds?: number;
   };
   /** Without it, plain HTTP. */
   readonly tls?: TlsMaterial | undefined;
@@ -105,12 +108,13 @@ export class Host {
 
   /**
    * Aborts `signal` of open exchanges and waits for them up to `drainSeconds`, then cuts. Requests that arrive meanwhile
-   * are answered `unavailable`, and health is not ready. Never rejects.
+   * are answered `unavailable`, and health is not ready; it listens for `noticeSeconds` at least. Never rejects.
    */
   async stop(): Promise<void> {
+    const { noticeSeconds = 0 } = this.#options.limits;
     const drained = this.#pipeline.drain();
     this.#silent.destroy();
-    await drained;
+    await Promise.all([drained, this.#server.listening ? sleep(noticeSeconds * 1_000) : undefined]);
     if (!this.#server.listening) {
       this.#pipeline.cut();
       return;

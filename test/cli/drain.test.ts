@@ -16,9 +16,10 @@ const ORDER = 'run sleep 30';
 async function withHome(
   drainSeconds: number,
   use: (start: () => Promise<Server>, home: Home) => Promise<void>,
+  noticeSeconds = 0,
 ): Promise<void> {
   const home = await makeHome(
-    `server: { limits: { drainSeconds: ${drainSeconds} } }\napproval: { policy: none }\nlogging: { auditFile: audit.log }\n`,
+    `server: { limits: { drainSeconds: ${drainSeconds}, noticeSeconds: ${noticeSeconds} } }\napproval: { policy: none }\nlogging: { auditFile: audit.log }\n`,
   );
   const started: Server[] = [];
   try {
@@ -122,6 +123,41 @@ describe('lango serve, told to stop', () => {
         expect([status, Number(headers.get('retry-after')) > 0]).toEqual([503, true]);
       expect((await stopped).code).toBe(0);
     });
+  });
+
+  it('tells a caller that waits for its task how the task stands, which goes on at the next start', async () => {
+    await withHome(3, async (start, home) => {
+      const server = await start();
+      const ask = await clientOf(server, home);
+      const answered = ask('/message:send', order(ORDER));
+      await until(async () => {
+        const { tasks } = (await (await ask('/tasks?status=TASK_STATE_WORKING')).json()) as Wire;
+        return tasks.length === 1;
+      });
+      const stopped = server.stop();
+      const answer = await answered;
+      expect(answer.status).toBe(200);
+      const { task } = (await answer.json()) as Wire;
+      expect(task.status.state).toBe('TASK_STATE_WORKING');
+      expect((await stopped).code).toBe(0);
+      const askAgain = await clientOf(await start(), home);
+      expect(((await (await askAgain(`/tasks/${task.id}`)).json()) as Wire).id).toBe(task.id);
+    });
+  });
+
+  it('listens for the time of notice although nothing is open, and sends everything away', async () => {
+    const use = async (start: () => Promise<Server>, home: Home): Promise<void> => {
+      const server = await start();
+      const ask = await clientOf(server, home);
+      const stopped = server.stop();
+      await untilDraining(server);
+      for (let count = 0; count < 5; count += 1) {
+        const { status, headers } = await ask('/message:send', order('hello'));
+        expect([status, Number(headers.get('retry-after')) > 0]).toEqual([503, true]);
+      }
+      expect((await stopped).code).toBe(0);
+    };
+    await withHome(20, use, 2);
   });
 
   it('ends at once at the second signal', async () => {

@@ -43,7 +43,7 @@ const key = 'k'.repeat(40);
 const SETTINGS = [
   {
     embedding: { provider: 'local', folder: home, model: 'm' },
-    server: { port: 0, grpc: { enabled: true, port: 0 } },
+    server: { port: 0, grpc: { enabled: true, port: 0 }, limits: { noticeSeconds: 0 } },
   },
   {
     observationalMemory: { enabled: true },
