@@ -7,6 +7,7 @@ const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 const CAMPAIGNS = ['test/a2a/beside-stock/.*', 'test/e2e/tool-kills', 'test/e2e/payments'];
 /** In both: short in `npm test`, long in a campaign. */
 const LENGTHENED = [
+  'test/e2e/fairness',
   'test/e2e/kill',
   'test/e2e/push-kill',
   'test/e2e/retention',

@@ -45,6 +45,7 @@ let port: number;
 let target: ChildProcess | undefined;
 let kills = 0;
 const ends = new Map<string, number>();
+const startMs: number[] = [];
 /** A linear congruential generator: the same seed gives the same lives. */
 let state = SEED;
 function random(): number {
@@ -86,7 +87,8 @@ beforeAll(async () => {
   const failed = [...replays.values()].filter(({ state }) => state === 'failed').length;
   console.log(
     `seed ${SEED}: ${kills} ends (${[...ends].map(([end, times]) => `${end} ${times}`).join(', ')}), ` +
-      `${sent.length} acknowledged tasks, ${lost.length} lost, ${failed} failed`,
+      `${sent.length} acknowledged tasks, ${lost.length} lost, ${failed} failed; ` +
+      `ready after ${startsWithin(0.5)} ms (p50), ${startsWithin(0.99)} ms (p99)`,
   );
   await stopTarget();
 }, 3_600_000);
@@ -236,6 +238,7 @@ async function settle(client: AgentClient): Promise<void> {
 }
 
 async function start(): Promise<void> {
+  const began = performance.now();
   const child = spawnTarget();
   await Promise.race([
     once(child.stdout!, 'data'),
@@ -243,6 +246,12 @@ async function start(): Promise<void> {
       Promise.reject(new Error(`the server did not start: ${String(code)}`)),
     ),
   ]);
+  startMs.push(performance.now() - began);
+}
+
+/** The part `share` of the starts took at most so long, in milliseconds. Its tasks continue before a server is ready. */
+function startsWithin(share: number): number {
+  return Math.round(startMs.toSorted((a, b) => a - b)[Math.floor(share * (startMs.length - 1))]!);
 }
 
 function spawnTarget(): ChildProcess {
