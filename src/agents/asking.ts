@@ -11,6 +11,8 @@ export type Verdict =
   | Pick<Answer, 'decision' | 'text'>
   /** Nobody answered in time. */
   | { readonly decision: 'expired' }
+  /** So many questions of the task are open that this one was not asked. */
+  | { readonly decision: 'refused' }
   | { readonly decision: 'open'; readonly outcome: CallOutcome };
 
 /**
@@ -20,12 +22,34 @@ export type Verdict =
 export function askPerson(question: Question, run: Run, step: string): Verdict {
   const asked = run.questions.get(question.hash);
   if (!asked) {
-    run.emit({ type: 'question', step, question });
-    return open(question);
+    if (countOpen(run) >= MAX_OPEN_QUESTIONS) return { decision: 'refused' };
+    const visible = { ...question, text: withVisibleCharacters(question.text) };
+    run.emit({ type: 'question', step, question: visible });
+    return open(visible);
   }
   const given = findAnswer(asked, run.inputs);
   if (given) return given.answer;
   return asked.expiredAt === undefined ? open(asked.question) : { decision: 'expired' };
+}
+
+/** A person who is asked more at once reads none of it. */
+export const MAX_OPEN_QUESTIONS = 16;
+
+function countOpen({ questions, inputs }: Run): number {
+  const asked = [...questions.values()];
+  return asked.filter((one) => one.expiredAt === undefined && !findAnswer(one, inputs)).length;
+}
+
+/** Characters that cannot be seen, or that change the order in which others are shown. Line feeds and tabs are left out. */
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
+
+/** Names hidden characters in a question, so that a person sees all that it says: "<U+202E>". */
+export function withVisibleCharacters(text: string): string {
+  return text.replace(
+    HIDDEN,
+    (character) => `<U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}>`,
+  );
 }
 
 /** Returns `question` with an expiry of at most `approvalSeconds` from now. */
@@ -59,11 +83,14 @@ export interface GivenAnswer extends RunInput {
  * and decides an approval that was shown before when it is exactly what the question asked for (see `decisionIn`).
  */
 export function findAnswer(asked: AskedQuestion, inputs: readonly RunInput[]): GivenAnswer | undefined {
-  const { seq, expiredAt = Infinity } = asked;
+  const { seq, expiredAt = Infinity, question } = asked;
+  const { expiresAt = Infinity } = question;
   for (const input of inputs) {
     if (input.seq <= seq || input.seq >= expiredAt) continue;
     const answer = answerIn(input, asked);
-    if (answer) return { ...answer, ...input };
+    // The input's time is that of the transaction which stored it. A late no says the same as the time that ran out.
+    const isLate = input.at > expiresAt && answer?.answer.decision === 'approve';
+    if (answer && !isLate) return { ...answer, ...input };
   }
   return undefined;
 }

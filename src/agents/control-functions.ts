@@ -35,6 +35,8 @@ export const askUser = typedFunction(
         return reply(call, verdict.text ?? 'Yes.', false);
       case 'deny':
         return reply(call, verdict.text ?? 'The user does not answer this.', true);
+      case 'refused':
+        return reply(call, 'The user was not asked: too many questions of this task are open.', true);
       case 'expired':
         return reply(call, 'The user did not answer this in time.', true);
     }

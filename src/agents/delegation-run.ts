@@ -6,7 +6,13 @@ import { textPart } from '../core/message.js';
 import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
 import { answerPart } from '../core/questions.js';
-import { findAnswer, questionHash, withinAnswerTime } from './asking.js';
+import {
+  MAX_OPEN_QUESTIONS,
+  findAnswer,
+  questionHash,
+  withVisibleCharacters,
+  withinAnswerTime,
+} from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
 import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
@@ -214,7 +220,10 @@ function denialOf({ question: { hash } }: AskedQuestion): Reply {
 function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): readonly Question[] {
   const { call, agent, limits } = delegation;
   if (end.questions.length > 0) {
-    return end.questions.map((one) => (one.kind === 'input' ? one : withinAnswerTime(one, limits)));
+    return end.questions.slice(0, MAX_OPEN_QUESTIONS).map((one) => {
+      const visible = { ...one, text: withVisibleCharacters(one.text) };
+      return one.kind === 'input' ? visible : withinAnswerTime(visible, limits);
+    });
   }
   const text = end.text || `${agent} needs something from you to continue.`;
   return [{ hash: questionHash(call.key, step), kind: 'input', text, author: end.author }];

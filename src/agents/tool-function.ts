@@ -62,6 +62,12 @@ async function resumeCall(work: Work, last: Attempt): Promise<CallOutcome> {
             step,
             unknownOutcome(`a person does not want it repeated${quotedReason(verdict.text)}`),
           );
+        case 'refused':
+          return finish(
+            work,
+            step,
+            unknownOutcome('too many questions are open to ask whether to repeat it'),
+          );
         case 'expired':
           return finish(work, step, unknownOutcome('nobody decided in time whether to repeat it'));
       }

@@ -1,6 +1,6 @@
 import type { CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
-import { askPerson, questionHash } from './asking.js';
+import { MAX_OPEN_QUESTIONS, askPerson, questionHash } from './asking.js';
 import type { Work } from './tool-work.js';
 import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
 
@@ -26,6 +26,8 @@ export async function heldForApproval(work: Work): Promise<CallOutcome | undefin
       return undefined;
     case 'deny':
       return refuse(call, `a person refused this call${quotedReason(verdict.text)}; do not try it again`);
+    case 'refused':
+      return refuse(call, `nobody was asked: ${MAX_OPEN_QUESTIONS} questions of this task are open already`);
     case 'expired':
       return refuse(call, 'nobody allowed this call in time, so it was not made; do not try it again');
   }

@@ -52,6 +52,8 @@ export interface Run {
 
 export interface RunInput {
   readonly seq: number;
+  /** When it was stored, by the store's clock. */
+  readonly at: number;
   readonly message: Message;
 }
 

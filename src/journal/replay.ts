@@ -1,7 +1,7 @@
 import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
-import type { EventBody, TaskEvent } from '../core/task.js';
+import type { EventBody, Question, TaskEvent } from '../core/task.js';
 import { isFromOutside, isInterrupted } from '../core/task.js';
 
 /** The recorded state of a task, built from its journal when a run starts. */
@@ -25,7 +25,7 @@ export class Replay {
     this.hasReadOutside ||= isFromOutside(body);
     switch (body.type) {
       case 'message':
-        this.inputs.push({ seq, message: body.message });
+        this.inputs.push({ seq, at: event.at, message: body.message });
         break;
       case 'run-start':
         this.attempts = body.attempt;
@@ -61,6 +61,11 @@ export class Replay {
 
   get questions(): ReadonlyMap<string, AskedQuestion> {
     return this.#questions.byHash;
+  }
+
+  /** Adds a question that this run asks. Nothing that came so far answers it. */
+  noteQuestion(question: Question): void {
+    this.#questions.add({ seq: Infinity, at: 0, body: { type: 'question', step: '', question } });
   }
 
   step(step: string): RecordedStep | undefined {

@@ -174,12 +174,13 @@ export class TaskRun implements Run {
     this.#seen = Math.max(this.#seen, event.seq);
     if (event.body.type === 'cancel-request') this.abort(new LangoError('canceled', 'the task was canceled'));
     if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq)) {
-      this.#replay.inputs.push({ seq: event.seq, message: event.body.message });
+      this.#replay.inputs.push({ seq: event.seq, at: event.at, message: event.body.message });
     }
   }
 
   #note(body: EventBody): void {
     this.#replay.delegations.add(body);
+    if (body.type === 'question') this.#replay.noteQuestion(body.question);
     this.#hasReadOutside ||= isFromOutside(body);
     if (body.type !== 'turn-end' && body.type !== 'delegation-end') return;
     this.#used = this.#used ? addUsage(this.#used, body.usage) : body.usage;

@@ -79,6 +79,17 @@ describe('A call that waits for a person', () => {
     });
   });
 
+  it('is not made when the yes comes after its time, however soon after', async () => {
+    await withServer(options({ expirySeconds: 1 }), async (server) => {
+      const folder = await fill(server);
+      const asked = await sendText(server, REQUEST);
+      await sleep(asked.end.questions[0]!.expiresAt! - Date.now() + 20);
+      const late = await decide(server, asked, { decision: 'approve' });
+      expect(doings(late)).not.toContain('operator: tool-call fs_delete');
+      expect(existsSync(folder)).toBe(true);
+    });
+  });
+
   it.each(['no', 'Deny.'])('is refused by a plain %j', async (words) => {
     await withServer(options(), async (server) => {
       const folder = await fill(server);

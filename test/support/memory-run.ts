@@ -32,7 +32,6 @@ export class MemoryRun implements Run {
   readonly grant: Grant;
   readonly attempt: number;
   readonly inputs: readonly RunInput[];
-  readonly questions: ReadonlyMap<string, AskedQuestion>;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
   /** The whole log of the task, what this run adds included. */
@@ -50,16 +49,19 @@ export class MemoryRun implements Run {
     this.logger = about.logger;
     this.scrubber = about.scrubber;
     this.attempt = 1 + count(events, 'run-start');
-    this.inputs = events.flatMap(({ seq, body }) =>
-      body.type === 'message' ? [{ seq, message: body.message }] : [],
+    this.inputs = events.flatMap(({ seq, at, body }) =>
+      body.type === 'message' ? [{ seq, at, message: body.message }] : [],
     );
-    this.questions = questionsOf(events);
     this.#past = stepsOf(events);
     this.task = {
       ...{ tenant: '', owner: 'owner', createdAt: 0, statusAt: 0, head: 0, epoch: 1, crashes: 0 },
       ...{ id: about.id, agent: about.agent, contextId: about.contextId, parentTaskId: about.parentTaskId },
       ...{ grant: about.grant, state: 'working', statusMessage: undefined },
     };
+  }
+
+  get questions(): ReadonlyMap<string, AskedQuestion> {
+    return questionsOf(this.events);
   }
 
   /** A task with its first message and no run yet. */
