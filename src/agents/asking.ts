@@ -40,9 +40,8 @@ function countOpen({ questions, inputs }: Run): number {
   return asked.filter((one) => one.expiredAt === undefined && !findAnswer(one, inputs)).length;
 }
 
-/** Characters that cannot be seen, or that change the order in which others are shown. Line feeds and tabs are left out. */
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
+/** Characters that cannot be seen, or that change the order in which others are shown. Emoji need U+FE0F. */
+const HIDDEN = /(?!\n|\t|\ufe0f)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
 /** Names hidden characters in a question, so that a person sees all that it says: "<U+202E>". */
 export function withVisibleCharacters(text: string): string {
