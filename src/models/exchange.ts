@@ -20,7 +20,13 @@ export interface Exchange {
   readonly endpoint: Endpoint;
   readonly signal: AbortSignal;
   readonly silenceMs: number;
+  /** The most tokens of the answer, which the server was told. */
+  readonly maxTokens: number;
 }
+
+/** A streamed token takes some 200 bytes with its event; a server that sends far more does not keep to its limit. */
+const BYTES_PER_STREAMED_TOKEN = 1_024;
+const MIN_ANSWER_BYTES = 1_024 * 1_024;
 
 const EVENT_STREAM = 'text/event-stream';
 
@@ -52,11 +58,13 @@ export async function* exchangeText(exchange: Exchange): AsyncGenerator<ModelEve
 async function* eventsOf(
   response: Response,
   watch: SilenceWatch,
-  { reader, endpoint }: Exchange,
+  exchange: Exchange,
 ): AsyncGenerator<ServerEvent, void> {
+  const { reader, endpoint } = exchange;
   const contentType = response.headers.get('content-type') ?? EVENT_STREAM;
   const mediaType = contentType.split(';', 1)[0]!.trim().toLowerCase();
-  if (mediaType === EVENT_STREAM && response.body) yield* readEvents(chunksOf(response.body, watch));
+  if (mediaType === EVENT_STREAM && response.body)
+    yield* readEvents(chunksOf(response.body, watch, exchange));
   if (mediaType === 'application/json') yield { name: '', data: await response.text() };
   if (mediaType === EVENT_STREAM || reader.isWhole) return;
   throw new ModelFailure(
@@ -68,9 +76,16 @@ async function* eventsOf(
 async function* chunksOf(
   body: AsyncIterable<Uint8Array>,
   watch: SilenceWatch,
+  { maxTokens, endpoint }: Exchange,
 ): AsyncGenerator<Uint8Array, void> {
+  let left = Math.max(MIN_ANSWER_BYTES, maxTokens * BYTES_PER_STREAMED_TOKEN);
   for await (const chunk of body) {
     watch.rest();
+    left -= chunk.byteLength;
+    if (left < 0) {
+      const text = `${endpoint.place} sent far more than the ${maxTokens} tokens it was asked for.`;
+      throw new ModelFailure('bad-answer', text);
+    }
     yield chunk;
     watch.wait();
   }

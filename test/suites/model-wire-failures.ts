@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ModelEvent, ModelProvider } from '../../src/core/model.js';
 import { answerOf, collect, errorOf, modelRequest } from '../support/model-requests.js';
@@ -197,6 +198,24 @@ export function describeModelWireFailures(name: string, wire: ModelWire): void {
           message: expect.stringContaining('the vendor says so') as unknown,
         },
       ]);
+    });
+
+    it('on an answer that does not end, before it fills the memory', async () => {
+      let sentBytes = 0;
+      server.willReply(async (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        const piece = wire.beginning('x'.repeat(64 * 1024));
+        while (!response.destroyed && sentBytes < 64 * 1024 * 1024) {
+          sentBytes += piece.length;
+          if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+        }
+        response.end();
+      });
+      const got = await collect(provider, modelRequest({ maxTokens: 100 }));
+      expect(got.at(-1)).toMatchObject({ type: 'error', code: 'bad-answer', retryable: false });
+      const texts = got.flatMap((event) => (event.type === 'text' ? event.text.length : []));
+      expect(texts.reduce((sum, length) => sum + length, 0)).toBeLessThan(1.2 * 1024 * 1024);
+      expect(sentBytes).toBeLessThan(32 * 1024 * 1024);
     });
 
     it('that never hold the key, nor does its log', async () => {

@@ -58,6 +58,7 @@ async function* answer(request: ModelRequest, context: Context): AsyncGenerator<
       ...context,
       reader,
       signal: request.signal,
+      maxTokens: next.maxTokens,
       send: (signal) => client.messages.create(body, { signal }).asResponse(),
     });
     content = [...content, ...reader.content()];

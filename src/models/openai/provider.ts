@@ -48,6 +48,7 @@ async function* answer(request: ModelRequest, context: Context): AsyncGenerator<
     ...context,
     reader,
     signal: request.signal,
+    maxTokens: request.maxTokens,
     send: (signal) => client.chat.completions.create(body, { signal }).asResponse(),
   });
   yield { type: 'end', answer: reader.answer() };
