@@ -1,6 +1,7 @@
 import type { PeerEvent } from '../core/agent.js';
 import type { Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
+import type { Activity } from '../core/task.js';
 import { sayAnswer } from './loop.js';
 
 export interface RelayOptions {
@@ -12,12 +13,18 @@ export interface RelayOptions {
 }
 
 type PassedEvent = Exclude<PeerEvent, { type: 'end' }>;
+type TextDelta = Extract<PeerEvent, { type: 'text-delta' }>;
+type Comment = { readonly id: string; readonly text: string; readonly replace?: boolean };
 type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
 /** Writes the events of a peer into this task, each under the name of its author. */
 export class PeerRelay {
   readonly #options: RelayOptions;
   readonly #artifacts: string[] = [];
+  /** How many turns each author has begun, for agents that report them. */
+  readonly #turns = new Map<string, number>();
+  /** The id of the message that the text of an artifact is part of, by artifact id. */
+  readonly #messages = new Map<string, string>();
   #taskKnown: boolean;
   /** The text of the answer that this relay has written so far. */
   #text: string | undefined;
@@ -35,11 +42,11 @@ export class PeerRelay {
         this.#taskKnown = true;
         break;
       case 'activity':
-        run.emit({ type: 'activity', activity: event.activity }, event.author);
+        this.#report(event.activity, event.author);
         break;
       case 'text-delta':
         if (live) this.#say(event.text, event.replace, event.author);
-        else run.emit({ type: 'activity', activity: { type: 'text', text: event.text } }, event.author);
+        else this.#comment({ ...event, id: this.#messageId(event) }, event.author);
         break;
       case 'artifact':
         this.#deliver(event.artifact, event.author);
@@ -57,6 +64,28 @@ export class PeerRelay {
   /** A line for the model that names the artifacts which the user got; empty without artifacts. */
   delivered(): readonly string[] {
     return this.#artifacts.length === 0 ? [] : [`[delivered to the user: ${this.#artifacts.join(', ')}]`];
+  }
+
+  #report(activity: Activity, author: string): void {
+    const { type } = activity;
+    if (type === 'turn-start') this.#turns.set(author, (this.#turns.get(author) ?? 0) + 1);
+    if (type === 'text' && activity.id !== undefined) this.#comment({ ...activity, id: activity.id }, author);
+    else this.#options.run.emit({ type: 'activity', activity }, author);
+  }
+
+  /** Each turn of an agent starts its answer again: its text is then another message. */
+  #messageId({ artifactId, replace, author }: TextDelta): string {
+    const known = this.#messages.get(artifactId);
+    if (known !== undefined && !replace) return known;
+    const id = `${artifactId}.${this.#turns.get(author) ?? 0}`;
+    this.#messages.set(artifactId, id);
+    return id;
+  }
+
+  /** Writes text that is not the user's answer. */
+  #comment({ id, text, replace = false }: Comment, author: string): void {
+    const { run, step } = this.#options;
+    run.emit({ type: 'text-delta', artifactId: `${step}/${id}`, text, replace, isMessage: true }, author);
   }
 
   #say(text: string, replace: boolean, author: string): void {

@@ -71,6 +71,7 @@ export class Renderer {
 
   #showActivity(author: string, activity: Activity): void {
     if (activity.type === 'text') {
+      if (activity.replace) this.#flushLine(author);
       this.#addText(author, activity.text);
       return;
     }

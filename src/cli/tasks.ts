@@ -30,8 +30,8 @@ interface ListedTask extends TaskView {
 }
 
 const TEXT_CHARACTERS = 60;
-/** Enough for a request, the agent's question and the answer to it. */
-const LISTED_MESSAGES = 3;
+/** Most tasks have no more. The others are read whole, because their request is the first message. */
+const LISTED_MESSAGES = 10;
 
 /** `lango tasks list`: the newest tasks first, of one agent or of all. */
 export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promise<Report> {
@@ -76,10 +76,18 @@ export async function newestTasks(
       return tasks.map((task): ListedTask => ({ ...task, agent: name }));
     }),
   );
-  return pages
+  const newest = pages
     .flat()
     .sort((a, b) => (b.stateAt ?? '').localeCompare(a.stateAt ?? ''))
     .slice(0, limit);
+  return Promise.all(newest.map((task) => withRequest(task, connection)));
+}
+
+/** The task with its first message. A task that was removed meanwhile stays as the list had it. */
+async function withRequest(task: ListedTask, { client }: Connection): Promise<ListedTask> {
+  if (task.history.length < LISTED_MESSAGES) return task;
+  const { history } = await client.get({ taskId: task.id, agent: task.agent }).catch(() => task);
+  return { ...task, history };
 }
 
 export function rowOf(task: ListedTask, paint: Paint): string {

@@ -115,7 +115,8 @@ export interface Answer {
 /** What an agent does, as told to whoever watches; also what a peer tells us over the wire. */
 export type Activity =
   | { readonly type: 'turn-start' }
-  | { readonly type: 'text'; readonly text: string }
+  /** A whole message; with an `id`, the next text of the message of that id, which `replace` starts again. */
+  | { readonly type: 'text'; readonly text: string; readonly id?: string; readonly replace?: boolean }
   | { readonly type: 'tool-call'; readonly tool: string; readonly arguments: JsonObject }
   | { readonly type: 'tool-result'; readonly tool: string; readonly isError: boolean; readonly text: string }
   | { readonly type: 'delegation-start'; readonly agent: string; readonly request: string }
@@ -131,12 +132,13 @@ export type EventBody =
   | { readonly type: 'message'; readonly message: Message }
   | { readonly type: 'run-start'; readonly attempt: number }
   | { readonly type: 'turn-start'; readonly step: string }
-  /** Text of the artifact `artifactId`; `replace` starts the artifact again. */
+  /** Text of the artifact `artifactId`, or of a message with that id; `replace` starts it again. */
   | {
       readonly type: 'text-delta';
       readonly artifactId: string;
       readonly text: string;
       readonly replace: boolean;
+      readonly isMessage?: true;
     }
   | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean }
   | {

@@ -117,7 +117,7 @@ describe('delegation', () => {
       type: 'activity',
       activity: { type: 'tool-call', tool: 'fs_read', arguments: { path: 'a' } },
     });
-    expect(JSON.stringify(shown)).toContain('"type":"text","text":"It say');
+    expect(JSON.stringify(shown)).toContain('"text":"It say","replace":true,"isMessage":true');
   });
 
   it('D2 the message id is a key made from task, step, agent and request', async () => {

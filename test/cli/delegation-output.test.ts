@@ -26,14 +26,14 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
   };
   const deltas = (text: string) => text.match(/.{1,3}/gs) ?? [];
   const says = (text: string) => eventsByByte(wire.answer({ texts: deltas(text), stop: 'end' }));
-  const delegates = (words: string, ...to: readonly { agent: string; final: boolean }[]) =>
+  const delegates = (words: string, ...to: readonly { agent: string; final: boolean; request?: string }[]) =>
     eventsByByte(
       wire.answer({
         texts: deltas(words),
-        calls: to.map(({ agent, final }, index) => ({
+        calls: to.map(({ agent, final, request = 'do it' }, index) => ({
           id: `d${index}`,
           name: 'transfer_to_agent',
-          json: deltas(JSON.stringify({ agent_name: agent, request: 'do it', final })),
+          json: deltas(JSON.stringify({ agent_name: agent, request, final })),
         })),
         stop: 'function-calls',
       }),
@@ -59,6 +59,25 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
         'lango-orchestrator:',
         'All is done.',
       ]);
+    });
+  });
+
+  it('lists a task by its request, however much its sub-agents said', async () => {
+    const many = Array.from({ length: 11 }, (_, at) => ({
+      agent: 'operator',
+      final: false,
+      request: `part ${at}`,
+    }));
+    vendor.willReply(delegates('I ask.', ...many), ...many.map(() => says('A part is done.')), says('Done.'));
+    await withServer(options(), async (server) => {
+      const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
+      await run(server);
+      const { stdout } = await lango(['tasks', 'list', '--agent', 'lango-orchestrator'], { env });
+      expect(stdout).toMatch(/lango-orchestrator .*completed {2}do it\n$/);
+      const { tasks } = JSON.parse(
+        (await lango(['tasks', 'list', '--agent', 'lango-orchestrator', '--json'], { env })).stdout,
+      ) as { readonly tasks: readonly { readonly history: readonly object[] }[] };
+      expect(tasks[0]!.history).toHaveLength(13);
     });
   });
 

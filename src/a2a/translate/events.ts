@@ -32,6 +32,7 @@ export function toStreamResponse(
         metadata: closingMetadata(body, author),
       });
     case 'text-delta':
+      if (body.isMessage) return working(event, place, { author, activity: textActivity(body) });
       return artifact(event, place, {
         artifact: textArtifact(body.artifactId, body.text, author),
         append: !body.replace,
@@ -73,6 +74,14 @@ function activityOf({ body }: TaskEvent): Activity | undefined {
     default:
       return undefined;
   }
+}
+
+function textActivity({
+  artifactId: id,
+  text,
+  replace,
+}: Extract<EventBody, { type: 'text-delta' }>): Activity {
+  return { type: 'text', id, text, ...(replace ? { replace } : {}) };
 }
 
 function working(

@@ -120,10 +120,17 @@ function extensionIn(metadata: unknown, uri: string): JsonObject | undefined {
   return isJsonObject(mark) ? mark : undefined;
 }
 
+/** Longer than the id that a message gets over the greatest depth of delegation. */
+const MESSAGE_ID_MAX = 2_000;
 const text = z.string();
 const activitySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('turn-start') }),
-  z.object({ type: z.literal('text'), text }),
+  z.object({
+    type: z.literal('text'),
+    text,
+    id: text.max(MESSAGE_ID_MAX).optional(),
+    replace: z.boolean().optional(),
+  }),
   z.object({ type: z.literal('tool-call'), tool: text, arguments: z.custom<JsonObject>(isJsonObject) }),
   z.object({ type: z.literal('tool-result'), tool: text, isError: z.boolean(), text }),
   z.object({ type: z.literal('delegation-start'), agent: text, request: text }),

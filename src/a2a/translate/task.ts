@@ -1,7 +1,7 @@
 import type { Task } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
-import { isPlainText, textPart } from '../../core/message.js';
+import { isPlainText, textOf, textPart } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
@@ -14,13 +14,17 @@ export interface TaskView {
   readonly includeArtifacts: boolean;
 }
 
+type TextDelta = Extract<TaskEvent['body'], { type: 'text-delta' }>;
+
 /**
  * Folds a task's journal into the protocol's Task: the messages of the caller and of the agents, and the artifacts with
  * their text joined. Takes one pass over the events.
  */
 export class TaskFold {
-  readonly #messages: Message[] = [];
-  readonly #artifacts = new Map<string, OpenArtifact>();
+  readonly #messages: (Message | Open<Message>)[] = [];
+  /** The messages that came as deltas, by their id. */
+  readonly #streamed = new Map<string, Open<Message>>();
+  readonly #artifacts = new Map<string, Open<Artifact>>();
   readonly #continued = new Set<string>();
   /** The final metadata of the newest run, once it has ended. */
   #closing: JsonObject = {};
@@ -42,7 +46,8 @@ export class TaskFold {
         break;
       }
       case 'text-delta':
-        this.#open(textArtifact(body.artifactId, '', author), body.replace).addText(body.text);
+        if (body.isMessage) this.#openMessage(event, author, body).addText(body.text);
+        else this.#open(textArtifact(body.artifactId, '', author), body.replace).addText(body.text);
         break;
       case 'artifact':
         this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact.parts);
@@ -71,34 +76,58 @@ export class TaskFold {
         timestamp: new Date(record.statusAt).toISOString(),
       },
       artifacts: view.includeArtifacts ? artifacts : [],
-      history: newest(this.#messages, view.historyLength).map((message) => toWireMessage(message, place)),
+      history: this.#newest(view.historyLength).map((message) => toWireMessage(message, place)),
       metadata: { ...cursorMetadata(record.head), ...this.#closing },
     };
   }
 
-  /** Ids of artifacts that began before the first added event. */
+  /** Ids of artifacts and messages that began before the first added event. */
   continued(): readonly string[] {
     return [...this.#continued];
   }
 
-  #open(artifact: Artifact, replace: boolean): OpenArtifact {
+  #newest(count: number | undefined): readonly Message[] {
+    if (count === 0) return [];
+    const messages = this.#messages.map((message) => (message instanceof Open ? message.close() : message));
+    const said = messages.filter(({ id, parts }) => !this.#streamed.has(id) || textOf(parts).trim() !== '');
+    return count === undefined ? said : said.slice(-count);
+  }
+
+  #openMessage(event: TaskEvent, author: string, { artifactId, replace }: TextDelta): Open<Message> {
+    const id = `${event.taskId}:${artifactId}`;
+    const known = this.#streamed.get(id);
+    if (known) return replace ? known.restart() : known;
+    if (!replace) this.#continued.add(id);
+    const fresh = new Open({ ...textMessage(event, author, ''), id });
+    this.#streamed.set(id, fresh);
+    this.#messages.push(fresh);
+    return fresh;
+  }
+
+  #open(artifact: Artifact, replace: boolean): Open<Artifact> {
     const known = this.#artifacts.get(artifact.id);
     if (known && !replace) return known;
     if (replace) this.#continued.delete(artifact.id);
     else this.#continued.add(artifact.id);
-    const fresh = new OpenArtifact(artifact);
+    const fresh = new Open(artifact);
     this.#artifacts.set(artifact.id, fresh);
     return fresh;
   }
 }
 
-/** An artifact that still grows: consecutive texts are collected and joined once. */
-class OpenArtifact {
-  readonly #head: Artifact;
-  readonly #segments: (Part | string[])[] = [];
+/** An artifact or message that still grows: consecutive texts are collected and joined once. */
+class Open<Whole extends Artifact | Message> {
+  readonly #head: Whole;
+  #segments: (Part | string[])[] = [];
 
-  constructor(head: Artifact) {
+  constructor(head: Whole) {
     this.#head = head;
+  }
+
+  /** Drops all content. */
+  restart(): this {
+    this.#segments = [];
+    return this;
   }
 
   addText(text: string): void {
@@ -112,15 +141,10 @@ class OpenArtifact {
     for (const part of parts) this.#segments.push(isPlainText(part) ? [part.text] : part);
   }
 
-  close(): Artifact {
+  close(): Whole {
     const parts = this.#segments.map((segment) =>
       Array.isArray(segment) ? textPart(segment.join('')) : segment,
     );
     return { ...this.#head, parts };
   }
-}
-
-function newest(messages: readonly Message[], count: number | undefined): readonly Message[] {
-  if (count === undefined) return messages;
-  return count === 0 ? [] : messages.slice(-count);
 }

@@ -76,6 +76,24 @@ describe('a task read from its journal', () => {
     expect(artifact?.parts).toEqual([{ text: 'a' }, { text: 'bc' }]);
   });
 
+  it('joins the text of a message, starts it again where a run did, and leaves out a blank one', () => {
+    const said = (text: string, replace: boolean, artifactId: string): EventBody => ({
+      type: 'text-delta',
+      artifactId,
+      text,
+      replace,
+      isMessage: true,
+    });
+    const bodies = [
+      ...[said('lo', true, 'c0/a'), said('x', true, 'c1/a'), said('st', false, 'c0/a')],
+      ...[said('a', true, 'c0/a'), said(' ', true, 'c2/a'), said('b', false, 'c0/a')],
+    ];
+    const { history, artifacts } = folded(bodies);
+    expect(history.map(({ parts }) => parts)).toEqual([[{ text: 'ab' }], [{ text: 'x' }]]);
+    expect(artifacts).toBeUndefined();
+    expect(folded(bodies, { historyLength: 1, includeArtifacts: false }).history).toHaveLength(1);
+  });
+
   it('A1 puts the author on artifacts and on what agents say', () => {
     const end: EventBody = {
       type: 'run-end',
