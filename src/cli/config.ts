@@ -1,5 +1,5 @@
 import { describeConfig } from '../config/describe.js';
-import { checkConfig } from '../config/load.js';
+import { checkConfig, loadConfig } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
 import { configSchema } from '../config/reference.js';
 import { loadConfigOf, overridesOf, type FolderFlags } from './connection.js';
@@ -23,7 +23,7 @@ export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
 
 /** `lango config show`: lists each key with its value and the origin of the value. Secrets are left out. */
 export async function showConfig(call: FolderCall): Promise<Report> {
-  const loaded = await loadConfigOf(call);
+  const loaded = await loadConfig({ env: call.env, overrides: overridesOf(call.flags) });
   const { home, file = null } = loaded.config;
   const keys = describeConfig(loaded);
   const { paint } = call.terminal;

@@ -57,7 +57,7 @@ export async function connect({ flags, env }: ConnectionCall): Promise<Connectio
   const binding = flags.transport && TRANSPORTS[flags.transport];
   // With address and token given the configuration is not read: it may be broken.
   if (address && token !== undefined) return open(address, { token, binding });
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags), secretsMayLack: true });
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags), purpose: 'call' });
   const url = address ?? new URL(configuredOrigin(loaded.config));
   if (!isOwn(url, loaded.config)) return open(url, { token, binding });
   const trust = await ownTrust(url, loaded.config);
@@ -110,12 +110,12 @@ export function overridesOf({ home, config: configFile }: FolderFlags) {
   return { home, configFile };
 }
 
-/** Loads the configuration that the flags of a command name. Throws `invalid-config`. */
+/** Loads the configuration of the data folder that the flags of a command name. Throws `invalid-config`. */
 export function loadConfigOf({
   flags,
   env,
 }: Pick<Call<FolderFlags>, 'flags' | 'env'>): Promise<LoadedConfig> {
-  return loadConfig({ env, overrides: overridesOf(flags) });
+  return loadConfig({ env, overrides: overridesOf(flags), purpose: 'data' });
 }
 
 function parseUrl(text: string): URL {

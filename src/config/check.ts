@@ -11,30 +11,49 @@ export type Checked =
   | { readonly settings: Settings; readonly findings?: undefined }
   | { readonly settings?: undefined; readonly findings: readonly Finding[] };
 
+/**
+ * What a configuration is read for: to start a server, to work with the data folder, or to call the server that has it.
+ * Only a server needs the keys of vendors, and a caller needs no rule between keys.
+ */
+export type Purpose = 'serve' | 'data' | 'call';
+
 /** Without zod's compiler: compiling the schema takes longer than one interpreted check. */
 const PARSE_OPTIONS = { jitless: true } as const;
 
 /** Checks each key alone, then the rules between keys. Returns every finding at once. */
-export function checkSettings(values: unknown, base: BasePaths): Checked {
+export function checkSettings(values: unknown, base: BasePaths, purpose: Purpose = 'serve'): Checked {
   const result = settingsSchema.safeParse(values, PARSE_OPTIONS);
   if (result.success) {
     const settings = withPaths(result.data, base);
-    const findings = RULES.flatMap((rule) => rule.check(settings, base));
+    const findings = rulesFor(purpose).flatMap((rule) => rule.check(settings, base));
     return findings.length === 0 ? { settings } : { findings };
   }
   const findings = findingsOf(result.error.issues, schemasAt);
-  return { findings: [...findings, ...rulesOnTheRest(values, findings, base)] };
+  return { findings: [...findings, ...rulesOnTheRest({ values, findings, base }, purpose)] };
+}
+
+function rulesFor(purpose: Purpose): readonly Rule[] {
+  if (purpose === 'call') return [];
+  return purpose === 'serve' ? RULES : RULES.filter(({ isOfVendor }) => isOfVendor !== true);
+}
+
+interface PartlyWrong {
+  readonly values: unknown;
+  readonly findings: readonly Finding[];
+  readonly base: BasePaths;
 }
 
 /** The findings of the rules whose keys are each valid alone. */
-function rulesOnTheRest(values: unknown, findings: readonly Finding[], base: BasePaths): readonly Finding[] {
+function rulesOnTheRest({ values, findings, base }: PartlyWrong, purpose: Purpose): readonly Finding[] {
   const rest = settingsSchema.safeParse(findings.reduce((all, { path }) => without(all, path), values));
   if (!rest.success) return [];
   const settings = withPaths(rest.data, base);
   const wrong = findings.map(({ path }) => keyOf(path));
   const concerns = (key: string): boolean =>
     wrong.some((one) => one === '' || one.startsWith(key) || key.startsWith(`${one}.`));
-  return RULES.filter(({ keys }) => !keys.some(concerns)).flatMap((rule) => rule.check(settings, base));
+  return rulesFor(purpose)
+    .filter(({ keys }) => !keys.some(concerns))
+    .flatMap((rule) => rule.check(settings, base));
 }
 
 /** A copy without the value at `path`. For a path into a list it lacks the whole list. */
@@ -50,6 +69,8 @@ function without(value: unknown, path: Path): unknown {
 interface Rule {
   /** The keys that the rule reads. It is skipped if one of them is invalid alone. */
   readonly keys: readonly string[];
+  /** Whether the rule asks for what a vendor wants of those who call it. */
+  readonly isOfVendor?: boolean;
   check(settings: Settings, base: BasePaths): readonly Finding[];
 }
 
@@ -58,13 +79,18 @@ const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
   { keys: ['auth.mode', 'server.tls'], check: checkMtls },
   { keys: ['server.tls'], check: checkTls },
-  { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], check: checkModelKey },
-  { keys: ['model.provider', 'model.name'], check: checkModelName },
+  { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], isOfVendor: true, check: checkModelKey },
+  { keys: ['model.provider', 'model.name'], isOfVendor: true, check: checkModelName },
   {
     keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
+    isOfVendor: true,
     check: checkEmbedding,
   },
-  { keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'], check: checkWebSearch },
+  {
+    keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'],
+    isOfVendor: true,
+    check: checkWebSearch,
+  },
   { keys: ['agent.roster', 'agent.ownAgents', 'a2a.remoteAgents'], check: checkAgentNames },
   { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
 ];

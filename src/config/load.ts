@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { codeOf, errorText } from '../core/errors.js';
-import { checkSettings } from './check.js';
+import { checkSettings, type Purpose } from './check.js';
 import type { Config } from './config.js';
 import { configOf } from './config.js';
 import type { Env, Variables } from './env.js';
 import { ENV_VARIABLES } from './env.js';
+import { callValues, concernsCall } from './call-keys.js';
 import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
 import type { Finding, Problem } from './problems.js';
@@ -32,8 +33,8 @@ export interface LoadedConfig {
 export interface LoadOptions {
   readonly env: Env;
   readonly overrides?: Overrides;
-  /** Leave out secrets whose variables are not set. For commands that only call the server. */
-  readonly secretsMayLack?: boolean;
+  /** What the configuration is read for. Only what that needs must be there. Default: `serve`. */
+  readonly purpose?: Purpose;
 }
 
 export interface ResolveOptions extends LoadOptions {
@@ -81,9 +82,7 @@ async function readSource(options: LoadOptions): Promise<{ file: string | undefi
     const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
     const readText = (value: string, path: Path) => {
       const reading = readScalar(value, path, variables);
-      return options.secretsMayLack && 'isUnset' in reading && isSecret(path)
-        ? { value: undefined }
-        : reading;
+      return 'isUnset' in reading && mayLack(path, options) ? { value: undefined } : reading;
     };
     // Most servers have no configuration file, so the parser is loaded only when needed.
     const { textSource } = await import('./text-source.js');
@@ -106,6 +105,12 @@ function readScalar(text: string, path: Path, variables: Variables): TextReading
   return { value: retype(result.text, types) };
 }
 
+/** Whether a value may be left out whose variable is not set: a secret that only a server needs. */
+function mayLack(path: Path, { purpose }: LoadOptions): boolean {
+  if (purpose === undefined || purpose === 'serve') return false;
+  return isSecret(path) && (purpose === 'call' || path[0] !== 'vault');
+}
+
 function isSecret(path: Path): boolean {
   return schemasAt(path).some(({ writeOnly }) => writeOnly === true);
 }
@@ -116,10 +121,12 @@ function attempt(source: Source, file: string | undefined, options: LoadOptions)
   }
   const base = { home: homeOf(options), configFile: file };
   const { values, origins, sources } = layer(source.values ?? {}, options.env, options.overrides ?? {});
-  const checked = checkSettings(values, base);
-  const reported = new Set(source.problems.map(({ key }) => key));
+  const isCall = options.purpose === 'call';
+  const checked = checkSettings(isCall ? callValues(values) : values, base, options.purpose);
+  const before = source.problems.filter(({ key }) => !isCall || concernsCall(key));
+  const reported = new Set(before.map(({ key }) => key));
   const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, sources));
-  const all = [...source.problems, ...problems.filter(({ key }) => !reported.has(key))];
+  const all = [...before, ...problems.filter(({ key }) => !reported.has(key))];
   if (checked.settings === undefined || all.length > 0) return { problems: all.sort(byLocation) };
   const { settings } = checked;
   return {

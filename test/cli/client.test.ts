@@ -352,6 +352,41 @@ describe('errors of client commands', () => {
     expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('variable FAR_TOKEN') });
   });
 
+  it.each([
+    ['the key of the model', 'model: { provider: anthropic }'],
+    ['the name of the model', 'model: { provider: openai, apiKey: "${OPENAI_KEY}" }'],
+    ['variables of the server', 'model: { baseUrl: "${MODEL_URL}" }\nlogging: { level: "${LEVEL}" }'],
+    ['keys of later versions', 'telemetry: { to: nowhere }\nserver: { limits: { later: 1 } }'],
+    ['the key of the search', 'webSearch: { provider: brave }\nembedding: { provider: voyage }'],
+  ])('needs not %s, which only the server needs', async (_what, config) => {
+    const other = await makeHome(config);
+    await copyFile(path.join(home.folder, 'token'), path.join(other.folder, 'token'));
+    const env = { ...other.env, LANGO_URL: server.origin };
+    for (const args of [['send', 'hello'], ['agents'], ['tasks', 'list'], ['card']]) {
+      expect(await langoHere(args, { env })).toMatchObject({ code: 0, stderr: '' });
+    }
+    const chat = await lango(['chat'], { env, input: 'hello\n' });
+    expect(chat).toMatchObject({ code: 0, stdout: expect.stringContaining('Hello!') });
+    await other.remove();
+  });
+
+  it('opens a data folder without the keys of vendors, and says what its server needs', async () => {
+    const other = await makeHome('model: { provider: anthropic }');
+    const secrets = await langoHere(['secrets', 'list'], { env: other.env });
+    const shown = await langoHere(['config', 'check'], { env: other.env });
+    await other.remove();
+    expect(secrets).toMatchObject({ code: 0 });
+    expect(shown).toMatchObject({ code: 1, stdout: expect.stringContaining('model.provider needs a key') });
+  });
+
+  it('says which value of its own is wrong', async () => {
+    const other = await makeHome('server: { port: many }\nmodel: { provider: nobody }');
+    const { code, stderr } = await langoHere(['agents'], { env: other.env });
+    await other.remove();
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('server.port') });
+    expect(stderr).not.toContain('model');
+  });
+
   it('says whose certificate is not trusted, and how it comes to be', async () => {
     const pair = await certificate('a server');
     const { certFile } = await writePair(home.folder, 'server', pair);
