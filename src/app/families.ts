@@ -10,7 +10,7 @@ import { createEgress } from '../http/egress.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
 import { createCryptoTools } from '../tools/crypto/index.js';
 import { createExec, findSandbox, type SandboxFinding } from '../tools/exec/index.js';
-import { createFsTools } from '../tools/fs/index.js';
+import { UnfinishedWrites, createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import { isInstalled } from '../tools/programs.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
@@ -78,9 +78,11 @@ export function startSandboxSearch({ tools, workspace }: Config): Promise<Sandbo
   return finding;
 }
 
-function openFs({ config: { tools, workspace } }: FamilyContext): ToolFamily {
+async function openFs({ config: { home, tools, workspace } }: FamilyContext): Promise<ToolFamily> {
   if (!tools.fs.enabled) return off('fs');
-  return { name: 'fs', state: 'on', tools: createFsTools({ roots: workspace, ...tools.fs }) };
+  const unfinished = new UnfinishedWrites(join(home, 'unfinished-writes'));
+  await unfinished.removeLeft();
+  return { name: 'fs', state: 'on', tools: createFsTools({ roots: workspace, unfinished, ...tools.fs }) };
 }
 
 /** Commands may read the skills of their owner, so that they can run the scripts of a skill. */

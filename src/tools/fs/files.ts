@@ -1,7 +1,9 @@
 import { constants } from 'node:fs';
 import { access, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
 import { LangoError } from '../../core/errors.js';
 import { ownerOfNewEntry, type OpenPath } from './paths.js';
+import { NEW_SUFFIX, type UnfinishedWrites } from './unfinished-writes.js';
 import type { PathTarget } from './workspace.js';
 
 /** The type of an object with its article, such as "a folder" or "a FIFO". */
@@ -73,17 +75,25 @@ const NEW_FILE_MODE = 0o666;
  * Keeps the mode and, as root, the owner. The call's key names the temporary file, so that a repeated call removes the
  * one that a crash left behind.
  */
-export async function replaceFile(target: PathTarget, content: string | Buffer, key: string): Promise<void> {
+export async function replaceFile(
+  target: PathTarget,
+  content: string | Buffer,
+  { key, unfinished }: { readonly key: string; readonly unfinished: UnfinishedWrites | undefined },
+): Promise<void> {
   const { folder, name, existing } = target;
   if (existing !== undefined) await access(existing.at, constants.W_OK);
-  const temporary = `${folder.at}/.${key.slice(0, 16)}.lango-new`;
-  await rm(temporary, { force: true });
+  const temporary = `.${key.slice(0, 16)}${NEW_SUFFIX}`;
+  const at = `${folder.at}/${temporary}`;
+  await rm(at, { force: true });
+  const forget = await unfinished?.note(join(folder.path, temporary));
   try {
-    await writeNew(temporary, content, target);
-    await rename(temporary, `${folder.at}/${name}`);
+    await writeNew(at, content, target);
+    await rename(at, `${folder.at}/${name}`);
   } catch (error) {
-    await rm(temporary, { force: true });
+    await rm(at, { force: true });
     throw error;
+  } finally {
+    await forget?.();
   }
   await syncFolder(folder);
 }

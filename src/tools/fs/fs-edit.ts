@@ -32,7 +32,7 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
         const { target, text } = await load(access, input.path, maxBytes);
         const changed = replaceOnce(text, input, access.displayPath(target.path));
         assertSize('newText', changed, maxBytes);
-        await replaceFile(target, changed, key);
+        await replaceFile(target, changed, { key, unfinished: workspace.unfinished });
         return { content: describe(input, access.displayPath(target.path)) };
       }),
     settle: (input) =>

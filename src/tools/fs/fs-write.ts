@@ -24,7 +24,7 @@ interface Writing {
   readonly shown: string;
   readonly content: string;
   readonly maxBytes: number;
-  readonly key: string;
+  readonly call: Parameters<typeof replaceFile>[2];
 }
 
 const MODES = { replace, append, folder: makeFolder } as const;
@@ -51,26 +51,27 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
       assertSize('content', content ?? '', maxBytes);
       return workspace.change(pathArgument(path), async (access) => {
         signal.throwIfAborted();
+        const call = { key, unfinished: workspace.unfinished };
         const target = await access.target(pathArgument(path), { follow: true, make: true });
         const shown = access.displayPath(target.path);
-        return MODES[mode]({ access, target, shown, content: content ?? '', maxBytes, key });
+        return MODES[mode]({ access, target, shown, content: content ?? '', maxBytes, call });
       });
     },
   });
 }
 
-async function replace({ target, shown, content, key }: Writing): Promise<ToolOutput> {
+async function replace({ target, shown, content, call }: Writing): Promise<ToolOutput> {
   if (target.existing !== undefined) assertFile(target.existing, shown);
-  await replaceFile(target, content, key);
+  await replaceFile(target, content, call);
   return { content: `wrote ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };
 }
 
-async function append({ target, shown, content, maxBytes, key }: Writing): Promise<ToolOutput> {
+async function append({ target, shown, content, maxBytes, call }: Writing): Promise<ToolOutput> {
   const before = target.existing ? await readWhole(target.existing, shown, maxBytes) : Buffer.alloc(0);
   const isMidLine = before.length > 0 && before.at(-1) !== LINE_FEED;
   const whole = Buffer.concat([before, Buffer.from(isMidLine ? `\n${content}` : content)]);
   assertSize('content', whole, maxBytes);
-  await replaceFile(target, whole, key);
+  await replaceFile(target, whole, call);
   return { content: `added ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };
 }
 

@@ -1,5 +1,6 @@
 import type { Tool } from '../../core/tool.js';
 import { deleteTool } from './fs-delete.js';
+import type { UnfinishedWrites } from './unfinished-writes.js';
 import { editTool } from './fs-edit.js';
 import { listTool } from './fs-list.js';
 import { moveTool } from './fs-move.js';
@@ -8,7 +9,11 @@ import { searchTool } from './fs-search.js';
 import { writeTool } from './fs-write.js';
 import { Workspace } from './workspace.js';
 
+export { UnfinishedWrites } from './unfinished-writes.js';
+
 export interface FsOptions {
+  /** Where the temporary files of writes are noted. Default: nowhere. */
+  readonly unfinished?: UnfinishedWrites;
   /** Absolute folders, at least one. Relative paths start at the first. */
   readonly roots: readonly string[];
   /** Maximum size of one page of `fs_read`: no larger than the tool output that a model is given. */
@@ -21,7 +26,7 @@ const MAX_WRITE_BYTES = 10 * 1024 * 1024;
 
 /** Creates the tools that work on files. They neither read, change nor reveal anything outside the roots. */
 export function createFsTools(options: FsOptions): readonly Tool[] {
-  const workspace = new Workspace(options.roots);
+  const workspace = new Workspace(options.roots, options.unfinished);
   const maxWriteBytes = options.maxWriteBytes ?? MAX_WRITE_BYTES;
   return [
     readTool(workspace, options.maxReadBytes),

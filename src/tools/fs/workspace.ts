@@ -1,6 +1,7 @@
 import { chown, mkdir, readlink, realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { codeOf, LangoError } from '../../core/errors.js';
+import type { UnfinishedWrites } from './unfinished-writes.js';
 import { explainFailure, openPath, ownerOfNewEntry, type OpenPath, type PathArgument } from './paths.js';
 
 /** A name in a folder, whether it exists or not. */
@@ -35,8 +36,12 @@ export class Workspace {
 
   readonly #roots: readonly string[];
 
-  constructor(roots: readonly string[]) {
+  /** Undefined when nobody looks for the temporary files that a kill leaves. */
+  readonly unfinished: UnfinishedWrites | undefined;
+
+  constructor(roots: readonly string[], unfinished?: UnfinishedWrites) {
     this.#roots = roots;
+    this.unfinished = unfinished;
   }
 
   /**

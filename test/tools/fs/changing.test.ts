@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../../src/core/errors.js';
 import { argumentsIn } from '../../support/offline-rows.js';
-import { toolNamed } from '../call.js';
+import { createFsTools, UnfinishedWrites } from '../../../src/tools/fs/index.js';
+import { toolContext, toolNamed } from '../call.js';
 import { onStage } from './setup.js';
 
 describe('fs_write', () => {
@@ -58,6 +59,26 @@ describe('fs_write', () => {
       await writeFile(join(root, '.aaaaaaaaaaaaaaaa.lango-new'), 'half');
       await call('fs_write', { path: 'f', content: 'x' });
       expect(await readdir(root)).toEqual(['f']);
+    }));
+
+  it('notes its temporary file, so that the next start removes what a kill left', () =>
+    onStage(async ({ root }) => {
+      const folder = join(root, '..', 'unfinished-writes');
+      const unfinished = new UnfinishedWrites(folder);
+      const [left, other] = [join(root, '.bbbb.lango-new'), join(root, 'other')];
+      await writeFile(left, 'half');
+      await writeFile(other, 'whole');
+      await unfinished.note(left);
+      await unfinished.note(other);
+      const forget = await unfinished.note(join(root, 'gone'));
+      await forget();
+      expect(await readdir(folder)).toHaveLength(2);
+      await new UnfinishedWrites(folder).removeLeft();
+      expect(await readdir(root)).toEqual(['other']);
+      expect(await readdir(folder)).toEqual([]);
+      const [, , , write] = createFsTools({ roots: [root], maxReadBytes: 1000, unfinished });
+      await write!.execute({ path: 'f', content: 'x' }, toolContext());
+      expect(await readdir(folder)).toEqual([]);
     }));
 });
 
