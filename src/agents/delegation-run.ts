@@ -1,5 +1,6 @@
 import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
-import { errorText } from '../core/errors.js';
+import { LONGEST_TIMER_MS } from '../core/agent.js';
+import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
 import type { Message } from '../core/message.js';
 import { textPart } from '../core/message.js';
@@ -34,6 +35,8 @@ export interface DelegationRun {
   readonly nodeId: string;
   /** The number of delegations that share the remaining budget. */
   readonly roundSize: () => number;
+  /** The time, by `performance.now`, at which the peer is given up so that this agent can still answer. */
+  readonly until: number;
 }
 
 type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
@@ -90,10 +93,14 @@ async function exchangeWithPeer(
     const key = message.id;
     await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
   }
-  const relay = new PeerRelay({ run, step, agent, live: final });
+  const { entryBytes } = delegation.limits;
+  const relay = new PeerRelay({
+    ...{ run, step, agent, live: final, entryBytes },
+    sharedBy: delegation.roundSize(),
+  });
   const end = await followPeer(delegation, exchange, { relay, progress, isRepeat });
   run.signal.throwIfAborted();
-  const questions = isInterrupted(end.state) ? questionsOf(delegation, step, end) : [];
+  const questions = questionsOf(delegation, step, end);
   for (const question of questions) {
     if (!run.questions.has(question.hash)) run.emit({ type: 'question', step, question }, end.author);
   }
@@ -121,12 +128,16 @@ interface Attempt {
   readonly isRepeat: boolean;
 }
 
-/** Sends the message and relays the peer's events until its `end`. Rejects only when the run is aborted. */
+/**
+ * Sends the message and relays the peer's events until its `end`. When that takes too long or does not fit into this task,
+ * the peer's task is canceled and the end says why. Rejects only when the run is aborted.
+ */
 async function followPeer(
-  { call, peers, agent, limits, nodeId, roundSize }: DelegationRun,
-  { message, isAnswer }: Exchange,
+  delegation: DelegationRun,
+  { step, message, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
+  const { call, peers, agent, limits, nodeId, roundSize, until } = delegation;
   const { run } = call;
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
@@ -143,11 +154,16 @@ async function followPeer(
     isRepeat,
     ...(taskId === undefined ? {} : { taskId }),
   };
+  const late = new AbortController();
+  const timer = setTimeout(
+    () => late.abort(new LangoError('timeout', 'it did not finish in time (agent.limits.seconds)')),
+    Math.min(Math.max(0, until - performance.now()), LONGEST_TIMER_MS),
+  );
   try {
-    for await (const event of peer.send(request, run.signal)) {
+    for await (const event of peer.send(request, AbortSignal.any([run.signal, late.signal]))) {
       if (event.type === 'task' && progress.taskId === undefined) progress.taskId = event.taskId;
       if (event.type === 'end') {
-        relay.finish(event);
+        relay.finish(event, questionsOf(delegation, step, event));
         return event;
       }
       relay.pass(event);
@@ -155,6 +171,11 @@ async function followPeer(
   } catch (error) {
     run.signal.throwIfAborted();
     run.logger.error('a peer failed', { peer: agent, error: errorText(error) });
+    const { taskId: known } = progress;
+    await peer.cancel({ tenant, owner }, known ? { taskId: known } : { contextId, messageId: message.id });
+    if (isLangoError(error)) return failed(agent, error.message);
+  } finally {
+    clearTimeout(timer);
   }
   return failed(agent, `the connection to ${agent} ended without an answer`);
 }
@@ -219,6 +240,7 @@ function denialOf({ question: { hash } }: AskedQuestion): Reply {
 /** The peer's questions. A peer that waits without a typed question gets one with its text. */
 function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): readonly Question[] {
   const { call, agent, limits } = delegation;
+  if (!isInterrupted(end.state)) return [];
   if (end.questions.length > 0) {
     return end.questions.slice(0, MAX_OPEN_QUESTIONS).map((one) => {
       const visible = { ...one, text: withVisibleCharacters(one.text) };

@@ -13,6 +13,9 @@ export interface DelegationOptions {
   readonly nodeId: string;
 }
 
+/** The share of a task's time after which its delegations end: the agent needs the rest to answer. */
+const DELEGATION_SHARE = 0.9;
+
 /**
  * The delegations of one run. A resumed run repeats the recorded ones step by step, which restores the count of rounds
  * and the list of agents that rejected a request.
@@ -20,6 +23,7 @@ export interface DelegationOptions {
 export class Delegations {
   readonly #options: DelegationOptions;
   readonly #maxRounds: number;
+  readonly #until: number;
   /** The number of delegations by round; a round is a turn with at least one delegation. */
   readonly #rounds = new Map<string, number>();
   /** Agents that rejected a request of this task (requirement D4). */
@@ -29,6 +33,7 @@ export class Delegations {
   constructor(options: DelegationOptions) {
     this.#options = options;
     this.#maxRounds = options.limits.delegationRounds;
+    this.#until = performance.now() + 1_000 * options.limits.seconds * DELEGATION_SHARE;
   }
 
   /** Whether the limit of rounds is reached. */
@@ -63,6 +68,7 @@ export class Delegations {
       limits,
       nodeId,
       roundSize: () => this.#rounds.get(round) ?? 1,
+      until: this.#until,
     });
     if (outcome.state === 'rejected') this.#rejected.add(agent);
     return outcome.outcome;

@@ -1,7 +1,9 @@
 import type { PeerEvent } from '../core/agent.js';
+import { LangoError } from '../core/errors.js';
 import type { Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
-import type { Activity } from '../core/task.js';
+import type { Activity, EventBody, Question } from '../core/task.js';
+import { counted, shorten } from '../core/text.js';
 import { sayAnswer } from './loop.js';
 
 export interface RelayOptions {
@@ -10,6 +12,10 @@ export interface RelayOptions {
   readonly agent: string;
   /** Whether the peer's text is the user's answer; else it is shown as activity. */
   readonly live: boolean;
+  /** The largest journal entry, in bytes. */
+  readonly entryBytes: number;
+  /** The number of delegations that share the journal of this task. */
+  readonly sharedBy: number;
 }
 
 type PassedEvent = Exclude<PeerEvent, { type: 'end' }>;
@@ -17,7 +23,22 @@ type TextDelta = Extract<PeerEvent, { type: 'text-delta' }>;
 type Comment = { readonly id: string; readonly text: string; readonly replace?: boolean };
 type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
-/** Writes the events of a peer into this task, each under the name of its author. */
+/** The most bytes that one delegation adds to the journal of its task. */
+const RELAYED_BYTES = 16 * 1024 * 1024;
+/** The share of an entry that open questions may fill: the end of a run holds their text up to three times. */
+const QUESTION_SHARE = 0.3;
+/** The share of an entry that is left for what the journal adds. */
+const MARGIN_SHARE = 1 / 16;
+/** JSON writes one UTF-16 code unit with at most six bytes. The rest of an entry is for its other fields. */
+const BYTES_PER_UNIT = 8;
+/** How many artifacts the result names, and the longest name, in characters. */
+const NAMES_SHOWN = 20;
+const NAME_LENGTH = 100;
+
+/**
+ * Writes the events of a peer into this task, each under the name of its author. `pass` and `finish` throw `too-large` for
+ * what the journal of the task cannot hold, and before the peer leaves no room there for the task itself.
+ */
 export class PeerRelay {
   readonly #options: RelayOptions;
   readonly #artifacts: string[] = [];
@@ -25,20 +46,28 @@ export class PeerRelay {
   readonly #turns = new Map<string, number>();
   /** The id of the message that the text of an artifact is part of, by artifact id. */
   readonly #messages = new Map<string, string>();
+  /** How many events this peer may add when less than half of the room is left. */
+  readonly #share: number;
+  readonly #scarce: number;
+  #events = 0;
+  #bytes = 0;
   #taskKnown: boolean;
   /** The text of the answer that this relay has written so far. */
   #text: string | undefined;
 
   constructor(options: RelayOptions) {
+    const { run, step, sharedBy } = options;
     this.#options = options;
-    this.#taskKnown = options.run.recorded(options.step)?.childTaskId !== undefined;
+    this.#scarce = Math.floor(run.room / 2);
+    this.#share = Math.floor(this.#scarce / sharedBy);
+    this.#taskKnown = run.recorded(step)?.childTaskId !== undefined;
   }
 
   pass(event: PassedEvent): void {
-    const { run, step, live } = this.#options;
+    const { step, live } = this.#options;
     switch (event.type) {
       case 'task':
-        if (!this.#taskKnown) run.emit({ type: 'delegation-task', step, taskId: event.taskId });
+        if (!this.#taskKnown) this.#emit({ type: 'delegation-task', step, taskId: event.taskId });
         this.#taskKnown = true;
         break;
       case 'activity':
@@ -54,23 +83,36 @@ export class PeerRelay {
     }
   }
 
-  /** Completes the user's answer: after a re-attachment the peer may have sent only its end again. */
-  finish(end: EndEvent): void {
-    if (!this.#options.live || end.state !== 'completed') return;
-    const text = end.text.trim() === '' ? `${this.#options.agent} finished without any text.` : end.text;
+  /**
+   * Completes the user's answer: after a re-attachment the peer may have sent only its end again. `questions` are those of
+   * the end as they will be asked.
+   */
+  finish(end: EndEvent, questions: readonly Question[]): void {
+    const { live, agent, entryBytes } = this.#options;
+    assertSize(questions, entryBytes * QUESTION_SHARE, 'questions');
+    if (!live || end.state !== 'completed') return;
+    const text = end.text.trim() === '' ? `${agent} finished without any text.` : end.text;
     if (text !== this.#text) this.#say(text, true, end.author);
   }
 
   /** A line for the model that names the artifacts which the user got; empty without artifacts. */
   delivered(): readonly string[] {
-    return this.#artifacts.length === 0 ? [] : [`[delivered to the user: ${this.#artifacts.join(', ')}]`];
+    if (this.#artifacts.length === 0) return [];
+    const names = this.#artifacts.slice(0, NAMES_SHOWN).map((name) => shorten(name, NAME_LENGTH));
+    const rest = this.#artifacts.length - names.length;
+    return [`[delivered to the user: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}]`];
   }
 
   #report(activity: Activity, author: string): void {
     const { type } = activity;
     if (type === 'turn-start') this.#turns.set(author, (this.#turns.get(author) ?? 0) + 1);
-    if (type === 'text' && activity.id !== undefined) this.#comment({ ...activity, id: activity.id }, author);
-    else this.#options.run.emit({ type: 'activity', activity }, author);
+    if (type !== 'text') this.#emit({ type: 'activity', activity }, author);
+    else if (activity.id !== undefined) this.#comment({ ...activity, id: activity.id }, author);
+    else {
+      for (const text of this.#pieces(activity.text)) {
+        this.#emit({ type: 'activity', activity: { type, text } }, author);
+      }
+    }
   }
 
   /** Each turn of an agent starts its answer again: its text is then another message. */
@@ -84,20 +126,75 @@ export class PeerRelay {
 
   /** Writes text that is not the user's answer. */
   #comment({ id, text, replace = false }: Comment, author: string): void {
-    const { run, step } = this.#options;
-    run.emit({ type: 'text-delta', artifactId: `${step}/${id}`, text, replace, isMessage: true }, author);
+    const artifactId = `${this.#options.step}/${id}`;
+    let restart = replace;
+    for (const piece of this.#pieces(text)) {
+      const body = {
+        type: 'text-delta',
+        artifactId,
+        text: piece,
+        replace: restart,
+        isMessage: true,
+      } as const;
+      this.#emit(body, author);
+      restart = false;
+    }
   }
 
   #say(text: string, replace: boolean, author: string): void {
-    const restart = replace || this.#text === undefined;
+    let restart = replace || this.#text === undefined;
     this.#text = restart ? text : this.#text + text;
-    sayAnswer(this.#options.run, { text, replace: restart, author });
+    for (const piece of this.#pieces(text)) {
+      this.#admit(Buffer.byteLength(piece));
+      sayAnswer(this.#options.run, { text: piece, replace: restart, author });
+      restart = false;
+    }
   }
 
   #deliver(artifact: Artifact, author: string): void {
-    const { run, step } = this.#options;
-    const own: Artifact = { ...artifact, id: `${step}/${artifact.id}` };
+    const own: Artifact = { ...artifact, id: `${this.#options.step}/${artifact.id}` };
+    this.#emit({ type: 'artifact', artifact: own, append: false }, author);
     this.#artifacts.push(artifact.name ?? artifact.id);
-    run.emit({ type: 'artifact', artifact: own, append: false }, author);
   }
+
+  #emit(body: EventBody, author?: string): void {
+    const { run, entryBytes } = this.#options;
+    this.#admit(assertSize(body, entryBytes * (1 - MARGIN_SHARE), body.type));
+    run.emit(body, author);
+  }
+
+  /** Counts an event. Noisy peers are stopped first: a quiet one may still write when others have used up the room. */
+  #admit(bytes: number): void {
+    this.#events += 1;
+    this.#bytes += bytes;
+    if (this.#bytes > RELAYED_BYTES) throw tooLarge(`more than ${counted(RELAYED_BYTES, 'byte')}`);
+    if (this.#events > this.#share && this.#options.run.room < this.#scarce) {
+      throw tooLarge(`more than ${counted(this.#share, 'event')}, its share of this task (tasks.events)`);
+    }
+  }
+
+  /** Splits text so that each piece fits into one entry: at least one piece. Never splits a character. */
+  *#pieces(text: string): Generator<string> {
+    const longest = Math.floor(this.#options.entryBytes / BYTES_PER_UNIT);
+    let rest = text;
+    while (rest.length > longest) {
+      const isSplit = /[\ud800-\udbff]/.test(rest[longest - 1]!);
+      const piece = rest.slice(0, isSplit ? longest - 1 : longest);
+      yield piece;
+      rest = rest.slice(piece.length);
+    }
+    yield rest;
+  }
+}
+
+/** Returns the size of a value as JSON. Throws `too-large` when it is above `most` bytes. */
+function assertSize(value: unknown, most: number, what: string): number {
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes > most)
+    throw tooLarge(`more than ${Math.floor(most)} bytes in one ${what} entry (tasks.eventBytes)`);
+  return bytes;
+}
+
+function tooLarge(what: string): LangoError {
+  return new LangoError('too-large', `it sent ${what}`);
 }

@@ -34,6 +34,8 @@ export async function createModel(
       configuredUrl: baseUrl,
       timeoutMs,
       idleMs: timeoutMs,
+      // The vendors' libraries ask for a stream in the body, not by the Accept header.
+      streams: 'always',
       logger,
     }),
     logger,

@@ -16,6 +16,7 @@ export function createDirectory(config: Config, logger: Logger): RefreshingDirec
     ...connectRules(config, [], logger),
     timeoutMs: 1_000 * config.a2a.connectSeconds,
     cardBytes: config.a2a.cardBytes,
+    limits: { idleMs: 1_000 * config.a2a.idleSeconds },
     logger,
   });
 }
@@ -66,6 +67,9 @@ type RemoteAgent = Config['a2a']['remoteAgents'][number];
 type Verify = NonNullable<RemoteAgent['verify']>;
 type ConnectRules = Pick<OpenOptions, 'fetch' | 'grpc'>;
 
+/** The largest event stream of a remote agent: room for the most text that it may send, as small events. */
+const STREAM_BYTES = 32 * 1024 * 1024;
+
 /** Keys are loaded again after five minutes, or when a key is not among them. */
 const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
 
@@ -78,6 +82,7 @@ function connectRules({ a2a, egress }: Config, addresses: readonly string[], log
     fetch: createEgress({
       allowPrivate: [...egress.allowPrivate, ...urls.map(({ host }) => host)],
       timeoutMs,
+      streamBytes: STREAM_BYTES,
       logger,
       privateHint: 'If that is meant, set allowPrivate: true in its entry of a2a.remoteAgents.',
     }),

@@ -77,4 +77,8 @@ export const a2a = group('Remote agents, and what this server publishes.', {
   cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
   connectSeconds: seconds(10, 'The time a remote agent has to answer with its card.'),
   refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),
+  idleSeconds: seconds(
+    600,
+    'A remote agent that brings nothing new for this time is given up: the delegation fails, and its task is canceled.',
+  ),
 });

@@ -30,7 +30,7 @@ type Resolved = 'agent' | 'model' | 'auth' | 'a2a' | 'workspace' | 'vault' | 'em
 interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
   readonly ownAgents: Roster;
-  readonly limits: Omit<AgentLimits, 'delegationRounds' | 'approvalSeconds'>;
+  readonly limits: Omit<AgentLimits, 'delegationRounds' | 'approvalSeconds' | 'entryBytes'>;
 }
 
 interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
@@ -56,9 +56,14 @@ interface RemoteAgentConfig {
 }
 
 /** The limits of a run, in the form that the agents expect. */
-export function agentLimits({ agent, approval }: Pick<Config, 'agent' | 'approval'>): AgentLimits {
+export function agentLimits({
+  agent,
+  approval,
+  tasks,
+}: Pick<Config, 'agent' | 'approval' | 'tasks'>): AgentLimits {
   const { limits, maxDelegationRounds: delegationRounds } = agent;
-  return { ...limits, delegationRounds, approvalSeconds: approval.expirySeconds };
+  const { expirySeconds: approvalSeconds } = approval;
+  return { ...limits, delegationRounds, approvalSeconds, entryBytes: tasks.eventBytes };
 }
 
 /**

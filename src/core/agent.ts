@@ -151,6 +151,8 @@ export interface AgentLimits {
   readonly answerTokens: number;
   /** Estimated tokens of earlier conversation that a model gets. */
   readonly historyTokens: number;
+  /** The largest journal entry, in bytes (tasks.eventBytes). */
+  readonly entryBytes: number;
 }
 
 /** The tool calls that wait for a person: dangerous ones, all, none, or those of the named tools. */

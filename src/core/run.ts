@@ -44,6 +44,8 @@ export interface Run {
    * A failure rejects the next `append` and aborts `signal`.
    */
   emit(body: EventBody, author?: string): void;
+  /** How many more events the task may have. */
+  readonly room: number;
   /** Returns the usage of this task and the tasks below it, over all attempts. */
   usage(): Usage;
   /** Whether this task, in any attempt, or its grant has text from outside. */

@@ -3,7 +3,8 @@ import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError } from '../core/errors.js';
 
 export interface BodyRules {
-  /** `Infinity` for an event stream, of which each chunk renews the deadline. */
+  /** Each chunk of an event stream renews the deadline. */
+  readonly isStream: boolean;
   readonly maxBytes: number;
   readonly explain: (error: unknown) => Error;
   readonly deadline: ReadDeadline;
@@ -32,7 +33,6 @@ export function toWebResponse(answer: NodeResponse, rules: BodyRules): Response 
 
 function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Array<ArrayBuffer>> {
   const chunks = source[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  const isEndless = rules.maxBytes === Infinity;
   let size = 0;
   const close = (): void => {
     rules.deadline.end();
@@ -52,7 +52,7 @@ function toWebStream(source: Readable, rules: BodyRules): ReadableStream<Uint8Ar
           if (size > rules.maxBytes) {
             throw new LangoError('too-large', `The answer is larger than ${rules.maxBytes} bytes.`);
           }
-          if (isEndless) rules.deadline.renew();
+          if (rules.isStream) rules.deadline.renew();
           controller.enqueue(new Uint8Array(next.value));
         } catch (error) {
           const reason = rules.explain(error);

@@ -15,8 +15,15 @@ export interface EgressOptions {
   readonly timeoutMs: number;
   /** How long an event stream may be silent. */
   readonly idleMs?: number;
-  /** The largest decoded size of an answer; event streams are not counted. */
+  /** The largest decoded size of an answer that is no event stream. */
   readonly maxBytes?: number;
+  /**
+   * Which requests may be answered with an event stream. Any other answer of that type counts as a plain one. Default:
+   * those whose `Accept` header names the type.
+   */
+  readonly streams?: 'accepted' | 'always';
+  /** The largest decoded size of an event stream. */
+  readonly streamBytes?: number;
   /** Which certificates of servers are accepted. Default: those that Node trusts. */
   readonly trust?: ServerTrust | undefined;
   readonly logger: Logger;
@@ -26,11 +33,13 @@ export interface EgressOptions {
 
 const DEFAULT_IDLE_MS = 120_000;
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
+const DEFAULT_STREAM_BYTES = 256 * 1024 * 1024;
 const EVENT_STREAM = 'text/event-stream';
 
 /**
  * Makes the egress client, the only way out of the program: a `fetch` that checks every address when it connects,
- * ignores proxy variables, follows no redirect unless the request asks for it, and bounds time and size. It rejects with
+ * ignores proxy variables, follows no redirect unless the request asks for it, and bounds time and size; a stream is
+ * taken only where the caller asked for one. It rejects with
  * a `LangoError`: `forbidden` (private address), `timeout`, `too-large`, `unavailable`, `invalid-input`; or with the
  * reason of the caller's signal. Reading the body may reject with the same errors.
  */
@@ -46,6 +55,7 @@ export function createEgress(options: EgressOptions): typeof fetch {
       module.createCheckedFetch(allowPrivate, options.trust),
     ));
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+  const streamBytes = options.streamBytes ?? DEFAULT_STREAM_BYTES;
   const idleMs = options.idleMs ?? DEFAULT_IDLE_MS;
 
   return async (input, init) => {
@@ -65,9 +75,15 @@ export function createEgress(options: EgressOptions): typeof fetch {
         redirect: call.init.redirect ?? 'error',
         signal: deadline.signal,
       });
-      const isStream = typeOf(answer) === EVENT_STREAM;
+      const takesStream = options.streams === 'always' || acceptsStream(call.headers);
+      const isStream = takesStream && answer.ok && typeOf(answer) === EVENT_STREAM;
       if (isStream) deadline.expect(idleMs, `${call.url.host} was silent for ${idleMs} ms.`);
-      return toWebResponse(answer, { maxBytes: isStream ? Infinity : maxBytes, explain, deadline });
+      return toWebResponse(answer, {
+        isStream,
+        maxBytes: isStream ? streamBytes : maxBytes,
+        explain,
+        deadline,
+      });
     } catch (error) {
       deadline.end();
       const reason = explain(error);
@@ -113,6 +129,10 @@ function parseUrl(text: string | URL): URL {
     throw new LangoError('invalid-input', 'The address of an outgoing request must not hold credentials.');
   }
   return url;
+}
+
+function acceptsStream(headers: Headers): boolean {
+  return headers.get('accept')?.toLowerCase().includes(EVENT_STREAM) ?? false;
 }
 
 function typeOf(answer: NodeResponse): string {

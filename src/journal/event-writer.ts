@@ -79,6 +79,11 @@ export class EventWriter {
     return this.#busy;
   }
 
+  /** How many more events the task takes. */
+  get room(): number {
+    return Math.max(0, this.#limit - RESERVED_EVENTS - this.#written);
+  }
+
   /** Resolves once the event and all events before it are durable. */
   async append(event: NewEvent): Promise<void> {
     const events = this.#scrubber.scrub(event);

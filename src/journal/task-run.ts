@@ -116,6 +116,10 @@ export class TaskRun implements Run {
     this.#writer.emit({ author, body });
   }
 
+  get room(): number {
+    return this.#writer.room;
+  }
+
   usage(): Usage {
     return this.#used ? addUsage(this.#replay.usage, this.#used) : this.#replay.usage;
   }

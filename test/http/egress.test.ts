@@ -199,7 +199,29 @@ describe('event streams', () => {
   const allowPrivate = ['127.0.0.1'];
   const STREAM = { 'content-type': 'text/event-stream; charset=utf-8' };
 
-  it('hands out each chunk as it comes and is not bound by the total time or size', async () => {
+  const asked = { headers: { accept: 'text/event-stream' } };
+
+  it.each([
+    ['no stream was asked for', 200, {}],
+    ['it is the body of an error', 500, asked],
+  ])('has the limits of a plain answer when %s', async (_why, status, init) => {
+    const port = await listen((_request, response) => {
+      response.writeHead(status, STREAM).write('data: 0\n\n'.repeat(10));
+    });
+    const answer = await egress({ allowPrivate, maxBytes: 50 })(`http://127.0.0.1:${port}/`, init);
+    await expect(answer.text()).rejects.toMatchObject({ code: 'too-large' });
+  });
+
+  it('has a limit of its own when it was asked for', async () => {
+    const port = await listen((_request, response) => {
+      response.writeHead(200, STREAM).write('data: 0\n\n'.repeat(10));
+    });
+    const get = egress({ allowPrivate, maxBytes: 10, streamBytes: 50 });
+    const answer = await get(`http://127.0.0.1:${port}/`, asked);
+    await expect(answer.text()).rejects.toMatchObject({ code: 'too-large' });
+  });
+
+  it('hands out each chunk as it comes and is not bound by the limits of a plain answer', async () => {
     const steps: (() => void)[] = [];
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM);
@@ -210,7 +232,7 @@ describe('event streams', () => {
       );
     });
     const get = egress({ allowPrivate, timeoutMs: 100, idleMs: 5_000, maxBytes: 10 });
-    const reader = (await get(`http://127.0.0.1:${port}/`))
+    const reader = (await get(`http://127.0.0.1:${port}/`, asked))
       .body!.pipeThrough(new TextDecoderStream())
       .getReader();
     expect((await reader.read()).value).toBe('data: 0\n\n');
@@ -233,7 +255,7 @@ describe('event streams', () => {
         response.end('data: 1\n\n');
       }, 400);
     });
-    const answer = await egress({ allowPrivate, idleMs: 1_000 })(`http://127.0.0.1:${port}/`);
+    const answer = await egress({ allowPrivate, idleMs: 1_000 })(`http://127.0.0.1:${port}/`, asked);
     expect(await answer.text()).toMatch(/data: 1/);
   });
 
@@ -241,7 +263,7 @@ describe('event streams', () => {
     const port = await listen((_request, response) => {
       response.writeHead(200, STREAM).write('data: 0\n\n');
     });
-    const answer = await egress({ allowPrivate, idleMs: 150 })(`http://127.0.0.1:${port}/`);
+    const answer = await egress({ allowPrivate, idleMs: 150 })(`http://127.0.0.1:${port}/`, asked);
     await expect(answer.text()).rejects.toMatchObject({ code: 'timeout' });
   });
 
@@ -251,7 +273,7 @@ describe('event streams', () => {
       response.on('close', () => closed.resolve());
       response.writeHead(200, STREAM).write('data: 0\n\n');
     });
-    const answer = await egress({ allowPrivate })(`http://127.0.0.1:${port}/`);
+    const answer = await egress({ allowPrivate })(`http://127.0.0.1:${port}/`, asked);
     await answer.body!.cancel();
     await closed.promise;
   });

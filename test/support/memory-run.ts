@@ -36,6 +36,7 @@ export class MemoryRun implements Run {
   readonly scrubber: Scrubber;
   /** The whole log of the task, what this run adds included. */
   readonly events: TaskEvent[];
+  readonly room = 100_000;
   readonly #about: MemoryTask;
   readonly #past: ReadonlyMap<string, RecordedStep>;
   readonly #abort = new AbortController();

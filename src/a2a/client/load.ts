@@ -5,6 +5,8 @@ import { LangoError, errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
+import { retryAfterMs } from '../../core/retry.js';
+import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import type { CardTrust } from './card.js';
 import {
@@ -17,6 +19,8 @@ import {
 } from './card.js';
 import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
+import type { WatchLimits } from './limits.js';
+import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
 import type { Binding, Link } from './link.js';
 import { createLink, createRemoteTransport, MovingLink } from './link.js';
 import { createPeer } from './peer.js';
@@ -51,6 +55,8 @@ export interface RemoteSource {
 export interface LoadOptions extends OpenOptions {
   readonly logger: Logger;
   readonly retry?: Partial<RetryRules>;
+  /** What a task of a remote agent may cost. Default: `REMOTE_LIMITS`. */
+  readonly limits?: Partial<WatchLimits>;
 }
 
 export interface OpenOptions {
@@ -101,6 +107,8 @@ export interface LoadedAgents {
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_CARD_BYTES = 256 * 1024;
+/** The longest name of an author, in characters. */
+const MAX_AUTHOR = 200;
 
 /**
  * Loads the card of each source, local or remote, in parallel and creates a peer for it (requirement X2). A source whose
@@ -151,6 +159,9 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
     const link = new MovingLink(opened.link);
     const profile = toProfile(card, source.name);
     const retry = { ...DEFAULT_RETRY, ...options.retry };
+    const isRemote = source.kind === 'remote';
+    // Agents of this server have the limits of their own tasks.
+    const limits = isRemote ? { ...REMOTE_LIMITS, ...options.limits } : CLIENT_LIMITS;
     return {
       source,
       link,
@@ -158,8 +169,9 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
         profile,
         link,
         retry,
+        limits,
         rename: renamer(source, card, profile),
-        isRemote: source.kind === 'remote',
+        isRemote,
       }),
       fingerprint: fingerprint(source, profile, card),
     };
@@ -200,7 +212,8 @@ function adviceFor({ code, hint }: LangoError): string {
  */
 function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (author: string) => string {
   if (source.kind === 'local') return (author) => author;
-  return (author) => (author === card.name || author === name ? name : `${name}/${author}`);
+  return (author) =>
+    author === card.name || author === name ? name : shorten(`${name}/${author}`, MAX_AUTHOR);
 }
 
 interface OpenAgent {
@@ -293,7 +306,7 @@ function refusalOf(response: Response, host: string): LangoError | undefined {
     case 503:
       return new LangoError('too-many', `${host} takes no requests at the moment.`, {
         retryable: true,
-        ...retryAfter(response),
+        retryAfterMs: retryAfterMs(response.headers) ?? 0,
       });
     case 502:
     case 504:
@@ -303,9 +316,4 @@ function refusalOf(response: Response, host: string): LangoError | undefined {
     default:
       return undefined;
   }
-}
-
-function retryAfter(response: Response): { readonly retryAfterMs?: number } {
-  const seconds = Number(response.headers.get('retry-after') ?? '');
-  return Number.isFinite(seconds) && seconds > 0 ? { retryAfterMs: seconds * 1000 } : {};
 }

@@ -3,6 +3,7 @@ import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agen
 import { toSendRequest } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
 import type { Link } from './link.js';
+import type { WatchLimits } from './limits.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
 import { findTaskByMessage, cancelTaskOf, watchTask } from './watch.js';
@@ -11,6 +12,7 @@ export interface PeerFacts {
   readonly profile: AgentProfile;
   readonly link: Link;
   readonly retry: RetryRules;
+  readonly limits: WatchLimits;
   readonly rename: (author: string) => string;
   /** Whether the agent runs on another server. */
   readonly isRemote: boolean;
@@ -20,7 +22,7 @@ const OUTCOME_UNKNOWN =
   'it may have been asked before this server was started again, and cannot tell what came of it';
 
 /** Creates the core `Peer` for the agent behind `link`. */
-export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts): Peer {
+export function createPeer({ profile, link, retry, limits, rename, isRemote }: PeerFacts): Peer {
   return {
     ...profile,
     async *send(request, signal): AsyncGenerator<PeerEvent, void, undefined> {
@@ -34,6 +36,7 @@ export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts
         isAnswer: request.isAnswer ?? false,
         rename,
         isRemote,
+        limits,
       });
       if (!isWatch && isUnsafe(link, request)) {
         yield reader.giveUp('failed', OUTCOME_UNKNOWN);
@@ -43,7 +46,7 @@ export function createPeer({ profile, link, retry, rename, isRemote }: PeerFacts
       const { trace } = grant;
       const mayBeLate = request.isAnswer ?? false;
       const what = isWatch ? {} : { request: toWireRequest(request), mayBeLate };
-      for await (const event of watchTask({ link, reader, scope, trace, signal, retry, ...what })) {
+      for await (const event of watchTask({ link, reader, scope, trace, signal, retry, limits, ...what })) {
         if (event.type !== 'status') yield event;
       }
     },

@@ -18,6 +18,8 @@ import type { Question, TaskState } from '../../core/task.js';
 import { isInterrupted, isTerminal } from '../../core/task.js';
 import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
 import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
+import type { WatchLimits } from './limits.js';
+import { CLIENT_LIMITS } from './limits.js';
 
 /** The events that a watcher of a task receives: the peer's events, and each change of the task's state. */
 export type ClientEvent = PeerEvent | { readonly type: 'status'; readonly state: TaskState };
@@ -35,20 +37,23 @@ export interface ReaderOptions {
   readonly isRemote?: boolean;
   /** Gives the local name of an author that the sender names. Default: the same name. */
   readonly rename?: (author: string) => string;
+  /** Default: those of a person's client. */
+  readonly limits?: Pick<WatchLimits, 'events' | 'characters'>;
 }
 
-const MAX_EVENTS = 100_000;
-const MAX_CHARACTERS = 16 * 1024 * 1024;
 const MAX_QUESTIONS = 16;
+/** The longest id of a task, a context or an artifact, in characters. */
+const MAX_ID = 1_000;
 
 /**
  * Turns what an agent sends about one task, as stream events or snapshots, into events without repeats. Trusts no
- * sender: `read` throws `invalid-agent-response` when ids change, and `too-large` past the limits above.
+ * sender: `read` throws `invalid-agent-response` when ids change or are too long, and `too-large` past the limits.
  */
 export class TaskReader {
   readonly #agent: string;
   readonly #rename: (author: string) => string;
   readonly #isRemote: boolean;
+  readonly #limits: Pick<WatchLimits, 'events' | 'characters'>;
   readonly #artifacts = new Map<string, SeenArtifact>();
   readonly #seenMessages = new Set<string>();
   #taskId: string | undefined;
@@ -70,6 +75,7 @@ export class TaskReader {
     this.#awaitsUpdate = options.isAnswer ?? false;
     this.#rename = options.rename ?? ((author) => author);
     this.#isRemote = options.isRemote ?? true;
+    this.#limits = options.limits ?? CLIENT_LIMITS;
   }
 
   get taskId(): string | undefined {
@@ -87,7 +93,8 @@ export class TaskReader {
   }
 
   read({ payload }: StreamResponse): readonly ClientEvent[] {
-    if (++this.#events > MAX_EVENTS) throw tooLarge(`more than ${MAX_EVENTS} events`);
+    const { events } = this.#limits;
+    if (++this.#events > events) throw tooLarge(`more than ${events} events`);
     this.#pendingEnd = undefined;
     if (payload === undefined) return [];
     const before = this.#identify(payload);
@@ -166,7 +173,10 @@ export class TaskReader {
   #readActivity(message: WireMessage | undefined, metadata: unknown): readonly ClientEvent[] {
     const isRepeat =
       message !== undefined && message.messageId !== '' && this.#seenMessages.has(message.messageId);
-    if (message) this.#seenMessages.add(message.messageId);
+    if (message && !isRepeat) {
+      this.#count(message.messageId.length);
+      this.#seenMessages.add(message.messageId);
+    }
     const mark = authorIn(metadata);
     const author = this.#authorOf(metadata, message?.metadata);
     if (isRepeat) return [];
@@ -210,8 +220,11 @@ export class TaskReader {
   #artifact(artifact: WireArtifact, metadata: unknown): SeenArtifact {
     const author = this.#authorOf(artifact.metadata, metadata);
     const known = this.#artifacts.get(artifact.artifactId);
-    const seen = known ?? new SeenArtifact(artifact.artifactId);
-    if (!known) this.#artifacts.set(artifact.artifactId, seen);
+    const seen = known ?? new SeenArtifact(withinLimit('artifact', artifact.artifactId));
+    if (!known) {
+      this.#count(artifact.artifactId.length);
+      this.#artifacts.set(artifact.artifactId, seen);
+    }
     seen.author = author;
     return seen;
   }
@@ -257,7 +270,8 @@ export class TaskReader {
 
   #count(characters: number): void {
     this.#characters += characters;
-    if (this.#characters > MAX_CHARACTERS) throw tooLarge(`more than ${MAX_CHARACTERS} characters`);
+    const most = this.#limits.characters;
+    if (this.#characters > most) throw tooLarge(`more than ${most} characters`);
   }
 }
 
@@ -302,8 +316,13 @@ function sizeOf(files: readonly Part[]): number {
 
 function sameId(kind: string, known: string | undefined, given: string): string | undefined {
   if (given === '') return known;
-  if (known === undefined || known === given) return given;
+  if (known === undefined || known === given) return withinLimit(kind, given);
   throw invalid(`The agent changed the ${kind} id in the middle of its answer.`);
+}
+
+function withinLimit(kind: string, id: string): string {
+  if (id.length > MAX_ID) throw invalid(`The agent sent an id of its ${kind} that is too long.`);
+  return id;
 }
 
 function invalid(message: string): LangoError {

@@ -2,11 +2,15 @@ import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import { TaskState } from '@a2a-js/sdk';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AskedTask } from '../../core/agent.js';
-import type { ErrorCode, LangoError } from '../../core/errors.js';
-import { causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
+import { LONGEST_TIMER_MS } from '../../core/agent.js';
+import type { ErrorCode } from '../../core/errors.js';
+import { LangoError, causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
+import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';
+import type { WatchLimits } from './limits.js';
+import { CLIENT_LIMITS } from './limits.js';
 import type { Link } from './link.js';
 import { requestOptions, send } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
@@ -35,9 +39,13 @@ export interface Watch {
   readonly after?: number;
   readonly signal: AbortSignal;
   readonly retry: RetryRules;
+  /** Set for a task that only this server asked for: a watch that ends early cancels it. Default: a person's client. */
+  readonly limits?: WatchLimits;
 }
 
 const MAX_DELAY_MS = 5_000;
+/** A connection that lasted this long is no sign of a peer that ends each one at once. */
+const STEADY_MS = 10_000;
 /** Abort reasons that cancel the task: nobody will ask for it again. */
 const CANCELING: ReadonlySet<ErrorCode> = new Set(['canceled', 'timeout', 'limit-reached']);
 /** The errors with which an ended task refuses a message. Over the wire they are one code, "unsupported". */
@@ -64,6 +72,13 @@ class TaskWatch {
   readonly #reader: TaskReader;
   /** Aborts the open request. It fires later than the caller's signal while the task's id is awaited. */
   readonly #connection = new AbortController();
+  /** Aborts with the caller's reason, or when the task brings nothing new for too long. */
+  readonly #stop = new AbortController();
+  readonly #limits: WatchLimits;
+  #idle: NodeJS.Timeout | undefined;
+  #requests = 0;
+  /** The number of connections in a row that ended early. */
+  #shortLived = 0;
   #request: SendMessageRequest | undefined;
   #after: number | undefined;
   #needsSnapshot: boolean;
@@ -78,45 +93,76 @@ class TaskWatch {
     this.#after = watch.after;
     this.#needsSnapshot = watch.request === undefined && watch.after === undefined;
     this.#canSubscribe = watch.link.streams;
+    this.#limits = watch.limits ?? CLIENT_LIMITS;
   }
 
   async *run(): AsyncGenerator<ClientEvent, void, undefined> {
     const { signal } = this.#watch;
     if (signal.aborted) this.#onAbort();
     else signal.addEventListener('abort', this.#onAbort);
+    const { idleMs } = this.#limits;
+    if (idleMs <= LONGEST_TIMER_MS) this.#idle = setTimeout(this.#onIdle, idleMs);
     try {
-      while (!this.#reader.hasEnded && !signal.aborted) yield* this.#round();
+      while (!this.#reader.hasEnded && !this.#signal.aborted) yield* this.#round();
       if (!this.#reader.hasEnded) yield await this.#abandon();
     } catch (error) {
       if (!this.#reader.hasEnded) yield this.#reader.giveUp('failed', errorText(error));
     } finally {
       signal.removeEventListener('abort', this.#onAbort);
       clearTimeout(this.#grace);
+      clearTimeout(this.#idle);
       this.#connection.abort();
     }
   }
 
-  /** Runs one request or subscription until it ends or breaks, and pauses after it when it brought nothing. */
+  /** Runs one request or subscription until it ends or breaks, and pauses after it unless the task has ended. */
   async *#round(): AsyncGenerator<ClientEvent, void, undefined> {
     let hasEvents = false;
+    const begun = performance.now();
     try {
+      this.#countRequest();
       for await (const response of this.#open()) {
         this.#request = undefined;
         const events = this.#reader.read(response);
         this.#failures = 0;
         hasEvents ||= events.length > 0;
+        if (events.length > 0) this.#idle?.refresh();
         yield* events;
-        if (this.#reader.hasEnded || this.#watch.signal.aborted) return;
+        if (this.#reader.hasEnded || this.#signal.aborted) return;
       }
       const end = this.#reader.settle();
       if (end) yield end;
     } catch (error) {
-      if (this.#watch.signal.aborted) return;
+      if (this.#signal.aborted) return;
+      this.#noteDuration(begun);
       const end = await this.#afterFailure(fromWireError(error));
       if (end) yield end;
       return;
     }
-    if (!hasEvents && !this.#reader.hasEnded) await this.#pause(this.#watch.retry.pollMs);
+    if (this.#reader.hasEnded) return;
+    this.#noteDuration(begun);
+    const { pollMs } = this.#watch.retry;
+    await this.#pause(hasEvents ? Math.min(this.#backoff(this.#shortLived), pollMs) : pollMs);
+  }
+
+  #countRequest(): void {
+    const { requests } = this.#limits;
+    if (++this.#requests > requests) {
+      throw new LangoError('too-large', `The agent did not finish within ${requests} requests.`);
+    }
+  }
+
+  #noteDuration(begun: number): void {
+    this.#shortLived = performance.now() - begun < STEADY_MS ? this.#shortLived + 1 : 0;
+  }
+
+  /** The pause after a number of failures or short connections in a row. */
+  #backoff(count: number): number {
+    return Math.min(this.#watch.retry.firstDelayMs * 2 ** Math.max(0, count - 1), MAX_DELAY_MS);
+  }
+
+  get #signal(): AbortSignal {
+    return this.#stop.signal;
   }
 
   #open(): AsyncGenerator<StreamResponse, void, undefined> {
@@ -157,6 +203,7 @@ class TaskWatch {
   /** Returns the end when a retry is useless; else pauses and returns undefined. */
   async #afterFailure(error: LangoError): Promise<EndEvent | undefined> {
     const { retry, link } = this.#watch;
+    const askedMs = error.retryAfterMs ?? 0;
     if (this.#isLateAnswer(error)) {
       this.#request = undefined;
       this.#needsSnapshot = true;
@@ -164,14 +211,22 @@ class TaskWatch {
     }
     this.#failures += 1;
     const isSafe = !this.#request || link.replays || error.code === 'too-many' || wasNeverSent(error);
-    if (isTransient(error) && isSafe && this.#failures <= retry.attempts) {
-      const backoff = Math.min(retry.firstDelayMs * 2 ** (this.#failures - 1), MAX_DELAY_MS);
-      await this.#pause(Math.max(backoff, Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS)));
+    const mayHelp = isTransient(error) && askedMs <= LONGEST_ASKED_MS;
+    if (mayHelp && isSafe && this.#failures <= retry.attempts) {
+      await this.#pause(Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs));
       return undefined;
     }
     // The task may still run, and nobody reads its events any more.
-    if (error.code === 'too-large' || error.code === 'invalid-agent-response') await this.#cancel();
-    return this.#reader.giveUp(error.code === 'limit-reached' ? 'rejected' : 'failed', error.message);
+    if (this.#isAlone || error.code === 'too-large' || error.code === 'invalid-agent-response')
+      await this.#cancel();
+    const state = error.code === 'limit-reached' ? 'rejected' : 'failed';
+    const wait = askedMs > LONGEST_ASKED_MS ? ` It wants ${Math.ceil(askedMs / 1_000)} s of rest.` : '';
+    return this.#reader.giveUp(state, `${error.message}${wait}`);
+  }
+
+  /** Whether nobody else follows the task. */
+  get #isAlone(): boolean {
+    return this.#watch.limits !== undefined;
   }
 
   /** Whether another client answered first. The task itself then shows the outcome. */
@@ -180,13 +235,13 @@ class TaskWatch {
   }
 
   async #abandon(): Promise<EndEvent> {
-    const reason: unknown = this.#watch.signal.reason;
+    const reason: unknown = this.#signal.reason;
     if (this.#isCanceling()) await this.#cancel();
     return this.#reader.giveUp(isLangoError(reason, 'canceled') ? 'canceled' : 'failed', errorText(reason));
   }
 
   #isCanceling(): boolean {
-    const reason: unknown = this.#watch.signal.reason;
+    const reason: unknown = this.#signal.reason;
     return isLangoError(reason) && CANCELING.has(reason.code);
   }
 
@@ -195,8 +250,15 @@ class TaskWatch {
     if (this.#reader.taskId !== undefined) await cancelTask(link, scope, this.#reader.taskId);
   }
 
+  readonly #onIdle = (): void => {
+    const text = `It brought nothing new for ${this.#limits.idleMs / 1_000} s (a2a.idleSeconds).`;
+    this.#stop.abort(new LangoError('timeout', text));
+    this.#connection.abort(this.#signal.reason);
+  };
+
   readonly #onAbort = (): void => {
     const { signal } = this.#watch;
+    this.#stop.abort(signal.reason);
     const abort = (): void => this.#connection.abort(signal.reason);
     // A task whose id is unknown cannot be canceled, so the request stays open a moment longer for its id.
     const isUnnamed = this.#request !== undefined && this.#reader.taskId === undefined;
@@ -205,7 +267,7 @@ class TaskWatch {
   };
 
   async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#watch.signal }).catch(() => {});
+    await delay(ms, undefined, { signal: this.#signal }).catch(() => {});
   }
 }
 

@@ -1,0 +1,27 @@
+/** What it may cost to follow one task. Past any of these limits the watch ends with the reason. */
+export interface WatchLimits {
+  /** The most stream events and snapshots. */
+  readonly events: number;
+  /** The most characters of text, files and ids, which the reader keeps. */
+  readonly characters: number;
+  /** The most requests: the message, subscriptions and polls. */
+  readonly requests: number;
+  /** How long the task may bring nothing new: heartbeats and repeated states count as nothing. */
+  readonly idleMs: number;
+}
+
+/** For a person's client: the person decides how long to watch. */
+export const CLIENT_LIMITS: WatchLimits = {
+  events: 100_000,
+  characters: 16 * 1024 * 1024,
+  requests: Infinity,
+  idleMs: Infinity,
+};
+
+/** For an agent of another server, which may be hostile. */
+export const REMOTE_LIMITS: WatchLimits = {
+  events: 20_000,
+  characters: 4 * 1024 * 1024,
+  requests: 2_000,
+  idleMs: 600_000,
+};

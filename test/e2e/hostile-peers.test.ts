@@ -1,0 +1,197 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { HostileCall, HostilePeer } from '../support/hostile-peer.js';
+import { startHostilePeer, writeForever } from '../support/hostile-peer.js';
+import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
+import type { TestServer } from '../support/server.js';
+import { sendText, startServer } from '../support/server.js';
+
+/** Peers that are big, fast or strange: their delegation fails with a reason, and the task that asked goes on. */
+
+const KIB = 1024;
+let peer: HostilePeer;
+let server: TestServer | undefined;
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  await peer.close();
+});
+
+const status = (state: string, more: object = {}): object => ({
+  statusUpdate: { taskId: 'far', status: { state: `TASK_STATE_${state}`, ...more } },
+});
+const said = (text: string, messageId: string): object => ({
+  message: { messageId, role: 'ROLE_AGENT', parts: [{ text }] },
+});
+const artifact = (more: object, append = false): object => ({
+  artifactUpdate: { taskId: 'far', artifact: { artifactId: 'a', ...more }, append },
+});
+const completed = status('COMPLETED');
+
+interface Asked {
+  readonly streaming?: boolean;
+  readonly final?: boolean;
+  readonly a2a?: object;
+  readonly tasks?: object;
+  readonly agent?: object;
+}
+
+/** Asks an orchestrator that asks the peer; what its model was told, and how its own task ended. */
+async function delegate(script: (call: HostileCall) => void, asked: Asked = {}) {
+  peer = await startHostilePeer(script, asked);
+  const remoteAgents = [{ name: 'stranger', url: peer.url, allowPrivate: true }];
+  server = await startServer({
+    settings: {
+      a2a: { enabled: true, remoteAgents, ...asked.a2a },
+      tasks: asked.tasks ?? {},
+      agent: asked.agent ?? {},
+    },
+    model: new ScriptedModel({
+      orchestrator: [
+        call(ask('stranger', 'go', asked.final)),
+        (request) => say(`told: ${resultsIn(request)[0]}`),
+      ],
+    }),
+  });
+  const { end } = await sendText(server, 'ask the stranger');
+  return { state: end.state, text: end.text };
+}
+
+describe('a peer that is big', () => {
+  it.each([{ final: true }, { final: false }])('a long text is no failure (final: $final)', async (asked) => {
+    const long = 'é\u0001'.repeat(150 * KIB);
+    const { state, text } = await delegate(({ response, event, stream }) => {
+      stream();
+      response.write(event(status('WORKING', said(long, 'm1'))));
+      response.write(event(artifact({ parts: [{ text: long }] })));
+      response.end(event(completed));
+    }, asked);
+    expect(state).toBe('completed');
+    if (asked.final) expect(text).toBe(long);
+    else expect(text).toMatch(/^told: é.*bytes left out/s);
+  });
+
+  const file = (kib: number): object => ({
+    parts: [{ raw: 'A'.repeat(kib * KIB), filename: 'a.bin', mediaType: 'application/octet-stream' }],
+  });
+  const question = (kib: number): object => said('?'.repeat(kib * KIB), 'm1');
+  it.each([
+    ['a file', artifact(file(400))],
+    ['a name', artifact({ ...file(1), name: 'n'.repeat(400 * KIB) })],
+    ['an id', artifact({ ...file(1), artifactId: 'n'.repeat(400 * KIB) })],
+    ['a question', status('INPUT_REQUIRED', question(400))],
+  ])('%s that no journal entry holds', async (_what, event) => {
+    const { state, text } = await delegate((call) => {
+      call.stream();
+      call.response.write(call.event(event));
+    });
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: .*(more than|too long)/);
+    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+  });
+
+  it('names of more artifacts than a result holds', async () => {
+    const { state, text } = await delegate(({ response, event, stream }) => {
+      stream();
+      for (let n = 0; n < 2_000; n += 1) {
+        response.write(event(artifact({ ...file(1), artifactId: `a${n}`, name: 'n'.repeat(500) })));
+      }
+      response.end(event(completed));
+    });
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger finished/);
+  });
+});
+
+describe('a peer that is fast', () => {
+  it.each([
+    ['statuses', (n: number) => status('WORKING', said(`step ${n}`, `m${n}`))],
+    ['words', () => artifact({ parts: [{ text: 'word ' }] }, true)],
+    ['files', (n: number) => artifact({ artifactId: `a${n}`, parts: [{ data: { n } }] })],
+    ['nothing new', () => status('WORKING')],
+  ])('never stops sending %s', async (_what, eventOf) => {
+    const { state, text } = await delegate(({ response, event, stream }) => {
+      stream();
+      let n = 0;
+      void writeForever(response, () => event(eventOf((n += 1))).repeat(1));
+    });
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: .*more than/);
+    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+  });
+
+  it('never fills the journal of the task that asked', async () => {
+    const { state, text } = await delegate(
+      ({ response, event, stream }) => {
+        stream();
+        for (let n = 0; n < 200; n += 1) response.write(event(status('WORKING', said(`${n}`, `m${n}`))));
+      },
+      { tasks: { events: 100 } },
+    );
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: .*tasks\.events/);
+  });
+
+  it('ends each stream before its task ends: it is asked about once a second, and given up in time', async () => {
+    let streams = 0;
+    const { state, text } = await delegate(
+      ({ response, event, stream }) => {
+        stream();
+        response.end(event(status('WORKING', said(`${(streams += 1)}`, `m${streams}`))));
+      },
+      { agent: { limits: { seconds: 5 } } },
+    );
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: .*did not finish in time/);
+    expect(streams).toBeLessThan(12);
+    expect(peer.methods.at(-1)).toBe('CancelTask');
+  });
+
+  it.each(['3600', new Date(Date.now() + 3_600_000).toUTCString()])(
+    'wants to be left alone: Retry-After: %s',
+    async (wanted) => {
+      const { state, text } = await delegate(({ response }) => {
+        response.writeHead(429, { 'retry-after': wanted }).end();
+      });
+      expect(state).toBe('completed');
+      expect(text).toMatch(/^told: stranger failed: .*It wants 3\d\d\d s of rest/);
+      expect(peer.methods).toEqual(['SendStreamingMessage']);
+    },
+  );
+});
+
+describe('a peer that is slow or strange', () => {
+  it.each([
+    ['comments', ': still here\n\n'],
+    ['the same', undefined],
+    ['bytes of an event without an end', 'data: '],
+  ])('sends nothing but %s', async (_what, bytes) => {
+    const { state, text } = await delegate(
+      ({ response, event, stream }) => {
+        stream();
+        const drip = setInterval(() => response.write(bytes ?? event(status('WORKING'))), 50);
+        response.on('close', () => clearInterval(drip));
+      },
+      { a2a: { idleSeconds: 1 } },
+    );
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: .*nothing new for 1 s/);
+    expect(peer.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+  });
+
+  it('answers a plain call with a stream that never ends', async () => {
+    let sent = 0;
+    const { state, text } = await delegate(
+      ({ response }) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        void writeForever(response, () => {
+          if ((sent += 64 * KIB) > 256 * KIB * KIB) response.destroy();
+          return 'x'.repeat(64 * KIB);
+        });
+      },
+      { streaming: false },
+    );
+    expect(state).toBe('completed');
+    expect(text).toMatch(/^told: stranger failed: .*larger than/);
+    expect(sent).toBeLessThan(64 * KIB * KIB);
+  });
+});
