@@ -23,7 +23,7 @@ export interface HostilePeer {
   close(): Promise<void>;
 }
 
-export const WORKING = { id: 'far', contextId: '', status: { state: 'TASK_STATE_WORKING' } };
+const WORKING = { id: 'far', contextId: '', status: { state: 'TASK_STATE_WORKING' } };
 
 /** A plain HTTP server that calls itself an A2A agent, and answers whatever `script` writes. */
 export async function startHostilePeer(
