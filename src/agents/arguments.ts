@@ -5,7 +5,7 @@ import type { Tool } from '../core/tool.js';
 
 /** Checks the arguments of a call with `parse` and describes them to the model with `parameters`, from one schema. */
 export interface ArgumentReader<T> {
-  /** JSON Schema; unknown keys are refused. */
+  /** JSON Schema for a model, without what only `parse` needs. Unknown keys are refused. */
   readonly parameters: JsonObject;
   parse(value: JsonObject): { readonly input: T } | { readonly problem: string };
 }
@@ -39,9 +39,28 @@ export function assertDescribable({ name, schema }: Tool): void {
   }
 }
 
+/**
+ * Keywords that only refuse values. They cost tokens in every call of the model; a wrong value is refused by `parse`, with
+ * the reason.
+ */
+const VALIDATION_KEYWORDS = [
+  ...['additionalProperties', 'pattern', 'format', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'propertyNames', '$schema'],
+] as const;
+
 function jsonSchemaOf(schema: z.ZodObject): JsonObject {
-  const parameters: Record<string, unknown> = z.toJSONSchema(schema, { io: 'input' });
-  delete parameters['$schema'];
+  const parameters = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      for (const keyword of VALIDATION_KEYWORDS) {
+        // For a map, `additionalProperties` describes its values.
+        if (keyword !== 'additionalProperties' || jsonSchema.additionalProperties === false) {
+          delete jsonSchema[keyword];
+        }
+      }
+    },
+  });
+  delete parameters.$schema;
   return parameters as JsonObject;
 }
 

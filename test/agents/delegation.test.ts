@@ -80,7 +80,6 @@ describe('delegation', () => {
     const { model } = await perform({ orchestrator: [say('hi')] });
     const [spec] = model.requests[0]!.functions;
     expect(spec!.parameters).toMatchObject({
-      additionalProperties: false,
       required: ['agent_name', 'request'],
       properties: { agent_name: { enum: ['librarian', 'operator', 'planner'] } },
     });
