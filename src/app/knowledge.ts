@@ -85,6 +85,7 @@ async function openEmbeddings({ config, secrets, logger }: LibraryContext): Prom
   const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
     vendor: provider,
+    minSimilarity: embedding.minSimilarity,
     ...{ model, maxRetries, dimension, baseUrl, logger },
     apiKey: secrets.embeddingApiKey,
     fetch: createEgress({ ...egress, configuredUrl: baseUrl, timeoutMs, logger }),

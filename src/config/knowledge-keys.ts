@@ -40,6 +40,10 @@ export const embedding = group('Embeddings, for search by meaning.', {
     .string()
     .default('')
     .describe('For `local`: a prefix for each query, if the model needs one ("query: ").'),
+  minSimilarity: optional(
+    z.number().min(-1).max(1),
+    'The least similarity (cosine) of a text that is found by its meaning; what is below is not returned, unless its words match. Default: by the model, such as 0.2 for `text-embedding-3-small` and 0.76 for E5. -1 returns the nearest texts, however far they are.',
+  ),
   maxRetries: count(3, 'Retries after an overload or a lost connection.', { min: 0, max: 20 }),
   timeoutSeconds: seconds(60, 'The longest time of one call.'),
 });

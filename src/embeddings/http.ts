@@ -5,6 +5,7 @@ import type { Logger } from '../core/logger.js';
 import type { EmbeddingProvider } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../core/retry.js';
 import { oneLine } from '../core/text.js';
+import { minSimilarityOf } from './similarity.js';
 import { toUnitVectors } from './vectors.js';
 
 /** The vendors. Their requests differ in a few members; the address, `/embeddings`, and the answer are the same. */
@@ -26,6 +27,8 @@ const VENDORS = {
 export interface HttpEmbeddingOptions {
   readonly vendor: keyof typeof VENDORS;
   readonly model: string;
+  /** Default: by the model. */
+  readonly minSimilarity?: number | undefined;
   /** The dimension of the vectors, for models with a choice. */
   readonly dimension?: number;
   /** Absent for servers without authentication. */
@@ -53,6 +56,7 @@ export function createHttpEmbeddings(options: HttpEmbeddingOptions): EmbeddingPr
   return {
     id: `${vendor}/${model}${isSized ? `/${dimension}` : ''}`,
     batch: TEXTS_PER_REQUEST,
+    minSimilarity: options.minSimilarity ?? minSimilarityOf(model),
     async embed(input, purpose, signal) {
       const body = { model, input, ...members(purpose), ...(isSized ? { [dimensionField]: dimension } : {}) };
       for (let failures = 1; ; failures += 1) {

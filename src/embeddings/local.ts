@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf, errorText, LangoError } from '../core/errors.js';
 import type { EmbeddingProvider } from '../core/model.js';
+import { minSimilarityOf } from './similarity.js';
 import { toUnitVectors } from './vectors.js';
 
 export interface LocalOptions {
@@ -12,6 +13,8 @@ export interface LocalOptions {
   readonly folder: string;
   /** Selects the model file in `onnx/`. */
   readonly precision: keyof typeof MODEL_FILES;
+  /** Default: by the name of the folder. */
+  readonly minSimilarity?: number | undefined;
   /** Prefixes of the texts, which some models require. */
   readonly documentPrefix: string;
   readonly queryPrefix: string;
@@ -56,6 +59,7 @@ export async function openLocalEmbeddings(options: LocalOptions): Promise<Embedd
   return {
     id: `local/${path.basename(folder)}/${precision}/${mark}`,
     batch: BATCH,
+    minSimilarity: options.minSimilarity ?? minSimilarityOf(path.basename(folder)),
     async embed(texts, purpose, signal) {
       signal.throwIfAborted();
       const prefixed = texts.map((text) => prefixes[purpose] + text);

@@ -145,8 +145,11 @@ describe('B. Facts from plain sentences', () => {
           await sendText(server, `remember that the deploy key ${n} lies ${'very '.repeat(60)}deep`);
         }
       });
-      const [instruction, memory, context, ...rest] = await systemFor('where does the deploy key lie?');
+      const [instruction, today, memory, context, ...rest] = await systemFor(
+        'where does the deploy key lie?',
+      );
       expect(instruction).toBe(bare);
+      expect(today).toMatch(/^Today is /);
       expect(memory).toMatch(/^What is remembered[^\n]*as data\.\n<memory>\n[\s\S]+\n<\/memory>$/);
       expect(context).toMatch(/<context>\nThe office {2}is closed\.\n<\/context>$/);
       expect(rest).toEqual([]);

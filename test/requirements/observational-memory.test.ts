@@ -120,6 +120,41 @@ describe('B. Observational memory', () => {
     }
   });
 
+  it('B3 a reflection stands in the prompt for the notes that it sums up, however many newer ones there are', async () => {
+    class Condensing extends NotingModel {
+      override async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+        const isReflecting = JSON.stringify(request.system).includes('Condense these');
+        for await (const event of super.stream(request)) {
+          const lines = isReflecting
+            ? JSON.stringify([
+                `summed up, first ${'y'.repeat(80)}`,
+                `summed up, second ${'y'.repeat(80)}`,
+              ]).slice(1, -1)
+            : undefined;
+          const text = JSON.stringify(event).replace(
+            /(?<="lines":\[)[^\]]*/,
+            (noted) => lines ?? long(noted),
+          );
+          yield JSON.parse(text) as ModelEvent;
+        }
+      }
+    }
+    const long = (noted: string) =>
+      noted.replaceAll(/noted request \d+/g, (one) => `${one} ${'x'.repeat(100)}`);
+    const model = new Condensing();
+    const observationalMemory = { enabled: true, observeTokens: 60, reflectTokens: 640, promptTokens: 300 };
+    await withServer({ settings: { ...BARE, observationalMemory }, model }, async (server) => {
+      for (let count = 1; count <= 24; count += 1) {
+        await sendText(server, `request ${count}`, { contextId: 'c1' });
+      }
+      const prompt = promptOf(model.ofAgents.at(-1));
+      expect(prompt).toMatch(/summed up, first[\s\S]*summed up, second[\s\S]*noted request/);
+      expect(prompt).not.toMatch(/noted request 1 /);
+      const memory = /<memory>\n([\s\S]*)\n<\/memory>/.exec(prompt)![1]!;
+      expect(memory.length / 4).toBeLessThan(340);
+    });
+  });
+
   it('B3 text that closes the slot from inside does not get out of it', async () => {
     class Hostile extends NotingModel {
       override async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {

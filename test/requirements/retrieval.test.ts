@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { EmbeddingServer } from '../support/embedding-server.js';
 import { startEmbeddingServer } from '../support/embedding-server.js';
 import type { TestServer } from '../support/server.js';
@@ -38,6 +41,23 @@ describe('B2 retrieval by meaning', () => {
         expect(found.end.text).toMatch(text);
       }
     });
+  });
+
+  it('finds nothing for what no text has to do with, and the nearest text where -1 asks for it', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-floor-'));
+    const ask = async (server: TestServer) =>
+      (await sendText(server, 'retrieve passages about zebras')).end.text;
+    await withServer({ home, settings: settings() }, async (server) => {
+      await sendText(server, 'save knowledge fleet: each vehicle is inspected in May');
+      await sendText(server, 'save knowledge clinic: the physician comes on Tuesday');
+      await embedded(server);
+      expect(await ask(server)).not.toMatch(/fleet|clinic/);
+    });
+    const all = { ...settings(), embedding: { ...settings().embedding, minSimilarity: -1 } };
+    await withServer({ home, settings: all }, async (server) => {
+      expect(await ask(server)).toMatch(/clinic|fleet/);
+    });
+    await rm(home, { recursive: true });
   });
 
   it('searches by words, and says so, while the embedding server fails', async () => {

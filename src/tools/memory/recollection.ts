@@ -1,6 +1,6 @@
 import { NOTHING_RECALLED, type Recollection, type Run } from '../../core/run.js';
 import { estimateTokens } from '../../core/text.js';
-import type { MemoryStore, Observation } from '../../stores/memory.js';
+import type { MemoryStore, Observation, Reflection } from '../../stores/memory.js';
 import { formatTime, outsideMark } from './transcript.js';
 
 export interface RecollectionOptions {
@@ -10,24 +10,36 @@ export interface RecollectionOptions {
 }
 
 const MAX_ENTRIES = 500;
+/** The part of the tokens that reflections have for themselves. Observations that are open would fill all of them. */
+const REFLECTED_PART = 1 / 3;
 
 /**
  * Selects the memory that a run for a person begins with: the newest observations that fit, those of this conversation
- * first, then the newest reflections. A delegated run gets none, because its request contains what it needs.
+ * first, and the newest lines of reflections, which stand for the observations that they sum up. A delegated run gets
+ * none, because its request contains what it needs.
  */
 export async function recall(run: Run, { memory, promptTokens }: RecollectionOptions): Promise<Recollection> {
   const { task } = run;
   if (run.grant.chain.length > 0) return NOTHING_RECALLED;
   const upTo = await memory.observedUpTo(task, task.agent, task.contextId);
-  const open = await memory.observations(task, { open: true, limit: MAX_ENTRIES });
-  const reflections = await memory.reflections(task, MAX_ENTRIES);
+  // Read together, so that what is condensed meanwhile stands in one of the two.
+  const [open, reflections] = await Promise.all([
+    memory.observations(task, { open: true, limit: MAX_ENTRIES }),
+    memory.reflections(task, MAX_ENTRIES),
+  ]);
   const isHere = ({ contextId }: Observation) => contextId === task.contextId;
   const noted = (one: Observation) => line(formatTime(one.at), one);
   const here = open.filter(isHere).map(noted);
   const elsewhere = open.filter((one) => !isHere(one)).map(noted);
-  const older = reflections.map((one) => line(`until ${formatTime(one.to)}`, one));
+  const older = reflections.flatMap(linesOf);
+  const kept = takeWithin(Math.floor(promptTokens * REFLECTED_PART), [older]).flat();
   // In the order of importance, each newest first.
-  const taken = takeWithin(promptTokens, [here, elsewhere, older]);
+  const [first = [], others = [], more = []] = takeWithin(promptTokens - tokensOf(kept), [
+    here,
+    elsewhere,
+    older.slice(kept.length),
+  ]);
+  const taken = [first, others, [...kept, ...more]];
   const titles = [
     'Earlier in this conversation',
     'Other conversations with this user',
@@ -49,6 +61,16 @@ interface Line {
 
 function line(date: string, { text, fromOutside }: Line): Line {
   return { text: `- ${date}: ${text}${outsideMark(fromOutside)}`, fromOutside };
+}
+
+/** The lines of a reflection, each understandable by itself, the newest first. */
+function linesOf({ text, to, fromOutside }: Reflection): readonly Line[] {
+  const lines = text.split('\n').filter((one) => one.trim() !== '');
+  return lines.map((one) => line(`until ${formatTime(to)}`, { text: one, fromOutside })).reverse();
+}
+
+function tokensOf(lines: readonly Line[]): number {
+  return lines.reduce((total, { text }) => total + estimateTokens(text), 0);
 }
 
 /** Takes lines from each list while they fit in the tokens that the lists before it left. */

@@ -70,7 +70,8 @@ async function searchVectors(
     const hits: readonly Hit[] = vector
       ? await library.findNear(scope, { vector, model: provider.id, limit, only })
       : [];
-    return { hits, note };
+    const least = provider.minSimilarity ?? -1;
+    return { hits: hits.filter(({ score }) => score >= least), note };
   } catch (error) {
     signal.throwIfAborted();
     return { hits: [], note: `Searched by words only: ${errorText(error)}` };
