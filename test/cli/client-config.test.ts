@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { copyFile } from 'node:fs/promises';
+import path from 'node:path';
+import { langoHere } from './lango-here.js';
+import type { Home, Server } from './lango-process.js';
+import { lango, makeHome, startServer } from './lango-process.js';
+
+/** Client commands beside a configuration that is written for the server alone. */
+
+let home: Home;
+let server: Server;
+
+beforeAll(async () => {
+  home = await makeHome('tools: { exec: { sandbox: "off" } }\n');
+  server = await startServer(home);
+});
+
+afterAll(async () => {
+  await server.stop();
+  await home.remove();
+});
+
+describe('the configuration that a client command reads', () => {
+  it('needs no secrets of the server but its token', async () => {
+    const other = await makeHome(
+      'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", token: "${FAR_TOKEN}" }] }',
+    );
+    await copyFile(path.join(home.folder, 'token'), path.join(other.folder, 'token'));
+    const result = await lango(['send', 'hello', '--url', server.origin], { env: other.env });
+    const served = await lango(['serve'], { env: other.env });
+    await other.remove();
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/) });
+    expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('variable FAR_TOKEN') });
+  });
+
+  it.each([
+    ['the key of the model', 'model: { provider: anthropic }'],
+    ['the name of the model', 'model: { provider: openai, apiKey: "${OPENAI_KEY}" }'],
+    ['variables of the server', 'model: { baseUrl: "${MODEL_URL}" }\nlogging: { level: "${LEVEL}" }'],
+    ['keys of later versions', 'telemetry: { to: nowhere }\nserver: { limits: { later: 1 } }'],
+    ['the key of the search', 'webSearch: { provider: brave }\nembedding: { provider: voyage }'],
+  ])('needs not %s, which only the server needs', async (_what, config) => {
+    const other = await makeHome(config);
+    await copyFile(path.join(home.folder, 'token'), path.join(other.folder, 'token'));
+    const env = { ...other.env, LANGO_URL: server.origin };
+    for (const args of [['send', 'hello'], ['agents'], ['tasks', 'list'], ['card']]) {
+      expect(await langoHere(args, { env })).toMatchObject({ code: 0, stderr: '' });
+    }
+    const chat = await lango(['chat'], { env, input: 'hello\n' });
+    expect(chat).toMatchObject({ code: 0, stdout: expect.stringContaining('Hello!') });
+    await other.remove();
+  });
+
+  it('opens a data folder without the keys of vendors, and says what its server needs', async () => {
+    const other = await makeHome('model: { provider: anthropic }');
+    const secrets = await langoHere(['secrets', 'list'], { env: other.env });
+    const shown = await langoHere(['config', 'check'], { env: other.env });
+    await other.remove();
+    expect(secrets).toMatchObject({ code: 0 });
+    expect(shown).toMatchObject({ code: 1, stdout: expect.stringContaining('model.provider needs a key') });
+  });
+
+  it('says which value of its own is wrong', async () => {
+    const other = await makeHome('server: { port: many }\nmodel: { provider: nobody }');
+    const { code, stderr } = await langoHere(['agents'], { env: other.env });
+    await other.remove();
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('server.port') });
+    expect(stderr).not.toContain('model');
+  });
+});
