@@ -100,6 +100,20 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     vendor = await ScriptedServer.open();
   });
 
+  it('begins its answer again when the connection breaks in the middle of it', async () => {
+    vendor.willReply(
+      cutEvents(wire.beginning('half an ans')),
+      events(wire.answer({ texts: ['The whole', ' answer.'], stop: 'end' })),
+    );
+    await withServer(optionsFor(kind, false), async (server) => {
+      const { end, taskId } = await sendText(server, 'go');
+      expect(end).toMatchObject({ state: 'completed', text: 'The whole answer.' });
+      const { artifacts } = await server.client.get({ taskId });
+      expect(JSON.stringify(artifacts)).not.toContain('half an ans');
+      expect(vendor.requests).toHaveLength(2);
+    });
+  });
+
   const endings: readonly (readonly [string, Reply, object])[] = [
     [
       'a refusal',
@@ -134,7 +148,9 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
   ];
   it.each(endings)('ends in a clear state after %s, and tells nobody the key', async (_, reply, expected) => {
     vendor.willReply(reply);
-    await withServer(optionsFor(kind, false), async (server) => {
+    const options = optionsFor(kind, false);
+    const settings = { ...options.settings, model: { ...options.settings!.model, maxRetries: 0 } };
+    await withServer({ ...options, settings }, async (server) => {
       const { end, events: seen } = await sendText(server, 'go');
       expect(end).toMatchObject(expected);
       expect(vendor.requests).toHaveLength(1);
