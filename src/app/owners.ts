@@ -8,7 +8,7 @@ import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
-import type { OwnedKind } from '../core/page.js';
+import type { OwnedKind } from '../stores/page.js';
 import type { PushStore } from '../stores/pushes.js';
 import type { DocumentIndex } from '../stores/library.js';
 import type { Storage } from '../stores/storage.js';

@@ -22,6 +22,8 @@ export interface AgentProfile {
   readonly skills: readonly Skill[];
   /** The skills that only authenticated callers see, such as each tool by name. Called for each request. */
   readonly extendedSkills?: () => readonly Skill[];
+  /** Written for the protocol's SDK: it gets the caller's whole request, and a message may be its answer. */
+  readonly isExecutor?: boolean;
 }
 
 /** A skill of an agent card (A2A 1.0 section 4.4.5). */

@@ -56,5 +56,3 @@ export interface AuditEntry {
 
 /** Writes an entry. Never throws. */
 export type Audit = (entry: AuditEntry) => void;
-
-export const noAudit: Audit = () => {};

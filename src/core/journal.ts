@@ -1,3 +1,4 @@
+import type { JsonObject } from './json.js';
 import type { Message } from './message.js';
 import type { NewPush } from './push.js';
 import type { Grant, Scope, TaskEvent, TaskRecord, TaskState } from './task.js';
@@ -38,6 +39,8 @@ export interface Submission {
   readonly grant: Grant;
   /** False when the caller may not decide approvals: a decision is refused with `forbidden`. */
   readonly mayDecide?: boolean;
+  /** See `RunInput.request`. */
+  readonly request?: JsonObject;
   /** A push config that is stored in the same transaction as the message. */
   readonly push?: NewPush | undefined;
 }

@@ -34,6 +34,7 @@ export interface Artifact {
   readonly description?: string;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
 }
 
 /** Checks a value from code that is not type-checked. */

@@ -1,3 +1,4 @@
+import type { JsonObject } from './json.js';
 import type { Logger } from './logger.js';
 import type { Message } from './message.js';
 import type { Usage } from './model.js';
@@ -34,6 +35,8 @@ export interface Run {
    * first. With `after`, only events of tasks later than that task.
    */
   history(limit: number, after?: string): Promise<readonly TaskEvent[]>;
+  /** Reads a task of the same owner and agent with its log, this one included; undefined when there is none. */
+  readTask(taskId: string): Promise<readonly [TaskRecord, readonly TaskEvent[]] | undefined>;
   /**
    * Appends in the order of calls and resolves once durable. Rejects with code `fenced` when another
    * process owns the task: the caller stops. The author is this agent unless another is named.
@@ -57,6 +60,8 @@ export interface RunInput {
   /** When it was stored, by the store's clock. */
   readonly at: number;
   readonly message: Message;
+  /** What else the request said: `{ metadata, configuration, extensions }`. Only for executors. */
+  readonly request?: JsonObject;
 }
 
 export interface AskedQuestion {
@@ -82,6 +87,9 @@ export interface RunEnd {
   readonly state: 'completed' | 'failed' | 'rejected' | 'input-required' | 'auth-required';
   /** A question or a reason for the person. An answer belongs in an artifact. */
   readonly text?: string;
+  /** The whole message in place of `text`. */
+  readonly message?: Message;
+  readonly metadata?: JsonObject;
   readonly reason?: string;
   /** The agent that wrote the answer, when it is another than the agent of the run (a final delegation). */
   readonly author?: string;

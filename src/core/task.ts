@@ -129,7 +129,7 @@ export type Activity =
  */
 export type EventBody =
   /** A message of the caller: the first event of each task, and each follow-up. */
-  | { readonly type: 'message'; readonly message: Message }
+  | { readonly type: 'message'; readonly message: Message; readonly request?: JsonObject }
   | { readonly type: 'run-start'; readonly attempt: number }
   | { readonly type: 'turn-start'; readonly step: string }
   /** Text of the artifact `artifactId`, or of a message with that id; `replace` starts it again. */
@@ -139,8 +139,25 @@ export type EventBody =
       readonly text: string;
       readonly replace: boolean;
       readonly isMessage?: true;
+      /** The name of the artifact as this chunk gives it. Default: that of an agent's answer. */
+      readonly name?: string;
     }
-  | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean }
+  | {
+      readonly type: 'artifact';
+      readonly artifact: Artifact;
+      readonly append: boolean;
+      readonly lastChunk?: boolean;
+      readonly metadata?: JsonObject;
+      /** The artifact holds the parts of this message, which is the whole answer in place of a task. */
+      readonly reply?: Omit<Message, 'parts'> & { readonly contextId: string; readonly taskId: string };
+    }
+  /** A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. */
+  | {
+      readonly type: 'status';
+      readonly state: 'submitted' | 'working';
+      readonly message?: Message;
+      readonly metadata?: JsonObject;
+    }
   | {
       readonly type: 'turn-end';
       readonly step: string;
@@ -204,6 +221,7 @@ export type EventBody =
       /** A stable code for programs ("limit-tokens", "model-unreachable"); absent on success. */
       readonly reason?: string;
       readonly message?: Message;
+      readonly metadata?: JsonObject;
       readonly questions?: readonly Question[];
       readonly usage: Usage;
       readonly fromOutside?: boolean;
@@ -235,7 +253,7 @@ export function isFromOutside(body: EventBody): boolean {
  * that waits for a person to `submitted`; a message to a working task changes no state.
  */
 export function stateAfter(body: EventBody, before: TaskState): TaskState | undefined {
-  if (body.type === 'run-end') return body.state;
+  if (body.type === 'run-end' || body.type === 'status') return body.state;
   if (body.type === 'run-start') return 'working';
   const isWork = body.type === 'message' || body.type === 'question-expiry';
   return isWork && before !== 'working' ? 'submitted' : undefined;

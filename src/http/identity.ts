@@ -1,5 +1,4 @@
 import type { Audit, Authenticator, Caller, Credentials } from '../core/identity.js';
-import { noAudit } from '../core/identity.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { JwtRules } from './jwt-identity.js';
@@ -57,7 +56,7 @@ class CountingAuthenticator implements Authenticator {
   readonly #audit: Audit;
   readonly #logger: Logger;
 
-  constructor(verify: Verifier, { rates, audit = noAudit, logger }: AuthenticatorOptions) {
+  constructor(verify: Verifier, { rates, audit = () => {}, logger }: AuthenticatorOptions) {
     this.#verify = verify;
     this.#callers = rates && new RateLimit('caller', rates.caller);
     this.#addresses = rates && new RateLimit('address', rates.address);

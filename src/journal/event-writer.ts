@@ -187,8 +187,8 @@ function joinText(last: NewEvent, next: NewEvent): NewEvent | undefined {
   const before: EventBody = last.body;
   const after: EventBody = next.body;
   if (before.type !== 'text-delta' || after.type !== 'text-delta') return undefined;
-  if (after.replace || before.artifactId !== after.artifactId || last.author !== next.author)
-    return undefined;
+  if (after.replace || before.name !== after.name) return undefined;
+  if (before.artifactId !== after.artifactId || last.author !== next.author) return undefined;
   if (before.text.length >= TEXT_BATCH_CHARACTERS) return undefined;
   return { author: last.author, body: { ...before, text: before.text + after.text } };
 }

@@ -11,7 +11,7 @@ import { noSecrets } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import type { Question, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
-import { scrubMessage } from '../scrub/data.js';
+import { scrubData, scrubMessage } from '../scrub/data.js';
 import { AppendNotifications } from './append-notifications.js';
 import { isFull, taskIsFull } from './event-writer.js';
 import { Worker } from './worker.js';
@@ -86,8 +86,13 @@ class TaskJournal implements RunningJournal {
     const taskId = given.taskId ?? (await this.#taskDecidedBy(given));
     const { role, parts } = given.message;
     const requestHash = hashJson({ role, parts, contextId, taskId: given.taskId });
-    const message = scrubMessage(given.message, this.#secrets.scrubber(given.scope));
-    const submission = { ...given, message };
+    const scrubber = this.#secrets.scrubber(given.scope);
+    const message = scrubMessage(given.message, scrubber);
+    const submission = {
+      ...given,
+      message,
+      ...(given.request && { request: scrubData(given.request, scrubber) }),
+    };
     const outcome =
       taskId === undefined
         ? await this.#worker.accept(newTask(submission, requestHash))
@@ -197,8 +202,8 @@ class TaskJournal implements RunningJournal {
 }
 
 function newTask(submission: Submission, requestHash: string): NewTask {
-  const { scope, agent, message, contextId = newId(), parentTaskId, grant, push } = submission;
-  return { id: newId(), scope, agent, contextId, parentTaskId, grant, message, requestHash, push };
+  const { scope, agent, message, request, contextId = newId(), parentTaskId, grant, push } = submission;
+  return { id: newId(), scope, agent, contextId, parentTaskId, grant, message, request, requestHash, push };
 }
 
 /** Throws `forbidden` when the message decides an approval that the task waits for. */

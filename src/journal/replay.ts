@@ -4,6 +4,15 @@ import type { AskedQuestion, RecordedStep, RunInput } from '../core/run.js';
 import type { EventBody, Question, TaskEvent } from '../core/task.js';
 import { isFromOutside, isInterrupted } from '../core/task.js';
 
+type MessageBody = Extract<EventBody, { type: 'message' }>;
+
+export function inputOf(
+  { seq, at }: Pick<TaskEvent, 'seq' | 'at'>,
+  { message, request }: MessageBody,
+): RunInput {
+  return { seq, at, message, ...(request && { request }) };
+}
+
 /** The recorded state of a task, built from its journal when a run starts. */
 export class Replay {
   readonly inputs: RunInput[] = [];
@@ -25,7 +34,7 @@ export class Replay {
     this.hasReadOutside ||= isFromOutside(body);
     switch (body.type) {
       case 'message':
-        this.inputs.push({ seq, at: event.at, message: body.message });
+        this.inputs.push(inputOf(event, body));
         break;
       case 'run-start':
         this.attempts = body.attempt;
@@ -51,6 +60,7 @@ export class Replay {
         break;
       case 'text-delta':
       case 'artifact':
+      case 'status':
       case 'activity':
       case 'question':
       case 'question-expiry':

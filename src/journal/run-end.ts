@@ -40,6 +40,7 @@ export function runEndEvent(run: TaskRun, result: RunResult): EventBody {
     state: result.state,
     ...(result.reason === undefined ? {} : { reason: result.reason }),
     ...(message ? { message } : {}),
+    ...(result.metadata ? { metadata: result.metadata } : {}),
     ...(result.questions ? { questions: result.questions } : {}),
     usage: run.usage(),
     ...(run.hasReadOutside() ? { fromOutside: true } : {}),
@@ -52,6 +53,7 @@ export function questionPart(question: Question): Part {
 }
 
 function closingMessage(run: TaskRun, result: RunResult): Message | undefined {
+  if (result.message) return result.message;
   const parts = [
     ...(result.text === undefined ? [] : [textPart(result.text)]),
     ...(result.questions ?? []).map(questionPart),

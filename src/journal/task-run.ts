@@ -11,7 +11,7 @@ import { isFromOutside } from '../core/task.js';
 import type { AppendReport } from './event-writer.js';
 import { EventWriter } from './event-writer.js';
 import type { OpenDelegation } from './replay.js';
-import { Replay } from './replay.js';
+import { Replay, inputOf } from './replay.js';
 
 const READ_PAGE = 100;
 
@@ -106,6 +106,17 @@ export class TaskRun implements Run {
     return this.#store.readSession(this.task, limit, { after });
   }
 
+  async readTask(taskId: string): ReturnType<Run['readTask']> {
+    await this.#writer.settle();
+    const task = await this.#store.get(this.task, taskId);
+    if (task?.agent !== this.task.agent) return undefined;
+    const events: TaskEvent[] = [];
+    for (let seq = 0; seq < task.head; seq += READ_PAGE) {
+      events.push(...(await this.#store.read(taskId, seq, READ_PAGE)));
+    }
+    return [task, events];
+  }
+
   append(body: EventBody, author = this.#author): Promise<void> {
     this.#note(body);
     return this.#writer.append({ author, body });
@@ -178,7 +189,7 @@ export class TaskRun implements Run {
     this.#seen = Math.max(this.#seen, event.seq);
     if (event.body.type === 'cancel-request') this.abort(new LangoError('canceled', 'the task was canceled'));
     if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq)) {
-      this.#replay.inputs.push({ seq: event.seq, at: event.at, message: event.body.message });
+      this.#replay.inputs.push(inputOf(event, event.body));
     }
   }
 
@@ -224,7 +235,8 @@ export class FirstAppend {
   replay(): Replay {
     const { task } = this;
     const replay = new Replay();
-    const body = { type: 'message', message: this.#entry.message } as const;
+    const { message, request } = this.#entry;
+    const body = { type: 'message', message, ...(request && { request }) } as const;
     replay.add({ taskId: task.id, seq: task.head, at: task.createdAt, author: undefined, body });
     return replay;
   }

@@ -2,7 +2,7 @@ import { LangoError } from '../core/errors.js';
 import type { EntryId, EntryKind } from '../stores/knowledge.js';
 import { KEPT_BY_AGENTS } from '../stores/library.js';
 import type { MemoryPosition } from '../stores/memory.js';
-import type { OwnedKind, Page } from '../core/page.js';
+import type { OwnedKind, Page } from '../stores/page.js';
 import { pageBySize, type SizedPage } from '../stores/paging.js';
 import type { Storage } from '../stores/storage.js';
 import type { Scope } from '../core/task.js';

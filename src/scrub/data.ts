@@ -55,9 +55,18 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
     case 'delegation-start':
       return members(body, ['request']);
     case 'artifact':
-      return { ...body, artifact: { ...scrubData(body.artifact, scrubber), id: body.artifact.id } };
+      return {
+        ...members(body, ['metadata']),
+        artifact: { ...scrubData(body.artifact, scrubber), id: body.artifact.id },
+        ...(body.reply ? { reply: members(body.reply, ['metadata']) } : {}),
+      };
+    case 'status':
+      return {
+        ...members(body, ['metadata']),
+        ...(body.message ? { message: scrubMessage(body.message, scrubber) } : {}),
+      };
     case 'message':
-      return { ...body, message: scrubMessage(body.message, scrubber) };
+      return { ...members(body, ['request']), message: scrubMessage(body.message, scrubber) };
     case 'turn-end': {
       // A vendor expects its opaque blocks back unchanged, so one that holds a secret is left out.
       const content = body.content.filter(
@@ -77,7 +86,7 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
     case 'delegation-end':
     case 'run-end':
       return {
-        ...body,
+        ...members(body, ['metadata']),
         ...('result' in body ? { result: members(body.result, ['content', 'images']) } : {}),
         ...('message' in body && body.message ? { message: scrubMessage(body.message, scrubber) } : {}),
         ...(body.questions

@@ -138,7 +138,7 @@ function jsonOf({ body }: NewEvent): string {
 }
 
 /** The events that a resumed run writes again although it gets no further, and those of others. */
-const REPEATED: ReadonlySet<EventType> = new Set(['run-start', 'text-delta', 'activity', 'cancel-request']);
+const REPEATED: ReadonlySet<EventType> = new Set(['run-start', 'text-delta', 'status', 'activity', 'cancel-request']);
 
 /** Throws `LangoError` `invalid-input` if an event follows one that ends the task: a task has one terminal event. */
 export function changeOf(events: readonly NewEvent[]): TaskChange {
@@ -154,7 +154,7 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     if (next === undefined) continue;
     state = next;
     endsRun = body.type === 'run-end';
-    message = body.type === 'run-end' ? body.message : undefined;
+    message = body.type === 'run-end' || body.type === 'status' ? body.message : undefined;
     expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;
   }
   const statusMessage = message === undefined ? null : JSON.stringify(message);

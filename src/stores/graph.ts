@@ -1,5 +1,5 @@
 import type { CollectionFilter } from './library.js';
-import type { Page } from '../core/page.js';
+import type { Page } from './page.js';
 import type { Scope } from '../core/task.js';
 
 /** One statement: SUBJECT has the relation PREDICATE to OBJECT. All three are names. */

@@ -1,4 +1,4 @@
-import type { Page } from '../core/page.js';
+import type { Page } from './page.js';
 
 /** A page with the approximate size of its items, in bytes or characters. */
 export interface SizedPage extends Page<unknown> {

@@ -1,6 +1,7 @@
 import type { TaskPage, TaskQuery } from '../core/journal.js';
+import type { JsonObject } from '../core/json.js';
 import type { Message } from '../core/message.js';
-import type { Page } from '../core/page.js';
+import type { Page } from './page.js';
 import type { NewPush } from '../core/push.js';
 import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 
@@ -93,6 +94,8 @@ export interface NewTask {
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
   readonly message: Message;
+  /** What else the request said, for agents that read it. */
+  readonly request?: JsonObject | undefined;
   /** The hash of the request, which tells a repeat from a conflict. */
   readonly requestHash: string;
   /** A push config for the events after the message, stored in the same transaction. */
@@ -114,6 +117,8 @@ export interface NewInput {
   readonly agent: string;
   readonly taskId: string;
   readonly message: Message;
+  /** What else the request said, for agents that read it. */
+  readonly request?: JsonObject | undefined;
   readonly requestHash: string;
   readonly lease: string | undefined;
   readonly push?: NewPush | undefined;

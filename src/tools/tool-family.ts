@@ -1,5 +1,5 @@
 import type { LangoError } from '../core/errors.js';
-import type { OwnedKind } from '../core/page.js';
+import type { OwnedKind } from '../stores/page.js';
 import type { RunMemory } from '../core/run.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 

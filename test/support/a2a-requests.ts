@@ -1,7 +1,8 @@
+import { OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
 import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
 
-/** Plain HTTP to a node, as a careless or hostile client would speak it. */
+/** Plain HTTP to a node, which asks for our extensions, as a careless or hostile client would speak it. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -89,6 +90,7 @@ export async function ask(node: Pick<A2aNode, 'origin'>, path: string, options: 
     headers: {
       ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
       ...(payload === undefined ? {} : { 'Content-Type': 'application/json' }),
+      'A2A-Extensions': OUR_EXTENSIONS.join(', '),
       ...options.headers,
     },
     ...(payload === undefined ? {} : { body: payload }),

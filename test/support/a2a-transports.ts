@@ -8,6 +8,7 @@ import {
 } from '@a2a-js/sdk/client';
 import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { CALL_FACTS, createInProcessTransport } from '../../src/a2a/client/in-process.js';
+import { OUR_EXTENSIONS } from '../../src/a2a/translate/extensions.js';
 import type { A2aNode } from './a2a-node.js';
 import { TOKEN } from './a2a-node.js';
 
@@ -61,13 +62,18 @@ export async function remoteWaysTo(origin: string, agent: string): Promise<reado
   return Promise.all(remote);
 }
 
-function remoteOptions({ token = TOKEN, after, version, extensions }: Saying = {}): RequestOptions {
+function remoteOptions({
+  token = TOKEN,
+  after,
+  version,
+  extensions = OUR_EXTENSIONS.join(', '),
+}: Saying = {}): RequestOptions {
   return {
     serviceParameters: {
       ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
       ...(after === undefined ? {} : { 'Last-Event-ID': String(after) }),
       'A2A-Version': version ?? '1.0',
-      ...(extensions === undefined ? {} : { 'A2A-Extensions': extensions }),
+      'A2A-Extensions': extensions,
     },
   };
 }

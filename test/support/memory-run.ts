@@ -123,6 +123,10 @@ export class MemoryRun implements Run {
     return this.#about.history.slice(-limit);
   }
 
+  async readTask(taskId: string): ReturnType<Run['readTask']> {
+    return taskId === this.task.id ? [this.task, this.events] : undefined;
+  }
+
   async append(body: EventBody, author = this.task.agent): Promise<void> {
     await Promise.resolve();
     if (this.#fenced) throw new LangoError('fenced', 'another process took the task over');

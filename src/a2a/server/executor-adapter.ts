@@ -1,22 +1,25 @@
-import { Role, TaskState as WireState } from '@a2a-js/sdk';
+import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
 import type {
-  Artifact as WireArtifact,
   Message as WireMessage,
   SendMessageRequest,
   Task,
+  TaskArtifactUpdateEvent,
   TaskStatus,
 } from '@a2a-js/sdk';
 import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
 import type { AgentExecutionEvent, AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
 import type { Agent, AgentProfile } from '../../core/agent.js';
-import { errorText, isLangoError } from '../../core/errors.js';
+import { errorText } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
 import type { Artifact } from '../../core/message.js';
-import { isPlainText, textOf } from '../../core/message.js';
+import { isPlainText } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import type { EventBody, TaskState } from '../../core/task.js';
 import { toCallContext } from '../translate/call.js';
-import { fromWireArtifact, fromWireParts, fromWireState, toWireMessage } from '../translate/content.js';
+import { fromWireArtifact, fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
 import { ANSWER_ARTIFACT_NAME } from '../translate/events.js';
+import { TaskReading } from './task-reading.js';
 
 export interface ExecutorAgentOptions {
   readonly executor: AgentExecutor;
@@ -35,7 +38,7 @@ export interface ExecutorAgentOptions {
 export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
   const { profile, executor, recover = 'rerun' } = options;
   return {
-    profile,
+    profile: { ...profile, isExecutor: true },
     async run(run) {
       const input = run.inputs.at(-1)!;
       const step = `execute:${input.seq}`;
@@ -58,22 +61,21 @@ interface Pass {
   readonly isResumed: boolean;
 }
 
+/** Rejects with what the executor throws, which the journal reports like the failure of any agent. */
 async function execute(executor: AgentExecutor, run: Run, pass: Pass): Promise<RunEnd> {
   const bus = new DefaultExecutionEventBus();
-  const events = new ExecutorEvents(run, { replaceAll: pass.isResumed });
+  const context = await requestContext(run, pass.input);
+  const events = new ExecutorEvents(run, { replaceAll: pass.isResumed, given: context.task });
   bus.on('event', (event) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
   try {
-    const done = executor.execute(requestContext(run, pass.input), bus).then(
-      () => events.endWithout('the agent stopped without a result'),
-      (error: unknown) => executorFailure(run, error),
-    );
+    const done = executor
+      .execute(context, bus)
+      .then(() => events.endWithout('the agent stopped without a result'));
     // The run may have been canceled while its first event was written.
     if (run.signal.aborted) stop();
     else run.signal.addEventListener('abort', stop, { once: true });
     return await Promise.race([events.end, done]);
-  } catch (error) {
-    return executorFailure(run, error);
   } finally {
     run.signal.removeEventListener('abort', stop);
     events.close();
@@ -89,35 +91,46 @@ async function cancel(executor: AgentExecutor, run: Run, bus: ExecutionEventBus)
   }
 }
 
-function requestContext(run: Run, input: RunInput): RequestContext {
+/** What an executor is given by the stock server too: the whole request, its task as it is, and the tasks it refers to. */
+async function requestContext(run: Run, { message, request = {}, seq }: RunInput): Promise<RequestContext> {
   const { id, contextId, tenant, owner } = run.task;
-  const place = { taskId: id, contextId };
-  const request: SendMessageRequest = {
+  const { metadata, configuration, extensions } = request;
+  const sent: SendMessageRequest = {
     tenant: '',
-    message: { ...toWireMessage(input.message, place), role: Role.ROLE_USER },
-    configuration: undefined,
-    metadata: undefined,
+    message: { ...toWireMessage(message, { taskId: id, contextId }), role: Role.ROLE_USER },
+    configuration: configuration === undefined ? undefined : SendMessageConfiguration.fromJSON(configuration),
+    metadata: isJsonObject(metadata) ? metadata : undefined,
   };
-  const context = toCallContext({ scope: { tenant, owner }, signal: run.signal, after: undefined });
-  const earlier = run.inputs.length > 1 ? taskOf(run) : undefined;
-  return new RequestContext(request, id, contextId, context, earlier);
+  const context = toCallContext({
+    ...{ scope: { tenant, owner }, signal: run.signal, after: undefined },
+    ...(extensions === undefined ? {} : { extensions: new Set(extensions as readonly string[]) }),
+  });
+  const log = run.inputs.length > 1 ? await run.readTask(id) : undefined;
+  const task = log && taskOf(log, seq);
+  const references = message.referenceTaskIds ?? [];
+  const referenceTasks: Task[] = [];
+  for (const reference of references) {
+    const found = await run.readTask(reference);
+    if (found) referenceTasks.push(taskOf(found));
+  }
+  if (task) task.history.push(sent.message!);
+  return new RequestContext(
+    sent,
+    id,
+    contextId,
+    context,
+    task,
+    references.length > 0 ? referenceTasks : undefined,
+  );
 }
 
-/** The earlier state of a continued task, for the executor: its messages so far, without its artifacts. */
-function taskOf({ task, inputs }: Run): Task {
-  const place = { taskId: task.id, contextId: task.contextId };
-  return {
-    id: task.id,
-    contextId: task.contextId,
-    status: {
-      state: WireState.TASK_STATE_WORKING,
-      message: undefined,
-      timestamp: new Date(task.statusAt).toISOString(),
-    },
-    artifacts: [],
-    history: inputs.map(({ message }) => toWireMessage(message, place)),
-    metadata: undefined,
-  };
+type TaskLog = NonNullable<Awaited<ReturnType<Run['readTask']>>>;
+
+/** The task as it stood before the event `before`; without one, as it is. */
+function taskOf([task, events]: TaskLog, before = Infinity): Task {
+  const reading = new TaskReading(task, (event) => event.author ?? task.agent);
+  for (const event of events) if (event.seq < before) reading.add(event);
+  return reading.toTask({ historyLength: undefined, includeArtifacts: true, asked: new Set() });
 }
 
 /** Writes the events of an executor into the journal of its run, until one of them ends the run. */
@@ -126,26 +139,31 @@ class ExecutorEvents {
   readonly end: Promise<RunEnd>;
   readonly #run: Run;
   readonly #replaceAll: boolean;
+  readonly #given: Task | undefined;
   readonly #begun = new Set<string>();
-  #resolve: (end: RunEnd) => void = () => {};
+  readonly #closing = Promise.withResolvers<RunEnd>();
+  #hasWritten = false;
   #isClosed = false;
 
-  /** `replaceAll`: the first chunk of each artifact replaces what an interrupted run may have left of it. */
-  constructor(run: Run, options: { readonly replaceAll: boolean }) {
+  /**
+   * `replaceAll`: the first chunk of each artifact replaces what an interrupted run may have left of it. `given`: the task
+   * that the executor was given, which many publish again before they go on.
+   */
+  constructor(run: Run, options: { readonly replaceAll: boolean; readonly given: Task | undefined }) {
     this.#run = run;
     this.#replaceAll = options.replaceAll;
-    this.end = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
+    this.#given = structuredClone(options.given);
+    this.end = this.#closing.promise;
   }
 
-  /** Never throws, since the executor's bus could not report it. */
+  /** Never throws, since the executor's bus could not report it: an event that cannot be read rejects `end`. */
   take(event: AgentExecutionEvent): void {
     if (this.#isClosed) return;
     try {
       this.#write(event);
     } catch (error) {
-      this.#finish(executorFailure(this.#run, error));
+      this.#isClosed = true;
+      this.#closing.reject(error);
     }
   }
 
@@ -166,74 +184,103 @@ class ExecutorEvents {
         this.#answer(event.data);
         break;
       case 'task':
-        for (const artifact of event.data.artifacts) this.#artifact(artifact, false);
-        this.#status(event.data.status);
+        this.#task(event.data);
         break;
       case 'statusUpdate':
-        this.#status(event.data.status);
+        this.#status(event.data.status, event.data.metadata);
         break;
       case 'artifactUpdate':
-        if (event.data.artifact) this.#artifact(event.data.artifact, event.data.append);
+        this.#artifact(event.data);
         break;
     }
   }
 
-  /** A message in place of a task is the whole answer, and ends the run. */
+  /** A message is the whole answer, and ends the run. As the first event it is the answer in place of a task. */
   #answer(message: WireMessage): void {
-    const artifact: Artifact = {
-      id: ANSWER_ARTIFACT_NAME,
-      name: ANSWER_ARTIFACT_NAME,
-      parts: fromWireParts(message.parts),
-    };
-    this.#run.emit({ type: 'artifact', artifact, append: false });
+    const { parts, ...rest } = fromWireMessage(message);
+    const { contextId, taskId } = message;
+    const reply = this.#hasWritten ? {} : { reply: { ...rest, contextId, taskId } };
+    const artifact = { id: ANSWER_ARTIFACT_NAME, name: ANSWER_ARTIFACT_NAME, parts };
+    this.#emit({ type: 'artifact', artifact, append: false, ...reply });
     this.#finish({ state: 'completed' });
   }
 
-  #artifact(wire: WireArtifact, append: boolean): void {
+  /** Writes what the log does not have yet of a task. */
+  #task({ history, artifacts, status, metadata }: Task): void {
+    const given = this.#given;
+    const known = new Set(this.#run.inputs.map(({ message }) => message.id));
+    for (const { messageId } of given?.history ?? []) known.add(messageId);
+    for (const message of history) {
+      if (known.has(message.messageId) || message.messageId === status?.message?.messageId) continue;
+      this.#emit({ type: 'status', state: 'working', message: fromWireMessage(message) });
+    }
+    for (const artifact of artifacts) {
+      const isKnown = given?.artifacts.some((one) => isSame(one, artifact));
+      if (!isKnown) this.#artifact({ artifact, append: false, lastChunk: false });
+    }
+    const hasNews = !isSame(metadata, given?.metadata);
+    if (!given || hasNews || !isSame(status, given.status))
+      this.#status(status, hasNews ? metadata : undefined);
+  }
+
+  #artifact({ artifact: wire, append, lastChunk, metadata }: ArtifactChunk): void {
+    if (!wire) return;
     const artifact = fromWireArtifact(wire);
     const isFirst = !this.#begun.has(artifact.id);
     this.#begun.add(artifact.id);
-    this.#run.emit(artifactBody(artifact, append && !(isFirst && this.#replaceAll)));
+    this.#emit(
+      (append && !isFirst && !lastChunk && !metadata && textDelta(artifact)) || {
+        type: 'artifact',
+        artifact,
+        append: append && !(isFirst && this.#replaceAll),
+        ...(lastChunk ? { lastChunk } : {}),
+        ...(metadata ? { metadata } : {}),
+      },
+    );
   }
 
-  #status(status: TaskStatus | undefined): void {
+  #status(status: TaskStatus | undefined, metadata: JsonObject | undefined): void {
     const state = status && fromWireState(status.state);
     if (!state) return;
-    const text = textOf(fromWireParts(status.message?.parts ?? []));
-    if (state !== 'submitted' && state !== 'working') this.#finish(endOf(state, text));
-    else if (text !== '') this.#run.emit({ type: 'activity', activity: { type: 'text', text } });
+    const said = {
+      ...(status.message ? { message: fromWireMessage(status.message) } : {}),
+      ...(metadata ? { metadata } : {}),
+    };
+    if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
+    // The log says already that the task is in work.
+    else if (status.message || metadata) this.#emit({ type: 'status', state, ...said });
+    else this.#hasWritten = true;
+  }
+
+  #emit(body: EventBody): void {
+    this.#hasWritten = true;
+    this.#run.emit(body);
   }
 
   #finish(end: RunEnd): void {
     this.#isClosed = true;
-    this.#resolve(end);
+    this.#closing.resolve(end);
   }
 }
 
-/** Plain text becomes a text delta, which the journal joins; a chunk with more fields stays an artifact event. */
-function artifactBody(artifact: Artifact, append: boolean): EventBody {
-  const [part] = artifact.parts;
-  const plain = artifact.parts.length === 1 && part && isPlainText(part) ? part : undefined;
-  const saysMore = artifact.description !== undefined || artifact.metadata !== undefined;
-  const isNamed = artifact.name !== undefined && artifact.name !== ANSWER_ARTIFACT_NAME;
-  if (plain && (append || !(isNamed || saysMore))) {
-    return { type: 'text-delta', artifactId: artifact.id, text: plain.text, replace: !append };
-  }
-  return { type: 'artifact', artifact, append };
+type ArtifactChunk = Pick<TaskArtifactUpdateEvent, 'artifact' | 'append' | 'lastChunk'> &
+  Partial<TaskArtifactUpdateEvent>;
+
+/** A further chunk of plain text, which the journal joins with its neighbors; undefined for a chunk that says more. */
+function textDelta({ id, name = '', parts, ...rest }: Artifact): EventBody | undefined {
+  const [part] = parts;
+  if (parts.length !== 1 || !part || !isPlainText(part) || Object.keys(rest).length > 0) return undefined;
+  return { type: 'text-delta', artifactId: id, text: part.text, replace: false, name };
 }
 
 type EndState = Exclude<TaskState, 'submitted' | 'working'>;
 
 /** Only the journal ends a run as canceled, when a client asks for it; an executor that stops by itself has failed. */
-function endOf(state: EndState, text: string): RunEnd {
-  if (state === 'canceled')
-    return { state: 'failed', reason: 'canceled', text: text || 'the agent canceled the task' };
-  return { state, ...(text === '' ? {} : { text }) };
+function endOf(state: EndState): RunEnd {
+  if (state !== 'canceled') return { state };
+  return { state: 'failed', reason: 'canceled', text: 'the agent canceled the task' };
 }
 
-/** The end of a run whose executor threw, or published an event that cannot be read. Only the log shows the cause. */
-function executorFailure(run: Run, error: unknown): RunEnd {
-  if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
-  run.logger.error('an executor failed', { error: error instanceof Error ? error.stack : String(error) });
-  return { state: 'failed', reason: 'internal', text: 'internal error; the server log says more' };
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,4 +1,4 @@
-import { TaskState } from '@a2a-js/sdk';
+import { SendMessageConfiguration, TaskState } from '@a2a-js/sdk';
 import type {
   AgentCard,
   CancelTaskRequest,
@@ -22,11 +22,14 @@ import type { AgentProfile } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
+import type { JsonObject } from '../../core/json.js';
+import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
 import { callOf } from '../translate/call.js';
-import { fromWireMessage, fromWireState } from '../translate/content.js';
+import { keepAskedOf, saysNothing } from '../translate/asked.js';
+import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
+import type { NumberedResponse } from '../translate/events.js';
 import { toStreamResponse } from '../translate/events.js';
 import type { ChainMark } from '../translate/extensions.js';
 import { chainIn } from '../translate/extensions.js';
@@ -98,7 +101,7 @@ class AgentHandler implements A2ARequestHandler {
     const call = callOf(context);
     const accepted = await this.#submit(params, context);
     const { historyLength, returnImmediately } = params.configuration ?? {};
-    const view = { historyLength, includeArtifacts: true };
+    const view = { historyLength, includeArtifacts: true, asked: call.extensions };
     return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
   }
 
@@ -108,20 +111,28 @@ class AgentHandler implements A2ARequestHandler {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const call = callOf(context);
     const { task, seq } = await this.#submit(params, context);
+    const reply = await this.#firstReply(task, seq, call.signal);
+    if (reply) {
+      yield { payload: { $case: 'message', value: reply } };
+      return;
+    }
     // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
-    yield await this.#snapshot(task, seq, params.configuration?.historyLength);
-    yield* this.#events(task, { after: seq, signal: call.signal, isLast: endsRun });
+    const view = { historyLength: params.configuration?.historyLength, includeArtifacts: true };
+    yield await this.#snapshot(task, seq, { ...view, asked: call.extensions });
+    yield* this.#events(task, { after: seq, call, isLast: endsRun });
   }
 
   async getTask(params: GetTaskRequest, context: ServerCallContext): Promise<Task> {
-    const record = await this.#require(callOf(context).scope, params.id);
-    return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true });
+    const { scope, extensions: asked } = callOf(context);
+    const record = await this.#require(scope, params.id);
+    return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
   }
 
   async listTasks(params: ListTasksRequest, context: ServerCallContext): Promise<ListTasksResponse> {
     const state = fromWireState(params.status ?? TaskState.TASK_STATE_UNSPECIFIED);
     const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
-    const page = await this.#journal.list(callOf(context).scope, {
+    const { scope, extensions: asked } = callOf(context);
+    const page = await this.#journal.list(scope, {
       agent: this.#options.agent.name,
       pageSize,
       ...(params.contextId ? { contextId: params.contextId } : {}),
@@ -133,6 +144,7 @@ class AgentHandler implements A2ARequestHandler {
     const view = {
       historyLength: params.historyLength ?? 0,
       includeArtifacts: params.includeArtifacts === true,
+      asked,
     };
     const tasks: Task[] = [];
     for (const record of page.tasks) tasks.push(await this.#read(record, view));
@@ -140,21 +152,22 @@ class AgentHandler implements A2ARequestHandler {
   }
 
   async cancelTask(params: CancelTaskRequest, context: ServerCallContext): Promise<Task> {
-    const { scope } = callOf(context);
+    const { scope, extensions: asked } = callOf(context);
     const { id } = await this.#require(scope, params.id);
-    return this.#read(await this.#journal.cancel(scope, id), WHOLE);
+    return this.#read(await this.#journal.cancel(scope, id), { ...WHOLE, asked });
   }
 
   async *resubscribe(
     params: SubscribeToTaskRequest,
     context: ServerCallContext,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const { scope, signal, after } = callOf(context);
+    const call = callOf(context);
+    const { scope, after } = call;
     const task = await this.#require(scope, params.id);
     if (after === undefined) {
       if (isTerminal(task.state)) throw ended(task);
-      yield await this.#snapshot(task, task.head, undefined);
-      yield* this.#events(task, { after: task.head, signal, isLast: endsTask });
+      yield await this.#snapshot(task, task.head, { ...WHOLE, asked: call.extensions });
+      yield* this.#events(task, { after: task.head, call, isLast: endsTask });
       return;
     }
     if (after > task.head) {
@@ -164,7 +177,7 @@ class AgentHandler implements A2ARequestHandler {
       );
     }
     if (after === task.head && isTerminal(task.state)) return;
-    yield* this.#events(task, { after, signal, isLast: endsTask });
+    yield* this.#events(task, { after, call, isLast: endsTask });
   }
 
   async createTaskPushNotificationConfig(
@@ -234,43 +247,63 @@ class AgentHandler implements A2ARequestHandler {
       parentTaskId: mark.parentTaskId,
       grant: { ...this.#options.grant(mark, call.scope), ...(trace === undefined ? {} : { trace }) },
       mayDecide: approver === undefined || (call.scope.scopes?.has(approver) ?? true),
+      ...(this.#options.agent.isExecutor ? { request: requestOf(params, call) } : {}),
       ...(push ? { push } : {}),
     });
     if (push) this.#options.push?.accepted(accepted.task.id);
     return accepted;
   }
 
-  /** Resolves once the run for the accepted message has ended, or with the task as it stands when the call is abandoned. */
-  async #settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<Task> {
+  /**
+   * Resolves once the run for the accepted message has ended, or with the task as it stands when the call is abandoned. An
+   * executor's reply is the result in place of the task.
+   */
+  async #settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<WireMessage | Task> {
     const reading = new TaskReading(task, this.#authorOf);
     let isSettled = false;
+    let reply: WireMessage | undefined;
     for await (const batch of this.#journal.follow(task.id, 0, call.signal)) {
       for (const event of batch) {
         reading.add(event);
+        if (event.seq > seq && !isSettled) reply ??= replyIn(event);
         isSettled ||= event.seq > seq && endsRun(event);
-        if (isSettled && event.seq >= task.head) return reading.toTask(view);
+        if (isSettled && event.seq >= task.head) return reply ?? reading.toTask(view);
       }
     }
     return reading.head < task.head ? this.#read(task, view) : reading.toTask(view);
   }
 
-  async #snapshot(
-    task: TaskRecord,
-    head: number,
-    historyLength: number | undefined,
-  ): Promise<StreamResponse> {
-    const reading = new TaskReading(task, this.#authorOf);
-    await readUpTo(this.#journal, reading, { id: task.id, head });
-    return { payload: { $case: 'task', value: reading.toTask({ historyLength, includeArtifacts: true }) } };
+  /** Waits for the first event that an executor publishes; undefined when that is no message, and for other agents. */
+  async #firstReply(task: TaskRecord, seq: number, signal: AbortSignal): Promise<WireMessage | undefined> {
+    if (!this.#options.agent.isExecutor) return undefined;
+    for await (const batch of this.#journal.follow(task.id, seq, signal)) {
+      const first = batch.find(({ body }) => !BEFORE_OUTPUT.has(body.type));
+      if (first) return replyIn(first);
+    }
+    return undefined;
   }
 
-  async *#events(task: TaskRecord, range: EventRange): AsyncGenerator<StreamResponse, void, undefined> {
+  async #snapshot(task: TaskRecord, head: number, view: TaskView): Promise<NumberedResponse> {
+    const reading = new TaskReading(task, this.#authorOf);
+    await readUpTo(this.#journal, reading, { id: task.id, head });
+    return { payload: { $case: 'task', value: reading.toTask(view) }, seq: head };
+  }
+
+  async *#events(
+    task: TaskRecord,
+    { after, call, isLast }: EventRange,
+  ): AsyncGenerator<NumberedResponse, void, undefined> {
     const place = { taskId: task.id, contextId: task.contextId };
-    for await (const batch of this.#journal.follow(task.id, range.after, range.signal)) {
+    let isStart = false;
+    for await (const batch of this.#journal.follow(task.id, after, call.signal)) {
       for (const event of batch) {
-        const response = toStreamResponse(event, place, this.#authorOf(event));
-        if (response) yield response;
-        if (range.isLast(event)) return;
+        // The start of the run has just said that the task is in work.
+        const isRepeat = isStart && event.body.type === 'turn-start';
+        isStart = event.body.type === 'run-start';
+        const response = isRepeat ? undefined : toStreamResponse(event, place, this.#authorOf(event));
+        const payload = response && keepAskedOf(response, call.extensions);
+        if (payload && (isStart || !saysNothing(payload))) yield { payload, seq: event.seq };
+        if (isLast(event)) return;
       }
     }
   }
@@ -289,8 +322,33 @@ class AgentHandler implements A2ARequestHandler {
 
 interface EventRange {
   readonly after: number;
-  readonly signal: AbortSignal;
+  readonly call: Call;
   readonly isLast: (event: TaskEvent) => boolean;
+}
+
+/** The events of a run before anything that its agent says. */
+const BEFORE_OUTPUT: ReadonlySet<EventType> = new Set([
+  'message',
+  'run-start',
+  'turn-start',
+  'cancel-request',
+]);
+
+/** The message that an executor published in place of a task; undefined in other events. */
+function replyIn({ body }: TaskEvent): WireMessage | undefined {
+  if (body.type !== 'artifact' || !body.reply) return undefined;
+  const { contextId, taskId, ...message } = body.reply;
+  return toWireMessage({ ...message, parts: body.artifact.parts }, { contextId, taskId });
+}
+
+/** What an executor gets of a request besides its message. The secrets of a push config are not for it. */
+function requestOf({ configuration, metadata }: SendMessageRequest, { extensions }: Call): JsonObject {
+  const sent = configuration && { ...configuration, taskPushNotificationConfig: undefined };
+  return {
+    ...(metadata ? { metadata } : {}),
+    ...(sent ? { configuration: SendMessageConfiguration.toJSON(sent) as JsonObject } : {}),
+    ...(extensions && extensions.size > 0 ? { extensions: [...extensions] } : {}),
+  };
 }
 
 function endsRun({ body }: TaskEvent): boolean {

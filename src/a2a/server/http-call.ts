@@ -17,6 +17,7 @@ import {
   VERSION_PARAMETER,
   activatedExtensions,
   cursorIn,
+  extensionsIn,
   versionIn,
 } from './service-parameters.js';
 import type { Framing, Streaming } from './sse.js';
@@ -42,6 +43,7 @@ export class HttpCall implements Call {
   readonly trace: Trace | undefined;
   /** The headers of the answer that name the extensions in use; 0.3 had another name for the header. */
   readonly extensionHeaders: Readonly<Record<string, string>>;
+  readonly extensions: ReadonlySet<string>;
   /** The version that the call turned out to speak: see `toContext`. */
   version: ProtocolVersion = '1.0';
   readonly #exchange: HttpExchange;
@@ -53,8 +55,11 @@ export class HttpCall implements Call {
     this.from = exchange.address;
     this.baseUrl = exchange.baseUrl;
     this.trace = readTrace((name) => headerOf(exchange, name));
-    const current = activatedExtensions(headerOf(exchange, EXTENSIONS_PARAMETER));
-    const old = activatedExtensions(headerOf(exchange, OLD_EXTENSIONS_PARAMETER));
+    const named = headerOf(exchange, EXTENSIONS_PARAMETER);
+    const namedAsOld = headerOf(exchange, OLD_EXTENSIONS_PARAMETER);
+    this.extensions = extensionsIn(named, namedAsOld);
+    const current = activatedExtensions(named);
+    const old = activatedExtensions(namedAsOld);
     this.extensionHeaders = {
       ...(current === '' ? {} : { 'A2A-Extensions': current }),
       ...(old === '' ? {} : { 'X-A2A-Extensions': old }),
@@ -79,8 +84,9 @@ export class HttpCall implements Call {
 
   /** The context of a call whose client waits for no answer. */
   toDetachedContext(version: ProtocolVersion): ServerCallContext {
-    const { scope, from, trace } = this;
-    return toCallContext({ scope, signal: AbortSignal.abort(), after: undefined, from, trace, version });
+    const { scope, from, trace, extensions } = this;
+    const signal = AbortSignal.abort();
+    return toCallContext({ scope, signal, after: undefined, from, trace, version, extensions });
   }
 }
 

@@ -40,11 +40,13 @@ export function cursorIn(text: string): number | undefined {
   throw new LangoError('invalid-input', 'Last-Event-ID must be the number of an event');
 }
 
+/** The extensions that a client asked for, in the order of the headers. */
+export function extensionsIn(...named: readonly string[]): ReadonlySet<string> {
+  const uris = named.flatMap((text) => text.split(',')).map((uri) => uri.trim());
+  return new Set(uris.filter((uri) => uri !== ''));
+}
+
 /** The extensions in use, as the answer's header names them: those that the client named and we know. Empty for none. */
 export function activatedExtensions(named: string): string {
-  const known = named
-    .split(',')
-    .map((uri) => uri.trim())
-    .filter((uri) => KNOWN_EXTENSIONS.includes(uri));
-  return [...new Set(known)].join(', ');
+  return [...extensionsIn(named)].filter((uri) => KNOWN_EXTENSIONS.includes(uri)).join(', ');
 }

@@ -3,6 +3,7 @@ import { StreamResponse } from '@a2a-js/sdk';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
+import type { NumberedResponse } from '../translate/events.js';
 import { seqIn } from '../translate/extensions.js';
 import type { StreamLimits } from './stream-slots.js';
 import { StreamSlots, stallMs } from './stream-slots.js';
@@ -67,7 +68,8 @@ export interface StreamCall {
 
 function frame(event: StreamResponse, framing: Framing): string {
   const payload = event.payload;
-  const seq = payload && seqIn(payload.value.metadata);
+  // The handler's events have their number also for clients that did not ask for the cursor extension.
+  const { seq = payload && seqIn(payload.value.metadata) } = event as NumberedResponse;
   const id = seq === undefined ? '' : `id: ${seq}\n`;
   return `${id}data: ${framing.event(StreamResponse.toJSON(event) as JsonObject)}\n\n`;
 }

@@ -34,7 +34,8 @@ export class TaskReading {
     this.#head = event.seq;
     const state = stateAfter(event.body, this.#record.state);
     if (state === undefined) return;
-    const message = event.body.type === 'run-end' ? event.body.message : undefined;
+    const { body } = event;
+    const message = body.type === 'run-end' || body.type === 'status' ? body.message : undefined;
     const statusMessage = message && withAuthor(message, this.#authorOf(event));
     this.#record = { ...this.#record, state, statusMessage, statusAt: event.at };
   }

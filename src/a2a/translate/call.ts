@@ -18,6 +18,8 @@ export interface Call {
   readonly trace?: Trace | undefined;
   /** The protocol version of the client. Default: 1.0. */
   readonly version?: string;
+  /** The extensions that the client asked for. Inside the process undefined: the caller gets the metadata of all. */
+  readonly extensions?: ReadonlySet<string> | undefined;
 }
 
 const CALL_KEY = 'lango.call';
@@ -28,6 +30,7 @@ export function toCallContext(call: Call): ServerCallContext {
     user: { isAuthenticated: true, userName: call.scope.owner },
     requestedVersion: call.version ?? '1.0',
     state: new Map([[CALL_KEY, call]]),
+    ...(call.extensions === undefined ? {} : { requestedExtensions: [...call.extensions] }),
     ...(call.scope.tenant === '' ? {} : { tenant: call.scope.tenant }),
   });
 }
@@ -39,7 +42,9 @@ export function callOf(context: ServerCallContext): Call {
   throw new LangoError('unauthenticated', 'this operation needs an authenticated caller');
 }
 
-function sdkCall({ user, tenant }: ServerCallContext): Call {
+function sdkCall({ user, tenant, requestedExtensions = [] }: ServerCallContext): Call {
   const owner = user?.isAuthenticated === true ? user.userName : '';
-  return { scope: { tenant: tenant ?? '', owner }, signal: new AbortController().signal, after: undefined };
+  const { signal } = new AbortController();
+  const extensions = new Set(requestedExtensions);
+  return { scope: { tenant: tenant ?? '', owner }, signal, after: undefined, extensions };
 }

@@ -127,7 +127,7 @@ export function toWireArtifact(artifact: Artifact): WireArtifact {
     description: artifact.description ?? '',
     parts: artifact.parts.map(toWirePart),
     metadata: artifact.metadata,
-    extensions: [],
+    extensions: [...(artifact.extensions ?? [])],
   };
 }
 
@@ -138,5 +138,6 @@ export function fromWireArtifact(artifact: WireArtifact): Artifact {
     ...(artifact.description ? { description: artifact.description } : {}),
     parts: fromWireParts(artifact.parts),
     ...(artifact.metadata ? { metadata: artifact.metadata } : {}),
+    ...(artifact.extensions.length > 0 ? { extensions: artifact.extensions } : {}),
   };
 }

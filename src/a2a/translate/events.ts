@@ -1,7 +1,7 @@
 import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message } from '../../core/message.js';
-import { textPart } from '../../core/message.js';
+import { textOf, textPart } from '../../core/message.js';
 import type { Activity, EventBody, TaskEvent, TaskState } from '../../core/task.js';
 import type { MessageIds } from './content.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
@@ -9,6 +9,9 @@ import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
 
 /** The name of the artifact that holds an agent's answer. */
 export const ANSWER_ARTIFACT_NAME = 'answer';
+
+/** A stream event with the number of its journal event, which the metadata may not show. */
+export type NumberedResponse = StreamResponse & { readonly seq?: number | undefined };
 
 const RESULT_PREVIEW_CHARACTERS = 2_000;
 
@@ -29,16 +32,29 @@ export function toStreamResponse(
       return status(event, place, {
         state: body.state,
         message: body.message && withAuthor(body.message, author),
-        metadata: closingMetadata(body, author),
+        metadata: { ...body.metadata, ...closingMetadata(body, author) },
       });
-    case 'text-delta':
+    case 'status':
+      return status(event, place, {
+        state: body.state,
+        message: body.message && withAuthor(body.message, author),
+        metadata: { ...body.metadata, ...authorMetadata({ author, ...activityIn(body.message) }) },
+      });
+    case 'text-delta': {
       if (body.isMessage) return working(event, place, { author, activity: textActivity(body) });
+      const { artifactId: id, text, name, replace } = body;
       return artifact(event, place, {
-        artifact: textArtifact(body.artifactId, body.text, author),
-        append: !body.replace,
+        artifact: { ...textArtifact(id, text, author), ...(name === undefined ? {} : { name }) },
+        append: !replace,
       });
-    case 'artifact':
-      return artifact(event, place, { artifact: withAuthor(body.artifact, author), append: body.append });
+    }
+    case 'artifact': {
+      const { append, lastChunk, metadata } = body;
+      return artifact(event, place, {
+        artifact: withAuthor(body.artifact, author),
+        ...{ append, lastChunk, metadata },
+      });
+    }
     default: {
       const activity = activityOf(event);
       return activity && working(event, place, { author, activity });
@@ -52,6 +68,12 @@ export function closingMetadata(
   author: string,
 ): JsonObject {
   return { ...authorMetadata({ author, fromOutside }), ...usageMetadata(usage) };
+}
+
+/** An executor's message to the people who watch, as the author extension reports it. */
+function activityIn(message: Message | undefined): { readonly activity?: Activity } {
+  const text = textOf(message?.parts ?? []);
+  return text === '' ? {} : { activity: { type: 'text', text } };
 }
 
 /** The activity that an event reports; undefined when it reports none. */
@@ -136,6 +158,8 @@ function status(event: TaskEvent, place: MessageIds, fields: StatusFields): Stre
 interface ArtifactFields {
   readonly artifact: Artifact;
   readonly append: boolean;
+  readonly lastChunk?: boolean | undefined;
+  readonly metadata?: JsonObject | undefined;
 }
 
 function artifact(event: TaskEvent, place: MessageIds, fields: ArtifactFields): StreamResponse {
@@ -144,8 +168,8 @@ function artifact(event: TaskEvent, place: MessageIds, fields: ArtifactFields): 
     contextId: place.contextId,
     artifact: toWireArtifact(fields.artifact),
     append: fields.append,
-    lastChunk: false,
-    metadata: cursorMetadata(event.seq),
+    lastChunk: fields.lastChunk ?? false,
+    metadata: { ...fields.metadata, ...cursorMetadata(event.seq) },
   };
   return { payload: { $case: 'artifactUpdate', value } };
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Task } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
@@ -6,12 +7,15 @@ import { answerText } from '../../core/model.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingMetadata, withAuthor, textMessage, textArtifact } from './events.js';
+import { keepAsked } from './asked.js';
 import { cursorMetadata } from './extensions.js';
 
 export interface TaskView {
   /** The number of newest messages to include; undefined for all. */
   readonly historyLength: number | undefined;
   readonly includeArtifacts: boolean;
+  /** The extensions that the client asked for; undefined for all. */
+  readonly asked?: ReadonlySet<string> | undefined;
 }
 
 type TextDelta = Extract<TaskEvent['body'], { type: 'text-delta' }>;
@@ -24,8 +28,11 @@ export class TaskFold {
   readonly #messages: (Message | Open<Message>)[] = [];
   /** The messages that came as deltas, by their id. */
   readonly #streamed = new Map<string, Open<Message>>();
+  readonly #messagesById = new Map<string, Message>();
   readonly #artifacts = new Map<string, Open<Artifact>>();
   readonly #continued = new Set<string>();
+  /** The metadata of an executor's events. */
+  #metadata: JsonObject = {};
   /** The final metadata of the newest run, once it has ended. */
   #closing: JsonObject = {};
 
@@ -34,7 +41,11 @@ export class TaskFold {
     const { body } = event;
     switch (body.type) {
       case 'message':
-        this.#messages.push(body.message);
+        this.#addMessage(body.message);
+        break;
+      case 'status':
+        if (body.message) this.#addMessage(withAuthor(body.message, author));
+        this.#metadata = { ...this.#metadata, ...body.metadata };
         break;
       case 'activity':
         if (body.activity.type === 'text')
@@ -50,14 +61,16 @@ export class TaskFold {
         else this.#open(textArtifact(body.artifactId, '', author), body.replace).addText(body.text);
         break;
       case 'artifact':
-        this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact.parts);
+        this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact);
+        this.#metadata = { ...this.#metadata, ...body.metadata };
         break;
       case 'run-start':
         this.#closing = {};
         break;
       case 'run-end':
         this.#closing = closingMetadata(body, author);
-        if (body.message) this.#messages.push(withAuthor(body.message, author));
+        if (body.message) this.#addMessage(withAuthor(body.message, author));
+        this.#metadata = { ...this.#metadata, ...body.metadata };
         break;
       default:
         break;
@@ -67,18 +80,21 @@ export class TaskFold {
   toTask(record: TaskRecord, view: TaskView): Task {
     const place = { taskId: record.id, contextId: record.contextId };
     const artifacts = [...this.#artifacts.values()].map((open) => toWireArtifact(open.close()));
-    return {
-      id: record.id,
-      contextId: record.contextId,
-      status: {
-        state: toWireState(record.state),
-        message: record.statusMessage && toWireMessage(record.statusMessage, place),
-        timestamp: new Date(record.statusAt).toISOString(),
+    return keepAsked(
+      {
+        id: record.id,
+        contextId: record.contextId,
+        status: {
+          state: toWireState(record.state),
+          message: record.statusMessage && toWireMessage(record.statusMessage, place),
+          timestamp: new Date(record.statusAt).toISOString(),
+        },
+        artifacts: view.includeArtifacts ? artifacts : [],
+        history: this.#newest(view.historyLength).map((message) => toWireMessage(message, place)),
+        metadata: { ...this.#metadata, ...cursorMetadata(record.head), ...this.#closing },
       },
-      artifacts: view.includeArtifacts ? artifacts : [],
-      history: this.#newest(view.historyLength).map((message) => toWireMessage(message, place)),
-      metadata: { ...cursorMetadata(record.head), ...this.#closing },
-    };
+      view.asked,
+    );
   }
 
   /** Ids of artifacts and messages that began before the first added event. */
@@ -91,6 +107,14 @@ export class TaskFold {
     const messages = this.#messages.map((message) => (message instanceof Open ? message.close() : message));
     const said = messages.filter(({ id, parts }) => !this.#streamed.has(id) || textOf(parts).trim() !== '');
     return count === undefined ? said : said.slice(-count);
+  }
+
+  /** A message that an executor repeats, such as the one it answers, counts once. */
+  #addMessage(message: Message): void {
+    const known = this.#messagesById.get(message.id);
+    if (known && isDeepStrictEqual(known.parts, message.parts)) return;
+    this.#messagesById.set(message.id, message);
+    this.#messages.push(message);
   }
 
   #openMessage(event: TaskEvent, author: string, { artifactId, replace }: TextDelta): Open<Message> {
@@ -117,7 +141,7 @@ export class TaskFold {
 
 /** An artifact or message that still grows: consecutive texts are collected and joined once. */
 class Open<Whole extends Artifact | Message> {
-  readonly #head: Whole;
+  #head: Whole;
   #segments: (Part | string[])[] = [];
 
   constructor(head: Whole) {
@@ -136,8 +160,10 @@ class Open<Whole extends Artifact | Message> {
     else this.#segments.push([text]);
   }
 
-  /** Plain text without metadata may be continued by later text. */
-  add(parts: readonly Part[]): void {
+  /** Plain text without metadata may be continued by later text. A chunk may also name or describe the artifact. */
+  add({ parts, ...head }: Artifact): void {
+    const metadata = { ...this.#head.metadata, ...head.metadata };
+    this.#head = { ...this.#head, ...head, metadata };
     for (const part of parts) this.#segments.push(isPlainText(part) ? [part.text] : part);
   }
 

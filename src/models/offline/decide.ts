@@ -1,4 +1,4 @@
-import { isJsonObject, isTexts } from '../../core/json.js';
+import { isJsonObject, } from '../../core/json.js';
 import { textOf } from '../../core/message.js';
 import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
@@ -202,4 +202,8 @@ function report(jobs: readonly Step[], done: readonly Entry[], hasAttachments: b
     ...(left.length === 0 ? [] : [`Not done: ${left.join(', ')}.`]),
     ...(hasAttachments ? [UNREAD] : []),
   ].join('\n\n');
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }

@@ -7,7 +7,7 @@ import type {
   TriplePattern,
 } from '../../stores/graph.js';
 import { nameKey } from '../../core/text.js';
-import type { Page } from '../../core/page.js';
+import type { Page } from '../../stores/page.js';
 import type { Scope } from '../../core/task.js';
 import { parsePosition, toPositionText } from '../position.js';
 import type { Row } from '../records.js';

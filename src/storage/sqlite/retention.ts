@@ -1,4 +1,4 @@
-import type { Page } from '../../core/page.js';
+import type { Page } from '../../stores/page.js';
 import type { RetentionStore } from '../../stores/tasks.js';
 import type { Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';

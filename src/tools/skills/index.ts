@@ -1,4 +1,4 @@
-import type { OwnedKind } from '../../core/page.js';
+import type { OwnedKind } from '../../stores/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import { SkillCatalog, type StoredSkill, type SkillCatalogOptions } from './catalog.js';

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { rm } from 'node:fs/promises';
-import type { OwnedKind } from '../../core/page.js';
+import type { OwnedKind } from '../../stores/page.js';
 import type { Scope } from '../../core/task.js';
 import { pageBySize, type SizedPage } from '../../stores/paging.js';
 import type { StoredSkill, SkillCatalog } from './catalog.js';

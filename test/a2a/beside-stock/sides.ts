@@ -174,7 +174,7 @@ function asked({ origin, grpc, tenant = '' }: Place, { elsewhere, ...inside }: I
     ask({ origin: origin() }, where, {
       ...options,
       // A connection of its own for each: one that was left may be closed just as it is used again.
-      headers: { 'A2A-Version': '1.0', Connection: 'close', ...options.headers },
+      headers: { 'A2A-Version': '1.0', 'A2A-Extensions': '', Connection: 'close', ...options.headers },
     });
   return {
     ...inside,

@@ -125,9 +125,22 @@ describe('an executor written for the stock SDK, published', () => {
   });
 
   it('may answer with a message instead of a task', async () => {
-    const task = await send(agentOf((bus) => bus.publish(AgentEvent.message(agentMessage('just this')))));
-    expect(task.status.state).toBe('TASK_STATE_COMPLETED');
-    expect(task.artifacts).toMatchObject([{ artifactId: 'answer', parts: [{ text: 'just this' }] }]);
+    const agent = agentOf((bus) => bus.publish(AgentEvent.message(agentMessage('just this'))));
+    expect(await send(agent)).toBeUndefined();
+    const body = userMessage('go');
+    const sent = await ask(node, '/message:send', { body });
+    expect(sent.json).toMatchObject({ message: { messageId: 'a1', parts: [{ text: 'just this' }] } });
+    // The same message again finds the same answer.
+    expect((await ask(node, '/message:send', { body })).text).toBe(sent.text);
+    const streamed = await ask(node, '/message:stream', { body: userMessage('go') });
+    expect(sseEvents(streamed.text).map(({ data }) => Object.keys(data))).toEqual([['message']]);
+    // The log keeps it as the answer of a task.
+    const { tasks } = (await ask(node, '/tasks?includeArtifacts=true')).json;
+    expect(tasks).toHaveLength(3);
+    expect(tasks[0]).toMatchObject({
+      status: { state: 'TASK_STATE_COMPLETED' },
+      artifacts: [{ artifactId: 'answer', parts: [{ text: 'just this' }] }],
+    });
   });
 
   it('is heard no more after the state that ended it', async () => {
@@ -180,7 +193,7 @@ describe('an executor written for the stock SDK, published', () => {
       expect(task.status.message?.parts).toEqual([{ text: expect.stringMatching(words) }]);
       await node.stop();
     }
-    expect(logger.lines.filter((line) => line.includes('an executor failed'))).toHaveLength(2);
+    expect(logger.lines.filter((line) => line.includes('an agent failed'))).toHaveLength(2);
     node = await startA2aNode({ agents: [agentOf(() => {})] });
   });
 
@@ -235,7 +248,7 @@ describe('an executor written for the stock SDK, published', () => {
     const answered = (await ask(node, '/message:send', { body: userMessage('there', { taskId: asked.id }) }))
       .json.task;
     expect(answered.status.state).toBe('TASK_STATE_COMPLETED');
-    expect(seen).toEqual([undefined, ['go', 'there']]);
+    expect(seen).toEqual([undefined, ['go', 'where?', 'there']]);
   });
 
   it('has a log: its stream is replayed from a cursor', async () => {
@@ -263,12 +276,15 @@ describe('an executor whose process died in the middle', () => {
   async function crashed(agent: Agent): Promise<MemoryRun> {
     const run = MemoryRun.of('stock', 'go');
     await run.perform(agent);
-    const cut = run.events.findIndex(({ body }) => body.type === 'text-delta') + 1;
+    const cut = run.events.findIndex(({ body }) => body.type === 'artifact') + 1;
     return run.resumed(cut);
   }
 
   function replacements(run: MemoryRun): readonly boolean[] {
-    return run.events.flatMap(({ body }) => (body.type === 'text-delta' ? [body.replace] : []));
+    return run.events.flatMap(({ body }) => {
+      if (body.type === 'artifact') return [!body.append];
+      return body.type === 'text-delta' ? [body.replace] : [];
+    });
   }
 
   it('runs again, and starts its artifacts again', async () => {

@@ -30,7 +30,11 @@ async function start(options: Partial<A2aNodeOptions> = {}): Promise<void> {
 
 function metadata(more: Readonly<Record<string, string>> = {}): Metadata {
   const all = new Metadata();
-  for (const [name, value] of Object.entries({ authorization: `Bearer ${TOKEN}`, ...more }))
+  for (const [name, value] of Object.entries({
+    authorization: `Bearer ${TOKEN}`,
+    'a2a-extensions': 'urn:lango:a2a:cursor:v1',
+    ...more,
+  }))
     all.set(name, value);
   return all;
 }

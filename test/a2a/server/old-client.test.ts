@@ -10,7 +10,7 @@ import {
   TaskNotFoundError,
 } from 'a2a-sdk-v03/client';
 import { GrpcTransportFactory } from 'a2a-sdk-v03/client/grpc';
-import { seqIn } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS, seqIn } from '../../../src/a2a/translate/extensions.js';
 import { newId } from '../../../src/core/ids.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
@@ -34,7 +34,9 @@ beforeAll(async () => {
 
 afterAll(() => node.stop());
 
-const OPTIONS = { serviceParameters: { authorization: `Bearer ${TOKEN}` } };
+const OPTIONS = {
+  serviceParameters: { authorization: `Bearer ${TOKEN}`, 'x-a2a-extensions': EXTENSIONS.cursor },
+};
 
 type OldEvent = Extract<
   Awaited<ReturnType<ReturnType<Client['sendMessageStream']>['next']>>['value'],

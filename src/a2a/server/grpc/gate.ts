@@ -12,7 +12,13 @@ import type { Logger } from '../../../core/logger.js';
 import { readTrace } from '../../../core/trace.js';
 import type { Call } from '../../translate/call.js';
 import type { ProtocolVersion } from '../service-parameters.js';
-import { CURSOR_PARAMETER, cursorIn } from '../service-parameters.js';
+import {
+  CURSOR_PARAMETER,
+  EXTENSIONS_PARAMETER,
+  OLD_EXTENSIONS_PARAMETER,
+  cursorIn,
+  extensionsIn,
+} from '../service-parameters.js';
 import { statusOf } from './status.js';
 
 export interface GateOptions {
@@ -141,6 +147,10 @@ export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallF
   return {
     ...{ scope, from, version, signal: AbortSignal.any([gone.signal, closing]) },
     trace: readTrace((name) => textIn(metadata, name)),
+    extensions: extensionsIn(
+      textIn(metadata, EXTENSIONS_PARAMETER),
+      textIn(metadata, OLD_EXTENSIONS_PARAMETER),
+    ),
     // Read on first use: a wrong cursor matters to subscriptions alone.
     get after() {
       return cursorIn(textIn(metadata, CURSOR_PARAMETER));

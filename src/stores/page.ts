@@ -1,4 +1,4 @@
-import type { Scope } from './task.js';
+import type { Scope } from '../core/task.js';
 
 /** A page of a list, in the order of the store. */
 export interface Page<Item> {

@@ -1,0 +1,74 @@
+import type { StreamResponse, Task } from '@a2a-js/sdk';
+import { Role, TaskState } from '@a2a-js/sdk';
+import { EXTENSIONS } from './extensions.js';
+
+/** The extensions whose marks are members of `metadata` in answers. */
+const MARKS: readonly string[] = [EXTENSIONS.author, EXTENSIONS.cursor, EXTENSIONS.usage];
+
+type Metadata = Task['metadata'];
+
+interface Marked {
+  readonly metadata: Metadata;
+}
+
+/** The task with the metadata of those extensions that the client asked for. Without a set, the task as it is. */
+export function keepAsked(task: Task, asked: ReadonlySet<string> | undefined): Task {
+  const unasked = unaskedMarks(asked);
+  if (unasked.length === 0) return task;
+  return {
+    ...without(task, unasked),
+    status: task.status && withoutInStatus(task.status, unasked),
+    artifacts: task.artifacts.map((artifact) => without(artifact, unasked)),
+    history: task.history.map((message) =>
+      message.role === Role.ROLE_USER ? message : without(message, unasked),
+    ),
+  };
+}
+
+/** The same for an event of a stream; undefined when nothing is left that the client could use. */
+export function keepAskedOf(
+  { payload }: StreamResponse,
+  asked: ReadonlySet<string> | undefined,
+): StreamResponse['payload'] {
+  const unasked = unaskedMarks(asked);
+  if (!payload || unasked.length === 0) return payload;
+  switch (payload.$case) {
+    case 'task':
+      return { $case: 'task', value: keepAsked(payload.value, asked) };
+    case 'message':
+      return payload;
+    case 'statusUpdate': {
+      const status = payload.value.status && withoutInStatus(payload.value.status, unasked);
+      return { $case: 'statusUpdate', value: { ...without(payload.value, unasked), status } };
+    }
+    case 'artifactUpdate': {
+      const artifact = payload.value.artifact && without(payload.value.artifact, unasked);
+      return { $case: 'artifactUpdate', value: { ...without(payload.value, unasked), artifact } };
+    }
+  }
+}
+
+/** Whether a status update says nothing but that the task is still in work. */
+export function saysNothing(payload: StreamResponse['payload']): boolean {
+  if (payload?.$case !== 'statusUpdate') return false;
+  const { status, metadata } = payload.value;
+  const isWorking = status?.state === TaskState.TASK_STATE_WORKING;
+  return (
+    isWorking && !status?.message && Object.keys(metadata ?? {}).every((name) => name === EXTENSIONS.cursor)
+  );
+}
+
+function unaskedMarks(asked: ReadonlySet<string> | undefined): readonly string[] {
+  return asked ? MARKS.filter((uri) => !asked.has(uri)) : [];
+}
+
+function withoutInStatus(status: NonNullable<Task['status']>, names: readonly string[]) {
+  return { ...status, message: status.message && without(status.message, names) };
+}
+
+/** Leaves these members of the metadata out, and the metadata when it has no others. */
+function without<Whole extends Marked>(whole: Whole, names: readonly string[]): Whole {
+  if (!whole.metadata) return whole;
+  const left = Object.entries(whole.metadata).filter(([name]) => !names.includes(name));
+  return { ...whole, metadata: left.length === 0 ? undefined : Object.fromEntries(left) };
+}
