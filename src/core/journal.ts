@@ -39,7 +39,6 @@ export interface Submission {
   readonly grant: Grant;
   /** False when the caller may not decide approvals: a decision is refused with `forbidden`. */
   readonly mayDecide?: boolean;
-  /** See `RunInput.request`. */
   readonly request?: JsonObject;
   /** A push config that is stored in the same transaction as the message. */
   readonly push?: NewPush | undefined;

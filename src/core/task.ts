@@ -139,7 +139,6 @@ export type EventBody =
       readonly text: string;
       readonly replace: boolean;
       readonly isMessage?: true;
-      /** The name of the artifact as this chunk gives it. Default: that of an agent's answer. */
       readonly name?: string;
     }
   | {

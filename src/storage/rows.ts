@@ -138,7 +138,13 @@ function jsonOf({ body }: NewEvent): string {
 }
 
 /** The events that a resumed run writes again although it gets no further, and those of others. */
-const REPEATED: ReadonlySet<EventType> = new Set(['run-start', 'text-delta', 'status', 'activity', 'cancel-request']);
+const REPEATED: ReadonlySet<EventType> = new Set([
+  'run-start',
+  'text-delta',
+  'status',
+  'activity',
+  'cancel-request',
+]);
 
 /** Throws `LangoError` `invalid-input` if an event follows one that ends the task: a task has one terminal event. */
 export function changeOf(events: readonly NewEvent[]): TaskChange {

@@ -1,4 +1,4 @@
-import { isJsonObject, } from '../../core/json.js';
+import { isJsonObject } from '../../core/json.js';
 import { textOf } from '../../core/message.js';
 import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';

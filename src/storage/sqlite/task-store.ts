@@ -159,7 +159,10 @@ export class SqliteTaskStore implements TaskStore {
   /** Checks the keys of a message and encodes its event. */
   #encodeMessage({ scope, agent, message, request }: NewTask | NewInput): EncodedEvent {
     assertKeys({ tenant: scope.tenant, owner: scope.owner, agent, 'message.id': message.id });
-    return this.#encode({ author: CALLER_AUTHOR, body: { type: 'message', message, ...(request && { request }) } });
+    return this.#encode({
+      author: CALLER_AUTHOR,
+      body: { type: 'message', message, ...(request && { request }) },
+    });
   }
 
   #encodeBatch(events: readonly NewEvent[]): EncodedBatch {

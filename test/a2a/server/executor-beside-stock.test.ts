@@ -49,9 +49,7 @@ const everything: Play = async ({ bus, context, asked }) => {
   const { taskId, contextId, userMessage } = context;
   const place = { taskId, contextId };
   const update = (state: TaskState, spoken?: Message, metadata?: object) =>
-    bus.publish(
-      AgentEvent.statusUpdate({ ...place, status: status(state, spoken), metadata: metadata }),
-    );
+    bus.publish(AgentEvent.statusUpdate({ ...place, status: status(state, spoken), metadata: metadata }));
   const chunk = (parts: readonly Part[], more: object = {}, head: object = {}) =>
     bus.publish(
       AgentEvent.artifactUpdate({
