@@ -6,13 +6,13 @@ import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
 import type { BrowserLimits } from './options.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
+import { differences, look, PageWatch, type Sight } from './page-change.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
 const VALUE_MAX = 20_000;
-/** Time for an action to take effect: a navigation that it causes has started by then. */
-const SETTLE_MS = 300;
+const PREVIEW_CHARACTERS = 1_000;
 
 const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;
 type Action = (typeof ACTIONS)[number];
@@ -57,7 +57,8 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
     name: 'browser_act',
     description:
       'Acts on one element of the open page, identified by a ref from browser_observe: click, type (replaces the ' +
-      'content of the field), select an option, check, uncheck, or press a key. Returns the state of the page afterwards.',
+      'content of the field), select an option, check, uncheck, or press a key. Waits until the page is quiet. Returns what ' +
+      'changed: texts and elements, with the refs of new ones.',
     schema,
     effect: 'unsafe',
     bringsOutside: true,
@@ -73,16 +74,15 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
       assertValue(action, value);
       const session = await sessions.require(context);
       return session.use(context.signal, async () => {
-        const before = await session.documentNumber();
         const target = { session, ref, number: await resolveRef(session, ref), context };
-        await perform(target, action, value ?? '');
-        await settle(session, 1_000 * navigationSeconds);
-        const isOther = (await session.documentNumber()) !== before;
-        const facts = [
-          `Done: ${action} on ${ref}`,
-          ...(isOther ? ['The action opened another page: call browser_observe for its refs'] : []),
-        ];
-        return { content: await describePage(session, facts) };
+        const before = await look(session);
+        const watch = new PageWatch(session);
+        const isQuiet = await watch.during(
+          () => perform(target, action, value ?? ''),
+          1_000 * navigationSeconds,
+        );
+        const busy = isQuiet ? [] : ['Loading: the page was not quiet in time; this is what it shows now'];
+        return { content: await describeChange(session, before, [`Done: ${action} on ${ref}`, ...busy]) };
       });
     },
   });
@@ -196,7 +196,16 @@ async function callPage(target: Target, call: string): Promise<ActionResult> {
   return answer;
 }
 
-async function settle({ page }: Session, ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  await page.waitForLoadState('domcontentloaded', { timeout: ms }).catch(() => undefined);
+/** Describes what the action changed: another page by the beginning of its text, the same one by the differences. */
+async function describeChange(session: Session, before: Sight, facts: readonly string[]): Promise<string> {
+  const after = await look(session);
+  if (after.page !== before.page) {
+    const opened = 'The action opened another page: call browser_observe for its refs';
+    const preview = [...after.lines].join('\n').slice(0, PREVIEW_CHARACTERS);
+    return describePage(session, [...facts, opened], preview);
+  }
+  const changes = differences(before, after);
+  const moved = after.url === before.url ? [] : ['The address changed'];
+  if (changes.length > 0) return describePage(session, [...facts, ...moved], changes.join('\n'));
+  return describePage(session, [...facts, ...moved, 'Nothing that can be seen changed']);
 }

@@ -23,7 +23,7 @@ interface Element extends JsonObject {
   readonly url?: string;
 }
 
-interface Observation extends Range {
+export interface Observation extends Range {
   readonly elements: readonly Element[];
 }
 
@@ -43,7 +43,7 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
         const page = await session.documentNumber();
         const seen = await session.evaluate<Observation>(`lango.observe(${offset}, ${most})`);
         const part = describeRange(seen, 'elements');
-        const lines = seen.elements.map((element) => describe(element, page));
+        const lines = seen.elements.map((element) => describeElement(element, page));
         const pageText = lines.join('\n') || '(no interactive elements)';
         return { content: await describePage(session, [`Elements: ${seen.total}`, ...part], pageText) };
       });
@@ -51,7 +51,7 @@ export function observeTool(sessions: Sessions, { elements: most }: BrowserLimit
   });
 }
 
-function describe(element: Element, page: number): string {
+export function describeElement(element: Element, page: number): string {
   const { number, kind, name, value, checked, disabled, readonly: isFixed, options, url } = element;
   const extras = [
     ...(value ? [`value "${value}"`] : []),

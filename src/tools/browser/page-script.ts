@@ -10,7 +10,9 @@ globalThis.lango ??= (() => {
     '[role=menuitem],[role=option],[role=switch],[role=combobox],[role=textbox],[role=searchbox]';
   const ROOTS_MAX = 200, FOUND_MAX = 5000, LABEL_MAX = 100, URL_MAX = 500, HTML_MAX = 1000000;
   const byNumber = new Map(), numbers = new WeakMap();
-  let last = 0;
+  let last = 0, changedAt = performance.now();
+  new MutationObserver(() => { changedAt = performance.now(); })
+    .observe(document, { childList: true, characterData: true, subtree: true });
   const cut = (text, length) => text.length > length ? text.slice(0, length) + '…' : text;
   const clean = (text) => cut(String(text ?? '').replace(/\s+/g, ' ').trim(), LABEL_MAX);
 
@@ -123,6 +125,7 @@ globalThis.lango ??= (() => {
   return {
     info: () => ({ title: clean(document.title), height: Math.ceil(document.documentElement?.scrollHeight ?? 0),
       width: innerWidth }),
+    stillFor: () => performance.now() - changedAt,
     observe(offset, count) {
       const all = [];
       for (const root of roots()) {

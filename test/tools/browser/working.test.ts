@@ -24,7 +24,7 @@ const picture = new ImageData(${width}, ${height});
 for (let at = 0; at < picture.data.length; at += 1) picture.data[at] = at % 4 === 3 ? 255 : 256 * Math.random();
 document.querySelector('canvas').getContext('2d').putImageData(picture, 0, 0);</script>`;
 
-const PAGES: Pages = {
+const PAGES: Record<string, Pages[string]> = {
   '/': '<!doctype html><title>Start</title><h1>Welcome</h1><p>Plain words.</p><a href="/article">An article</a> <a href="/article">again</a> <a href="mailto:a@b.c">mail</a> <a href="https://example.com/x">far</a>',
   '/missing': (_request, response) =>
     response.writeHead(404, { 'content-type': 'text/html' }).end('<p>no such page'),
@@ -43,6 +43,23 @@ const PAGES: Pages = {
 };
 
 let site: Site;
+const SLOW_MS = 900;
+Object.assign(PAGES, {
+  '/slow': (_request, response) => void setTimeout(() => response.end('Three items'), SLOW_MS),
+  '/slow-page': (_request, response) =>
+    void setTimeout(
+      () =>
+        response.setHeader('content-type', 'text/html').end('<!doctype html><title>Late</title>Here at last'),
+      SLOW_MS,
+    ),
+  '/app': `<!doctype html><title>App</title><p id="list">No items yet</p><button onclick="load()">Load</button>
+<button onclick="1">Idle</button><a href="/slow-page">Leave</a><a href="#part" onclick="tick()">Tick</a>
+<script>async function load() {
+  list.textContent = await (await fetch('/slow')).text();
+  setTimeout(() => list.insertAdjacentHTML('afterend', '<button>Sort them</button>'), 200);
+}
+function tick() { setInterval(() => { list.textContent = Date.now(); }, 20); }</script>`,
+} satisfies Pages);
 /** One browser for all: each test begins with a page of its own. */
 let stage: Stage;
 beforeAll(async () => {
@@ -139,6 +156,21 @@ describeBrowsing('the browser tools', () => {
     expect(await stage.say('extract')).toContain(
       '?name=Zo%C3%AB+%26+S%C3%B6hne&pass=&news=on&color=g&day=2026-01-31',
     );
+  });
+
+  it('wait until the page is quiet after an action, and say what the action changed', async () => {
+    await stage.call('navigate', { url: `${site.origin}/app` });
+    const seen = await stage.say('observe');
+    const click = (text: string) => stage.say('act', { ref: refOf(seen, text), action: 'click' });
+    const loaded = await click('"Load"');
+    expect(loaded).toMatch(/instructions\]\n\+ Three items\n/);
+    expect(loaded).toMatch(/\nnew: p\d+e\d+ button "Sort them"\n/);
+    expect(loaded).toContain('\n- No items yet\n');
+    expect(await click('"Idle"')).toContain('Nothing that can be seen changed');
+    const ticking = await click('"Tick"');
+    expect(ticking).toContain('The address changed');
+    expect(ticking).toContain('the page was not quiet in time');
+    expect(await click('"Leave"')).toMatch(/^Page: Late[\s\S]*opened another page[\s\S]*\nHere at last\n/);
   });
 
   it('type a secret into a password field only, and ask for it with the host of the page', async () => {

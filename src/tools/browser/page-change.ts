@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Request } from 'playwright-core';
+import type { Session } from './session.js';
+import { describeElement, type Observation } from './browser-observe.js';
+import type { Range } from './report.js';
+
+/** A page has settled when it loaded nothing and changed nothing for this time. */
+const QUIET_MS = 300;
+const POLL_MS = 50;
+/** A page that is never quiet is described as it is after this time. */
+const SETTLE_MAX_MS = 5_000;
+/** Requests that stay open, or that change nothing that can be seen. */
+const ENDLESS = new Set(['eventsource', 'websocket', 'media', 'ping']);
+
+/** Watches what the page loads because of an action. */
+export class PageWatch {
+  readonly #session: Session;
+  readonly #open = new Set<Request>();
+  #loadedAt = Date.now();
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** Resolves, after the action, with whether the page became quiet. A navigation may take `navigationMs`. */
+  async during(action: () => Promise<void>, navigationMs: number): Promise<boolean> {
+    const { page } = this.#session;
+    page.on('request', this.#begin).on('requestfinished', this.#end).on('requestfailed', this.#end);
+    try {
+      await action();
+      return await this.#settle(navigationMs);
+    } finally {
+      page.off('request', this.#begin).off('requestfinished', this.#end).off('requestfailed', this.#end);
+    }
+  }
+
+  async #settle(navigationMs: number): Promise<boolean> {
+    const start = Date.now();
+    this.#loadedAt = start;
+    for (;;) {
+      await sleep(POLL_MS);
+      const limit = this.#isNavigating() ? Math.max(navigationMs, SETTLE_MAX_MS) : SETTLE_MAX_MS;
+      if (this.#session.hasEnded || Date.now() - start >= limit) return false;
+      const isLoaded = this.#open.size === 0 && Date.now() - this.#loadedAt >= QUIET_MS;
+      if (isLoaded && (await this.#isStill())) return true;
+    }
+  }
+
+  /** False also while another document is taking the place of this one. */
+  async #isStill(): Promise<boolean> {
+    const still = await this.#session.evaluate<number>('lango.stillFor()').catch(() => 0);
+    return still >= QUIET_MS;
+  }
+
+  #isNavigating(): boolean {
+    const main = this.#session.page.mainFrame();
+    return [...this.#open].some((one) => one.isNavigationRequest() && one.frame() === main);
+  }
+
+  readonly #begin = (request: Request): void => {
+    if (!ENDLESS.has(request.resourceType())) this.#open.add(request);
+  };
+
+  readonly #end = (request: Request): void => {
+    if (this.#open.delete(request)) this.#loadedAt = Date.now();
+  };
+}
+
+/** What can be seen of a page: its address, its lines of text and its elements by number. */
+export interface Sight {
+  readonly url: string;
+  /** The number of the document. */
+  readonly page: number;
+  readonly lines: ReadonlySet<string>;
+  readonly elements: ReadonlyMap<number, string>;
+}
+
+const TEXT_SEEN = 100_000;
+const ELEMENTS_SEEN = 1_000;
+const LINE_CHARACTERS = 200;
+const LINES_SHOWN = 30;
+
+export async function look(session: Session): Promise<Sight> {
+  const page = await session.documentNumber();
+  const { text } = await session.evaluate<Range & { readonly text: string }>(`lango.text(0, ${TEXT_SEEN})`);
+  const { elements } = await session.evaluate<Observation>(`lango.observe(0, ${ELEMENTS_SEEN})`);
+  const lines = text.split('\n').map((line) => line.trim().slice(0, LINE_CHARACTERS));
+  return {
+    url: session.page.url(),
+    page,
+    lines: new Set(lines.filter((line) => line !== '')),
+    elements: new Map(elements.map((one) => [one.number, describeElement(one, page)])),
+  };
+}
+
+/** Describes the differences of two sights of one document, in lines. Empty when nothing changed. */
+export function differences(before: Sight, after: Sight): readonly string[] {
+  const elements = [...after.elements].flatMap(([number, now]) => {
+    const was = before.elements.get(number);
+    return was === now ? [] : [`${was === undefined ? 'new' : 'now'}: ${now}`];
+  });
+  const gone = [...before.elements].flatMap(([number, was]) =>
+    after.elements.has(number) ? [] : [`gone: ${was}`],
+  );
+  const lines = [
+    ...without(after.lines, before.lines).map((line) => `+ ${line}`),
+    ...elements,
+    ...gone,
+    ...without(before.lines, after.lines).map((line) => `- ${line}`),
+  ];
+  const left = lines.length - LINES_SHOWN;
+  return left > 0 ? [...lines.slice(0, LINES_SHOWN), `${left} more changes; call browser_observe`] : lines;
+}
+
+function without(lines: ReadonlySet<string>, others: ReadonlySet<string>): readonly string[] {
+  return [...lines].filter((line) => !others.has(line));
+}
