@@ -98,7 +98,8 @@ export function namedVersion(
   exchange: HttpExchange,
   spoken: readonly ProtocolVersion[],
 ): ProtocolVersion | undefined {
-  const named = headerOf(exchange, VERSION_PARAMETER) || (exchange.query.get('A2A-Version') ?? '');
+  const inQuery = [...exchange.query].find(([name]) => name.toLowerCase() === VERSION_PARAMETER)?.[1];
+  const named = headerOf(exchange, VERSION_PARAMETER) || (inQuery ?? '');
   return versionIn(named, spoken);
 }
 

@@ -41,7 +41,10 @@ export async function answerJsonRpc(
   let asEvent = false;
   try {
     const call = await openCall(exchange, VERSIONS);
-    const envelope = toEnvelope(await readBody(exchange));
+    const body = await readBody(exchange);
+    // An invalid request is answered with its id, when that can be read.
+    if (isJsonObject(body) && isId(body['id'])) id = body['id'] ?? null;
+    const envelope = toEnvelope(body);
     if (envelope.id === undefined) {
       await notify(exchange, agent, { envelope, call });
       return;

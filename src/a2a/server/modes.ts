@@ -8,6 +8,7 @@ const BYTES = 'application/octet-stream';
 /** Throws `content-type-not-supported` for a part whose media type is none of the card's input modes. */
 export function assertInputModes(parts: readonly Part[], modes: readonly string[]): void {
   for (const part of parts) {
+    if (part.kind === 'file' && part.mediaType === undefined && modes.some(isFile)) continue;
     const type = bareType(part.mediaType ?? impliedType(part));
     if (!modes.some((mode) => covers(bareType(mode), type))) {
       throw new LangoError('content-type-not-supported', `this agent does not take ${type}`, {
@@ -25,6 +26,11 @@ export function assertOutputModes(accepted: readonly string[], modes: readonly s
   throw new LangoError('content-type-not-supported', 'this agent gives none of the accepted output modes', {
     hint: `It gives ${modes.join(', ')}.`,
   });
+}
+
+/** Whether a mode is one of files. A file without a media type may be of it. */
+function isFile(mode: string): boolean {
+  return ![TEXT, JSON_TYPE].includes(bareType(mode));
 }
 
 function impliedType(part: Part): string {

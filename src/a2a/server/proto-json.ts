@@ -7,16 +7,16 @@ const MAX_VIOLATIONS = 20;
 
 /**
  * An object in ProtoJSON: a null member counts as absent, a member may also have its snake_case name, and unknown
- * members are ignored.
+ * members are ignored. For the member `nullable`, null is a value.
  */
-export function protoObject<Shape extends z.ZodRawShape>(shape: Shape) {
+export function protoObject<Shape extends z.ZodRawShape>(shape: Shape, nullable?: string) {
   const aliases = new Map(
     Object.keys(shape)
       .map((name) => [snakeCase(name), name] as const)
       .filter(([alias, name]) => alias !== name),
   );
   return z.preprocess(
-    (value) => (isJsonObject(value) ? canonicalMembers(value, aliases) : value),
+    (value) => (isJsonObject(value) ? canonicalMembers(value, aliases, nullable) : value),
     z.object(shape),
   );
 }
@@ -86,12 +86,12 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown
   );
 }
 
-function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>): object {
+function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>, nullable?: string): object {
   const entries = Object.entries(value);
   if (!entries.some(([name, member]) => member === null || aliases.has(name))) return value;
   const members: Record<string, unknown> = {};
   for (const [name, member] of entries) {
-    if (member !== null) members[aliases.get(name) ?? name] = member as unknown;
+    if (member !== null || name === nullable) members[aliases.get(name) ?? name] = member as unknown;
   }
   return members;
 }

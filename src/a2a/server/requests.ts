@@ -41,7 +41,7 @@ const texts = z.array(id, 'must be a list of strings').max(MAX_LIST, `must have 
 /** None of our interfaces declares a tenant, so a client must leave it out (A2A 1.0 section 3.2.6). */
 const tenant = z.string().max(0, 'must be left out: this interface declares no tenant').optional();
 
-const part = protoObject({
+const partShape = {
   text: z.string('must be a string').optional(),
   raw: z
     .string('must be a base64 string')
@@ -52,7 +52,9 @@ const part = protoObject({
   metadata: jsonObject().optional(),
   filename: text(MAX_FILENAME_LENGTH).optional(),
   mediaType: text(MAX_MEDIA_TYPE_LENGTH).optional(),
-}).refine(
+};
+
+const part = protoObject(partShape, 'data').refine(
   (value) => CONTENTS.filter((name) => value[name] !== undefined).length === 1,
   'must have exactly one of text, raw, url and data',
 );
@@ -162,13 +164,23 @@ export interface Params {
 
 export type OperationName = keyof Params;
 
+const SEND_MESSAGE: MessageFns<SendMessageRequest> = {
+  ...SendMessageRequest,
+  /** The codec loses `data: null`. The schema has checked that each part has a content. */
+  fromJSON(json) {
+    const request = SendMessageRequest.fromJSON(json);
+    for (const one of request.message?.parts ?? []) one.content ??= { $case: 'data', value: null };
+    return request;
+  },
+};
+
 /**
  * The request of each operation: the SDK's codec, and the schema of what clients may send. The codec's own parser accepts
  * nearly everything, so the schema is checked first. `oldSchema` is for clients of A2A 0.3, where that differs.
  */
 export const REQUESTS: { readonly [Name in OperationName]: RequestRow<Params[Name]> } = {
-  SendMessage: { codec: SendMessageRequest, schema: sendMessage },
-  SendStreamingMessage: { codec: SendMessageRequest, schema: sendMessage },
+  SendMessage: { codec: SEND_MESSAGE, schema: sendMessage },
+  SendStreamingMessage: { codec: SEND_MESSAGE, schema: sendMessage },
   GetTask: { codec: GetTaskRequest, schema: getTask },
   ListTasks: { codec: ListTasksRequest, schema: listTasks },
   CancelTask: { codec: CancelTaskRequest, schema: cancelTask },

@@ -11,12 +11,21 @@ const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
 
 /** The error for a tenant that names no agent. A2A has no error for it, since it concerns no task. */
 export class NoSuchAgent extends Error {
+  /** For programs, as errors of A2A have it. */
+  readonly info: JsonObject;
+
   constructor(tenant: string) {
     super(
       tenant === ''
         ? 'tenant is missing: name the agent as its card does'
         : 'there is no agent of that name here',
     );
+    this.info = {
+      '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+      reason: tenant === '' ? 'TENANT_REQUIRED' : 'AGENT_NOT_FOUND',
+      domain: 'a2a-protocol.org',
+      metadata: { tenant },
+    };
   }
 }
 
@@ -27,7 +36,7 @@ export class NoSuchAgent extends Error {
  */
 export function statusOf(error: unknown, { path, logger }: CallInLog): StatusObject {
   if (error instanceof NoSuchAgent)
-    return grpcStatus({ status: 'NOT_FOUND', message: error.message, details: [], headers: {} });
+    return grpcStatus({ status: 'NOT_FOUND', message: error.message, details: [error.info], headers: {} });
   if (!isVisible(error)) {
     const shown = error instanceof Error ? error.stack : String(error);
     logger.error('an A2A call failed', { path, error: shown });
