@@ -7,7 +7,7 @@ import { ownerMount } from './app/owners.js';
 import { createDirectory, keepFresh, localSources, remoteSources } from './app/peers.js';
 import { createPush, publish } from './app/publishing.js';
 import { createReload, type ReadConfig, type Reload } from './app/reload.js';
-import { guardOf, openStores, prepareFolders, type OnStop, type Stores } from './app/stores.js';
+import { guardOf, healthOf, openStores, prepareFolders, type OnStop, type Stores } from './app/stores.js';
 import { agentLimits } from './config/config.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
@@ -30,6 +30,8 @@ export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;
   /** The values that `logger` hides. Each reload adds the secrets of the new configuration. Default: an own set. */
   readonly hidden?: Set<string>;
+  /** Starts although the database lacks what was acknowledged. Default: refuses, and says what is missing. */
+  readonly acceptDamage?: boolean | undefined;
   /** Agents of the program that uses Lango as a library: published like those of the roster, and sub-agents too. */
   readonly agents?: readonly Agent[];
   /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
@@ -213,6 +215,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     ...{ config, agents: published, root, tls, address, logger },
     authenticator: createIdentity({ config, token, audit, logger }),
     keys: keys.read,
+    health: () => healthOf(storage),
     mounts: [
       ownerMount({
         ...{ config, storage, journal, vault, families, root, model, agents },

@@ -13,7 +13,7 @@ import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import { Host, type HostAddress } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
-import type { Mount } from '../http/web-app.js';
+import type { Health, Mount } from '../http/web-app.js';
 
 /**
  * The addresses at which clients reach this node. Until the listeners listen, the HTTP port is the configured one and
@@ -62,6 +62,8 @@ export interface ListenersOptions {
   readonly mounts: readonly Mount[];
   /** The keys that sign cards. */
   readonly keys: ReadKeys;
+  /** Whether the node takes work, for `/readyz`. */
+  readonly health: () => Health;
   /** Told the ports once they are known. */
   readonly address: NodeAddress;
   readonly logger: Logger;
@@ -99,7 +101,7 @@ export function assertMountable({ server }: Config): void {
 const NOTICE_SECONDS = 5;
 
 export async function createListeners(options: ListenersOptions): Promise<Listeners> {
-  const { config, agents, root, tls, authenticator, mounts, keys, address, logger } = options;
+  const { config, agents, root, tls, authenticator, mounts, keys, health, address, logger } = options;
   const { baseUrl } = config.a2a;
   const slots = new StreamSlots(config.server.limits);
   const a2aRoutes = createA2aRoutes({
@@ -121,7 +123,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     claims: isA2aPath,
     routes: [a2aRoutes],
     mounts: [createDiscoveryRoutes({ agents, keys, baseUrl }), ...mounts],
-    health: () => ({ ready: true }),
+    health,
     logger,
   });
   const grpc = await createGrpc(options, { authenticator, slots });

@@ -7,11 +7,15 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { noScrubber, noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { Storage } from '../stores/storage.js';
+import type { Health } from '../http/web-app.js';
 import { startSweeping } from '../journal/sweeper.js';
 import { scrubLogger } from '../scrub/logger.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { OwnerSecrets } from '../vault/owner-secrets.js';
 import { openVault, type SealedVault } from '../vault/vault.js';
+
+export { backUp, restore } from '../storage/sqlite/backup.js';
+export { verifyDatabase } from '../storage/sqlite/verify.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -26,17 +30,19 @@ export interface Stores {
 }
 
 export interface StoresOptions extends LoadedConfig {
+  /** See `AppOptions`. */
+  readonly acceptDamage?: boolean | undefined;
   readonly logger: Logger;
 }
 
 /** Opens the database and the vault in it, and starts to remove tasks that are older than `tasks.retentionDays`. */
 export async function openStores(
-  { config, secrets, logger }: StoresOptions,
+  { config, secrets, acceptDamage, logger }: StoresOptions,
   onStop: OnStop,
 ): Promise<Stores> {
   const { sqlite } = config.storage;
   const { retentionDays, eventBytes } = config.tasks;
-  const storage = openSqliteStorage({ ...sqlite, eventBytes, logger });
+  const storage = openSqliteStorage({ ...sqlite, eventBytes, acceptDamage, logger });
   onStop(() => storage.close());
   const noteCrash = (error: unknown) => storage.tasks.noteCrash(crashText(error));
   process.on('uncaughtExceptionMonitor', noteCrash);
@@ -46,6 +52,12 @@ export async function openStores(
   }
   const vault = await openVaultAccess({ config, secrets, storage, logger });
   return { storage, vault, logger: scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber) };
+}
+
+/** A node takes work as long as its last commit succeeded. Everyone may read the reason. */
+export function healthOf(storage: Pick<Storage, 'problem'>): Health {
+  const problem = storage.problem();
+  return problem ? { ready: false, reason: problem.message } : { ready: true };
 }
 
 /** Names an error without its text, because clients read why their task failed. */

@@ -1,3 +1,4 @@
+import { verifyDatabase } from '../app/stores.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
@@ -23,6 +24,7 @@ import type { Call, Report, Terminal } from './terminal.js';
 
 interface DoctorFlags extends ConnectionFlags {
   readonly model?: boolean;
+  readonly database?: boolean;
   readonly json?: boolean;
 }
 
@@ -54,6 +56,10 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
   }
   const { config } = loaded;
   yield ok('configuration', config.file ?? 'no file, all defaults');
+  if (flags.database) {
+    yield* readDatabase(config.storage.sqlite.file);
+    return;
+  }
   yield await checkFolder('data folder', config.home);
   for (const folder of config.workspace) yield await checkFolder('workspace', folder);
   yield await checkToken(loaded);
@@ -69,6 +75,20 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
   if (status) yield* warningsThere(status, trial.findings);
   yield await checkVaultKey(loaded);
   yield await checkAdvertised(loaded, status);
+}
+
+/** Reads the whole database. */
+function readDatabase(file: string): readonly Finding[] {
+  const check = 'database';
+  if (file === ':memory:') return [ok(check, 'in memory')];
+  try {
+    const { tasks, events, problems } = verifyDatabase(file);
+    if (problems.length === 0)
+      return [ok(check, `${file}: ${tasks} tasks with ${events} entries, all whole`)];
+    return problems.map((text) => fail(check, text, 'Restore a backup: lango restore FILE'));
+  } catch (error) {
+    return [failedBy(check, error)];
+  }
 }
 
 interface ServerState {

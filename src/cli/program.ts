@@ -28,6 +28,7 @@ export function createProgram(act: Act): Command {
     .option('--host <address>', 'address to listen on')
     .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, MAX_PORT))
     .option('--json', 'print one line of JSON when the server is ready')
+    .option('--accept-damage', 'start although the database lacks what was acknowledged')
     .action(actionsOf(act, () => import('./serve.js'))('serve'));
 
   withAgents(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
@@ -73,8 +74,17 @@ export function createProgram(act: Act): Command {
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
 
+  const backups = actionsOf(act, () => import('./backup.js'));
+  withFolders(withJson(program.command('backup <file>')))
+    .description('copy the database into a new file, also while the server runs')
+    .action(backups('backup'));
+  withFolders(withJson(program.command('restore <file>')))
+    .description('put a backup in place of the database, while no server runs')
+    .action(backups('restore'));
+
   withServer(program.command('doctor').description('find what keeps Lango from working here'))
     .option('--model', 'also send the model a tiny request')
+    .option('--database', 'read the whole database instead, also of a running server')
     .option('--json', 'one JSON object')
     .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
   throwErrors(program, 'lango');

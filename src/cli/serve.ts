@@ -22,6 +22,7 @@ interface ServeFlags extends FolderFlags {
   readonly host?: string;
   readonly port?: number;
   readonly json?: boolean;
+  readonly acceptDamage?: boolean;
 }
 
 const EXAMPLE = 'Write "hello" into notes.md and then read notes.md';
@@ -45,7 +46,7 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   const logger = createLogger({ ...config.logging, color: terminal.notePaint.isColored, secrets: hidden });
   const stopping = new AbortController();
   using _interrupt = onInterrupt(() => stopping.abort());
-  const app = createApp({ ...loaded, logger, hidden });
+  const app = createApp({ ...loaded, acceptDamage: flags.acceptDamage, logger, hidden });
   const address = await app.start();
   // The reload must fail when the file has been deleted, and not take the defaults.
   const again = { env, overrides: { ...overrides, configFile: config.file } };

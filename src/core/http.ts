@@ -85,6 +85,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, readonly [number, string]>>> = 
   canceled: [499, 'CANCELLED'],
   unavailable: [503, 'UNAVAILABLE'],
   fenced: [503, 'UNAVAILABLE'],
+  storage: [503, 'UNAVAILABLE'],
 };
 
 /** The HTTP status of an error and its canonical name, wherever A2A (section 5.4) names no other. */

@@ -1,4 +1,4 @@
-import type { LangoError } from '../core/errors.js';
+import type { ErrorCode, LangoError } from '../core/errors.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Message, Part } from '../core/message.js';
 import { textPart } from '../core/message.js';
@@ -12,15 +12,21 @@ export type RunResult = Omit<RunEnd, 'state'> & {
   readonly state: Extract<EventBody, { type: 'run-end' }>['state'];
 };
 
+/** Reasons for an abort after which the task is taken up again. */
+const LATER: ReadonlySet<ErrorCode> = new Set(['unavailable', 'fenced', 'storage']);
+
 /** True when a message that arrived during the run could still change the result, so the task runs again. */
 export function acceptsMoreInput(result: RunResult): boolean {
   return result.state === 'completed' || isInterrupted(result.state);
 }
 
-/** Undefined when the task continues on another process or after a restart: this process must not close it. */
+/**
+ * Undefined when this process must not close the task: it continues on another process, after a restart, or once its lease
+ * has expired and the database works again.
+ */
 export function resultOfAbort(reason: LangoError | undefined): RunResult | undefined {
+  if (reason && LATER.has(reason.code)) return undefined;
   if (isLangoError(reason, 'canceled')) return { state: 'canceled' };
-  if (isLangoError(reason, 'unavailable') || isLangoError(reason, 'fenced')) return undefined;
   const code = isLangoError(reason, 'timeout') ? 'limit-seconds' : 'internal';
   return { state: 'failed', reason: code, text: errorText(reason) };
 }

@@ -1,4 +1,4 @@
-import { LangoError } from '../core/errors.js';
+import { LangoError, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { Usage } from '../core/model.js';
 import { addUsage } from '../core/model.js';
@@ -254,6 +254,10 @@ export class FirstAppend {
     try {
       outcome = await this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: events });
     } catch (error) {
+      if (isLangoError(error, 'storage')) {
+        this.#resolve(Promise.reject(error));
+        throw error;
+      }
       // Either the message or the run's events cannot be stored. Storing the message alone tells which.
       this.#resolve(this.#store.accept(this.#entry, { worker: this.#worker, firstEvents: [] }));
       throw error;

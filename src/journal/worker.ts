@@ -323,8 +323,8 @@ export class Worker {
       await run.append(runEndEvent(run, result), result.author);
     } catch (error) {
       // The run's writer stops at its first failure, for example an oversized event. The `run-end` event must still be
-      // written, unless another process owns the task now.
-      if (isLangoError(error, 'fenced')) throw error;
+      // written, unless another process owns the task now, or the database fails: the task then runs again.
+      if (isLangoError(error, 'fenced') || isLangoError(error, 'storage')) throw error;
       const { task } = run;
       const body = scrubEvent(runEndEvent(run, resultOfFailure(run, error)), run.scrubber);
       const fence = { taskId: task.id, epoch: task.epoch };

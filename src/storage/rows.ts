@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { LangoError } from '../core/errors.js';
 import type { Message } from '../core/message.js';
 import type {
@@ -33,7 +34,7 @@ export interface TaskRow {
   /** The number of delegations above the task. */
   readonly level: number;
   readonly state: TaskState;
-  /** A `Message` as JSON. */
+  /** A `Message` as JSON, after its checksum. */
   readonly status_message: string | null;
   readonly status_at: number;
   readonly created_at: number;
@@ -56,6 +57,25 @@ export interface EventRow {
   readonly author: string | null;
   /** An `EventBody` as JSON. */
   readonly body: string;
+  /** See `checksumOf`. Null in rows that were written before there were checksums. */
+  readonly checksum: number | null;
+}
+
+/** The CRC-32 of what a row of `events` says. */
+export function checksumOf({ seq, at, author, body }: Omit<EventRow, 'checksum'>): number {
+  return crc32(body, crc32(`${seq} ${at} ${author ?? ''}`));
+}
+
+/** Throws `LangoError` `storage` for a row that is not as it was written. */
+export function assertUnchanged(taskId: string, row: EventRow): void {
+  if (row.checksum === null || row.checksum === checksumOf(row)) return;
+  throw damagedTask(`Entry ${row.seq} of task ${taskId} is damaged.`);
+}
+
+export function damagedTask(text: string): LangoError {
+  return new LangoError('storage', text, {
+    hint: 'Look for more with lango doctor --database, and restore a backup (lango restore FILE).',
+  });
 }
 
 /** An event ready to be inserted. */
@@ -88,13 +108,27 @@ export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
     parentTaskId: row.parent ?? undefined,
     grant: JSON.parse(row.authority) as Grant,
     state: row.state,
-    statusMessage: row.status_message === null ? undefined : (JSON.parse(row.status_message) as Message),
+    statusMessage: row.status_message === null ? undefined : openStatus(row),
     head: row.head,
     epoch: row.epoch,
     crashes: row.crashes,
     createdAt: row.created_at,
     statusAt: row.status_at,
   };
+}
+
+/** The status message with its checksum before it. Rows that were written before there were checksums have none. */
+function sealStatus(json: string): string {
+  return crc32(json).toString(16).padStart(CHECKSUM_DIGITS, '0') + json;
+}
+
+const CHECKSUM_DIGITS = 8;
+
+function openStatus({ id, status_message: text }: Pick<TaskRow, 'id' | 'status_message'>): Message {
+  const json = text!.startsWith('{') ? text! : text!.slice(CHECKSUM_DIGITS);
+  if (json !== text && sealStatus(json) !== text)
+    throw damagedTask(`The status message of task ${id} is damaged.`);
+  return JSON.parse(json) as Message;
 }
 
 export function toTaskEvent(taskId: string, row: EventRow): TaskEvent {
@@ -163,7 +197,7 @@ export function changeOf(events: readonly NewEvent[]): TaskChange {
     message = body.type === 'run-end' || body.type === 'status' ? body.message : undefined;
     expiresAt = body.type === 'run-end' ? earliestExpiry(body.questions ?? []) : undefined;
   }
-  const statusMessage = message === undefined ? null : JSON.stringify(message);
+  const statusMessage = message === undefined ? null : sealStatus(JSON.stringify(message));
   const isStep = events.some(({ body }) => !REPEATED.has(body.type));
   return { state, statusMessage, isStep, endsRun, expiresAt };
 }

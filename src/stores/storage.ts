@@ -1,3 +1,4 @@
+import type { LangoError } from '../core/errors.js';
 import type { PushStore } from './pushes.js';
 import type { ExtractionStore, GraphStore } from './graph.js';
 import type { KnowledgeStore } from './knowledge.js';
@@ -11,6 +12,8 @@ import type { VaultStore } from './vault.js';
 export interface Storage {
   /** The stable name of the node whose database this is. */
   readonly nodeId: string;
+  /** Why the last commit failed; undefined after a commit. While there is a problem the store tries by itself to write. */
+  problem(): LangoError | undefined;
   readonly tasks: TaskStore;
   readonly retention: RetentionStore;
   readonly payments: PaymentStore;

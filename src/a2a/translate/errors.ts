@@ -74,6 +74,11 @@ const HIDDEN = new Set<ErrorCode>([
   'tool',
   'fenced',
 ]);
+/** What clients are told of a failure of the database. The log says more. */
+const STORAGE_FAILED = new LangoError('unavailable', 'The server cannot read or store its data at present.', {
+  retryable: true,
+  retryAfterMs: 5_000,
+});
 /** Errors of the transport, which A2A does not number. */
 const TRANSPORT: readonly ErrorCode[] = [
   'unauthenticated',
@@ -96,6 +101,7 @@ export function isVisible(error: unknown): error is LangoError {
 export function toWireError(error: unknown): WireError {
   if (isVisible(error))
     return wireError(error.code, { code: error.code, message: error.message, details: error });
+  if (isLangoError(error, 'storage')) return toWireError(STORAGE_FAILED);
   const told: ToldError = { code: 'internal', message: 'internal error', details: {} };
   return wireError(isLangoError(error) ? error.code : 'internal', told);
 }

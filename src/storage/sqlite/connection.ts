@@ -1,11 +1,15 @@
-import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
 import { isAtLeast } from '../../core/text.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
+import { CommitMark } from './commit-mark.js';
+import { DatabaseFiles, realFile } from './database-files.js';
+import { assertNotGone, assertWhole, countCommits } from './damage.js';
 import { primaryCode, storageError } from './failure.js';
+import type { CommitHooks } from './group-commit.js';
 import { APPLICATION_ID, FIRST_VERSION, MIGRATIONS, SCHEMA } from './schema.js';
 
 export interface ConnectionOptions {
@@ -16,12 +20,16 @@ export interface ConnectionOptions {
    * at the price of one disk flush per group of commits.
    */
   readonly synchronous: 'normal' | 'full';
+  /** Opens a database that lacks what was acknowledged, as it is. Default: refuses it. */
+  readonly acceptDamage?: boolean | undefined;
   readonly logger: Logger;
 }
 
 export interface Connection {
   readonly database: Database.Database;
   readonly nodeId: string;
+  /** What is to be done around each commit. */
+  readonly hooks: CommitHooks | undefined;
   /** Checkpoints the write-ahead log into the database file, and releases the lock of this process. */
   close(): void;
 }
@@ -29,8 +37,10 @@ export interface Connection {
 /** Older versions could reset the WAL while it was being read (https://sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = '3.51.3';
 
-/** How long a statement waits for a lock of another program, in milliseconds. The event loop is blocked meanwhile. */
-const BUSY_TIMEOUT_MS = 2_000;
+/** How long a statement of the start waits for a lock of another program, in milliseconds. The event loop is blocked. */
+const START_TIMEOUT_MS = 2_000;
+/** The same for later statements. Writes are then tried again: see group-commit.ts. */
+const BUSY_TIMEOUT_MS = 5;
 const CACHE_KIB = 8_192;
 /** The size that the write-ahead log is truncated to after a burst, in bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
@@ -40,23 +50,40 @@ const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
  * and then leaves nothing open.
  */
 export function openConnection(options: ConnectionOptions): Connection {
-  const opened: Database.Database[] = [];
-  const close = () => opened.toReversed().forEach((database) => database.close());
+  const opened: { close(): unknown }[] = [];
+  const close = () => opened.toReversed().forEach((one) => one.close());
+  const isFile = options.file !== ':memory:';
   try {
-    if (options.file !== ':memory:') {
+    if (isFile) {
       opened.push(lockFile(options.file));
+      assertNotGone(options);
       createPrivateFile(options.file);
     }
-    const database = new Database(options.file, { timeout: BUSY_TIMEOUT_MS });
+    const database = new Database(options.file, { timeout: START_TIMEOUT_MS });
     opened.push(database);
     assertSqliteVersion(database.prepare<[], string>('SELECT sqlite_version()').pluck().get() ?? '');
     configure(database, options.synchronous);
     migrate(database, options.logger);
-    return { database, nodeId: nodeIdOf(database), close };
+    if (isFile) assertWhole(database, options);
+    const nodeId = nodeIdOf(database);
+    database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    return { database, nodeId, hooks: isFile ? watch(database, options, opened) : undefined, close };
   } catch (error) {
     close();
     throw withFile(storageError(error), options.file);
   }
+}
+
+/** Makes each commit check the files of the database and write its number beside them. */
+function watch(
+  database: Database.Database,
+  { file, synchronous }: ConnectionOptions,
+  opened: { close(): unknown }[],
+): CommitHooks {
+  const files = new DatabaseFiles(file);
+  const mark = new CommitMark(realFile(file), { commits: countCommits(database), synchronous });
+  opened.push(mark);
+  return { before: () => files.assertInPlace(), after: (commits) => mark.set(commits) };
 }
 
 /** Throws `LangoError` `storage` if the bundled SQLite has the WAL reset bug. */
@@ -71,7 +98,7 @@ export function assertSqliteVersion(version: string): void {
  * Holds an exclusive lock on FILE.lock. The operating system releases it when the process ends for any reason. It is a
  * separate file, so that backups and people can read the database meanwhile.
  */
-function lockFile(file: string): Database.Database {
+export function lockFile(file: string): Database.Database {
   if (!existsSync(dirname(file))) {
     throw new LangoError('storage', 'The folder of the database does not exist.', {
       hint: 'Create the data folder, or choose another one.',
@@ -97,11 +124,6 @@ function lockFile(file: string): Database.Database {
  */
 function createPrivateFile(file: string): void {
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
-}
-
-/** The real path of a file, so that links to the same database share one lock. */
-function realFile(file: string): string {
-  return existsSync(file) ? realpathSync(file) : join(realpathSync(dirname(file)), basename(file));
 }
 
 function configure(database: Database.Database, synchronous: ConnectionOptions['synchronous']): void {

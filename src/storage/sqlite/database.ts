@@ -39,8 +39,13 @@ export class SqliteDatabase {
     this.prepared = new Prepared(connection.database);
     this.nodeId = connection.nodeId;
     this.now = options.now ?? Date.now;
-    this.#commits = new GroupCommit(connection.database, options.logger);
+    this.#commits = new GroupCommit(connection.database, options.logger, connection.hooks);
     this.#disconnect = () => connection.close();
+  }
+
+  /** Why the last commit failed; undefined after a commit. */
+  get problem(): LangoError | undefined {
+    return this.#commits.problem;
   }
 
   /** Runs `work` in the transaction of this turn of the event loop. Resolves after its commit. See `Work`. */

@@ -1,10 +1,13 @@
-import { codeOf, LangoError } from '../../core/errors.js';
+import { codeOf, isLangoError, LangoError } from '../../core/errors.js';
 
 interface Advice {
   readonly message: string;
   readonly hint: string;
   readonly retryable?: boolean;
 }
+
+const RESTORE =
+  'Restore a backup (lango restore FILE). To start with an empty database, move it away and run: lango serve --accept-damage';
 
 /** Advice by primary result code (https://sqlite.org/rescode.html). Extended codes begin with the primary code. */
 const ADVICE: Readonly<Record<string, Advice>> = {
@@ -21,18 +24,20 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   SQLITE_CANTOPEN: {
     message: 'The database cannot be opened in its folder.',
     hint: 'Let this user write to the data folder, or choose another one.',
+    retryable: true,
   },
   SQLITE_READONLY: {
     message: 'The database cannot be written by this user.',
     hint: 'Let this user write to the data folder and the files in it, or choose another folder.',
+    retryable: true,
   },
   SQLITE_NOTADB: {
     message: 'The database file is damaged, or is not a database at all.',
-    hint: 'Restore it from a backup, or move it away to start with an empty one.',
+    hint: RESTORE,
   },
   SQLITE_CORRUPT: {
     message: 'The database file is damaged.',
-    hint: 'Restore it from a backup, or move it away to start with an empty one.',
+    hint: RESTORE,
   },
   SQLITE_IOERR: {
     message: 'The disk failed while the database was read or written.',
@@ -40,6 +45,18 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     retryable: true,
   },
 };
+
+/** The errors of the file system that mean the same. */
+const OF_SYSTEM: Readonly<Record<string, string>> = {
+  EACCES: 'SQLITE_READONLY',
+  EPERM: 'SQLITE_READONLY',
+  EROFS: 'SQLITE_READONLY',
+  ENOSPC: 'SQLITE_FULL',
+  EIO: 'SQLITE_IOERR',
+};
+
+/** When clients should try again after a failure that may pass. */
+const RETRY_AFTER_MS = 5_000;
 
 const OTHER: Advice = {
   message: 'The database refused the operation.',
@@ -50,13 +67,22 @@ const OTHER: Advice = {
 export function storageError(cause: unknown): LangoError {
   if (cause instanceof LangoError) return cause;
   const { message, hint, retryable } = ADVICE[primaryCode(cause)] ?? OTHER;
-  return new LangoError('storage', message, { hint, cause, retryable: retryable ?? false });
+  return new LangoError('storage', message, {
+    ...{ hint, cause, retryable: retryable ?? false },
+    ...(retryable ? { retryAfterMs: RETRY_AFTER_MS } : {}),
+  });
+}
+
+/** Whether the database as a whole failed, and not one operation: it is full, locked, damaged or gone. */
+export function isFaultOfDatabase(error: unknown): boolean {
+  return primaryCode(error) in ADVICE || isLangoError(error, 'storage');
 }
 
 /**
- * The primary result code: "SQLITE_BUSY" for an error with code "SQLITE_BUSY_SNAPSHOT". Empty for other errors. It is read
+ * The primary result code: "SQLITE_BUSY" for an error with code "SQLITE_BUSY_SNAPSHOT". It is read
  * from the code and not from the class, as the class belongs to the first realm that loaded the driver.
  */
 export function primaryCode(error: unknown): string {
-  return (codeOf(error) ?? '').split('_', 2).join('_');
+  const code = codeOf(error) ?? '';
+  return OF_SYSTEM[code] ?? code.split('_', 2).join('_');
 }

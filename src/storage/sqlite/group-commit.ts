@@ -4,7 +4,7 @@ import { errorText, isLangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { EventRow } from '../rows.js';
 import { Checkpoints } from './checkpoints.js';
-import { storageError } from './failure.js';
+import { isFaultOfDatabase, primaryCode, storageError } from './failure.js';
 
 /**
  * One write. It may run twice, with the first run rolled back, so it must have no effects outside of the database. If it
@@ -24,25 +24,71 @@ interface Pending {
   readonly reject: (error: LangoError) => void;
 }
 
+/** What is done around each commit. */
+export interface CommitHooks {
+  /** Called as the last part of each transaction, which is rolled back when it throws. */
+  readonly before: () => void;
+  /** Called after a commit that wrote something, before its writes settle, with the number of the commit. */
+  readonly after: (commits: number) => void;
+}
+
+const NO_HOOKS: CommitHooks = { before() {}, after() {} };
+
+/** How long writes wait for the lock of another program, and the pauses between the attempts. */
+const LOCK_PATIENCE_MS = 2_000;
+const LOCK_RETRY_MS = 50;
+/** While the last commit failed, a write is tried at this interval. */
+const PROBE_MS = 1_000;
+
+/** The number of the last commit, kept in the database. Commits that change nothing are not counted. */
+const COUNT = "INSERT OR IGNORE INTO meta (key, value) VALUES ('commits', '0')";
+const NEXT = `UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'commits' AND total_changes() > ?
+  RETURNING CAST(value AS INTEGER) AS commits, total_changes() AS changes`;
+const PROBE = "UPDATE meta SET value = value WHERE key = 'commits'";
+
 /**
  * Runs all writes of one turn of the event loop in one transaction, in the order of the calls, and settles each of their
- * promises after the commit.
+ * promises after the commit. While another program holds the lock of the database, writes wait without blocking.
  */
 export class GroupCommit {
-  readonly #transact: (group: readonly Pending[], touched: Touched) => readonly (() => void)[];
+  readonly #transact: (group: readonly Pending[], touched: Touched) => Committed;
   readonly #listeners = new Set<Touch>();
   readonly #logger: Logger;
   readonly #checkpoints: Checkpoints;
+  readonly #hooks: CommitHooks;
+  readonly #probe: () => void;
   #pending: Pending[] = [];
+  /** For the next attempt of writes that wait for a lock. */
+  #retry: NodeJS.Timeout | undefined;
+  /** For the next probe while there is a problem. */
+  #nextProbe: NodeJS.Timeout | undefined;
+  #lockedSince: number | undefined;
+  #problem: LangoError | undefined;
+  /** SQLite's count of changed rows after the last commit. */
+  #changes = 0;
 
-  constructor(database: Database.Database, logger: Logger) {
+  /** `database` has the table `meta`. */
+  constructor(database: Database.Database, logger: Logger, hooks = NO_HOOKS) {
     this.#logger = logger;
+    this.#hooks = hooks;
     this.#checkpoints = new Checkpoints(database, logger);
-    const transaction = database.transaction((group: readonly Pending[], touched: Touched) => {
+    database.prepare(COUNT).run();
+    const next = database.prepare<[number], NumberRow>(NEXT);
+    const probe = database.prepare(PROBE);
+    this.#probe = () => void probe.run();
+    const transaction = database.transaction((group: readonly Pending[], touched: Touched): Committed => {
       const touch: Touch = (taskId, events) => addTouched(touched, taskId, events);
-      return group.map((pending) => attempt(pending, touch));
+      const settled = group.map((pending) => attempt(pending, touch));
+      const number = next.get(this.#changes);
+      hooks.before();
+      return { settled, number };
     });
     this.#transact = (group, touched) => transaction.immediate(group, touched);
+  }
+
+  /** Why the last commit failed; undefined after a commit. */
+  get problem(): LangoError | undefined {
+    return this.#problem;
   }
 
   run<Result>(work: Work<Result>): Promise<Result> {
@@ -65,7 +111,10 @@ export class GroupCommit {
 
   /** Commits the pending writes. Nothing may be written afterwards. */
   close(): void {
+    this.#lockedSince = -Infinity;
     this.flush();
+    clearTimeout(this.#retry);
+    clearTimeout(this.#nextProbe);
     this.#checkpoints.close();
   }
 
@@ -79,16 +128,57 @@ export class GroupCommit {
   #commit(group: readonly Pending[], touched: Touched): readonly (() => void)[] {
     const touchedHere: Touched = new Map();
     try {
-      const settled = this.#transact(group, touchedHere);
+      const { settled, number } = this.#transact(group, touchedHere);
       touchedHere.forEach((events, taskId) => addTouched(touched, taskId, events));
+      this.#onCommitted(number);
       return settled;
     } catch (error) {
-      const [only, ...others] = group;
-      if (only === undefined) return [];
-      if (others.length > 0) return group.flatMap((pending) => this.#commit([pending], touched));
-      this.#logger.error('a write failed', { error: errorText(error) });
-      return [() => only.reject(storageError(error))];
+      if (this.#waitsForLock(group, error)) return [];
+      if (group.length > 1 && !isForAll(error))
+        return group.flatMap((pending) => this.#commit([pending], touched));
+      const failure = storageError(error);
+      this.#onFailure(failure, error);
+      return group.map(
+        ({ reject }) =>
+          () =>
+            reject(failure),
+      );
     }
+  }
+
+  #onCommitted(number: NumberRow | undefined): void {
+    this.#lockedSince = undefined;
+    if (!number) return;
+    // The statement that counts is not in its own result yet.
+    this.#changes = number.changes + 1;
+    try {
+      this.#hooks.after(number.commits);
+    } catch (error) {
+      this.#onFailure(storageError(error), error);
+      return;
+    }
+    if (this.#problem) this.#logger.info('the database can be written again');
+    this.#problem = undefined;
+  }
+
+  /** Puts the writes back while another program holds the lock, unless it has held it for long. */
+  #waitsForLock(group: readonly Pending[], error: unknown): boolean {
+    if (primaryCode(error) !== 'SQLITE_BUSY') return false;
+    this.#lockedSince ??= performance.now();
+    if (performance.now() - this.#lockedSince > LOCK_PATIENCE_MS) return false;
+    this.#pending = [...group, ...this.#pending];
+    this.#retry = setTimeout(() => this.flush(), LOCK_RETRY_MS);
+    return true;
+  }
+
+  /** Remembers and logs a failure of the database, and tries again from time to time. Others concern their write alone. */
+  #onFailure(failure: LangoError, error: unknown): void {
+    const isNew = this.#problem?.message !== failure.message;
+    if (isNew) this.#logger.error('a write failed', { error: errorText(error), hint: failure.hint });
+    if (!isFaultOfDatabase(error)) return;
+    this.#problem = failure;
+    clearTimeout(this.#nextProbe);
+    this.#nextProbe = setTimeout(() => void this.run(this.#probe).catch(() => undefined), PROBE_MS).unref();
   }
 
   #announce(taskId: string, events: readonly EventRow[]): void {
@@ -100,6 +190,22 @@ export class GroupCommit {
       }
     }
   }
+}
+
+interface NumberRow {
+  readonly commits: number;
+  readonly changes: number;
+}
+
+interface Committed {
+  readonly settled: readonly (() => void)[];
+  /** Undefined for a transaction that changed nothing. */
+  readonly number: NumberRow | undefined;
+}
+
+/** Whether an error has nothing to do with the writes of the transaction, so that each alone would fail too. */
+function isForAll(error: unknown): boolean {
+  return isLangoError(error) || primaryCode(error) === 'SQLITE_BUSY';
 }
 
 /** Runs one write inside a transaction. The returned function settles its promise, after the commit. */

@@ -359,4 +359,7 @@ export const FIRST_VERSION = 15;
  * Each entry takes the database from version `FIRST_VERSION` plus its index to the next one. A change of a released schema
  * is a new entry, and `SCHEMA` stays as it is. A released entry is never edited.
  */
-export const MIGRATIONS: readonly string[] = [];
+export const MIGRATIONS: readonly string[] = [
+  // 16: the checksum of an event. NULL in events that were written before.
+  'ALTER TABLE events ADD COLUMN checksum INTEGER;',
+];

@@ -67,7 +67,7 @@ const CHANGED_COLUMNS = [
   'cancel_requested',
 ] as const satisfies readonly (keyof TaskRow)[];
 
-const EVENT_COLUMNS = ['task', 'seq', 'at', 'author', 'type', 'body'];
+const EVENT_COLUMNS = ['task', 'seq', 'at', 'author', 'type', 'body', 'checksum'];
 
 export function taskValues(row: Omit<TaskRow, 'key'>): Value[] {
   return [...TASK_COLUMNS.map((column) => row[column]), isTerminal(row.state) ? 1 : 0];
@@ -144,7 +144,7 @@ function prepareTasks(prepare: Prepare) {
     events: prepare<
       [task: string, after: number, upTo: number],
       EventRow
-    >(`SELECT seq, at, author, body FROM events
+    >(`SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`),
     /**
      * Newest first: walks the tasks of the context backwards, starting at the task, and the events of each. The task to stop
@@ -153,7 +153,7 @@ function prepareTasks(prepare: Prepare) {
     sessionEvents: prepare<
       [Readonly<Record<string, string | number>>],
       EventRow & { readonly task: string }
-    >(`SELECT tasks.id AS task, seq, at, author, body
+    >(`SELECT tasks.id AS task, seq, at, author, body, checksum
       FROM tasks INDEXED BY tasks_by_context CROSS JOIN events ON events.task = tasks.key
       WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant
         AND tasks.key < (SELECT key FROM tasks WHERE id = @id)

@@ -33,6 +33,7 @@ export function openSqliteStorage({ eventBytes, ...options }: StorageOptions): S
     const library = new SqliteLibraryStore(database, graph);
     return {
       nodeId: database.nodeId,
+      problem: () => database.problem,
       payments: new SqlitePaymentStore(database),
       graph,
       extraction: new SqliteExtractionStore(database, graph),

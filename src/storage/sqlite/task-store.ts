@@ -11,7 +11,16 @@ import type {
 import { LEASE_MS } from '../../stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { EncodedEvent, EventRow } from '../rows.js';
-import { assertKeys, CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, toTaskRecord } from '../rows.js';
+import {
+  assertKeys,
+  assertUnchanged,
+  CALLER_AUTHOR,
+  changeOf,
+  damagedTask,
+  encodeEvent,
+  toTaskEvent,
+  toTaskRecord,
+} from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from './push-store.js';
 import type { RecentEvents } from './recent-events.js';
@@ -144,7 +153,10 @@ export class SqliteTaskStore implements TaskStore {
     const { contextId, agent, owner, tenant, id } = task;
     const session = { contextId, agent, owner, tenant, id, after, unfinished: unfinished ? 1 : 0, limit };
     const newestFirst = this.#read(() => this.#statements.sessionEvents.all(session));
-    return newestFirst.reverse().map((row) => toTaskEvent(row.task, row));
+    return newestFirst.reverse().map((row) => {
+      assertUnchanged(row.task, row);
+      return toTaskEvent(row.task, row);
+    });
   }
 
   onAppend(listener: (taskId: string, head: number) => void): () => void {
@@ -153,7 +165,13 @@ export class SqliteTaskStore implements TaskStore {
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
     // The event numbers of a task have no gaps, so the next `limit` events are those up to `after + limit`.
-    return this.#statements.events.all(taskId, after, after + limit).sort((a, b) => a.seq - b.seq);
+    const rows = this.#statements.events.all(taskId, after, after + limit).sort((a, b) => a.seq - b.seq);
+    rows.forEach((row, index) => {
+      assertUnchanged(taskId, row);
+      if (row.seq !== after + index + 1)
+        throw damagedTask(`Entry ${after + index + 1} of task ${taskId} is missing.`);
+    });
+    return rows;
   }
 
   /** Checks the keys of a message and encodes its event. */

@@ -5,7 +5,7 @@ import { LEASE_MS, taskOfNew } from '../../stores/tasks.js';
 import type { EventBody, NewEvent, Scope, TaskRecord } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from '../rows.js';
-import { CALLER_AUTHOR, encodeEvent, toTaskRecord } from '../rows.js';
+import { CALLER_AUTHOR, checksumOf, encodeEvent, toTaskRecord } from '../rows.js';
 import type { Touch } from './group-commit.js';
 import type { PushWrites } from './push-store.js';
 import type { Value } from './prepared.js';
@@ -285,8 +285,9 @@ function insertEvents(
   const values: Value[] = [];
   for (const { author, type, body } of events) {
     const seq = before + rows.length + 1;
-    rows.push({ seq, at: now, author, body });
-    values.push(task.key, seq, now, author, type, body);
+    const checksum = checksumOf({ seq, at: now, author, body });
+    rows.push({ seq, at: now, author, body, checksum });
+    values.push(task.key, seq, now, author, type, body, checksum);
   }
   statements.insertEvents.run(values);
   touch(task.id, rows);

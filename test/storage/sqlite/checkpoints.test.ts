@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,15 +14,20 @@ const TEXT = 'x'.repeat(200 * 1024);
 
 let folder: string;
 let file: string;
+/** Leads to the file. The storage is opened by it. */
+let link: string;
 let storage: Storage;
 let warnings: string[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'lango-checkpoints-'));
   file = join(folder, 'lango.db');
+  link = join(folder, 'link.db');
   warnings = [];
   const logger: Logger = { ...silentLogger, warn: (text) => void warnings.push(text) };
-  storage = openSqliteStorage({ file, synchronous: 'normal', logger });
+  writeFileSync(file, '');
+  symlinkSync(file, link);
+  storage = openSqliteStorage({ file: link, synchronous: 'normal', logger });
 });
 
 afterEach(async () => {
@@ -61,7 +66,7 @@ describe('the log of a database that is written to', () => {
   });
 
   it('is kept when a checkpoint fails: a warning, and the work goes on', async () => {
-    rmSync(file);
+    rmSync(link);
     const id = await write(200);
     await until(() => warnings.length === 1);
     expect(warnings).toEqual(['the write-ahead log of the database could not be checkpointed']);

@@ -18,6 +18,7 @@ beforeEach(() => {
   database = new Database(join(folder, 'x.db'));
   database.pragma('journal_mode = WAL');
   database.exec(`
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE notes (text TEXT PRIMARY KEY);
     CREATE TABLE replies (note TEXT REFERENCES notes (text) DEFERRABLE INITIALLY DEFERRED);`);
   onlooker = new Database(join(folder, 'x.db'), { readonly: true });

@@ -3,7 +3,13 @@ import type { EventRow } from '../../../src/storage/rows.js';
 import { RecentEvents } from '../../../src/storage/sqlite/recent-events.js';
 
 function rows(from: number, to: number, body = '{}'): EventRow[] {
-  return Array.from({ length: to - from + 1 }, (_, at) => ({ seq: from + at, at: 0, author: null, body }));
+  return Array.from({ length: to - from + 1 }, (_, at) => ({
+    seq: from + at,
+    at: 0,
+    author: null,
+    checksum: null,
+    body,
+  }));
 }
 
 function seqs(events: readonly EventRow[] | undefined): readonly number[] | undefined {

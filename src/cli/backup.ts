@@ -1,0 +1,34 @@
+import { resolve } from 'node:path';
+import { backUp, restore as restoreDatabase } from '../app/stores.js';
+import { loadConfig } from '../config/load.js';
+import { LangoError } from '../core/errors.js';
+import { overridesOf, type FolderFlags } from './connection.js';
+import type { Call, Report } from './terminal.js';
+
+/** `lango backup FILE`: copies the database, also of a running server, and reads the whole copy. */
+export async function backup(to: string, call: Call<FolderFlags>): Promise<Report> {
+  const { tasks, events } = await backUp(await databaseOf(call), resolve(to));
+  const line = `${resolve(to)}: ${tasks} tasks with ${events} entries, read and found whole`;
+  return { json: { file: resolve(to), tasks, events }, lines: [line] };
+}
+
+/** `lango restore FILE`: puts a backup in place of the database. */
+export async function restore(from: string, call: Call<FolderFlags>): Promise<Report> {
+  const file = await databaseOf(call);
+  const { tasks, events, kept = null } = restoreDatabase(resolve(from), file);
+  const notes = kept === null ? [] : [`What was there is kept as ${kept}. Remove it when all is well.`];
+  return {
+    json: { file, tasks, events, kept },
+    lines: [`${file}: restored ${tasks} tasks with ${events} entries`],
+    notes,
+  };
+}
+
+async function databaseOf({ flags, env }: Call<FolderFlags>): Promise<string> {
+  const { config } = await loadConfig({ env, overrides: overridesOf(flags) });
+  const { file } = config.storage.sqlite;
+  if (file !== ':memory:') return file;
+  throw new LangoError('invalid-input', 'The database of this configuration is in memory.', {
+    hint: 'Set storage.sqlite.file to a file.',
+  });
+}

@@ -1,0 +1,91 @@
+import { existsSync, fsyncSync, openSync, closeSync, renameSync, rmSync, copyFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { LangoError } from '../../core/errors.js';
+import { markFile } from './commit-mark.js';
+import { lockFile } from './connection.js';
+import { realFile } from './database-files.js';
+import { storageError } from './failure.js';
+import type { Verdict } from './verify.js';
+import { verifyDatabase } from './verify.js';
+
+/**
+ * Copies the database as of one moment into a new file, also while a server uses it, and reads the whole copy. Rejects with
+ * `storage`, and leaves no file, when the copy is not whole.
+ */
+export async function backUp(file: string, to: string): Promise<Verdict> {
+  if (existsSync(to))
+    throw new LangoError('storage', `${to} is there already.`, { hint: 'Choose a new name.' });
+  const part = `${to}.part`;
+  try {
+    closeSync(openSync(part, 'w', 0o600));
+    const source = new Database(file, { readonly: true, fileMustExist: true });
+    try {
+      // All pages in one step: between two steps a commit of the server would start the copy anew.
+      await source.backup(part, { progress: () => ALL_PAGES });
+    } finally {
+      source.close();
+    }
+    const verdict = wholeCopy(part);
+    flush(part);
+    renameSync(part, to);
+    return verdict;
+  } catch (error) {
+    throw storageError(error);
+  } finally {
+    for (const ending of ['', '-wal', '-shm']) rmSync(part + ending, { force: true });
+  }
+}
+
+const ALL_PAGES = 0x7fff_ffff;
+
+/** Makes one file of the copy, without a log beside it. */
+function wholeCopy(file: string): Verdict {
+  const copy = new Database(file);
+  copy.pragma('journal_mode = DELETE');
+  copy.close();
+  return requireWhole(file);
+}
+
+function requireWhole(file: string): Verdict {
+  const verdict = verifyDatabase(file);
+  const [first] = verdict.problems;
+  if (first === undefined) return verdict;
+  throw new LangoError('storage', `${file} is damaged: ${first}`, {
+    hint: 'lango doctor --database lists what is wrong with the database of the data folder.',
+  });
+}
+
+/**
+ * Puts a backup in place of the database, once it is read whole. The files that were there are kept under another name.
+ * Throws `LangoError` `storage`, with nothing changed, while a server uses the database or when the backup is damaged.
+ */
+export function restore(from: string, file: string): Verdict & { readonly kept: string | undefined } {
+  try {
+    const verdict = requireWhole(from);
+    const lock = lockFile(file);
+    try {
+      const real = realFile(file);
+      const part = `${real}.part`;
+      copyFileSync(from, part);
+      flush(part);
+      const kept = existsSync(real) ? `${real}.before-${Date.now()}` : undefined;
+      for (const ending of ['-shm', '-wal', '']) {
+        if (kept !== undefined && existsSync(real + ending)) renameSync(real + ending, kept + ending);
+      }
+      // Its number of commits is that of the files that are gone.
+      rmSync(markFile(real), { force: true });
+      renameSync(part, real);
+      return { ...verdict, kept };
+    } finally {
+      lock.close();
+    }
+  } catch (error) {
+    throw storageError(error);
+  }
+}
+
+function flush(file: string): void {
+  const descriptor = openSync(file, 'r+');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}

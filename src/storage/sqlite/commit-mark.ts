@@ -1,0 +1,72 @@
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { codeOf } from '../../core/errors.js';
+
+/** The number of the last commit that was acknowledged, as kept beside the database. */
+export interface Mark {
+  readonly commits: number;
+  /** Names the time since the machine was started; empty where the system does not tell. */
+  readonly boot: string;
+  readonly synchronous: string;
+}
+
+const DIGITS = 16;
+const FORM = /^(\d{16}) commits, boot (\S*), synchronous (\w+)\n$/;
+const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
+
+/** Where the mark of a database is. */
+export function markFile(file: string): string {
+  return `${file}.mark`;
+}
+
+/** Returns undefined without a mark, or for a file that is none. Throws when it cannot be read. */
+export function readMark(file: string): Mark | undefined {
+  const found = FORM.exec(readIfThere(markFile(file)));
+  if (!found) return undefined;
+  const [, commits = '', boot = '', synchronous = ''] = found;
+  return { commits: Number(commits), boot, synchronous };
+}
+
+/** Whether the machine was started again since the mark was made. */
+export function isOfEarlierBoot({ boot }: Mark): boolean {
+  return boot !== bootId();
+}
+
+/**
+ * Keeps the number of the last commit outside of the database, so that a start sees when commits are missing: SQLite takes
+ * a log that was cut off or removed for a shorter one. The number is written after each commit and before anyone hears of
+ * it. It is not flushed to the disk, so it survives the process, and not always a loss of power.
+ */
+export class CommitMark {
+  readonly #descriptor: number;
+
+  /** Writes the whole mark. */
+  constructor(file: string, { commits, synchronous }: Omit<Mark, 'boot'>) {
+    this.#descriptor = openSync(markFile(file), 'w', 0o600);
+    writeSync(this.#descriptor, `${digits(commits)} commits, boot ${bootId()}, synchronous ${synchronous}\n`);
+  }
+
+  set(commits: number): void {
+    writeSync(this.#descriptor, digits(commits), 0);
+  }
+
+  close(): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+function digits(commits: number): string {
+  return String(commits).padStart(DIGITS, '0');
+}
+
+function bootId(): string {
+  return readIfThere(BOOT_FILE).trim();
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return '';
+    throw error;
+  }
+}

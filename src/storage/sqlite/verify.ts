@@ -1,0 +1,78 @@
+import Database from 'better-sqlite3';
+import type { EventRow, TaskRow } from '../rows.js';
+import { assertUnchanged, toTaskRecord } from '../rows.js';
+import { errorText } from '../../core/errors.js';
+import { readMark } from './commit-mark.js';
+import { missingCommits } from './damage.js';
+import { realFile } from './database-files.js';
+import { storageError } from './failure.js';
+
+/** What is in a database, and what is wrong with it. */
+export interface Verdict {
+  readonly tasks: number;
+  readonly events: number;
+  /** Sentences, the first ones of all that is wrong. Empty for a whole database. */
+  readonly problems: readonly string[];
+}
+
+/** More problems than this are not listed. */
+const MOST_PROBLEMS = 20;
+
+/** Tasks whose record and events do not agree, and events without a task. */
+const TORN = `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 0) AS head, coalesce(e.count, 0) AS count
+  FROM tasks t FULL JOIN (SELECT task, count(*) AS count, max(seq) AS last FROM events GROUP BY task) e ON e.task = t.key
+  WHERE (t.head IS NOT e.last OR e.count IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
+const EVENTS =
+  'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task';
+
+/**
+ * Reads a whole database, also one that a server uses, and changes nothing. With its mark, it must hold all acknowledged
+ * commits. Throws `LangoError` `storage` if it cannot be read as ours.
+ */
+export function verifyDatabase(file: string): Verdict {
+  try {
+    // Before the database: a server may commit meanwhile.
+    const mark = readMark(realFile(file));
+    const database = new Database(file, { readonly: true, fileMustExist: true });
+    try {
+      database.exec('BEGIN');
+      const missing = missingCommits(database, mark);
+      const count = (table: string) =>
+        Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+      const problems = [...problemsIn(database)].slice(0, MOST_PROBLEMS);
+      if (missing > 0) problems.unshift(`The last ${missing} acknowledged commits are missing.`);
+      return { tasks: count('tasks'), events: count('events'), problems };
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    throw storageError(error);
+  }
+}
+
+function* problemsIn(database: Database.Database): Generator<string> {
+  for (const text of database.prepare<[], string>('PRAGMA integrity_check').pluck().all())
+    if (text !== 'ok') yield `SQLite: ${text}`;
+  for (const { id, head, count } of database.prepare<[], TornRow>(TORN).iterate())
+    yield `Task ${id} has ${count} of ${head} entries.`;
+  for (const row of database.prepare<[], TaskRow>('SELECT * FROM tasks').iterate())
+    yield* thrownBy(() => toTaskRecord(row));
+  for (const row of database.prepare<[], EventRow & { readonly task: string }>(EVENTS).iterate()) {
+    yield* thrownBy(() => assertUnchanged(row.task, row));
+  }
+}
+
+interface TornRow {
+  readonly id: string;
+  readonly head: number;
+  readonly count: number;
+}
+
+function thrownBy(check: () => unknown): readonly string[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    return [errorText(error)];
+  }
+}

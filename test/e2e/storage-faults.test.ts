@@ -1,0 +1,233 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TOKEN } from '../support/a2a-node.js';
+import { askGrpc } from '../support/grpc-asked.js';
+import type { Script } from '../support/scripted-agent.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import type { TestServer } from '../support/server.js';
+import { startServer } from '../support/server.js';
+
+/** Faults of the disk under a running server, as its clients see them. */
+
+const folders: (() => void)[] = [];
+const servers: TestServer[] = [];
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+  folders.splice(0).forEach((remove) => remove());
+});
+
+function makeHome(): string {
+  const home = mkdtempSync(path.join(tmpdir(), 'lango-faults-'));
+  folders.push(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+async function serve(home: string, script?: Script): Promise<TestServer> {
+  const server = await startServer({
+    home,
+    agents: [scriptedAgent('worker', script)],
+    settings: {
+      auth: { token: TOKEN },
+      server: { port: 0, grpc: { enabled: true, port: 0 } },
+    },
+  });
+  servers.push(server);
+  return server;
+}
+
+let sent = 0;
+
+/** A new message, as parameters of all three transports. */
+function orders(text: string, blocking = true) {
+  sent += 1;
+  const message = { messageId: `fault-${sent}`, role: 'ROLE_USER', parts: [{ text }] };
+  return { message, configuration: { returnImmediately: !blocking } };
+}
+
+const post = (body: object) => ({ method: 'POST', body: JSON.stringify(body) });
+
+interface Told {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly text: string;
+}
+
+async function told(answer: Promise<Response>): Promise<Told> {
+  const response = await answer;
+  const { status, headers } = response;
+  return { status, retryAfter: headers.get('retry-after'), text: await response.text() };
+}
+
+const sendRest = (server: TestServer, text: string) =>
+  told(server.fetch('/agents/worker/message:send', post(orders(text))));
+
+/** Sends on each transport and shows what the client is told. */
+async function tellAll(server: TestServer) {
+  const call = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: orders('say no') };
+  const grpc = askGrpc(`127.0.0.1:${server.address.grpcPort}`, {
+    method: 'sendMessage',
+    params: { ...orders('say no'), tenant: 'worker' },
+  });
+  return {
+    rest: await sendRest(server, 'say no'),
+    rpc: await told(server.fetch('/agents/worker/', post(call))),
+    grpc: (await grpc).code,
+    ready: await told(server.fetch('/readyz')),
+    live: (await server.fetch('/healthz')).status,
+  };
+}
+
+const UNAVAILABLE = 14;
+
+const REFUSED = {
+  rest: { status: 503, retryAfter: '5', text: expect.stringContaining('cannot read or store') },
+  rpc: { status: 503, retryAfter: '5', text: expect.stringContaining('-32000') },
+  grpc: UNAVAILABLE,
+  live: 200,
+};
+
+async function tasksOf(server: TestServer): Promise<number> {
+  const { text } = await told(server.fetch('/agents/worker/tasks'));
+  return (JSON.parse(text) as { totalSize: number }).totalSize;
+}
+
+/** Sends until it is taken. */
+async function untilTaken(server: TestServer): Promise<void> {
+  for (let round = 0; round < 100; round += 1) {
+    if ((await sendRest(server, 'say yes')).status === 200) return;
+    await sleep(100);
+  }
+  throw new Error('the server took no more work');
+}
+
+/** Holds the write lock of a database in a process of its own, until `release`. */
+async function lockElsewhere(file: string) {
+  const driver = path.resolve('node_modules/better-sqlite3/lib/index.js');
+  const script = `const db = new (require(${JSON.stringify(driver)}))(${JSON.stringify(file)});
+    db.exec('BEGIN IMMEDIATE'); console.log('locked'); process.stdin.on('end', () => process.exit()).resume()`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  folders.unshift(() => void child.kill());
+  await once(child.stdout, 'data');
+  return {
+    async release() {
+      child.stdin.end();
+      await once(child, 'exit');
+    },
+  };
+}
+
+describe('a database that another program locks', () => {
+  it('is waited for without blocking, then refused as unavailable, and nothing is stored twice or half', async () => {
+    const home = makeHome();
+    const server = await serve(home);
+    await sendRest(server, 'say hello');
+    const lock = await lockElsewhere(path.join(home, 'lango.db'));
+    const loop = monitorEventLoopDelay({ resolution: 10 });
+    loop.enable();
+    const seen = await tellAll(server);
+    loop.disable();
+    expect(seen).toMatchObject({
+      ...REFUSED,
+      ready: { status: 503, text: expect.stringContaining('locked by another program') },
+    });
+    expect(loop.max / 1e6).toBeLessThan(1_000);
+    expect(await tasksOf(server)).toBe(1);
+    await lock.release();
+    await untilTaken(server);
+    expect((await server.fetch('/readyz')).status).toBe(200);
+    expect(await tasksOf(server)).toBe(2);
+  });
+
+  it('for a moment is not noticed by anyone', async () => {
+    const home = makeHome();
+    const server = await serve(home);
+    const lock = await lockElsewhere(path.join(home, 'lango.db'));
+    const sending = Promise.all([1, 2, 3].map((n) => sendRest(server, `say ${n}`)));
+    await sleep(300);
+    await lock.release();
+    expect((await sending).map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  it('during a run does not fail its task', async () => {
+    const home = makeHome();
+    const locked = Promise.withResolvers<void>();
+    const server = await serve(home, async (run) => {
+      await locked.promise;
+      await run.append({ type: 'text-delta', artifactId: 'answer', text: 'done', replace: true });
+      return { state: 'completed' };
+    });
+    const begun = await told(server.fetch('/agents/worker/message:send', post(orders('work', false))));
+    const { id } = (JSON.parse(begun.text) as { task: { id: string } }).task;
+    const lock = await lockElsewhere(path.join(home, 'lango.db'));
+    locked.resolve();
+    await server.log.saying('a write failed');
+    await lock.release();
+    await untilTaken(server);
+    const state = async () => (await told(server.fetch(`/agents/worker/tasks/${id}`))).text;
+    for (let round = 0; round < 200 && (await state()).includes('WORKING'); round += 1) await sleep(100);
+    expect(await state()).toContain('TASK_STATE_COMPLETED');
+  });
+});
+
+describe('files of the database that go away under the server', () => {
+  it.each(['lango.db', 'lango.db-wal', 'lango.db.lock'])('%s: the next write is refused', async (name) => {
+    const home = makeHome();
+    const server = await serve(home);
+    await sendRest(server, 'say hello');
+    const file = path.join(home, name);
+    renameSync(file, `${file}.away`);
+    const seen = await tellAll(server);
+    const words = `${name} was removed or replaced`;
+    expect(seen).toMatchObject({ ...REFUSED, ready: { status: 503, text: expect.stringContaining(words) } });
+    expect(server.log.lines.filter((line) => line.includes(words)).length).toBeGreaterThan(0);
+    writeFileSync(file, '');
+    expect((await sendRest(server, 'say no')).status).toBe(503);
+    renameSync(`${file}.away`, file);
+    await untilTaken(server);
+    expect((await server.fetch('/readyz')).status).toBe(200);
+    expect(await tasksOf(server)).toBe(2);
+  });
+});
+
+/** A file system of this many KiB, which only root can make. */
+function smallDisk(kib: number): string | undefined {
+  const folder = makeHome();
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', folder]);
+  if (status !== 0) return undefined;
+  folders.unshift(() => void spawnSync('umount', ['-l', folder]));
+  return folder;
+}
+
+describe('a full disk', () => {
+  it('refuses what it cannot hold, and works again when there is room', async () => {
+    const disk = smallDisk(4_096);
+    if (disk === undefined) {
+      console.warn('SKIPPED: a full disk. Only root can mount a small file system.');
+      return;
+    }
+    const server = await serve(disk);
+    await sendRest(server, 'say hello');
+    const ballast = path.join(disk, 'ballast');
+    spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']);
+    expect(statSync(ballast).size).toBeGreaterThan(0);
+    const before = await tasksOf(server);
+    // What SQLite reserved may still hold a few commits.
+    for (let round = 0; round < 500; round += 1)
+      if ((await sendRest(server, `say ${'x'.repeat(4_000)}`)).status === 503) break;
+    const stored = await tasksOf(server);
+    const seen = await tellAll(server);
+    expect(seen).toMatchObject({ ...REFUSED, ready: { status: 503, text: expect.stringContaining('full') } });
+    expect(await tasksOf(server)).toBe(stored);
+    expect(stored).toBeGreaterThanOrEqual(before);
+    rmSync(ballast);
+    await untilTaken(server);
+    expect((await server.fetch('/readyz')).status).toBe(200);
+  });
+});
