@@ -25,6 +25,7 @@ import { createJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 
 export { openHome } from './app/owners.js';
+export { backUp, restore, verifyDatabase } from './app/stores.js';
 
 export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { backUp, restore as restoreDatabase } from '../app/stores.js';
+import { backUp, restore as restoreDatabase } from '../app.js';
 import { loadConfig } from '../config/load.js';
 import { LangoError } from '../core/errors.js';
 import { overridesOf, type FolderFlags } from './connection.js';

@@ -1,4 +1,4 @@
-import { verifyDatabase } from '../app/stores.js';
+import { verifyDatabase } from '../app.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
