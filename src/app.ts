@@ -174,7 +174,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const model = options.model ?? (await createModel(config, secrets, logger));
   if (!options.model) logger.info('model chosen', { model: model.id, reason: config.model.reason });
   const { families, library } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
-  const directory = createDirectory(config, logger);
+  const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
     config,
     families,
@@ -209,7 +209,9 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     keys: keys.read,
   });
   const local = localSources(subAgents, published);
-  await directory.replace([...local, ...remoteSources({ ...options, started: config, logger })]);
+  await directory.replace(local);
+  // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
+  void directory.replace([...local, ...remoteSources({ ...options, started: config, logger })]);
   onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
   const listeners = await createListeners({

@@ -143,7 +143,7 @@ function orchestrator(options: AgentTreeOptions): Agent {
     name: ORCHESTRATOR_NAME,
     purpose: 'Understands a request, has the agents of this server do it, and answers.',
     toolbox: undefined,
-    prepare: async (scope) => source?.prepare(scope),
+    prepare: async (scope) => void (await Promise.all([source?.prepare(scope), peers.ready()])),
     extendedSkills: () => peers.list().flatMap(peerSkills),
     open({ task }) {
       const delegations = new Delegations(options);

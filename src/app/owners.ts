@@ -60,15 +60,18 @@ export function ownerMount(parts: NodeParts): Mount {
       journal,
       families.flatMap(({ kept }) => kept ?? []),
     ),
-    status: async () => ({
-      root,
-      model: model.id,
-      published: [...agents.keys()],
-      peers: peers.states(),
-      families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
-      findings: families.flatMap(({ findings = [] }) => findings),
-      push: await pushes?.counts(),
-    }),
+    status: async () => {
+      await peers.ready();
+      return {
+        root,
+        model: model.id,
+        published: [...agents.keys()],
+        peers: peers.states(),
+        families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
+        findings: families.flatMap(({ findings = [] }) => findings),
+        push: await pushes?.counts(),
+      };
+    },
   });
   return mountEndpoints(ownerEndpoints({ service, maxBytes: documents.maxBytes }));
 }

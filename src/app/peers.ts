@@ -11,11 +11,12 @@ import { createEgress } from '../http/egress.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 
 /** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
-export function createDirectory(config: Config, logger: Logger): RefreshingDirectory {
+export function createDirectory(config: Config, logger: Logger, signal: AbortSignal): RefreshingDirectory {
   return new RefreshingDirectory([], {
     ...connectRules(config, [], logger),
     timeoutMs: 1_000 * config.a2a.connectSeconds,
     cardBytes: config.a2a.cardBytes,
+    signal,
     limits: { idleMs: 1_000 * config.a2a.idleSeconds },
     logger,
   });

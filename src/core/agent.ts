@@ -94,6 +94,8 @@ export type PeerEvent =
 /** The current peers. Agents read the list at each turn, because peers come and go. */
 export interface PeerDirectory {
   list(): readonly Peer[];
+  /** Resolves once the configured peers were tried, or after two seconds: a slow one then joins later. */
+  ready(): Promise<void>;
   /** Finds a peer by name, also one that has left: its tasks may still be followed or canceled. */
   get(name: string): Peer | undefined;
   /**

@@ -195,3 +195,39 @@ describe('a peer that is slow or strange', () => {
     expect(sent).toBeLessThan(64 * KIB * KIB);
   });
 });
+
+describe('a card that hangs', () => {
+  it('delays nothing else: the server is ready, tasks are done, and the agent joins when its card comes', async () => {
+    let answerCard: (() => void) | undefined;
+    let isBack = false;
+    const calm = ({ response, event, stream }: HostileCall): void => {
+      stream();
+      response.end(event(completed));
+    };
+    peer = await startHostilePeer(calm, {
+      onCard: (answer) => {
+        if (isBack) answer();
+        else answerCard = answer;
+      },
+    });
+    const remoteAgents = [{ name: 'stranger', url: peer.url, allowPrivate: true }];
+    const model = new ScriptedModel({ orchestrator: [say('here')], operator: [say('here')] });
+    const a2a = { enabled: true, remoteAgents, connectSeconds: 3_600, refreshSeconds: 1 };
+    // With a start that waits for the card, this test would never get any further.
+    server = await startServer({ settings: { a2a }, model });
+    expect((await server.fetch('/readyz')).status).toBe(200);
+    expect((await sendText(server, 'are you there?')).end.text).toBe('here');
+    expect(offered(model)).not.toContain('stranger');
+    isBack = true;
+    answerCard!();
+    await server.log.saying('agent joined');
+    await sendText(server, 'and now?');
+    expect(offered(model)).toContain('stranger');
+  });
+});
+
+/** The instruction and the functions of the newest request to the model. */
+function offered(model: ScriptedModel): string {
+  const { system, functions } = model.asked('orchestrator').at(-1)!;
+  return JSON.stringify({ system, functions });
+}

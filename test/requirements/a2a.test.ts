@@ -197,6 +197,7 @@ describe('X. A2A', () => {
     });
     const settings = { server: { port: 0 }, tools: BARE, a2a: { enabled: true, remoteAgents } };
     await withServer({ tools: TOOLS, model, settings }, async (server) => {
+      expect((await sendText(server, 'work')).end).toMatchObject({ state: 'completed', text: 'worked' });
       for (const { name } of remoteAgents) {
         const lines = server.log.lines.filter(
           (line) => line.includes(`"${name}"`) && line.includes('"warn"'),
@@ -204,7 +205,6 @@ describe('X. A2A', () => {
         expect(lines).toHaveLength(1);
         expect(JSON.parse(lines[0]!)).toMatchObject({ reason: expect.any(String), hint: expect.any(String) });
       }
-      expect((await sendText(server, 'work')).end).toMatchObject({ state: 'completed', text: 'worked' });
       const instruction = JSON.stringify(model.asked('orchestrator')[0]!.system);
       for (const { name } of remoteAgents) expect(instruction).not.toContain(name);
     });

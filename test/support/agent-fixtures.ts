@@ -27,7 +27,12 @@ export const DEFAULT_LIMITS: AgentLimits = {
   entryBytes: 256 * 1024,
 };
 
-const NO_PEERS: PeerDirectory = { list: () => [], get: () => undefined, wait: async () => undefined };
+const NO_PEERS: PeerDirectory = {
+  list: () => [],
+  ready: async () => {},
+  get: () => undefined,
+  wait: async () => undefined,
+};
 
 export interface Executed {
   readonly tool: string;

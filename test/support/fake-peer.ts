@@ -23,7 +23,7 @@ export function fakePeer(
 /** The directory of one peer that is there. */
 export function directoryOf(peer: Peer): PeerDirectory {
   const get = (name: string): Peer | undefined => (name === peer.name ? peer : undefined);
-  return { list: () => [peer], get, wait: async (name) => get(name) };
+  return { list: () => [peer], get, ready: async () => {}, wait: async (name) => get(name) };
 }
 
 export function ending(

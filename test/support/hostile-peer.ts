@@ -25,15 +25,21 @@ export interface HostilePeer {
 
 const WORKING = { id: 'far', contextId: '', status: { state: 'TASK_STATE_WORKING' } };
 
+interface HostileOptions {
+  readonly streaming?: boolean;
+  /** Called for each request for the card. Default: answers it. */
+  readonly onCard?: (answer: () => void) => void;
+}
+
 /** A plain HTTP server that calls itself an A2A agent, and answers whatever `script` writes. */
 export async function startHostilePeer(
   script: (call: HostileCall) => void,
-  { streaming = true }: { readonly streaming?: boolean } = {},
+  { streaming = true, onCard = (answer) => answer() }: HostileOptions = {},
 ): Promise<HostilePeer> {
   const methods: string[] = [];
   let url = '';
   const server = createServer((request, response) => {
-    if (request.method === 'GET') response.end(JSON.stringify(cardAt(url, streaming)));
+    if (request.method === 'GET') onCard(() => response.end(JSON.stringify(cardAt(url, streaming))));
     else void serve(request, response).catch(() => response.destroy());
   });
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -24,6 +24,8 @@ export class MemoryPeers implements PeerDirectory {
     return this.list().find((peer) => peer.name === name);
   }
 
+  async ready(): Promise<void> {}
+
   async wait(name: string): Promise<Peer | undefined> {
     return this.get(name);
   }

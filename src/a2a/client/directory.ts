@@ -38,6 +38,9 @@ const FAILURES_TO_LEAVE = 2;
 const WAIT_MS = 60_000;
 const POLL_MS = 1_000;
 
+/** How long `ready` waits for cards. */
+const READY_MS = 2_000;
+
 interface Entry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
@@ -56,6 +59,7 @@ export class RefreshingDirectory implements PeerDirectory {
   /** The latest peer of each name. Tasks of a peer that left continue with the next peer of that name. */
   readonly #previous = new Map<string, LoadedAgent>();
   #refreshing: Promise<void> | undefined;
+  #ready: Promise<void> = Promise.resolve();
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
@@ -70,6 +74,10 @@ export class RefreshingDirectory implements PeerDirectory {
     return this.#peers.find((peer) => peer.name === name) ?? this.#previous.get(name)?.peer;
   }
 
+  ready(): Promise<void> {
+    return this.#ready;
+  }
+
   async wait(name: string, signal: AbortSignal): Promise<Peer | undefined> {
     const { waitMs = WAIT_MS } = this.#options;
     const until = Date.now() + waitMs;
@@ -77,7 +85,8 @@ export class RefreshingDirectory implements PeerDirectory {
       const peer = this.get(name);
       if (peer || !this.#isExpected(name) || signal.aborted || Date.now() >= until) return peer;
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
-      await this.refresh();
+      // A card that hangs does not delay the peer that is waited for.
+      await Promise.race([this.refresh(), delay(POLL_MS, undefined, { ref: false })]);
     }
   }
 
@@ -105,7 +114,9 @@ export class RefreshingDirectory implements PeerDirectory {
     );
     this.#entries = now;
     this.#settle();
-    await this.#load(now.filter((entry) => !before.includes(entry)));
+    const loading = this.#load(now.filter((entry) => !before.includes(entry)));
+    this.#ready = Promise.race([loading, delay(READY_MS, undefined, { ref: false })]);
+    await loading;
     return changeOf(before, now);
   }
 
@@ -122,14 +133,19 @@ export class RefreshingDirectory implements PeerDirectory {
     }));
   }
 
+  /** Each peer joins as soon as its own card is there. */
   async #load(entries: readonly Entry[]): Promise<void> {
-    const sources = entries.map(({ source }) => source);
-    // This directory logs changes only, not each failed attempt.
-    const loaded = await loadRemoteAgents(sources, { ...this.#options, logger: silentLogger });
-    // `replace` may have removed an entry meanwhile.
-    for (const entry of entries) if (this.#entries.includes(entry)) this.#update(entry, loaded);
-    this.#skipDuplicates();
-    this.#settle();
+    await Promise.all(
+      entries.map(async (entry) => {
+        // This directory logs changes only, not each failed attempt.
+        const loaded = await loadRemoteAgents([entry.source], { ...this.#options, logger: silentLogger });
+        // `replace` may have removed the entry meanwhile.
+        if (this.#options.signal?.aborted || !this.#entries.includes(entry)) return;
+        this.#update(entry, loaded);
+        this.#skipDuplicates();
+        this.#settle();
+      }),
+    );
   }
 
   #settle(): void {
@@ -148,10 +164,8 @@ export class RefreshingDirectory implements PeerDirectory {
     this.#previous.set(name, agent);
   }
 
-  #update(entry: Entry, loaded: LoadedAgents): void {
-    const isOf = ({ source }: { readonly source: CardSource }) => source === entry.source;
-    const agent = loaded.agents.find(isOf);
-    if (!agent) this.#recordFailure(entry, loaded.skipped.find(isOf));
+  #update(entry: Entry, { agents: [agent], skipped: [miss] }: LoadedAgents): void {
+    if (!agent) this.#recordFailure(entry, miss);
     else if (this.#isTaken(agent.peer.name, entry)) this.#recordFailure(entry, nameTaken(agent));
     else this.#join(entry, agent);
   }
@@ -199,7 +213,7 @@ export class RefreshingDirectory implements PeerDirectory {
 }
 
 function newEntry(source: CardSource): Entry {
-  return { source, agent: undefined, failures: 0, miss: undefined };
+  return { source, agent: undefined, failures: 0, miss: { reason: 'Its card has not come yet.' } };
 }
 
 function isSameSource(a: CardSource, b: CardSource): boolean {

@@ -68,6 +68,8 @@ export interface OpenOptions {
   readonly binding?: Binding | undefined;
   /** The time limit for loading one card. */
   readonly timeoutMs?: number;
+  /** Ends every loading of a card. */
+  readonly signal?: AbortSignal;
   readonly cardBytes?: number;
   /**
    * Calls the agent at the origin where its card was found, for a server behind a published port or a tunnel. Otherwise
@@ -247,7 +249,7 @@ export async function openRemote(
       url: source.url,
       fetch: bound,
       maxBytes: cardBytes,
-      signal: late.signal,
+      signal: options.signal ? AbortSignal.any([late.signal, options.signal]) : late.signal,
     });
     if (source.trust) await assertTrustedCard(json, source.trust);
     const named = parseCard(json);
