@@ -320,7 +320,7 @@ export interface Speech {
 }
 
 export function sayAnswer(run: Run, { text, replace, author }: Speech): void {
-  run.emit({ type: 'text-delta', artifactId: ANSWER_ARTIFACT_ID, text, replace }, author);
+  run.emit({ type: 'text-delta', artifactId: ANSWER_ARTIFACT_ID, text, replace, lastChunk: false }, author);
 }
 
 const FAILURES: Readonly<Record<ModelErrorCode, string>> = {

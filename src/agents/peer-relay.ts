@@ -143,7 +143,9 @@ export class PeerRelay {
 
   #say(text: string, replace: boolean, author: string): void {
     let restart = replace || this.#text === undefined;
-    this.#text = restart ? text : this.#text + text;
+    // A peer that starts its answer again without a text yet: its next text replaces the old one.
+    this.#text = !restart ? this.#text + text : text === '' ? undefined : text;
+    if (text === '') return;
     for (const piece of this.#pieces(text)) {
       this.#admit(Buffer.byteLength(piece));
       sayAnswer(this.#options.run, { text: piece, replace: restart, author });
@@ -153,7 +155,7 @@ export class PeerRelay {
 
   #deliver(artifact: Artifact, author: string): void {
     const own: Artifact = { ...artifact, id: `${this.#options.step}/${artifact.id}` };
-    this.#emit({ type: 'artifact', artifact: own, append: false }, author);
+    this.#emit({ type: 'artifact', artifact: own, append: false, lastChunk: true }, author);
     this.#artifacts.push(artifact.name ?? artifact.id);
   }
 

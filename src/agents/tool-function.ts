@@ -116,7 +116,7 @@ async function finish({ call, tool, rules }: Work, step: string, given: ToolOutp
   files.forEach((file, index) => {
     const name = file.filename === undefined ? {} : { name: file.filename };
     const artifact = { id: `${step}.f${index}`, ...name, parts: [file] };
-    call.run.emit({ type: 'artifact', artifact, append: false });
+    call.run.emit({ type: 'artifact', artifact, append: false, lastChunk: true });
   });
   const advice = 'ask for less at once, or in parts, to read the rest';
   const text = call.run.scrubber.text(readable(output.content));

@@ -140,6 +140,8 @@ export type EventBody =
       readonly replace: boolean;
       readonly isMessage?: true;
       readonly name?: string;
+      /** Whether this text ends the artifact. `false`: the journal marks the end, once the turn is over. */
+      readonly lastChunk?: boolean;
     }
   | {
       readonly type: 'artifact';

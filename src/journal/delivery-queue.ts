@@ -103,5 +103,6 @@ function joinText(event: TextEvent, next: TaskEvent): TextEvent | undefined {
     return undefined;
   if (next.author !== event.author) return undefined;
   const text = event.body.text + body.text;
-  return text.length > TEXT_CHARACTERS ? undefined : { ...next, body: { ...event.body, text } };
+  const lastChunk = body.lastChunk ? { lastChunk: true } : {};
+  return text.length > TEXT_CHARACTERS ? undefined : { ...next, body: { ...event.body, ...lastChunk, text } };
 }

@@ -190,7 +190,8 @@ function joinText(last: NewEvent, next: NewEvent): NewEvent | undefined {
   if (after.replace || before.name !== after.name) return undefined;
   if (before.artifactId !== after.artifactId || last.author !== next.author) return undefined;
   if (before.text.length >= TEXT_BATCH_CHARACTERS) return undefined;
-  return { author: last.author, body: { ...before, text: before.text + after.text } };
+  const lastChunk = after.lastChunk ? { lastChunk: true } : {};
+  return { author: last.author, body: { ...before, ...lastChunk, text: before.text + after.text } };
 }
 
 type TextDelta = Extract<EventBody, { type: 'text-delta' }>;
@@ -201,11 +202,14 @@ interface OpenText {
   last: NewEvent & { readonly body: TextDelta };
   /** True until the first text of an artifact that starts again was written. */
   isNew: boolean;
+  /** The newest character: kept so that the end of the text can be marked on a chunk that is not empty. */
+  newest: string;
 }
 
 /**
- * Removes the values of secrets from everything that a run writes, so that no reader of the journal sees one. Streamed
- * text is held back only where a value may have begun, until the next delta decides it.
+ * Removes the values of secrets from everything that a run writes, so that no reader of the journal sees one, and marks
+ * the end of an answer. Of an answer's text it holds back the newest character, and of any text more where a value may have
+ * begun, until the next delta decides it.
  */
 class EventScrubber {
   readonly #scrubber: Scrubber;
@@ -217,40 +221,63 @@ class EventScrubber {
 
   /** The events to write now in place of `event`, in order: none, the event alone, or held back text before it. */
   scrub(event: NewEvent): readonly NewEvent[] {
-    if (this.#scrubber.isEmpty && this.#texts.size === 0) return [event];
     const { author, body } = event;
     if (body.type === 'text-delta') return this.#scrubText({ author, body });
     const scrubbed = { author, body: scrubEvent(body, this.#scrubber) };
-    return endsTexts(body) ? [...this.#endAll(), scrubbed] : [scrubbed];
+    if (body.type === 'artifact') return [...this.#end(body.artifact.id), scrubbed];
+    return endsTexts(body) ? [...this.#endAll(endsAnswer(body)), scrubbed] : [scrubbed];
   }
 
   #scrubText(event: NewEvent & { readonly body: TextDelta }): readonly NewEvent[] {
     const { author, body } = event;
     const open = this.#texts.get(body.artifactId);
     const continues = open !== undefined && open.last.author === author && !body.replace;
-    const before = open && !continues && !body.replace ? textOf(open, open.stream.end()) : [];
-    const text = continues ? open : { stream: this.#scrubber.stream(), last: event, isNew: body.replace };
+    const before = open && !continues && !body.replace ? rest(open) : [];
+    const fresh = { stream: this.#scrubber.stream(), last: event, isNew: body.replace, newest: '' };
+    const text = continues ? open : fresh;
     text.last = event;
     this.#texts.set(body.artifactId, text);
-    return [...before, ...textOf(text, text.stream.push(body.text))];
+    const shown = text.newest + text.stream.push(body.text);
+    // Two units may be one character.
+    text.newest = body.lastChunk === false ? ([...shown.slice(-2)].at(-1) ?? '') : '';
+    return [...before, ...textOf(text, shown.slice(0, shown.length - text.newest.length))];
   }
 
-  #endAll(): readonly NewEvent[] {
+  /** The rest of one text, which an event of another type continues. */
+  #end(artifactId: string): readonly NewEvent[] {
+    const open = this.#texts.get(artifactId);
+    this.#texts.delete(artifactId);
+    return open ? rest(open) : [];
+  }
+
+  #endAll(lastChunk: boolean): readonly NewEvent[] {
     const open = [...this.#texts.values()];
     this.#texts.clear();
-    return open.flatMap((text) => textOf(text, text.stream.end()));
+    return open.flatMap((text) => rest(text, lastChunk));
   }
 }
 
-function textOf(open: OpenText, text: string): readonly NewEvent[] {
+function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
+  const text = open.newest + open.stream.end();
+  return textOf(open, text, lastChunk && open.last.body.lastChunk === false);
+}
+
+function textOf(open: OpenText, text: string, isEnd = false): readonly NewEvent[] {
   if (text === '') return [];
   const { author, body } = open.last;
+  const { lastChunk, ...rest } = body;
   const replace = open.isNew;
   open.isNew = false;
-  return [{ author, body: { ...body, text, replace } }];
+  return [{ author, body: { ...rest, ...(isEnd || lastChunk ? { lastChunk: true } : {}), text, replace } }];
 }
 
 /** Events after which no text continues. Events of other authors in between do not end a text. */
 function endsTexts({ type }: EventBody): boolean {
   return type === 'turn-end' || type === 'delegation-end' || type === 'question' || type === 'run-end';
+}
+
+/** Whether the open texts end here as parts of the answer: they are not cut off, and no call follows them. */
+function endsAnswer(body: EventBody): boolean {
+  if (body.type === 'turn-end') return body.stopReason === 'end';
+  return (body.type === 'delegation-end' || body.type === 'run-end') && body.state === 'completed';
 }

@@ -68,7 +68,12 @@ describe('tool calls', () => {
     const { agent, run } = setUp({ execute: async () => ({ content: { ok: true }, files: [image] }) });
     await run.perform(agent);
     expect(run.bodies('artifact')).toEqual([
-      { type: 'artifact', artifact: { id: 't1.c0.f0', name: 'shot.png', parts: [image] }, append: false },
+      {
+        type: 'artifact',
+        artifact: { id: 't1.c0.f0', name: 'shot.png', parts: [image] },
+        append: false,
+        lastChunk: true,
+      },
     ]);
     expect(run.bodies('tool-result')[0]!.result).toMatchObject({ content: '{"ok":true}', images: [image] });
   });

@@ -46,6 +46,7 @@ export function toStreamResponse(
       return artifact(event, place, {
         artifact: { ...textArtifact(id, text, author), ...(name === undefined ? {} : { name }) },
         append: !replace,
+        lastChunk: body.lastChunk,
       });
     }
     case 'artifact': {
