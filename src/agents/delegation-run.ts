@@ -2,7 +2,7 @@ import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
 import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
-import type { Message } from '../core/message.js';
+import type { Message, Part } from '../core/message.js';
 import { textPart } from '../core/message.js';
 import type { Usage } from '../core/model.js';
 import { NO_USAGE, addUsage } from '../core/model.js';
@@ -15,12 +15,13 @@ import {
   withinAnswerTime,
 } from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
-import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
+import type { Answer, EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
+import { replyBySchema } from './answer-schema.js';
 import { PeerRelay } from './peer-relay.js';
 import { carriedUserMessage } from './user-messages.js';
 
@@ -215,16 +216,25 @@ function nextReply(
   const answers = run.inputs.flatMap((input): readonly Reply[] => {
     const given = asked.flatMap((one) => {
       const answer = findAnswer(one, [input]);
-      return answer ? [{ ...answer, kind: one.question.kind }] : [];
+      return answer ? [{ ...answer, question: one.question }] : [];
     });
-    const decided = given.filter(({ isText, kind }) => isText && kind !== 'input');
+    const decided = given.filter(({ isText, question: { kind } }) => isText && kind !== 'input');
     // The peer gets a decision in words as data: it may know no codes.
     if (decided.length > 0)
       return [{ id: input.message.id, parts: decided.map(({ answer }) => answerPart(answer)) }];
-    return given.length > 0 ? [input.message] : [];
+    const [first] = given;
+    return first
+      ? [{ id: input.message.id, parts: partsFor(first.question, first.answer, input.message) }]
+      : [];
   });
   const replies: readonly Reply[] = [...answers, ...asked.filter(hasExpired).map(denialOf)];
   return replies.find(({ id }) => !forwarded.has(id));
+}
+
+/** The parts of a person's reply, as data where the peer gave a schema for it. */
+function partsFor({ answerSchema }: Question, { text }: Answer, message: Message): readonly Part[] {
+  const asData = answerSchema && text !== undefined ? replyBySchema(answerSchema, text) : undefined;
+  return asData ? [asData] : message.parts;
 }
 
 function hasExpired({ expiredAt }: AskedQuestion): boolean {

@@ -48,10 +48,11 @@ export function remoteSources({
 }: RemoteList): readonly CardSource[] {
   const shared = connectRules(started, [], logger);
   return (a2a.enabled ? a2a.remoteAgents : []).map((agent): RemoteSource => {
-    const { name, url, allowPrivate, verify } = agent;
+    const { name, url, allowPrivate, verify, relocate } = agent;
     const token = secrets.remoteTokens.get(name);
     const addresses = verify?.jwks === undefined ? [url] : [url, verify.jwks];
-    const connect = allowPrivate ? connectRules(started, addresses, logger) : shared;
+    const rules = allowPrivate ? connectRules(started, addresses, logger) : shared;
+    const connect = { ...rules, relocate };
     const trust = verify && trustOf(verify, connect.fetch, logger.child({ agent: name }));
     const settings = { agent, token };
     return { kind: 'remote', name, url, trust, connect, settings, token };

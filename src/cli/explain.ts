@@ -1,4 +1,5 @@
 import type { AgentClient } from '../a2a/client/client.js';
+import type { ErrorCode } from '../core/errors.js';
 import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
 import type { NodeStatus } from '../owners/operations.js';
@@ -82,13 +83,21 @@ export async function refusal(connection: Connection, text: string, agent?: stri
   try {
     await client.card(agent);
     await client.list({ pageSize: 1, agent });
-    return new LangoError('invalid-input', text);
   } catch (error) {
-    return isLangoError(error, 'not-supported')
-      ? new LangoError('invalid-input', text)
-      : explain(error, connection, agent);
+    if (isLangoError(error) && SAYS_WHY.has(error.code)) return explain(error, connection, agent);
   }
+  // The list shows whether the server can be reached and takes the token. Else the first error says more.
+  return new LangoError('invalid-input', text);
 }
+
+/** The errors of a second call that explain a refusal better than its own text. */
+const SAYS_WHY: ReadonlySet<ErrorCode> = new Set([
+  'unavailable',
+  'timeout',
+  'unauthenticated',
+  'forbidden',
+  'not-found',
+]);
 
 function exitCodeOf({ code }: LangoError): number {
   if (code === 'unavailable' || code === 'timeout') return EXIT.noServer;

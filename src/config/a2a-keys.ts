@@ -52,6 +52,10 @@ const remoteAgent = z.strictObject({
   url: httpUrl().describe('The address of its agent card, or of the agent itself.'),
   token: secret('The bearer token to send to it.'),
   allowPrivate: flag(false, 'Allow a private or loopback address.'),
+  relocate: flag(
+    false,
+    'Call it where its card was found, also when the card names another host, such as `localhost` in a container.',
+  ),
   verify: cardTrust.optional(),
 });
 

@@ -51,6 +51,7 @@ interface RemoteAgentConfig {
   readonly name: string;
   readonly url: string;
   readonly allowPrivate: boolean;
+  readonly relocate: boolean;
   /** What its card must prove. */
   readonly verify?: Settings['a2a']['remoteAgents'][number]['verify'];
 }

@@ -53,13 +53,13 @@ function membersIn(parts: readonly Part[], name: string): readonly JsonObject[] 
 const QUESTION_KINDS: readonly unknown[] = ['approval', 'outcome-unknown', 'input'];
 
 function isQuestion(value: JsonObject): value is JsonObject & Question {
-  const { hash, text, author, kind, expiresAt, tool, arguments: args } = value;
+  const { hash, text, author, kind, expiresAt, tool, arguments: args, answerSchema } = value;
   return (
     [hash, text, author].every((member) => typeof member === 'string') &&
     QUESTION_KINDS.includes(kind) &&
     (expiresAt === undefined || isTime(expiresAt)) &&
     (tool === undefined || typeof tool === 'string') &&
-    (args === undefined || isJsonObject(args))
+    [args, answerSchema].every((member) => member === undefined || isJsonObject(member))
   );
 }
 

@@ -100,6 +100,8 @@ export interface Question {
   readonly tool?: string;
   /** The exact arguments. */
   readonly arguments?: JsonObject;
+  /** The JSON schema of the reply that an agent of another framework wants. */
+  readonly answerSchema?: JsonObject;
   /** The time at which an unanswered question counts as denied, in milliseconds since the epoch. Absent: never. */
   readonly expiresAt?: number;
 }

@@ -1,3 +1,4 @@
+import type { AgentInterface } from '@a2a-js/sdk';
 import { AgentCard } from '@a2a-js/sdk';
 import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
 import type { FlattenedJWSInput, JWSHeaderParameters, LocalJWKSet } from 'jose';
@@ -49,8 +50,11 @@ export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
 function cardUrls(url: string): readonly string[] {
   const base = new URL(url);
   if (base.pathname.endsWith('.json')) return [base.href];
+  // Mastra and VoltAgent serve the agent /api/a2a/ID or /a2a/ID, and its card beside it.
+  const [, prefix, id] = /^(.*)\/a2a\/([^/]+)\/?$/.exec(base.pathname) ?? [];
+  const beside = id === undefined ? [] : [new URL(`${prefix}/.well-known/${id}/agent-card.json`, base).href];
   if (!base.pathname.endsWith('/')) base.pathname += '/';
-  return [CARD_PATH, OLD_CARD_PATH].map((path) => new URL(`.${path}`, base).href);
+  return [...[CARD_PATH, OLD_CARD_PATH].map((path) => new URL(`.${path}`, base).href), ...beside];
 }
 
 async function readText(response: Response, maxBytes: number): Promise<string> {
@@ -79,15 +83,21 @@ function parseJson(text: string): JsonObject {
 /** Reads a card of A2A 1.0 or 0.3. Throws `invalid-agent-response` naming the first field that is wrong. */
 export function parseCard(json: JsonObject): AgentCard {
   const isCurrent = Array.isArray(json['supportedInterfaces']);
-  if (isCurrent) assertFields(json);
+  const whole = { ...json, description: json['description'] ?? '' };
+  if (isCurrent) assertFields(whole);
   let card: AgentCard;
   try {
-    card = isCurrent ? AgentCard.fromJSON(json) : legacyResolver.normalizeAgentCard(json);
+    card = isCurrent ? AgentCard.fromJSON(whole) : legacyResolver.normalizeAgentCard(whole);
   } catch (cause) {
     throw new LangoError('invalid-agent-response', 'The card is malformed.', { cause });
   }
   if (!isCurrent) assertFields(AgentCard.toJSON(card) as JsonObject);
-  return card;
+  return { ...card, supportedInterfaces: card.supportedInterfaces.map(withKnownVersion) };
+}
+
+/** The versions before 1.0 are spoken as 0.3: some frameworks name 0.2 and speak 0.3. */
+function withKnownVersion(one: AgentInterface): AgentInterface {
+  return one.protocolVersion.startsWith('0.') ? { ...one, protocolVersion: '0.3' } : one;
 }
 
 const legacyResolver: DefaultAgentCardResolver = new DefaultAgentCardResolver({
@@ -95,10 +105,11 @@ const legacyResolver: DefaultAgentCardResolver = new DefaultAgentCardResolver({
 });
 
 function assertFields(json: JsonObject): void {
-  for (const field of ['name', 'description', 'version'] as const) {
+  for (const field of ['name', 'version'] as const) {
     const value = json[field];
     if (typeof value !== 'string' || value.trim() === '') throw wrong(`${field} is missing`);
   }
+  if (typeof (json['description'] ?? '') !== 'string') throw wrong('description is not a text');
   const interfaces = json['supportedInterfaces'];
   if (!Array.isArray(interfaces) || interfaces.length === 0) throw wrong('supportedInterfaces is missing');
   for (const one of interfaces) {
@@ -130,6 +141,7 @@ export function assertReachable(card: AgentCard, origin: string): void {
       throw new LangoError(
         'forbidden',
         `The card names the address ${label(url)}, which is not on ${origin}.`,
+        { hint: hintFor(url, origin) },
       );
     }
   }
@@ -139,6 +151,14 @@ export function assertReachable(card: AgentCard, origin: string): void {
   if (foreign) {
     throw new LangoError('extension-required', `The agent requires the extension ${label(foreign.uri)}.`);
   }
+}
+
+/** Names the address that works, or the setting that makes this one work. */
+function hintFor(url: string, origin: string): string {
+  const named = URL.canParse(url)
+    ? `set url to ${new URL(url).origin} if that is reached from here, or `
+    : '';
+  return `In its entry of a2a.remoteAgents, ${named}set relocate: true to call it at ${origin}.`;
 }
 
 /** Returns the card with its addresses moved to `origin`. Paths stay the same. */
@@ -168,9 +188,15 @@ export function toProfile(card: AgentCard, name: string | undefined): AgentProfi
   }
   return {
     name: chosen,
-    description: oneLine(card.description, MAX_DESCRIPTION),
+    description: oneLine(card.description, MAX_DESCRIPTION) || nameAndSkills(card),
     skills: card.skills.slice(0, MAX_SKILLS).map(toSkill),
   };
+}
+
+/** Describes an agent whose card has no description. */
+function nameAndSkills({ name, skills }: AgentCard): string {
+  const named = skills.slice(0, MAX_ITEMS).map((skill) => skill.name);
+  return oneLine([name, ...named].join(', '), MAX_DESCRIPTION);
 }
 
 function toSkill(skill: AgentCard['skills'][number]): Skill {

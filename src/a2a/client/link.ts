@@ -17,6 +17,7 @@ import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
 import { CALL_FACTS } from './in-process.js';
+import { fetchOfOld } from './old-wire.js';
 
 /** The connection to one agent: its transport, and what the agent supports. */
 export interface Link {
@@ -95,14 +96,16 @@ export interface Reach {
  * and in 0.3 JSON-RPC first; otherwise the card's order counts. Rejects with `not-supported` when there is none.
  */
 export async function createRemoteTransport(card: AgentCard, reach: Reach): Promise<Transport> {
-  const options = { fetchImpl: reach.fetch, legacyCompat: { enabled: true } };
-  const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
   const { binding } = reach;
   const offered = card.supportedInterfaces.filter(
     (one) => binding === undefined || one.protocolBinding === binding,
   );
   for (const agentInterface of inOrder(offered)) {
     const { url, protocolBinding, tenant } = agentInterface;
+    const fetchImpl =
+      isOld(agentInterface) && protocolBinding === JSON_RPC ? fetchOfOld(reach.fetch) : reach.fetch;
+    const options = { fetchImpl, legacyCompat: { enabled: true } };
+    const factories = [new JsonRpcTransportFactory(options), new RestTransportFactory(options)];
     const factory = factories.find(({ protocolName }) => protocolName === protocolBinding);
     const transport =
       protocolBinding === GRPC && reach.grpc

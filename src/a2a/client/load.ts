@@ -47,7 +47,7 @@ export interface RemoteSource {
   /** What the card must prove. Without it, any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;
   /** How to connect to this agent. Default: as in `OpenOptions`. */
-  readonly connect?: Pick<OpenOptions, 'fetch' | 'grpc'> | undefined;
+  readonly connect?: Pick<OpenOptions, 'fetch' | 'grpc' | 'relocate'> | undefined;
   /** The configuration that the source was made from: a directory keeps the source when a new one has equal settings. */
   readonly settings?: unknown;
 }

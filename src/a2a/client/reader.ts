@@ -8,7 +8,8 @@ import type {
 } from '@a2a-js/sdk';
 import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
-import { hashJson } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
+import { hashJson, isJsonObject } from '../../core/json.js';
 import type { Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import { NO_USAGE } from '../../core/model.js';
@@ -16,6 +17,7 @@ import type { Usage } from '../../core/model.js';
 import { questionsIn } from '../../core/questions.js';
 import type { Question, TaskState } from '../../core/task.js';
 import { isInterrupted, isTerminal } from '../../core/task.js';
+import { answerSchemaIn, textWithData, wantedBy } from './foreign-question.js';
 import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
 import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
 import type { WatchLimits } from './limits.js';
@@ -44,6 +46,9 @@ export interface ReaderOptions {
 const MAX_QUESTIONS = 16;
 /** The longest id of a task, a context or an artifact, in characters. */
 const MAX_ID = 1_000;
+/** The most text of a peer's `working` messages that is kept for a question without a message of its own. */
+const MAX_SAID = 32 * 1024;
+const LEFT_OUT = '[Earlier text is left out.]\n';
 
 /**
  * Turns what an agent sends about one task, as stream events or snapshots, into events without repeats. Trusts no
@@ -61,6 +66,10 @@ export class TaskReader {
   #isAnnounced = false;
   #awaitsUpdate: boolean;
   #pendingEnd: EndEvent | undefined;
+  /** The event that completed the task without an answer. Some agents send the answer after it. */
+  #completed: (() => EndEvent) | undefined;
+  /** The texts of `working` messages: some agents ask in them, and then only say that they wait. */
+  #said = '';
   #state: TaskState | undefined;
   #cursor: number | undefined;
   #events = 0;
@@ -97,6 +106,8 @@ export class TaskReader {
     if (++this.#events > events) throw tooLarge(`more than ${events} events`);
     this.#pendingEnd = undefined;
     if (payload === undefined) return [];
+    const failure = this.#failureBeside(payload);
+    if (failure) return [failure];
     const before = this.#identify(payload);
     this.#cursor = seqIn(payload.value.metadata) ?? this.#cursor;
     switch (payload.$case) {
@@ -115,13 +126,15 @@ export class TaskReader {
 
   /** To be called when the stream is over. Returns the end that a later event could have withdrawn, if there is one. */
   settle(): EndEvent | undefined {
-    if (this.#pendingEnd) this.#hasEnded = true;
-    return this.#pendingEnd;
+    const end = this.#pendingEnd ?? this.#completed?.();
+    if (end) this.#hasEnded = true;
+    return end;
   }
 
   /** Returns the end for a task that is no longer watched. */
   giveUp(state: EndEvent['state'], text: string): EndEvent {
     this.#hasEnded = true;
+    if (this.#completed && !this.#hasContent()) return this.#completed();
     const rest = { author: this.#agent, questions: [], usage: this.#usage, fromOutside: this.#isRemote };
     return { type: 'end', state, text, ...rest };
   }
@@ -135,6 +148,19 @@ export class TaskReader {
     if (this.#isAnnounced) return [];
     this.#isAnnounced = true;
     return [{ type: 'task', taskId: this.#taskId }];
+  }
+
+  /** The end for a failure that an agent reports under another task id of the same context, as stock servers of 0.3 do. */
+  #failureBeside(payload: NonNullable<StreamResponse['payload']>): EndEvent | undefined {
+    if (payload.$case !== 'task' && payload.$case !== 'statusUpdate') return undefined;
+    const { contextId, status, metadata } = payload.value;
+    const id = payload.$case === 'task' ? payload.value.id : payload.value.taskId;
+    const isOther = this.#taskId !== undefined && id !== '' && id !== this.#taskId;
+    if (!isOther || contextId === '' || contextId !== this.#contextId) return undefined;
+    const state = status && fromWireState(status.state);
+    return state === 'failed' || state === 'rejected'
+      ? this.#end(state, status?.message, metadata)
+      : undefined;
   }
 
   #readTask(task: Task): readonly ClientEvent[] {
@@ -165,6 +191,10 @@ export class TaskReader {
       // Some agents put their answer into the closing status instead of an artifact.
       const answer = state === 'completed' && !this.#hasAnswer() ? status.message : undefined;
       const answerEvents = answer ? this.#readSnapshot(toArtifact(answer)) : [];
+      if (state === 'completed' && !this.#hasContent()) {
+        this.#completed = () => this.#end(state, status.message, metadata);
+        return [...events, ...answerEvents];
+      }
       return [...events, ...answerEvents, this.#end(state as EndEvent['state'], status.message, metadata)];
     }
     return [...events, ...this.#readActivity(status.message, metadata)];
@@ -181,9 +211,18 @@ export class TaskReader {
     const author = this.#authorOf(metadata, message?.metadata);
     if (isRepeat) return [];
     if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity }];
-    const text = message ? textOf(fromWireParts(message.parts)) : '';
+    const text = message ? textWithData(fromWireParts(message.parts)) : '';
     this.#count(text.length);
+    this.#say(text, metadata);
     return text === '' ? [] : [{ type: 'activity', author, activity: { type: 'text', text } }];
+  }
+
+  #say(text: string, metadata: unknown): void {
+    // Gemini CLI sends one message for each chunk of text.
+    const isChunk = isJsonObject(metadata) && 'coderAgent' in metadata;
+    const gap = this.#said === '' || text === '' || isChunk ? '' : '\n';
+    const said = this.#said + gap + text;
+    this.#said = said.length > MAX_SAID ? `${LEFT_OUT}${said.slice(-MAX_SAID)}` : said;
   }
 
   #readArtifactUpdate({ artifact, append, metadata }: TaskArtifactUpdateEvent): readonly ClientEvent[] {
@@ -235,6 +274,10 @@ export class TaskReader {
     return mark ? this.#rename(mark.author) : this.#agent;
   }
 
+  #hasContent(): boolean {
+    return [...this.#artifacts.values()].some(({ text, files }) => text !== '' || files.length > 0);
+  }
+
   #hasAnswer(): boolean {
     return [...this.#artifacts.values()].some(({ text }) => text !== '');
   }
@@ -245,11 +288,15 @@ export class TaskReader {
     const author = this.#authorOf(metadata, message?.metadata);
     const parts = message ? fromWireParts(message.parts) : [];
     const reason = textOf(parts);
+    const waiting = state === 'input-required' ? this.#said.trim() : '';
     const answer = [...this.#artifacts.values()].flatMap(({ text }) => (text === '' ? [] : [text]));
     return {
       type: 'end',
       state,
-      text: state === 'completed' ? answer.join('\n\n') || reason : reason || `${author} ended as ${state}.`,
+      text:
+        state === 'completed'
+          ? answer.join('\n\n') || reason
+          : reason || waiting || `${author} ended as ${state}.`,
       author,
       questions: isInterrupted(state) ? this.#questions(state, parts, author) : [],
       usage: this.#usage,
@@ -260,12 +307,16 @@ export class TaskReader {
 
   /** The questions in the agent's message. A message without any is itself a question that wants text. */
   #questions(state: TaskState, parts: readonly Part[], author: string): readonly Question[] {
-    const asked = questionsIn(parts)
+    const typed = questionsIn(parts)
       .slice(0, MAX_QUESTIONS)
-      .map((question) => ({ ...question, author: this.#rename(question.author) }));
-    if (asked.length > 0 || state !== 'input-required') return asked;
-    const text = textOf(parts) || `${author} needs more input.`;
-    return [{ hash: hashJson([this.#taskId, text]), kind: 'input', text, author }];
+      // An agent that names questions takes our answers: the schema is that of an agent below it.
+      .map(({ answerSchema: _, ...question }) => ({ ...question, author: this.#rename(question.author) }));
+    if (typed.length > 0 || state !== 'input-required') return typed;
+    const schema = parts.map(answerSchemaIn).find((one) => one !== undefined);
+    const asked = textWithData(parts) || this.#said.trim() || `${author} needs more input.`;
+    const text = schema ? `${asked}\n${wantedBy(schema)}` : asked;
+    const hash = hashJson([this.#taskId, text]);
+    return [{ hash, kind: 'input', text, author, ...(schema ? { answerSchema: schema } : {}) }];
   }
 
   #count(characters: number): void {

@@ -5,6 +5,7 @@ import { DefaultRequestHandler, InMemoryTaskStore } from 'a2a-sdk-v03/server';
 import { UserBuilder, jsonRpcHandler, restHandler } from 'a2a-sdk-v03/server/express';
 import { A2AService, UserBuilder as GrpcUserBuilder, grpcService } from 'a2a-sdk-v03/server/grpc';
 import express from 'express';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -104,6 +105,37 @@ class OldExecutor implements AgentExecutor {
         return end('completed');
       case 'ask':
         return end('input-required', 'which one?');
+      case 'throw':
+        throw new Error('the disk is full');
+      case 'late':
+        bus.publish({
+          kind: 'status-update',
+          taskId,
+          contextId,
+          status: { state: 'completed' },
+          final: false,
+        });
+        say('better late', false);
+        return bus.finished();
+      // What Gemini CLI's server sends in each turn: all of it in messages at work, and then that it waits.
+      case 'gemini': {
+        const tell = (parts: Part[], kind: string): void => {
+          const message = {
+            kind: 'message' as const,
+            role: 'agent' as const,
+            messageId: randomUUID(),
+            parts,
+          };
+          const metadata = { coderAgent: { kind } };
+          const status = { state: 'working' as const, message };
+          bus.publish({ kind: 'status-update', taskId, contextId, status, metadata, final: false });
+        };
+        for (const word of ['I have to ', 'run a com', 'mand.'])
+          tell([{ kind: 'text', text: word }], 'text-content');
+        const data = { confirmationDetails: { type: 'exec', command: 'rm -rf build' } };
+        tell([{ kind: 'data', data }], 'tool-call-confirmation');
+        return end('input-required');
+      }
       case 'wait':
         await new Promise<void>((resolve) => (this.#stop = resolve));
         return end('canceled');
