@@ -12,7 +12,9 @@ const NO = /^(?:n|no|deny|denied|decline|reject|false)[.!]?$/i;
 export function replyBySchema(schema: JsonObject, words: string): Part | undefined {
   const given = objectIn(words);
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
-  const required = Array.isArray(schema['required']) ? schema['required'] : Object.keys(properties);
+  const required: readonly unknown[] = Array.isArray(schema['required'])
+    ? schema['required']
+    : Object.keys(properties);
   const [name] = required;
   if (given) return { kind: 'data', data: given };
   if (required.length !== 1 || typeof name !== 'string') return undefined;

@@ -47,7 +47,12 @@ describe('the example', () => {
       a2a: {
         ...plain.a2a,
         remoteAgents: [
-          { name: 'archivist', url: 'https://archive.example/agents/archivist', allowPrivate: false },
+          {
+            name: 'archivist',
+            url: 'https://archive.example/agents/archivist',
+            allowPrivate: false,
+            relocate: false,
+          },
         ],
       },
     });

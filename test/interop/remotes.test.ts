@@ -53,7 +53,7 @@ describeWith('mastra', () => {
     await withRemote('mastra', async (server, model) => {
       const asked = await sendText(server, 'ask it');
       expect(asked.end.state).toBe('input-required');
-      expect(asked.end.text).toMatch(/delete_files[^]*\/srv\/data[^]*approved \(boolean\)/);
+      expect(asked.end.text).toMatch(/delete_files[^]*\/srv\/data[^]*approved \("boolean"\)/);
       const { end } = await sendText(server, 'yes', { taskId: asked.taskId });
       expect(end).toMatchObject({ state: 'completed', text: 'Done.' });
       expect(resultsIn(model.asked('orchestrator')[1])).toEqual([

@@ -19,7 +19,7 @@ function withoutSchema(name: string, value: unknown): unknown {
 export function wantedBy({ properties }: JsonObject): string {
   const members = Object.entries(isJsonObject(properties) ? properties : {});
   const named = members.map(
-    ([name, schema]) => `${name} (${isJsonObject(schema) ? String(schema['type']) : 'any'})`,
+    ([name, schema]) => `${name} (${isJsonObject(schema) ? JSON.stringify(schema['type']) : 'any'})`,
   );
   return named.length === 0 ? '' : `It wants as an answer: ${named.join(', ')}.`;
 }

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/json.js';
 
 const EVENT_STREAM = 'text/event-stream';
 /** VoltAgent writes it before the data of each event. JSON holds no raw control characters. */
-const RECORD_SEPARATOR = /\u001e/g;
+const RECORD_SEPARATOR = '\u001e';
 /** A longer line is passed on unread. */
 const MAX_LINE = 8 * 1024 * 1024;
 
@@ -27,7 +27,7 @@ function eachLine(convert: (line: string) => string): TransformStream<string, st
   let rest = '';
   return new TransformStream({
     transform(chunk, controller) {
-      const lines = (rest + chunk.replace(RECORD_SEPARATOR, '')).split('\n');
+      const lines = (rest + chunk.replaceAll(RECORD_SEPARATOR, '')).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) controller.enqueue(`${convert(line)}\n`);
       if (rest.length > MAX_LINE) {

@@ -8,7 +8,6 @@ import type {
 } from '@a2a-js/sdk';
 import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { hashJson, isJsonObject } from '../../core/json.js';
 import type { Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
