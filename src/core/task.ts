@@ -155,12 +155,7 @@ export type EventBody =
       readonly reply?: Omit<Message, 'parts'> & { readonly contextId: string; readonly taskId: string };
     }
   /** A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. */
-  | {
-      readonly type: 'status';
-      readonly state: 'submitted' | 'working';
-      readonly message?: Message;
-      readonly metadata?: JsonObject;
-    }
+  | Readonly<{ type: 'status'; state: 'submitted' | 'working'; message?: Message; metadata?: JsonObject }>
   | {
       readonly type: 'turn-end';
       readonly step: string;
