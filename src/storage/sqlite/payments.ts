@@ -146,6 +146,9 @@ export class SqlitePaymentStore implements PaymentStore {
   }
 }
 
+/** What a payment has at first; columns with NULL give no member. */
+const NOT_YET = { nonce: undefined, signed: undefined, hash: undefined, note: undefined } as const;
+
 /** Only the amount may exceed the exact range of a number. */
 function toPayment(row: Row): Payment {
   const { amount, ...others } = toRecord<Payment>(row);
@@ -153,5 +156,5 @@ function toPayment(row: Row): Payment {
     member,
     typeof value === 'bigint' ? Number(value) : value,
   ]);
-  return { ...(Object.fromEntries(numbers) as Omit<Payment, 'amount'>), amount };
+  return { ...NOT_YET, ...(Object.fromEntries(numbers) as Omit<Payment, 'amount'>), amount };
 }
