@@ -17,10 +17,7 @@ const CODE_CHARACTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
 const BARE_YES = /^(?:yes|ok|okay|approve|approved)[.!]?$/i;
 
-/**
- * What a person's words decide about the approval with this hash: "approve 7Q4K" or "deny 7Q4K" with its code, or a plain
- * "no". Undefined for all other words, also for "yes": it does not say what is meant.
- */
+/** What words decide about the approval with this hash: its code says which is meant, and a plain "no" denies. */
 export function decisionIn(text: string, hash: string): Answer['decision'] | undefined {
   const [, decision, code, no] = DECISION.exec(text.trim()) ?? [];
   if (no) return 'deny';
