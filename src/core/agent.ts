@@ -98,10 +98,7 @@ export interface PeerDirectory {
   ready(): Promise<void>;
   /** Finds a peer by name, also one that has left: its tasks may still be followed or canceled. */
   get(name: string): Peer | undefined;
-  /**
-   * Like `get`, but waits for a configured peer that cannot be reached yet. Resolves with undefined when no peer of that
-   * name is configured, when it does not come in time, or when `signal` aborts.
-   */
+  /** Like `get`, but waits a while for a configured peer that cannot be reached yet. Ends when `signal` aborts. */
   wait(name: string, signal: AbortSignal): Promise<Peer | undefined>;
 }
 
