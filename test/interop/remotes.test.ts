@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OldServer } from '../a2a/client/old-server.js';
 import { startOldServer } from '../a2a/client/old-server.js';
@@ -27,7 +28,13 @@ async function withAgentAt(
   const model = new ScriptedModel({ orchestrator: [call(ask('remote', request)), say('Done.')] });
   const peer = { name: 'remote', allowPrivate: true, ...settings };
   const a2a = { enabled: true, remoteAgents: [peer] };
-  await withServer({ model, settings: { server: { port: 0 }, a2a } }, (server) => use(server, model));
+  await withServer({ model, settings: { server: { port: 0 }, a2a } }, async (server) => {
+    // A server starts without waiting for its peers.
+    const isKnown = (line: unknown): boolean =>
+      /agent (joined|skipped).*"remote"/.test(JSON.stringify(line).replaceAll('\\', ''));
+    for (let round = 0; round < 100 && !server.log.lines.some(isKnown); round += 1) await delay(50);
+    await use(server, model);
+  });
 }
 
 describeWith('strands', () => {
