@@ -135,8 +135,7 @@ export interface EmbeddingProvider {
   readonly id: string;
   /** The most texts of one call. */
   readonly batch: number;
-  /** The cosine below which a text is not related to a query. Default: none, the nearest texts count. */
-  readonly minSimilarity?: number;
+  readonly minSimilarity?: number; // The cosine below which a text is unrelated to a query.
   /**
    * Returns a vector of length 1 for each text, in order and of one dimension. Some models embed queries and documents
    * differently. Rejects with `unavailable`, `timeout`, `invalid-config` (wrong key, unknown model) or the signal's reason.

@@ -114,10 +114,9 @@ export interface Answer {
   readonly text?: string;
 }
 
-/** What an agent does, as told to whoever watches; also what a peer tells us over the wire. */
+/** What an agent does, as a watcher or a peer is told. A text with an `id` is a part of that message; `replace` restarts it. */
 export type Activity =
   | { readonly type: 'turn-start' }
-  /** A whole message; with an `id`, the next text of the message of that id, which `replace` starts again. */
   | { readonly type: 'text'; readonly text: string; readonly id?: string; readonly replace?: boolean }
   | { readonly type: 'tool-call'; readonly tool: string; readonly arguments: JsonObject }
   | { readonly type: 'tool-result'; readonly tool: string; readonly isError: boolean; readonly text: string }
