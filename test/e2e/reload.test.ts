@@ -114,7 +114,7 @@ describe('reload', () => {
     const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
     const same = { name: 'same', url, allowPrivate: true };
     await withServer({ settings: knowing(same) }, async (server) => {
-      await server.log.saying('agent joined');
+      await server.log.saying('agent skipped');
       const before = cards;
       expect(before).toBeGreaterThan(0);
       await server.reload(knowing({ name: 'other', url }, same));

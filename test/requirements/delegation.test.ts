@@ -305,7 +305,9 @@ describe('A. Authors', () => {
       });
       for (const stored of [null, 'lango-orchestrator', 'somebody']) {
         const database = new Database(path.join(home, 'lango.db'));
-        database.prepare("UPDATE events SET author = ? WHERE type IN ('text-delta', 'turn-end')").run(stored);
+        database
+          .prepare("UPDATE events SET author = ?, checksum = NULL WHERE type IN ('text-delta', 'turn-end')")
+          .run(stored);
         database.close();
         await withServer(options, async (server) => {
           const author = stored ?? root;
