@@ -295,11 +295,13 @@ class AgentHandler implements A2ARequestHandler {
   ): AsyncGenerator<NumberedResponse, void, undefined> {
     const place = { taskId: task.id, contextId: task.contextId };
     let isStart = false;
-    for await (const batch of this.#journal.follow(task.id, after, call.signal)) {
+    // Begins one event earlier: what a client sees of an event does not depend on where its stream begins.
+    for await (const batch of this.#journal.follow(task.id, Math.max(0, after - 1), call.signal)) {
       for (const event of batch) {
         // The start of the run has just said that the task is in work.
         const isRepeat = isStart && event.body.type === 'turn-start';
         isStart = event.body.type === 'run-start';
+        if (event.seq <= after) continue;
         const response = isRepeat ? undefined : toStreamResponse(event, place, this.#authorOf(event));
         const payload = response && keepAskedOf(response, call.extensions);
         if (payload && (isStart || !saysNothing(payload))) yield { payload, seq: event.seq };

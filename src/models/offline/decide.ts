@@ -74,7 +74,8 @@ function callsIn(messages: readonly ModelMessage[]): readonly FunctionCall[] {
 function agentsIn(functions: readonly FunctionSpec[]): readonly string[] | undefined {
   const properties = functions.find(({ name }) => name === TRANSFER)?.parameters['properties'];
   const agent = isJsonObject(properties) ? properties['agent_name'] : undefined;
-  return isJsonObject(agent) && isTexts(agent['enum']) ? agent['enum'] : undefined;
+  const names = isJsonObject(agent) ? agent['enum'] : undefined;
+  return Array.isArray(names) ? names.map(String) : undefined;
 }
 
 /** `skill_{name}` in the table stands for every tool whose name begins with `skill_`, `{tool}` for every tool. */
@@ -202,8 +203,4 @@ function report(jobs: readonly Step[], done: readonly Entry[], hasAttachments: b
     ...(left.length === 0 ? [] : [`Not done: ${left.join(', ')}.`]),
     ...(hasAttachments ? [UNREAD] : []),
   ].join('\n\n');
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
