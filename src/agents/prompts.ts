@@ -14,7 +14,7 @@ export interface PromptTexts {
   readonly houseRules?: string;
 }
 
-/** Where the agents of this node work. */
+/** The machine and the folder that the agents of this node work in. */
 export interface Surroundings {
   /** The operating system: "Linux". */
   readonly system: string;

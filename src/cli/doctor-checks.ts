@@ -12,11 +12,11 @@ import { codeOf, errorText, isLangoError } from '../core/errors.js';
 /** One result of `lango doctor`. */
 export interface Finding {
   readonly check: string;
-  /** Of a finding of the server: what kind of fact it is, for programs. */
+  /** The kind of fact, for programs; only findings of the server have one. */
   readonly code?: string;
   readonly status: 'ok' | 'warn' | 'fail';
   readonly text: string;
-  /** What to do about it. */
+  /** The advice for the person, as a sentence. */
   readonly advice?: string | undefined;
 }
 

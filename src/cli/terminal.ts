@@ -64,7 +64,7 @@ function isTerminal({ isTTY }: { readonly isTTY?: boolean }): boolean {
   return isTTY === true;
 }
 
-/** What is the same for all commands of a process. */
+/** The settings that all commands of a process share. */
 export interface CommandContext {
   readonly env: Env;
   readonly terminal: Terminal;

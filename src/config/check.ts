@@ -12,7 +12,7 @@ export type Checked =
   | { readonly settings?: undefined; readonly findings: readonly Finding[] };
 
 /**
- * What a configuration is read for: to start a server, to work with the data folder, or to call the server that has it.
+ * The purpose that a configuration is read for: to start a server, to work with the data folder, or to call the server that has it.
  * Only a server needs the keys of vendors, and a caller needs no rule between keys.
  */
 export type Purpose = 'serve' | 'data' | 'call';

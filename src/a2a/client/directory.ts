@@ -13,7 +13,7 @@ interface AgentState {
   readonly state: 'ready' | 'skipped';
   /** Why it is skipped, or why its last check failed. */
   readonly reason?: string;
-  /** What to do about it. */
+  /** The advice for the person, as a sentence. */
   readonly hint?: string;
   readonly description?: string;
   readonly skills: readonly Skill[];

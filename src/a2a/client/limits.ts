@@ -1,4 +1,4 @@
-/** What it may cost to follow one task. Past any of these limits the watch ends with the reason. */
+/** The limits for following one task. The watch ends with the reason when one is reached. */
 export interface WatchLimits {
   /** The most stream events and snapshots. */
   readonly events: number;

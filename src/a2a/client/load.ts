@@ -55,7 +55,7 @@ export interface RemoteSource {
 export interface LoadOptions extends OpenOptions {
   readonly logger: Logger;
   readonly retry?: Partial<RetryRules>;
-  /** What a task of a remote agent may cost. Default: `REMOTE_LIMITS`. */
+  /** The limits for a task of a remote agent. Default: `REMOTE_LIMITS`. */
   readonly limits?: Partial<WatchLimits>;
 }
 
@@ -96,7 +96,7 @@ interface SkippedAgent extends SkipReason {
 /** Why a source has no agent. */
 export interface SkipReason {
   readonly reason: string;
-  /** What to do about it. */
+  /** The advice for the person, as a sentence. */
   readonly hint?: string;
 }
 

@@ -91,7 +91,7 @@ async function cancel(executor: AgentExecutor, run: Run, bus: ExecutionEventBus)
   }
 }
 
-/** What an executor is given by the stock server too: the whole request, its task as it is, and the tasks it refers to. */
+/** The context that the stock server gives an executor too: the whole request, its task as it is, and the tasks it refers to. */
 async function requestContext(run: Run, { message, request = {}, seq }: RunInput): Promise<RequestContext> {
   const { id, contextId, tenant, owner } = run.task;
   const { metadata, configuration, extensions } = request;

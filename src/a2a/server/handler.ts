@@ -343,7 +343,7 @@ function replyIn({ body }: TaskEvent): WireMessage | undefined {
   return toWireMessage({ ...message, parts: body.artifact.parts }, { contextId, taskId });
 }
 
-/** What an executor gets of a request besides its message. The secrets of a push config are not for it. */
+/** Returns the parts of a request that an executor gets besides its message. The secrets of a push config are not for it. */
 function requestOf({ configuration, metadata }: SendMessageRequest, { extensions }: Call): JsonObject {
   const sent = configuration && { ...configuration, taskPushNotificationConfig: undefined };
   return {

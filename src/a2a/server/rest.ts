@@ -10,7 +10,7 @@ import { OPERATIONS } from './operations.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
 
-/** What errors of paths and HTTP methods share, which A2A does not define. */
+/** The fields that errors of paths and HTTP methods share. A2A does not define these errors. */
 const NO_SUCH_METHOD = { jsonRpcCode: -32601, details: [], retryAfterSeconds: undefined, headers: {} };
 const OLD_PATH = /^\/v1\//;
 

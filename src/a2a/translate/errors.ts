@@ -74,7 +74,7 @@ const HIDDEN = new Set<ErrorCode>([
   'tool',
   'fenced',
 ]);
-/** What clients are told of a failure of the database. The log says more. */
+/** The text that clients get when the database fails. The log says more. */
 const STORAGE_FAILED = new LangoError('unavailable', 'The server cannot read or store its data at present.', {
   retryable: true,
   retryAfterMs: 5_000,
