@@ -17,7 +17,8 @@ import { openVault, type SealedVault } from '../vault/vault.js';
 export { backUp, restore } from '../storage/sqlite/backup.js';
 export { verifyDatabase } from '../storage/sqlite/verify.js';
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
+const HOUR_MS = 60 * 60 * 1_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** Registers a function that gives a part back when the server stops. The last one registered runs first. */
 export type OnStop = (close: () => Promise<void> | void) => void;
@@ -41,8 +42,9 @@ export async function openStores(
   onStop: OnStop,
 ): Promise<Stores> {
   const { sqlite } = config.storage;
-  const { retentionDays, eventBytes } = config.tasks;
-  const storage = openSqliteStorage({ ...sqlite, eventBytes, acceptDamage, logger });
+  const { retentionDays, messageIdHours, eventBytes } = config.tasks;
+  const messageIdMs = messageIdHours * HOUR_MS;
+  const storage = openSqliteStorage({ ...sqlite, eventBytes, messageIdMs, acceptDamage, logger });
   onStop(() => storage.close());
   const noteCrash = (error: unknown) => storage.tasks.noteCrash(crashText(error));
   process.on('uncaughtExceptionMonitor', noteCrash);

@@ -34,6 +34,11 @@ export const tasks = group('Limits of tasks, and how long they are kept.', {
     'Days after its end that a task is kept. Then it is removed with its events, artifacts and push configs. 0 keeps tasks forever.',
     { min: 0, max: MAX_DAYS },
   ),
+  messageIdHours: count(
+    24,
+    'Hours for which a message that names no context is known by its id. The same message again within this time gives the task of the first one. With a context it is known as long as the task is kept. 0: not at all.',
+    { min: 0, max: MAX_DAYS * 24 },
+  ),
   events: count(100_000, 'The most journal entries of one task. A task that needs more fails.', { min: 100 }),
   eventBytes: count(
     256 * KIB,

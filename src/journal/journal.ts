@@ -202,8 +202,9 @@ class TaskJournal implements RunningJournal {
 }
 
 function newTask(submission: Submission, requestHash: string): NewTask {
-  const { scope, agent, message, request, contextId = newId(), parentTaskId, grant, push } = submission;
-  return { id: newId(), scope, agent, contextId, parentTaskId, grant, message, request, requestHash, push };
+  const { scope, agent, message, request, contextId: givenContextId, parentTaskId, grant, push } = submission;
+  const ids = { id: newId(), contextId: givenContextId ?? newId(), givenContextId, parentTaskId };
+  return { ...ids, scope, agent, grant, message, request, requestHash, push };
 }
 
 /** Throws `forbidden` when the message decides an approval that the task waits for. */

@@ -91,6 +91,8 @@ export interface NewTask {
   readonly scope: Scope;
   readonly agent: string;
   readonly contextId: string;
+  /** The context that the sender named. Message ids are unique in it; without one they are known for a limited time. */
+  readonly givenContextId?: string | undefined;
   readonly parentTaskId: string | undefined;
   readonly grant: Grant;
   readonly message: Message;

@@ -70,6 +70,19 @@ describe('a message that is sent again', () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
+  it('is another message in another context, and after tasks.messageIdHours without one', async () => {
+    const settings = { ...OPTIONS.settings, tasks: { messageIdHours: 0 } };
+    await withServer({ ...OPTIONS, settings }, async (server) => {
+      const { message } = userMessage('say once');
+      const send = async (given: object) =>
+        (await rest(server, { message: { ...message, ...given } })).json.task.id as string;
+      const ids = [await send({}), await send({}), await send({ contextId: 'a' })];
+      ids.push(await send({ contextId: 'b' }), await send({ contextId: 'a' }));
+      expect(ids.slice(0, 4)).toHaveLength(new Set(ids).size);
+      expect(ids[4]).toBe(ids[2]);
+    });
+  });
+
   it('with another body is a conflict, and stores nothing', async () => {
     await withServer(OPTIONS, async (server) => {
       const { message } = userMessage('say one');

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { newId } from '../../src/core/ids.js';
 import { MAX_EVENT_BYTES } from '../../src/storage/rows.js';
+import type { TaskRecord } from '../../src/core/task.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
   acceptOne,
@@ -89,6 +90,29 @@ export function acceptCases(get: () => StoreUnderTest): void {
       ]);
       expect(outcomes.map((outcome) => outcome.kind)).toEqual(Array(4).fill('accepted'));
       expect(new Set(outcomes.map((outcome) => taskOf(outcome).id)).size).toBe(4);
+    });
+
+    it('tells apart the same message id in another context, and after a day without one', async () => {
+      const { store, advance } = get();
+      const sent = message('hello', '1');
+      const send = (givenContextId?: string) => store.accept(newTask({ message: sent, givenContextId }));
+      const first = await Promise.all([send(), send('a'), send('b')]);
+      expect(first.map((outcome) => outcome.kind)).toEqual(Array(3).fill('accepted'));
+      const other = newTask({ message: message('other', '1') });
+      expect(await store.accept(other)).toEqual({ kind: 'conflict' });
+      const again = await Promise.all([send(), send('a'), send('b')]);
+      expect(again.map((outcome) => taskOf(outcome).id)).toEqual(first.map((outcome) => taskOf(outcome).id));
+      await advance(24 * 60 * 60 * 1_000);
+      const later = await Promise.all([send(), send('a'), store.accept(other)]);
+      expect(later.map((outcome) => outcome.kind)).toEqual(['accepted', 'repeated', 'conflict']);
+    });
+
+    it('knows the message id of a follow-up in the context of its task', async () => {
+      const { store } = get();
+      const [one, two] = [await acceptOne(store), await acceptOne(store)];
+      const send = (task: TaskRecord) => store.addInput(newInput(task, { message: message('more', '1') }));
+      const kinds = [await send(one), await send(two), await send(one)].map(({ kind }) => kind);
+      expect(kinds).toEqual(['accepted', 'accepted', 'repeated']);
     });
 
     it('does not fail its neighbors when the database refuses one', async () => {

@@ -21,19 +21,20 @@ const SQL = {
   context: `SELECT * FROM tasks INDEXED BY tasks_by_context WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`,
   removable: `SELECT key FROM tasks AS task WHERE id = ? AND ${ENDED}
       AND NOT EXISTS (SELECT 1 FROM tasks AS above WHERE above.id = task.parent AND NOT above.${ENDED})`,
-  note: 'INSERT INTO removed_tasks SELECT key, tenant, owner, agent FROM tasks WHERE key = ?',
+  note: 'INSERT INTO removed_tasks SELECT key, tenant, owner, agent, id, context FROM tasks WHERE key = ?',
   dropPushes: 'DELETE FROM push_configs WHERE task_id = ?',
   dropTask: 'DELETE FROM tasks WHERE key = ?',
-  removed: 'SELECT key, tenant, owner, agent FROM removed_tasks LIMIT 1',
+  removed: 'SELECT * FROM removed_tasks LIMIT 1',
   /** Also returns the message ids: they are the only way from a task to its inbox rows. */
   dropEvents: `DELETE FROM events WHERE task = ? AND seq IN (SELECT seq FROM events WHERE task = ? ORDER BY seq LIMIT ?)
       RETURNING iif(type = 'message', body ->> '$.message.id', NULL) AS message`,
-  dropInbox: 'DELETE FROM inbox WHERE tenant = ? AND owner = ? AND agent = ? AND message_id = ?',
+  dropInbox: `DELETE FROM inbox
+      WHERE tenant = ? AND owner = ? AND agent = ? AND context IN ('', ?) AND message_id = ? AND task = ?`,
   forget: 'DELETE FROM removed_tasks WHERE key = ?',
 } as const;
 
 type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'>;
-type RemovedRow = Pick<TaskRow, 'key' | 'tenant' | 'owner' | 'agent'>;
+type RemovedRow = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
 
 interface DroppedEvent {
   /** The message id of a `message` event. */
@@ -102,11 +103,12 @@ export class SqliteRetentionStore implements RetentionStore {
     for (let room = EVENTS_AT_ONCE; room > 0;) {
       const task = this.#prepared.first<RemovedRow>(SQL.removed);
       if (!task) return false;
-      const events = this.#prepared.all<DroppedEvent>(SQL.dropEvents, task.key, task.key, room);
+      const { key, id, tenant, owner, agent, context } = task;
+      const events = this.#prepared.all<DroppedEvent>(SQL.dropEvents, key, key, room);
       for (const { message } of events) {
-        if (message !== null) this.#prepared.run(SQL.dropInbox, task.tenant, task.owner, task.agent, message);
+        if (message !== null) this.#prepared.run(SQL.dropInbox, tenant, owner, agent, context, message, id);
       }
-      if (events.length < room) this.#prepared.run(SQL.forget, task.key);
+      if (events.length < room) this.#prepared.run(SQL.forget, key);
       room -= events.length + 1;
     }
     return true;

@@ -362,4 +362,27 @@ export const FIRST_VERSION = 15;
 export const MIGRATIONS: readonly string[] = [
   // 16: the checksum of an event. NULL in events that were written before.
   'ALTER TABLE events ADD COLUMN checksum INTEGER;',
+  // 17: a message id is unique in its context. Whether earlier messages named theirs is not known: they are kept as both.
+  `CREATE TABLE inbox_by_context (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    -- '' for a message that named no context and no task; its id is known for a limited time.
+    context TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    task TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, agent, context, message_id)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO inbox_by_context
+    SELECT inbox.tenant, inbox.owner, inbox.agent, '', message_id, request_hash, task, seq, created_at
+      FROM inbox JOIN tasks ON tasks.id = task
+    UNION ALL SELECT inbox.tenant, inbox.owner, inbox.agent, context, message_id, request_hash, task, seq, created_at
+      FROM inbox JOIN tasks ON tasks.id = task;
+  DROP TABLE inbox;
+  ALTER TABLE inbox_by_context RENAME TO inbox;
+  ALTER TABLE removed_tasks ADD COLUMN id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE removed_tasks ADD COLUMN context TEXT NOT NULL DEFAULT '';`,
 ];

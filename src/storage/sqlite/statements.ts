@@ -16,7 +16,7 @@ const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
 ]);
 
 /** The parts of parameter lists, in the order of the question marks. */
-type InboxKey = [tenant: string, owner: string, agent: string, messageId: string];
+type InboxKey = [tenant: string, owner: string, agent: string, context: string, messageId: string];
 type StateChange = [
   ...[head: number, state: TaskState, statusMessage: string | null, at: number],
   ...[expiresAt: number | null, isStep: 0 | 1, leaseUntil: number],
@@ -113,14 +113,19 @@ function prepareTasks(prepare: Prepare) {
     >(`UPDATE tasks SET ${CHANGED_COLUMNS.join(' = ?, ')} = ?, ended_before = ${ENDED_BEFORE}
       WHERE key = ?`),
     inbox: prepare<
-      [...InboxKey],
+      [...InboxKey, knownSince: number],
       { readonly request_hash: string; readonly task: string; readonly seq: number }
     >(
-      'SELECT request_hash, task, seq FROM inbox WHERE tenant = ? AND owner = ? AND agent = ? AND message_id = ?',
+      `SELECT request_hash, task, seq FROM inbox
+      WHERE tenant = ? AND owner = ? AND agent = ? AND context = ? AND message_id = ? AND (context <> '' OR at > ?)`,
     ),
-    /** Changes nothing for a message that was sent before. */
-    insertInbox: prepare<[...InboxKey, requestHash: string, task: string, seq: number]>(
-      'INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    /** Changes nothing for a message that was sent before, except one without a context, up to `knownSince`. */
+    insertInbox: prepare<
+      [...InboxKey, requestHash: string, task: string, seq: number, at: number, knownSince: number]
+    >(
+      `INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE
+      SET request_hash = excluded.request_hash, task = excluded.task, seq = excluded.seq, at = excluded.at
+      WHERE context = '' AND at <= ?`,
     ),
     /** The task, if the worker with this epoch may still append to it. */
     fenced: prepare<[id: string, epoch: number], Pick<TaskRow, 'key' | 'head'>>(

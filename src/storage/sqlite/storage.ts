@@ -17,6 +17,8 @@ import { SqliteVaultStore } from './vault-store.js';
 interface StorageOptions extends DatabaseOptions {
   /** The largest event of a task, in bytes. Default: 256 KiB. */
   readonly eventBytes?: number;
+  /** How long the id of a message without a context is known, in milliseconds. Default: a day. */
+  readonly messageIdMs?: number;
 }
 
 /**
@@ -24,7 +26,7 @@ interface StorageOptions extends DatabaseOptions {
  * advice if the folder is missing or not writable, or if the file is damaged, belongs to another program, was made by a
  * newer version, or is in use.
  */
-export function openSqliteStorage({ eventBytes, ...options }: StorageOptions): Storage {
+export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: StorageOptions): Storage {
   const database = new SqliteDatabase(options);
   try {
     const pushes = new SqlitePushStore(database);
@@ -39,7 +41,7 @@ export function openSqliteStorage({ eventBytes, ...options }: StorageOptions): S
       extraction: new SqliteExtractionStore(database, graph),
       vault: new SqliteVaultStore(database),
       memory: new SqliteMemoryStore(database),
-      tasks: new SqliteTaskStore(database, { pushes, recent, eventBytes }),
+      tasks: new SqliteTaskStore(database, { pushes, recent, eventBytes, messageIdMs }),
       retention: new SqliteRetentionStore(database, recent),
       pushes,
       knowledge: new SqliteKnowledgeStore(database, library),

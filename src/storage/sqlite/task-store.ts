@@ -44,7 +44,11 @@ interface SharedParts {
   readonly recent: RecentEvents;
   /** The largest event body, in bytes. Undefined: the default. */
   readonly eventBytes: number | undefined;
+  /** How long the id of a message without a context is known, in milliseconds. Undefined: a day. */
+  readonly messageIdMs: number | undefined;
 }
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The tasks of a database, for the journal. Opening it voids the leases of an earlier process. */
 export class SqliteTaskStore implements TaskStore {
@@ -53,14 +57,16 @@ export class SqliteTaskStore implements TaskStore {
   readonly #statements: Statements;
   readonly #recent: RecentEvents;
   readonly #eventBytes: number | undefined;
+  readonly #messageIdMs: number;
   readonly lastCrash: string | undefined;
   readonly #served = new Map<number, Scope>();
 
-  constructor(database: SqliteDatabase, { pushes, recent, eventBytes }: SharedParts) {
+  constructor(database: SqliteDatabase, { pushes, recent, eventBytes, messageIdMs }: SharedParts) {
     this.#database = database;
     this.#pushes = pushes;
     this.#recent = recent;
     this.#eventBytes = eventBytes;
+    this.#messageIdMs = messageIdMs ?? DAY_MS;
     this.#statements = prepareStatements(database.handle);
     this.#statements.releaseAll.run();
     this.lastCrash = this.#statements.takeCrash.get()?.value;
@@ -69,7 +75,8 @@ export class SqliteTaskStore implements TaskStore {
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
     return this.#read(() => {
-      const earlier = earlierOutcome({ statements: this.#statements }, entry);
+      const knownSince = this.#database.now() - this.#messageIdMs;
+      const earlier = earlierOutcome({ statements: this.#statements, knownSince }, entry);
       if (!earlier && entry.push)
         this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
       return earlier;
@@ -194,7 +201,10 @@ export class SqliteTaskStore implements TaskStore {
   async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
     const statements = this.#statements;
     const pushes = this.#pushes;
-    return this.#database.write((touch) => work({ statements, pushes, now: this.#database.now(), touch }));
+    return this.#database.write((touch) => {
+      const now = this.#database.now();
+      return work({ statements, pushes, now, knownSince: now - this.#messageIdMs, touch });
+    });
   }
 
   #read<Result>(query: () => Result): Result {

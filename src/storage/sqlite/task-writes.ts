@@ -18,6 +18,8 @@ export interface WriteContext {
   readonly pushes: PushWrites;
   /** The time of the store's clock, in milliseconds since the epoch. */
   readonly now: number;
+  /** A message without a context is a repeat only of one that came after this time. */
+  readonly knownSince: number;
   readonly touch: Touch;
 }
 
@@ -112,10 +114,11 @@ export function addInput(
   entry: NewInput,
   event: EncodedEvent,
 ): AcceptOutcome | { readonly kind: 'not-found' | 'already-ended' } {
-  const earlier = earlierOutcome(context, entry);
-  if (earlier) return earlier;
   const task = context.statements.task.get(entry.taskId, entry.scope.tenant, entry.scope.owner);
   if (task?.agent !== entry.agent) return { kind: 'not-found' };
+  const sent = { ...entry, givenContextId: task.context };
+  const earlier = earlierOutcome(context, sent);
+  if (earlier) return earlier;
   if (isTerminal(task.state)) return { kind: 'already-ended' };
   if (entry.push) context.pushes.assertRoom(entry, entry.push);
   const idle = isIdle(task, context.now);
@@ -126,7 +129,7 @@ export function addInput(
     head: task.head + 1,
     ...(leased ? { epoch: task.epoch + 1, lease_by: entry.lease, lease_until: context.now + LEASE_MS } : {}),
   };
-  addToInbox(context, entry, row);
+  addToInbox(context, sent, row);
   context.statements.saveTask.run(...changedValues(row));
   insertEvents(context, row, [event]);
   if (entry.push) context.pushes.put(entry, entry.push, row.head);
@@ -250,23 +253,29 @@ function saveWithEvent(context: WriteContext, row: TaskRow, event: NewEvent): Ta
   return toTaskRecord(row);
 }
 
+type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'requestHash'>;
+
 /** Returns false and writes nothing if the message was sent before. */
 function addToInbox(
-  { statements }: WriteContext,
-  { scope: { tenant, owner }, agent, message, requestHash }: NewTask | NewInput,
-  task: { readonly id: string; readonly head: number },
+  { statements, now, knownSince }: WriteContext,
+  sent: SentMessage,
+  { id, head }: { readonly id: string; readonly head: number },
 ): boolean {
-  const { insertInbox } = statements;
-  return insertInbox.run(tenant, owner, agent, message.id, requestHash, task.id, task.head).changes === 1;
+  const values = [...inboxKey(sent), sent.requestHash, id, head, now, knownSince] as const;
+  return statements.insertInbox.run(...values).changes === 1;
+}
+
+function inboxKey({ scope: { tenant, owner }, agent, givenContextId = '', message }: SentMessage) {
+  return [tenant, owner, agent, givenContextId, message.id] as const;
 }
 
 /** The outcome of an earlier send of this message; undefined if there was none. */
 export function earlierOutcome(
-  { statements }: Pick<WriteContext, 'statements'>,
-  entry: NewTask | NewInput,
+  { statements, knownSince }: Pick<WriteContext, 'statements' | 'knownSince'>,
+  entry: SentMessage,
 ): EarlierOutcome | undefined {
   const { tenant, owner } = entry.scope;
-  const sent = statements.inbox.get(tenant, owner, entry.agent, entry.message.id);
+  const sent = statements.inbox.get(...inboxKey(entry), knownSince);
   if (!sent) return undefined;
   const task = statements.task.get(sent.task, tenant, owner);
   if (!task || sent.request_hash !== entry.requestHash) return { kind: 'conflict' };

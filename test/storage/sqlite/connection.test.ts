@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../../src/core/logger.js';
+import { newId } from '../../../src/core/ids.js';
 import type { Storage } from '../../../src/stores/storage.js';
 import { assertSqliteVersion } from '../../../src/storage/sqlite/connection.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
@@ -63,6 +64,31 @@ function saying(message: RegExp, hint: RegExp) {
 }
 
 describe('opening again', () => {
+  it('knows the messages of a database of version 16', async () => {
+    const entry = newTask({ givenContextId: 'a', contextId: 'a' });
+    const { id } = taskOf(await open().tasks.accept(entry));
+    await opened.pop()!.close();
+    const earlier = new Database(file);
+    earlier.exec(`CREATE TABLE was (tenant, owner, agent, message_id, request_hash, task, seq);
+      INSERT INTO was SELECT tenant, owner, agent, message_id, request_hash, task, seq FROM inbox;
+      DROP TABLE inbox; ALTER TABLE was RENAME TO inbox; ALTER TABLE removed_tasks DROP COLUMN id;
+      ALTER TABLE removed_tasks DROP COLUMN context; PRAGMA user_version = 16;`);
+    earlier.close();
+    const { tasks } = open();
+    const sent = [
+      entry,
+      { ...entry, givenContextId: undefined },
+      { ...entry, givenContextId: 'b', id: newId() },
+    ];
+    const kinds = [];
+    for (const each of sent) kinds.push(await tasks.accept(each));
+    expect(kinds).toMatchObject([
+      { kind: 'repeated', task: { id } },
+      { kind: 'repeated', task: { id } },
+      { kind: 'accepted' },
+    ]);
+  });
+
   it('finds tasks, events, inbox and name as they were', async () => {
     const first = open();
     const entry = newTask();
