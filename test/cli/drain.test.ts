@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EXTENSIONS } from '../../src/a2a/translate/extensions.js';
 import type { Wire } from '../support/a2a-requests.js';
 import { sseEvents } from '../support/a2a-requests.js';
 import type { Home, Server } from './lango-process.js';
@@ -36,7 +37,8 @@ async function withHome(
 
 async function headersFor({ folder }: Home): Promise<Readonly<Record<string, string>>> {
   const token = (await readFile(path.join(folder, 'token'), 'utf8')).trim();
-  return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const extension = { 'a2a-extensions': EXTENSIONS.author };
+  return { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...extension };
 }
 
 /** What a client with the server's token asks. */
@@ -88,7 +90,11 @@ describe('lango serve, told to stop', () => {
       const response = await ask('/message:stream', order(ORDER));
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       let text = '';
-      while (!text.includes('tool-call')) text += (await reader.read()).value;
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        text += next.value;
+        if (text.includes('tool-call')) break;
+      }
+      expect(text).toContain('tool-call');
       const stopped = server.stop();
       for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value;
       const { code, stderr } = await stopped;

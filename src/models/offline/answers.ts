@@ -21,22 +21,21 @@ export function smallTalk(text: string, offers: Offers): string | undefined {
   if (plain === 'thanks' || plain === 'thank you') return 'You are welcome.';
   if (plain === 'who are you') return IDENTITY;
   if (plain !== 'what can you do' && plain !== 'help') return undefined;
-  const lines = sentencesFor(offers).map((line) => `- ${line}`);
-  return `${IDENTITY}\n\nI understand, also joined by "and then" or "and at the same time":\n${lines.join('\n')}`;
+  const sentences = sentencesFor(offers).join('\n');
+  return `${IDENTITY}\n\nI understand, also joined by "and then" or "and at the same time":\n${sentences}`;
 }
 
 /** Returns the refusal of a request: the reason, and examples of requests that work. */
 export function refusal(reason: string, offers: Offers): string {
-  const lines = sentencesFor(offers).map((line) => `- ${line}`);
-  const examples = lines.slice(0, MAX_EXAMPLES).join('\n');
+  const examples = sentencesFor(offers).slice(0, MAX_EXAMPLES).join('\n');
   const more = 'Ask "what can you do" for all that I understand.';
   return `${reason} Nothing was done.\n\nI understand, for example:\n${examples}\n${more}\n${ADVICE}`;
 }
 
-/** Returns the first sentence of the table for each offered tool. */
+/** Returns the first sentence of the table for each offered tool, as items of a list. */
 function sentencesFor(offers: Offers): readonly string[] {
   const rows = TABLE.filter(([, tool], index) => offers(tool) && TABLE[index - 1]?.[1] !== tool);
-  return rows.map(([sentence]) => sentence.replace(/\{(\w+)(\.\.\.)?\}/g, '[$1]'));
+  return rows.map(([sentence]) => `- ${sentence.replace(/\{(\w+)(\.\.\.)?\}/g, '[$1]')}`);
 }
 
 /** A sentence in quotes, short and on one line. */
