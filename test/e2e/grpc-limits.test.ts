@@ -230,7 +230,8 @@ describe('the reader of a stream', () => {
       }
       return { state: 'completed' };
     });
-    const limits = { heartbeatSeconds: 0.3, streamBufferBytes: 50_000 };
+    // Long enough for a loaded machine to answer the pings of the connection.
+    const limits = { heartbeatSeconds: 1.5, streamBufferBytes: 50_000 };
     await withLimits(
       limits,
       async ({ open }) => {
