@@ -28,6 +28,7 @@ interface Schema {
 const FAMILIES = [
   ['Files', 'operator', 'fs_'],
   ['Commands', 'operator', 'exec'],
+  ['Requests to services', 'operator', 'http_'],
   ['Browser', 'navigator', 'browser_'],
   ['Knowledge and search', 'librarian', 'save_', 'search_', 'rag_'],
   ['Knowledge graph', 'librarian', 'graph_'],
@@ -50,7 +51,8 @@ yourself: you ask an agent in plain words. \`npx lango doctor\` says which tools
 
 With the default \`approval.policy\` these calls wait for [approval](../concepts.md#approval):
 
-- \`exec\`, and \`exec_background\` with the action \`start\`, when there is no sandbox;
+- \`exec\`, and \`exec_background\` with the action \`start\`, when there is no sandbox or a secret in the command;
+- \`http_request\` with another method than \`GET\`;
 - \`fs_delete\` with \`recursive\`;
 - \`secrets_delete\`, and \`secrets_store\` with \`replace\`;
 - \`payment_send\`, and \`payment_x402_fetch\` with \`payTo\`.

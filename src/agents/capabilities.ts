@@ -5,6 +5,7 @@ import type { Tool } from '../core/tool.js';
 export const capabilityMap: Readonly<Record<string, string>> = {
   exec: 'command execution',
   fs_: 'file operations',
+  http_: 'requests to services',
   skill_: 'running skills',
   browser_: 'web browsing',
   crypto_: 'cryptography',

@@ -1,5 +1,8 @@
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
+import { isLoopback } from '../config/check.js';
 import { readEnv } from '../config/env.js';
 import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
@@ -9,9 +12,10 @@ import { missing, off, type Finding, type ToolFamily } from '../tools/tool-famil
 import { createEgress } from '../http/egress.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
 import { createCryptoTools } from '../tools/crypto/index.js';
-import { createExec, findSandbox, type SandboxFinding } from '../tools/exec/index.js';
+import { createExec, findSandbox, type ExecOptions, type SandboxFinding } from '../tools/exec/index.js';
 import { UnfinishedWrites, createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
+import { createHttpTools } from '../tools/http/index.js';
 import { isInstalled } from '../tools/programs.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
 import { createSkills, type Skills } from '../tools/skills/index.js';
@@ -34,6 +38,7 @@ const FAMILIES: readonly OpenFamily[] = [
   openFs,
   openGraph,
   openBrowser,
+  openHttp,
   openSecrets,
   openCrypto,
   openPayment,
@@ -86,10 +91,8 @@ async function openFs({ config: { home, tools, workspace } }: FamilyContext): Pr
 }
 
 /** Commands may read the skills of their owner, so that they can run the scripts of a skill. */
-async function openExec(
-  { config, sandbox: finding, logger }: FamilyContext,
-  skills: Skills,
-): Promise<ToolFamily> {
+async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFamily> {
+  const { config, sandbox: finding, logger } = context;
   const { tools, workspace } = config;
   if (!finding) return off('exec');
   const { sandbox, reason = '' } = await finding;
@@ -101,6 +104,7 @@ async function openExec(
     envAllow: tools.exec.envAllow,
     limits: tools.exec,
     readable: tools.skills.enabled ? (scope) => skills.folders(scope) : undefined,
+    openForwarder: await forwarders(context),
     logger,
   });
   const subject = 'sandbox';
@@ -109,6 +113,26 @@ async function openExec(
     : { code: 'no-sandbox', subject, state: 'warn', text: unsandboxedText(reason, config.approval.policy) };
   const close = () => exec.close();
   return { name: 'exec', state: 'on', tools: exec.tools, findings: [sandboxFinding], close };
+}
+
+/** The longest data folder whose sockets have addresses of at most 107 bytes (unix(7)). */
+const LONGEST_HOME = 75;
+
+/** Requests of commands go out as those of `http_request` do, with the secrets of the command's owner. */
+async function forwarders(context: FamilyContext): Promise<ExecOptions['openForwarder']> {
+  const { config, vault } = context;
+  const { secrets } = vault;
+  if (!secrets || !config.tools.http.enabled) return undefined;
+  const folder = config.home.length > LONGEST_HOME ? tmpdir() : join(config.home, 'run');
+  if (folder !== tmpdir()) await rm(folder, { recursive: true, force: true });
+  const webFetch = serviceFetch(context);
+  return async (scope) => {
+    const { openForwarder } = await import('../http/forwarder.js');
+    const scrubber = secrets.scrubber(scope);
+    const resolve = (text: string, host: string) =>
+      secrets.resolve(scope, text, { tool: 'exec', place: 'http', host });
+    return openForwarder({ folder, webFetch, isLocal: isLoopback, scrubber, resolve });
+  };
 }
 
 function unsandboxedText(reason: string, policy: Config['approval']['policy']): string {
@@ -181,6 +205,17 @@ const NO_BROWSER_SANDBOX: Finding = {
   state: 'warn',
   text: 'the browser runs without its sandbox (tools.browser.sandbox): pages may break out of it',
 };
+
+function openHttp(context: FamilyContext): ToolFamily {
+  const { enabled, timeoutSeconds } = context.config.tools.http;
+  if (!enabled) return off('http');
+  return { name: 'http', state: 'on', tools: createHttpTools(serviceFetch(context), timeoutSeconds) };
+}
+
+function serviceFetch({ config: { tools, egress }, logger }: FamilyContext): typeof fetch {
+  const { timeoutSeconds, answerBytes } = tools.http;
+  return createEgress({ ...egress, timeoutMs: timeoutSeconds * 1_000, maxBytes: answerBytes, logger });
+}
 
 function openSecrets({ config, vault }: FamilyContext): ToolFamily {
   if (!config.tools.secrets.enabled) return off('secrets');

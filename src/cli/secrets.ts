@@ -120,7 +120,7 @@ function reportOn(item: SecretItem, sentence: string, terminal: Terminal): Repor
   const allow = `lango secrets allow ${item.name} --for`;
   const isUnused = item.places.length === 0;
   const advice = isUnused
-    ? `It may be used nowhere yet. For commands: ${allow} exec`
+    ? `It may be used nowhere yet. For requests to a service: ${allow} http:HOST`
     : `Name the host it may go to: ${allow} ${item.places.join()} --host HOST`;
   return { json: { secret: item }, lines, notes: isUnused || needsHost(item) ? [advice] : [] };
 }

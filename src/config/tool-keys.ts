@@ -129,6 +129,11 @@ export const tools = group('The tool families.', {
   fs: fsTools,
   exec: execTools,
   browser: browserTools,
+  http: group('Requests to services, with secrets in their headers.', {
+    enabled: flag(true, 'Offer `http_request`.'),
+    timeoutSeconds: seconds(60, 'The longest time of one request with its answer.'),
+    answerBytes: count(1 * MIB, 'The largest answer, in bytes. A longer one is an error.'),
+  }),
   secrets: switchOf('Storing secrets and using them by reference.', 'Offer the secret tools.'),
   crypto: switchOf('Hashes, signatures and encryption.', 'Offer the cryptography tools.'),
   knowledge: knowledgeTools,

@@ -14,6 +14,8 @@ export interface BodyLimits {
   readonly bodySeconds: number;
 }
 
+type BytesLimits = Pick<BodyLimits, 'bodyBytes' | 'bodySeconds'>;
+
 /** The type that nearly every client sends; any other one is parsed. */
 const USUAL_TYPE = 'application/json';
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
@@ -37,7 +39,7 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
 }
 
 /** The body as it is. Errors as promised by `HttpExchange.readBytes`. */
-export async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+export async function readBytes(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
   const taken = takenBody(request);
   if (taken !== undefined && !Buffer.isBuffer(taken)) throw bodyIsGone();
   if (taken === undefined) assertNotCompressed(request);
@@ -102,7 +104,7 @@ function unsupported(message: string): LangoError {
   return new LangoError('content-type-not-supported', message);
 }
 
-async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0);
   const bytes =
     declared > limits.bodyBytes ? undefined : ((await arrived(request)) ?? (await collect(request, limits)));
@@ -123,7 +125,7 @@ async function arrived(request: IncomingMessage): Promise<Buffer | undefined> {
 }
 
 /** Resolves with undefined once the body is too large. */
-async function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | undefined> {
+async function collect(request: IncomingMessage, limits: BytesLimits): Promise<Buffer | undefined> {
   const late = AbortSignal.timeout(limits.bodySeconds * 1_000);
   const chunks: Buffer[] = [];
   let size = 0;

@@ -36,6 +36,7 @@ const BARE: Settings = {
     fs: { enabled: false },
     exec: { enabled: false },
     browser: { enabled: false },
+    http: { enabled: false },
     secrets: { enabled: false },
     crypto: { enabled: false },
     knowledge: { enabled: false },

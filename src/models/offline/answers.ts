@@ -2,6 +2,7 @@ import { isJsonObject, type Json } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
 import { TABLE } from './table.js';
 
+const MORE = 'Ask "what can you do" for all that I understand.';
 const ADVICE = 'For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.';
 const IDENTITY = `I am Lango's offline model: I compare requests with a table of sentences and know nothing else. ${ADVICE}`;
 
@@ -28,8 +29,7 @@ export function smallTalk(text: string, offers: Offers): string | undefined {
 /** Returns the refusal of a request: the reason, and examples of requests that work. */
 export function refusal(reason: string, offers: Offers): string {
   const examples = sentencesFor(offers).slice(0, MAX_EXAMPLES).join('\n');
-  const more = 'Ask "what can you do" for all that I understand.';
-  return `${reason} Nothing was done.\n\nI understand, for example:\n${examples}\n${more}\n${ADVICE}`;
+  return `${reason} Nothing was done.\n\nI understand, for example:\n${examples}\n${MORE} ${ADVICE}`;
 }
 
 /** Returns the first sentence of the table for each offered tool, as items of a list. */

@@ -198,9 +198,6 @@ function report(jobs: readonly Step[], done: readonly Entry[], hasAttachments: b
     return labeled(`${index + 1}. ${job.text}`, text || 'done');
   });
   const left = jobs.filter((job) => !done.some((entry) => entry.job === job)).map(({ text }) => quoted(text));
-  return [
-    ...entries,
-    ...(left.length === 0 ? [] : [`Not done: ${left.join(', ')}.`]),
-    ...(hasAttachments ? [UNREAD] : []),
-  ].join('\n\n');
+  if (left.length > 0) entries.push(`Not done: ${left.join(', ')}.`);
+  return (hasAttachments ? [...entries, UNREAD] : entries).join('\n\n');
 }

@@ -9,7 +9,8 @@ export const TRANSFER = 'transfer_to_agent';
 export const PLAN = 'plan';
 
 const SECRET = '{{secret:{name}}}';
-const X402_SECRET = ['payment_x402_fetch', { headers: { '{header}': SECRET } }] as const;
+const HEADER = { headers: { '{header}': SECRET } };
+const X402_HEADER = ['payment_x402_fetch', HEADER] as const;
 const DEPENDS_ON = { predicate: 'depends on' };
 
 /**
@@ -53,6 +54,8 @@ export const TABLE: readonly TableRow[] = [
   ['show the output of process {id}', 'exec_background', { action: 'output' }],
   ['stop process {id}', 'exec_background', { action: 'stop' }],
   // The web.
+  ['request {url}', 'http_request'],
+  ['request {url} with the secret {name} as the header {header}', 'http_request', HEADER],
   ['open {url}', 'browser_navigate'],
   ['take a screenshot', 'browser_screenshot'],
   ['take a screenshot of the whole page', 'browser_screenshot', { fullPage: true }],
@@ -91,7 +94,7 @@ export const TABLE: readonly TableRow[] = [
   ['what does {url} cost, at most {maxAmount} USDC?', 'payment_x402_fetch'],
   ['fetch {url} for at most {maxAmount} USDC', 'payment_x402_fetch'],
   ['fetch {url} and pay up to {maxAmount} USDC to {payTo}', 'payment_x402_fetch'],
-  ['fetch {url} for at most {maxAmount} USDC with the secret {name} as the header {header}', ...X402_SECRET],
+  ['fetch {url} for at most {maxAmount} USDC with the secret {name} as the header {header}', ...X402_HEADER],
   // Knowledge and skills.
   ['save knowledge {key}: {content...}', 'save_knowledge'],
   ['what do you know about {query...}?', 'search_knowledge'],

@@ -4,7 +4,14 @@ import type { JsonObject } from '../../core/json.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
 import type { ExecOptions } from './launch.js';
-import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
+import {
+  COMMAND_FIELDS,
+  describeCommand,
+  secretsNote,
+  secretsOf,
+  withSecrets,
+  type Runner,
+} from './runner.js';
 
 /** The size of the longest UTF-8 character. */
 const LIMIT_MIN_BYTES = 4;
@@ -36,7 +43,7 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
       const { id, command } = await processes.start(context, line, async () =>
         runner.start(await withSecrets({ ...input, command: line }, context), context),
       );
-      return { content: { id, command, state: 'running' } };
+      return { content: { id, command, state: 'running', ...secretsNote(secretsOf(input)) } };
     },
     async status({ id }, context) {
       if (id !== undefined) return { content: describeProcess(processes.require(context, id)) };
@@ -64,10 +71,12 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
     schema,
     effect: 'unsafe',
     effectOf: ({ action }) => (action === 'start' ? 'unsafe' : action === 'stop' ? 'keyed' : 'pure'),
-    danger: ({ action }) => {
-      if (action === 'start') return sandbox === undefined ? 'dangerous' : 'moderate';
-      return action === 'stop' ? 'moderate' : 'safe';
+    danger: ({ action, ...input }) => {
+      if (action !== 'start') return action === 'stop' ? 'moderate' : 'safe';
+      return sandbox === undefined || secretsOf(input).length > 0 ? 'dangerous' : 'moderate';
     },
+    describe: ({ action, ...input }) =>
+      action === 'start' ? `${describeCommand(input)}, in the background` : `${action} a process`,
     secretPlace: 'exec',
     execute: (input, context) => actions[input.action](input, context),
   });

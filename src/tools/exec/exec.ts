@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
 import type { ExecOptions } from './launch.js';
 import type { Process } from './process.js';
-import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
+import {
+  COMMAND_FIELDS,
+  describeCommand,
+  secretsNote,
+  secretsOf,
+  withSecrets,
+  type Runner,
+} from './runner.js';
 
 /**
  * Added to the time limit, so that this tool stops the command and reports its output before the loop's own limit
@@ -11,6 +18,10 @@ import { COMMAND_FIELDS, withSecrets, type Runner } from './runner.js';
 const TIMEOUT_MARGIN_MS = 10_000;
 /** Exit code of a command that exceeds its CPU limit: 128 + SIGXCPU. */
 const CPU_LIMIT_EXIT_CODE = 152;
+
+const FORWARDER_ADVICE =
+  ' A command calls a service with a secret, which it never sees, so: curl --unix-socket "$LANGO_HTTP" ' +
+  "http://HOST/PATH -H 'Authorization: Bearer {{secret:NAME:http}}'. It is sent by TLS.";
 
 const schema = z.strictObject({
   ...COMMAND_FIELDS,
@@ -21,17 +32,19 @@ const schema = z.strictObject({
     .describe('Stop the command after this time. The limit of the server is the default and the maximum'),
 });
 
-export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool {
+export function execTool(runner: Runner, { limits, sandbox, openForwarder }: ExecOptions): Tool {
   const seconds = (input: z.infer<typeof schema>) =>
     Math.min(input.timeoutSeconds ?? limits.timeoutSeconds, limits.timeoutSeconds);
   return defineTool({
     name: 'exec',
     description:
       'Runs a shell command in the workspace, waits for it, and returns its exit code, stdout and stderr. ' +
-      'For a command that should keep running, use exec_background. The command has no terminal and no input.',
+      'For a command that should keep running, use exec_background. The command has no terminal and no input.' +
+      (openForwarder ? FORWARDER_ADVICE : ''),
     schema,
     effect: 'unsafe',
-    danger: sandbox === undefined ? 'dangerous' : 'moderate',
+    danger: (input) => (sandbox === undefined || secretsOf(input).length > 0 ? 'dangerous' : 'moderate'),
+    describe: describeCommand,
     bringsOutside: true,
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
     secretPlace: 'exec',
@@ -47,7 +60,12 @@ export function execTool(runner: Runner, { limits, sandbox }: ExecOptions): Tool
           : []),
       ];
       return {
-        content: { exitCode, ...output(child), ...(notes.length === 0 ? {} : { note: notes.join('; ') }) },
+        content: {
+          exitCode,
+          ...output(child),
+          ...(notes.length === 0 ? {} : { note: notes.join('; ') }),
+          ...secretsNote(secretsOf(input)),
+        },
         // Models notice a failure more reliably by this flag than by the exit code.
         isError: exitCode !== 0 || isTimeout,
       };

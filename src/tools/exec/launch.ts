@@ -98,6 +98,16 @@ export interface ExecOptions {
   readonly envAllow: readonly string[];
   /** Existing folders outside the roots that commands of this owner may read: the folders of skills. */
   readonly readable?: (scope: Scope) => readonly string[];
+  /** Opens the way out for a command, for secrets that it never gets. Undefined: there is none. */
+  readonly openForwarder?: ((scope: Scope) => Promise<Forwarder>) | undefined;
   readonly limits: ExecLimits;
   readonly logger: Logger;
+}
+
+/** A way out for one command: a Unix socket that takes plain HTTP. */
+interface Forwarder {
+  readonly socket: string;
+  /** The folder of the socket, which holds nothing else. */
+  readonly folder: string;
+  close(): Promise<void>;
 }

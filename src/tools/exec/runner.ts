@@ -69,22 +69,28 @@ export class Runner {
   async start(input: CommandInput, scope: Scope): Promise<Process> {
     const cwd = await this.#resolveFolder(input.cwd ?? '.');
     const { limits, network, sandbox } = this.#options;
+    const readable = this.#options.readable?.(scope) ?? [];
+    const environment = await this.#environment();
+    if (this.#isClosed)
+      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
+    const forwarder = await this.#options.openForwarder?.(scope);
     const command: ShellCommand = {
       shell: this.#shell,
       command: input.command,
       cwd,
-      env: { ...(await this.#environment()), ...input.env },
-      readable: this.#options.readable?.(scope) ?? [],
+      env: { ...environment, ...(forwarder && { LANGO_HTTP: forwarder.socket }), ...input.env },
+      readable: forwarder ? [...readable, forwarder.folder] : readable,
       limits,
     };
-    if (this.#isClosed)
-      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
     const child = startProcess(
       sandbox?.launch(command, network) ?? unsandboxedLaunch(command),
       limits.outputBytes,
     );
     this.#running.add(child);
-    const forget = () => this.#running.delete(child);
+    const forget = () => {
+      this.#running.delete(child);
+      void forwarder?.close();
+    };
     child.ended.then(forget, forget);
     return child;
   }
@@ -129,6 +135,24 @@ export class Runner {
       ...Object.fromEntries(allowed),
     };
   }
+}
+
+/** The secrets whose values a command would get. */
+export function secretsOf({ command = '', env = {} }: Partial<CommandInput>): readonly string[] {
+  return referencedSecrets([command, ...Object.values(env)].join('\n'));
+}
+
+/** Describes a command to the person who is asked about it. */
+export function describeCommand({ command = '', ...input }: Partial<CommandInput>): string {
+  const names = secretsOf({ command, ...input });
+  const what = `run the command ${JSON.stringify(command)}`;
+  if (names.length === 0) return what;
+  return `${what} with the value of the secret ${names.join(', ')}, which the command can read, change and print`;
+}
+
+/** Tells a model, and whoever reads the task, that an output may hold the values in a form that no search finds. */
+export function secretsNote(names: readonly string[]) {
+  return names.length === 0 ? {} : { mayContainSecrets: names };
 }
 
 const REFERENCE_START = '{{secret:';

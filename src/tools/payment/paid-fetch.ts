@@ -11,7 +11,6 @@ import { describeOutcome } from './report.js';
 import { requireTokens } from './transfer.js';
 import {
   asksForPayment,
-  initOf,
   readAnswer,
   readRequired,
   withPayment,
@@ -43,9 +42,9 @@ export class PaidFetch {
   }
 
   /** Sends the request without paying. Resolves with the answer, or with the offered prices and how to pay them. */
-  async requestPrice(request: WebRequest, signal: AbortSignal): Promise<ToolOutput> {
+  async requestPrice(request: WebRequest): Promise<ToolOutput> {
     const { webFetch, connection } = this.#context;
-    const response = await webFetch(request.url, initOf(request, signal));
+    const response = await webFetch(request.url, request.init);
     if (!asksForPayment(response)) return unpaidAnswer(await readAnswer(response));
     const [{ accepts }, terms] = [await readRequired(response), await this.#terms()];
     const lines = accepts.map((offer) => {
@@ -64,7 +63,7 @@ export class PaidFetch {
     const { store, connection } = this.#context;
     const done = await this.#earlierOutcome(order);
     if (done) return done;
-    const answer = await this.#send(request, order, signal).catch(async (error: unknown): Promise<Answer> => {
+    const answer = await this.#send(request, order).catch(async (error: unknown): Promise<Answer> => {
       const payment = await store.get(order, order.key);
       if (!payment || !isOpen(payment.state)) throw error;
       // It failed after signing: the payment may go through, so its outcome is reported.
@@ -95,10 +94,10 @@ export class PaidFetch {
   }
 
   /** Sends the request; if the endpoint asks for a payment, signs its first fitting offer and sends it again with that. */
-  async #send(request: WebRequest, order: OpenOrder, signal: AbortSignal): Promise<Answer> {
+  async #send(request: WebRequest, order: OpenOrder): Promise<Answer> {
     const { webFetch } = this.#context;
-    const init = initOf(request, signal);
-    const response = await webFetch(request.url, init);
+    const { init, url } = request;
+    const response = await webFetch(url, init);
     if (!asksForPayment(response)) return readAnswer(response);
     const { accepts, resource, extensions } = await readRequired(response);
     const terms = await this.#terms();
@@ -111,9 +110,7 @@ export class PaidFetch {
       });
     }
     const payload = await this.#authorize(order, accepted, terms);
-    return readAnswer(
-      await webFetch(request.url, withPayment(init, { resource, extensions, accepted, payload })),
-    );
+    return readAnswer(await webFetch(url, withPayment(init, { resource, extensions, accepted, payload })));
   }
 
   /**

@@ -2,47 +2,23 @@ import { z } from 'zod';
 import { usdc } from './amount.js';
 import { toUnits } from '../../core/amount.js';
 import { LangoError } from '../../core/errors.js';
-import { defineTool, type Tool, type ToolContext } from '../../core/tool.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { REQUEST_FIELDS, requestInit } from '../web-request.js';
 import type { PaidFetch } from './paid-fetch.js';
 import type { PaymentContext } from './context.js';
 import type { Payer } from './payer.js';
 import { addressField, amountField, MAX_PURPOSE_CHARACTERS } from './payment-send.js';
 import { quoted } from './report.js';
 
-const MAX_URL_CHARACTERS = 2_000;
-const MAX_BODY_CHARACTERS = 64 * 1024;
-const MAX_HEADER_CHARACTERS = 4_000;
-const MAX_HEADERS = 20;
-/** Headers that the connection and the payment set themselves. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  ...['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
-  ...['payment-signature', 'x-payment', 'proxy-authorization'],
-]);
-
 const schema = z.strictObject({
-  url: z
-    .url({ protocol: /^https?$/ })
-    .max(MAX_URL_CHARACTERS)
-    .describe('The URL to request'),
+  url: REQUEST_FIELDS.url,
   maxAmount: amountField('The maximum price: USDC as a decimal string, such as "0.01"'),
   payTo: addressField(
     'The payee. Omit it in the first call: nothing is paid then, and the result holds the price and the payee to pass here',
   ).optional(),
-  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).optional().describe('GET by default'),
-  body: z.string().max(MAX_BODY_CHARACTERS).optional().describe('The request body: JSON or text'),
-  headers: z
-    .record(
-      z
-        .string()
-        .regex(/^[A-Za-z0-9-]{1,64}$/)
-        .refine((name) => !OWN_HEADERS.has(name.toLowerCase()), 'is set by the server itself'),
-      z.string().max(MAX_HEADER_CHARACTERS),
-    )
-    .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS}`)
-    .optional()
-    .describe(
-      'Request headers. {{secret:NAME}} in a value stands for a secret that may be sent to this host',
-    ),
+  method: REQUEST_FIELDS.method,
+  body: REQUEST_FIELDS.body,
+  headers: REQUEST_FIELDS.headers,
 });
 
 export function x402FetchTool(
@@ -72,30 +48,19 @@ export function x402FetchTool(
       checkRules(new URL(url), toUnits(maxAmount), rules);
       if (payTo !== undefined) await payer.assertPayee({ tenant, owner }, payTo);
     },
-    async execute({ url, maxAmount: most, payTo, method = 'GET', body, headers = {} }, context) {
+    async execute(input, context) {
       const { tenant, owner, key, signal } = context;
+      const { url, payTo, method = 'GET' } = input;
       const target = new URL(url);
-      const maxAmount = toUnits(most);
+      const maxAmount = toUnits(input.maxAmount);
       checkRules(target, maxAmount, rules);
-      const request = { url, method, body, maxAmount, headers: await withSecrets(headers, target, context) };
-      if (payTo === undefined) return paidFetch.requestPrice(request, signal);
+      const request = { url, init: await requestInit(input, context), maxAmount };
+      if (payTo === undefined) return paidFetch.requestPrice(request);
       // The query is left out because it may contain a key.
       const purpose = `${method} ${target.origin}${target.pathname}`.slice(0, MAX_PURPOSE_CHARACTERS);
       return paidFetch.pay(request, { tenant, owner, key, to: payTo, purpose }, signal);
     },
   });
-}
-
-/** Resolves the secrets in header values at the last moment and for this host only; redirects are not followed. */
-async function withSecrets(
-  headers: Readonly<Record<string, string>>,
-  { hostname }: URL,
-  context: ToolContext,
-): Promise<Readonly<Record<string, string>>> {
-  const resolved = Object.entries(headers).map(
-    async ([name, value]) => [name, await context.resolveSecrets(value, hostname)] as const,
-  );
-  return Object.fromEntries(await Promise.all(resolved));
 }
 
 function checkRules(

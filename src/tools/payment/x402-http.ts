@@ -1,14 +1,12 @@
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
 import { z } from 'zod';
-import { errorText, LangoError } from '../../core/errors.js';
+import { LangoError } from '../../core/errors.js';
+import { answerText } from '../web-request.js';
 
-/** A web request, ready to be sent. */
+/** A web request, ready to be sent: its headers hold the values of secrets. */
 export interface WebRequest {
   readonly url: string;
-  readonly method: string;
-  readonly body: string | undefined;
-  /** Header values with resolved secrets. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly init: RequestInit & { readonly headers: Readonly<Record<string, string>> };
   readonly maxAmount: bigint;
 }
 
@@ -30,16 +28,8 @@ export interface Answer {
   readonly settlement?: z.infer<typeof settlementSchema> | undefined;
 }
 
-const MAX_ANSWER_CHARACTERS = 60_000;
-
 export function asksForPayment({ status }: Response): boolean {
   return status === 402;
-}
-
-export function initOf({ method, body, headers }: WebRequest, signal: AbortSignal) {
-  if (body === undefined) return { method, headers, signal };
-  const type = parseJson(body) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
-  return { method, body, headers: { 'content-type': type, ...headers }, signal };
 }
 
 function parseJson(text: string): unknown {
@@ -57,7 +47,7 @@ function readHeader(response: Response, name: string): unknown {
 
 /** Adds a payment by x402 version 2 to a request. */
 export function withPayment(
-  init: ReturnType<typeof initOf>,
+  init: WebRequest['init'],
   payment: Omit<PaymentPayload, 'x402Version'>,
 ): RequestInit {
   const header = Buffer.from(JSON.stringify({ x402Version: 2, ...payment })).toString('base64');
@@ -77,19 +67,6 @@ export async function readRequired(response: Response): Promise<PaymentRequired>
 }
 
 export async function readAnswer(response: Response): Promise<Answer> {
-  const { status, ok: isOk, headers } = response;
-  const type = headers.get('content-type') ?? 'no content type';
-  const head = `The answer (status ${status}, ${type.slice(0, 100)}):`;
   const settlement = settlementSchema.safeParse(readHeader(response, 'PAYMENT-RESPONSE')).data;
-  try {
-    const bytes = Buffer.from(await response.arrayBuffer());
-    if (bytes.includes(0))
-      return { text: `${head} ${bytes.length} bytes that are not text.`, isOk, settlement };
-    const text = bytes.toString('utf8');
-    const left = text.length - MAX_ANSWER_CHARACTERS;
-    const cut = left > 0 ? `\n[… ${left} characters left out]` : '';
-    return { text: `${head}\n${text.slice(0, MAX_ANSWER_CHARACTERS)}${cut}`, isOk, settlement };
-  } catch (error) {
-    return { text: `${head} it could not be read: ${errorText(error)}`, isOk, settlement };
-  }
+  return { text: await answerText(response), isOk: response.ok, settlement };
 }

@@ -29,7 +29,9 @@ const storeSchema = z.strictObject({
     .array(z.enum(SECRET_PLACES))
     .max(SECRET_PLACES.length)
     .optional()
-    .describe('Where the secret may be used, as the person said: exec for commands. Nowhere by default'),
+    .describe(
+      'Where the secret may be used, as the person said: http for requests to its hosts; exec gives commands the value itself. Nowhere by default',
+    ),
   hosts: z
     .array(z.string().min(1).max(253))
     .max(HOSTS_MAX)
@@ -69,8 +71,8 @@ function secretsGetTool(keeper: SecretStore): Tool {
   return defineTool({
     name: 'secrets_get',
     description:
-      'Returns the reference of a secret, for the arguments of tools that accept secrets (such as the environment or ' +
-      'the command line of a command), and where it may be used. The value is never returned.',
+      'Returns the reference of a secret, for the arguments of tools that accept secrets (such as the headers of a ' +
+      'request), and where it may be used. The value is never returned.',
     schema: nameSchema,
     effect: 'pure',
     async execute({ name }, scope) {

@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import { statusOf } from '../core/http.js';
+import type { Scrubber } from '../core/secrets.js';
+import { readBytes } from './body.js';
+
+export interface ForwarderOptions {
+  /** The folder for the sockets. It is made when there is none. */
+  readonly folder: string;
+  /** The egress client. */
+  readonly webFetch: typeof fetch;
+  /** Puts the values of secrets into a header for a host. Rejects with `not-found` or `forbidden`. */
+  readonly resolve: (value: string, host: string) => Promise<string>;
+  /** Whether a host is this machine: its services are called by plain HTTP. */
+  readonly isLocal: (host: string) => boolean;
+  /** Removes the values of secrets from an answer. */
+  readonly scrubber: Scrubber;
+}
+
+const BODY_LIMITS = { bodyBytes: 1024 * 1024, bodySeconds: 30 };
+/** In a command the reference with `:http` stands for a value that is put in here, and never reaches the command. */
+const REFERENCE = /\{\{secret:([A-Za-z][A-Za-z0-9_.-]{0,63}):http\}\}/g;
+/** Headers of one connection (RFC 9110 section 7.6.1), and those that describe a body that is decoded here. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['host', 'expect', 'content-length', 'content-encoding', 'accept-encoding', 'proxy-authorization'],
+]);
+
+/**
+ * Opens the way out for one command: a Unix socket that takes plain HTTP, whose requests go on by TLS with secrets put
+ * into their headers. `folder` holds the socket and nothing else. The outer folder is closed to other users of the machine; the inner one, which a sandbox mounts, is
+ * open to the account that commands run as.
+ */
+export async function openForwarder(options: ForwarderOptions) {
+  await mkdir(options.folder, { recursive: true, mode: 0o700 });
+  const outer = await mkdtemp(join(options.folder, 'lango-'));
+  const folder = join(outer, 'out');
+  const socket = join(folder, 'http.sock');
+  const server = createServer((request, response) => void answer(request, response, options));
+  await mkdir(folder, { mode: 0o711 });
+  await once(server.listen(socket), 'listening');
+  await chmod(socket, 0o666);
+  return { socket, folder, close: () => close(server, outer) };
+}
+
+async function close(server: Server, folder: string): Promise<void> {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ForwarderOptions,
+): Promise<void> {
+  const ended = new AbortController();
+  response.once('close', () => ended.abort());
+  try {
+    const received = await forward(request, options, ended.signal);
+    const bytes = Buffer.from(await received.arrayBuffer());
+    const isText = !bytes.includes(0);
+    const body = isText ? options.scrubber.text(bytes.toString('utf8')) : bytes;
+    const headers = [...received.headers].filter(([name]) => !OWN_HEADERS.has(name));
+    const safe = headers.map(([name, value]) => [name, options.scrubber.text(value)] as const);
+    response.writeHead(received.status, Object.fromEntries(safe)).end(body);
+  } catch (error) {
+    if (response.headersSent || response.destroyed) return;
+    const status = isLangoError(error) ? statusOf(error.code)[0] : 502;
+    const hint = isLangoError(error) && error.hint !== undefined ? ` ${error.hint}` : '';
+    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
+    response.end(`Lango did not send this request: ${errorText(error)}${hint}\n`);
+  }
+}
+
+/**
+ * Sends a request on, to the host of its `Host` header. Every reference `{{secret:NAME:http}}` in a header is resolved. A
+ * request without one is refused: a command without network must not find a way to any host here, but to those alone that
+ * its owner permitted.
+ */
+async function forward(
+  request: IncomingMessage,
+  { webFetch, resolve, isLocal }: ForwarderOptions,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { method = 'GET', url = '/', rawHeaders } = request;
+  const target = targetOf(url, request.headers.host, isLocal);
+  const headers = new Headers();
+  let hasSecret = false;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name, value] = [rawHeaders[index]!, rawHeaders[index + 1]!];
+    if (OWN_HEADERS.has(name.toLowerCase())) continue;
+    const asked = value.replace(REFERENCE, '{{secret:$1}}');
+    hasSecret ||= asked !== value;
+    headers.append(name, asked === value ? value : await resolve(asked, target.hostname));
+  }
+  if (!hasSecret) {
+    throw new LangoError('forbidden', 'Only requests with a secret in a header go out here.', {
+      hint: 'Write {{secret:NAME:http}} in a header, with a secret that may be sent to this host.',
+    });
+  }
+  const body = await readBytes(request, BODY_LIMITS);
+  return webFetch(target, {
+    method,
+    headers,
+    signal,
+    ...(body.length > 0 && { body: new Uint8Array(body) }),
+  });
+}
+
+/** TLS for every host but those of this machine. A proxy's client names the whole address, any other one the path. */
+function targetOf(url: string, host: string | undefined, isLocal: (host: string) => boolean): URL {
+  const target = URL.parse(url.startsWith('/') ? `http://${host ?? ''}${url}` : url);
+  if (target?.protocol !== 'http:' || target.username !== '') {
+    throw new LangoError('invalid-input', 'The request names no host: write http://HOST/PATH.');
+  }
+  if (!isLocal(target.hostname)) target.protocol = 'https:';
+  return target;
+}

@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openSite, type Site } from '../tools/browser/setup.js';
+import { describeSandboxed } from '../tools/exec/setup.js';
+import { findIn, findInFolder } from '../support/secret-search.js';
+import type { Outcome, TestServer } from '../support/server.js';
+import { decide, sendText, startServer } from '../support/server.js';
+
+const VALUE = 'ghp_S3cr3tToken42';
+const TOOLS = { fs: { enabled: false }, secrets: { enabled: true }, http: { enabled: true } };
+
+let site: Site;
+let seen: unknown[] = [];
+let server: TestServer;
+
+async function start(sandbox: 'off' | 'required'): Promise<void> {
+  const settings = {
+    server: { port: 0 },
+    tools: { ...TOOLS, exec: { enabled: true, sandbox } },
+    egress: { allowPrivate: ['127.0.0.1'] },
+  };
+  server = await startServer({ settings });
+}
+
+function store(secret: object): Promise<Response> {
+  const body = JSON.stringify({ value: VALUE, replace: true, ...secret });
+  return server.fetch('/lango/secrets/api', { method: 'PUT', body });
+}
+
+/** Where the value was seen, also backwards, besides in the request that it was sent in. */
+function traces(outcomes: readonly Outcome[]): readonly string[] {
+  const told = JSON.stringify(outcomes.map(({ events }) => events)) + server.log.lines.join();
+  const backwards = [...VALUE].reverse().join('');
+  return [VALUE, backwards].flatMap((form) => [
+    ...findIn('events and log', told, form),
+    ...findInFolder(server.home, form),
+  ]);
+}
+
+beforeAll(async () => {
+  site = await openSite({
+    '/': ({ headers }, response) => {
+      seen.push(headers['x-api-key']);
+      response
+        .setHeader('x-echo', String(headers['x-api-key']))
+        .end(`you said ${String(headers['x-api-key'])}`);
+    },
+  });
+});
+afterAll(() => site.close());
+beforeEach(() => {
+  seen = [];
+});
+
+describe('http_request', () => {
+  beforeAll(() => start('off'));
+  afterAll(() => server.stop());
+  const ask = () => sendText(server, `request ${site.origin}/ with the secret api as the header X-Api-Key`);
+
+  it('sends a secret to the host that its owner permitted, and shows nobody its value', async () => {
+    await store({ places: ['http'], hosts: ['api.example.com'] });
+    const refused = await ask();
+    expect(refused.end.text).toContain('may not be used for 127.0.0.1 (http)');
+    await store({ places: ['exec'] });
+    expect((await ask()).end.text).toContain('may not be used');
+    expect(seen).toEqual([]);
+    await store({ places: ['http'], hosts: ['127.0.0.1'] });
+    const sent = await ask();
+    expect([seen, sent.end.state]).toEqual([[VALUE], 'completed']);
+    expect(sent.end.text).toContain('you said {{secret:api}}');
+    expect(traces([refused, sent])).toEqual([]);
+  });
+
+  it('sends a secret to other machines by https only, and asks before it changes something', async () => {
+    await store({ places: ['http'], hosts: ['api.example.com'] });
+    const plain = await sendText(
+      server,
+      'request http://api.example.com/ with the secret api as the header X-Key',
+    );
+    expect(plain.end.text).toContain('by https only');
+    const call = JSON.stringify({ url: `${site.origin}/`, method: 'POST', body: 'a note' });
+    const asked = await sendText(server, `call http_request with ${call}`);
+    expect(asked.end.questions[0]?.text).toContain(`send POST ${site.origin}/ and the body "a note"`);
+    expect(seen).toEqual([]);
+    expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('completed');
+    expect(seen).toEqual([undefined]);
+  });
+});
+
+describe.each([
+  ['outside of the sandbox', 'off', describe],
+  ['in the sandbox', 'required', describeSandboxed],
+] as const)('a command %s', (_, sandbox, group) => {
+  group('with a secret', () => {
+    beforeEach(() => start(sandbox));
+    afterEach(() => server.stop());
+
+    it('gets the value in its environment only after a person was told what that means', async () => {
+      await store({ places: ['exec'] });
+      const asked = await sendText(server, 'run `printenv T | rev` with the secret api as T');
+      expect(asked.end.state).toBe('input-required');
+      const text = asked.end.questions[0]?.text;
+      expect(text).toContain(
+        'with the value of the secret api, which the command can read, change and print',
+      );
+      const done = await decide(server, asked, { decision: 'approve' });
+      expect(done.end.text).toContain('mayContainSecrets');
+      expect(done.end.text).toContain([...VALUE].reverse().join(''));
+    });
+
+    const itWithCurl = existsSync('/usr/bin/curl') ? it : it.skip;
+    if (itWithCurl === it.skip) console.warn('SKIPPED: requests of commands, because curl is not here.');
+    itWithCurl('sends it to a permitted host without ever having it', async () => {
+      await store({ places: ['http'], hosts: ['127.0.0.1'] });
+      const request = (url: string) =>
+        `curl -sS --unix-socket "$LANGO_HTTP" ${url} -H "X-Api-Key: {{secret:api:http}}" | tee got; rev got; env | rev`;
+      const run = async (url: string) => {
+        const said = await sendText(server, `run \`${request(url)}\``);
+        return sandbox === 'off' ? decide(server, said, { decision: 'approve' }) : said;
+      };
+      const sent = await run(`${site.origin}/`);
+      expect([seen, sent.end.state]).toEqual([[VALUE], 'completed']);
+      expect(sent.end.text).toContain('you said {{secret:api}}');
+      const sockets = () => readdirSync(path.join(server.home, 'run'));
+      const refused = await run(site.origin.replace('127.0.0.1', 'localhost'));
+      expect(refused.end.text).toContain('may not be used for localhost (http)');
+      const bare = await run(`${site.origin}/ -H "X-Api-Key;" #`);
+      expect(bare.end.text).toContain('Only requests with a secret in a header go out here.');
+      expect(seen).toHaveLength(1);
+      expect(traces([sent, refused])).toEqual([]);
+      // The socket goes with the command, a moment later.
+      for (let tries = 0; tries < 50 && sockets().length > 0; tries += 1) await sleep(20);
+      expect(sockets()).toEqual([]);
+    });
+  });
+});
