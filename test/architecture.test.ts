@@ -43,7 +43,6 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   // In a2a/server for types alone: the routes that it adds to a router.
   express: ['http', 'a2a/server'],
   'node-fetch': ['http'],
-  'request-filtering-agent': ['http'],
   winston: ['logging.ts'],
   jose: ['a2a', 'http', 'tools/crypto'],
   '@grpc/grpc-js': ['a2a/server/grpc', 'a2a/client'],
@@ -65,7 +64,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
 
 /** What can open a connection by itself, or make somebody else do so. Types open nothing. */
 const CONNECTING =
-  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|request-filtering-agent|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@huggingface\/transformers)(\/|$)/;
+  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@huggingface\/transformers)(\/|$)/;
 /** Of these modules, what only listens, looks at addresses and certificates, or names things. */
 const HARMLESS = new Set([
   ...['createServer', 'isIP', 'isIPv4', 'isIPv6', 'BlockList', 'Metadata', 'status'],

@@ -13,6 +13,8 @@ export interface Credentials {
   readonly authorization: string | undefined;
   /** The client's address, by which failures are counted. */
   readonly address: string;
+  /** The client's own connection; absent where a proxy may share one among clients. */
+  readonly connection?: object;
   /** The client's certificate. Called only in modes that use certificates. */
   certificate(): ClientCertificate | undefined;
 }

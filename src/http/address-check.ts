@@ -9,6 +9,8 @@ const NOT_PUBLIC = {
     '10.0.0.0/8',
     '100.64.0.0/10',
     '127.0.0.0/8',
+    // The services that Azure gives to a machine: it is a public address, but nothing of the internet is there.
+    '168.63.129.16/32',
     '169.254.0.0/16',
     '172.16.0.0/12',
     '192.0.0.0/24',
@@ -21,8 +23,32 @@ const NOT_PUBLIC = {
     '224.0.0.0/3',
   ],
   // Nothing outside 2000::/3 is public; the ranges inside it embed other addresses or are for examples.
-  ipv6: ['::/3', '4000::/2', '8000::/1', '2001::/23', '2001:db8::/32', '2002::/16'],
+  ipv6: ['::/3', '4000::/2', '8000::/1', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
 } as const;
+
+/**
+ * Ports of well-known services that do not speak HTTP, which a request could be made to talk to (the "bad ports" of
+ * https://fetch.spec.whatwg.org/#port-blocking, and databases and control ports).
+ */
+const FOREIGN_PORTS: ReadonlySet<number> = new Set([
+  ...[
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103,
+    104,
+  ],
+  ...[
+    109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 162, 179, 389, 427, 445, 465, 500,
+    512,
+  ],
+  ...[
+    513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 623, 631, 636, 873, 989, 990, 993,
+    995,
+  ],
+  ...[
+    1433, 1521, 1719, 1720, 1723, 2049, 2375, 3306, 3389, 3659, 4045, 4190, 5060, 5061, 5432, 5672, 5900,
+    5985,
+  ],
+  ...[6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 9042, 9092, 10080, 11211, 27017, 61616],
+]);
 
 /** Names that are resolved inside this machine or its network only. */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|arpa)$/;
@@ -34,13 +60,14 @@ const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|arpa)$/;
  */
 export function createTargetCheck(allowPrivate: readonly string[]): (url: URL) => void {
   const mayBePrivate = allowList(allowPrivate);
-  const blocked = { ipv4: blockList('ipv4'), ipv6: blockList('ipv6') };
   return (url) => {
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refused('must be an https URL');
     if (url.username !== '' || url.password !== '') throw refused('must not hold credentials');
     if (mayBePrivate(url.hostname, portOf(url))) return;
     if (url.protocol !== 'https:') throw refused('must be an https URL');
-    if (isPrivate(url.hostname, blocked)) throw refused('must not lead to a private or loopback address');
+    if (isForeignPort(portOf(url)))
+      throw refused('must not have the port of a service that does not speak HTTP');
+    if (isPrivate(url.hostname)) throw refused('must not lead to a private or loopback address');
   };
 }
 
@@ -50,24 +77,32 @@ export function allowList(names: readonly string[]): (host: string, port: string
   return (host, port) => allowed.has(host) || allowed.has(`${host}:${port}`);
 }
 
+/** Whether the port belongs to a well-known service that does not speak HTTP. */
+export function isForeignPort(port: string | number): boolean {
+  return FOREIGN_PORTS.has(Number(port));
+}
+
 export function portOf(url: URL): string {
   return url.port || (url.protocol === 'https:' ? '443' : '80');
 }
 
-function isPrivate(hostname: string, blocked: Readonly<Record<Family, BlockList>>): boolean {
+function isPrivate(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '');
-  const family = isIP(address);
-  if (family === 0) return !hostname.includes('.') || LOCAL_NAME.test(hostname.replace(/\.$/, ''));
-  return family === 4 ? blocked.ipv4.check(address, 'ipv4') : blocked.ipv6.check(address, 'ipv6');
+  if (isIP(address) !== 0) return !isPublicAddress(address);
+  return !hostname.includes('.') || LOCAL_NAME.test(hostname.replace(/\.$/, ''));
 }
 
 /** Whether an IP address belongs to the public internet. */
-function isPublicAddress(address: string): boolean {
-  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-  return isIP(address) !== 0 && !blockList(family).check(address, family);
+export function isPublicAddress(address: string): boolean {
+  const version = isIP(address);
+  if (version === 0) return false;
+  const family = version === 6 ? 'ipv6' : 'ipv4';
+  return !(BLOCKED[family] ??= blockList(family)).check(address, family);
 }
 
 type Family = keyof typeof NOT_PUBLIC;
+
+const BLOCKED: Partial<Record<Family, BlockList>> = {};
 
 /** One list for each family: a common list would also match an IPv4 address as the IPv6 address that it maps to. */
 function blockList(family: Family): BlockList {
@@ -100,10 +135,12 @@ export function createAddressCheck(allowPrivate: readonly string[]): AddressChec
   const mayBePrivate = allowList(allowPrivate);
   return async (host, port) => {
     const name = host.toLowerCase().replace(/^\[|\]$/g, '');
+    const isAllowed = mayBePrivate(name, port);
+    if (!isAllowed && isForeignPort(port)) throw foreignPort(`${host}:${port}`);
     const addresses = await lookup(name, { all: true }).catch((cause: unknown) => {
       throw new LangoError('unavailable', `${host} has no address.`, { cause, retryable: true });
     });
-    if (!mayBePrivate(name, port) && !addresses.every(({ address }) => isPublicAddress(address))) {
+    if (!isAllowed && !addresses.every(({ address }) => isPublicAddress(address))) {
       throw new LangoError('forbidden', `${host}:${port} has a private or loopback address.`, {
         hint: `If that is meant, add "${host}:${port}" to egress.allowPrivate.`,
       });
@@ -112,7 +149,20 @@ export function createAddressCheck(allowPrivate: readonly string[]): AddressChec
   };
 }
 
-/** Whether an error's text says that an address was refused as private, rather than unreachable. */
+/** The error for a port of a service that does not speak HTTP. */
+export function foreignPort(host: string): LangoError {
+  return new LangoError('forbidden', `${host} has the port of a service that does not speak HTTP.`, {
+    hint: `If an HTTP server is meant, add "${host}" to egress.allowPrivate.`,
+  });
+}
+
+/** The errors of a connection that was refused, by their text. */
+export const REFUSED = {
+  address: 'the address is not public',
+  port: 'the port belongs to a service that does not speak HTTP',
+} as const;
+
+/** Whether an error's text says that an address or a port was refused, rather than unreachable. */
 export function isAddressRefusal(text: string): boolean {
-  return /(?:private|meta) IP address/.test(text);
+  return text.includes(REFUSED.address) || text.includes(REFUSED.port);
 }

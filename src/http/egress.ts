@@ -2,7 +2,7 @@ import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { ServerTrust } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
-import { isAddressRefusal } from './address-check.js';
+import { REFUSED, foreignPort, isAddressRefusal } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';
 import { ReadDeadline, toWebResponse } from './egress-response.js';
 
@@ -148,6 +148,7 @@ function explained(error: unknown, url: URL, { signal, privateHint }: Circumstan
   if (signal.aborted) return signal.reason instanceof Error ? signal.reason : new Error('aborted');
   if (isLangoError(error)) return error;
   const text = errorText(error);
+  if (text.includes(REFUSED.port)) return foreignPort(url.host);
   if (isAddressRefusal(text)) {
     return new LangoError('forbidden', `${url.host} has a private or loopback address.`, {
       hint: privateHint ?? `If that is meant, add "${url.host}" to egress.allowPrivate.`,

@@ -18,6 +18,8 @@ export interface ExchangeFacts {
   readonly logger: Logger;
   /** The client's address. */
   readonly address: () => string;
+  /** Whether a proxy may share one connection among clients. */
+  readonly isProxied: boolean;
   readonly authenticator: Authenticator;
   /** Aborts when the host stops. */
   readonly closing: AbortSignal;
@@ -99,11 +101,12 @@ export class Exchange implements HttpExchange {
   }
 
   async #identify(): Promise<Caller> {
-    const { authenticator, closing, request } = this.#facts;
+    const { authenticator, closing, request, isProxied } = this.#facts;
     if (closing.aborted) throw closing.reason;
     return authenticator.authenticate({
       authorization: request.headers.authorization,
       address: this.address,
+      ...(isProxied ? {} : { connection: request.socket }),
       certificate: () => certificateOf(request),
     });
   }

@@ -5,7 +5,7 @@ import type { JwtRules } from './jwt-identity.js';
 import { createJwtVerifier } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
 import type { Rate } from './rate-limit.js';
-import { FailureCounter, RateLimit } from './rate-limit.js';
+import { FailureCounter, RateLimit, networkOf, tooManyFailures } from './rate-limit.js';
 import type { CertificateName, Verifier } from './verifiers.js';
 import { createCertificateVerifier, createTokenVerifier } from './verifiers.js';
 
@@ -47,10 +47,12 @@ function verifierOf(options: AuthenticatorOptions): Verifier {
   }
 }
 
-/** Limits the requests of each caller and the failures of each address, and tells the audit about refusals. */
+/** Limits the requests of each caller, slows down addresses that fail, and tells the audit about refusals. */
 class CountingAuthenticator implements Authenticator {
   readonly #verify: Verifier;
   readonly #failures = new FailureCounter();
+  /** Whether a connection was accepted and never failed. Its owner is not slowed down by the failures of a neighbor. */
+  readonly #isTrusted = new WeakMap<object, boolean>();
   readonly #callers: RateLimit | undefined;
   readonly #addresses: RateLimit | undefined;
   readonly #audit: Audit;
@@ -66,12 +68,16 @@ class CountingAuthenticator implements Authenticator {
 
   async authenticate(credentials: Credentials): Promise<Caller> {
     let caller: Caller;
+    const { connection } = credentials;
+    const isTrusted = connection !== undefined && this.#isTrusted.get(connection);
     try {
+      if (!isTrusted) await this.#turn(credentials.address);
       const known = this.#verify(credentials);
       caller = known instanceof Promise ? await known : known;
     } catch (error) {
-      throw isLangoError(error, 'unauthenticated') ? this.#failed(error, credentials.address) : error;
+      throw isLangoError(error, 'unauthenticated') ? this.#failed(error, credentials) : error;
     }
+    if (isTrusted === undefined) this.#isTrusted.set(connection!, true);
     try {
       this.#callers?.take(`${caller.tenant}\n${caller.owner}`);
     } catch (error) {
@@ -82,19 +88,24 @@ class CountingAuthenticator implements Authenticator {
   }
 
   admitAnyone(address: string): void {
-    this.#addresses?.take(address);
+    this.#addresses?.take(networkOf(address));
   }
 
-  /** Slows down failures alone, since many clients may share the address of one proxy. */
-  #failed(error: LangoError, address: string): LangoError {
-    const retryAfterMs = this.#failures.waitOf(address);
-    if (retryAfterMs !== undefined) {
-      return new LangoError('too-many', 'Too many failed authentications.', {
-        retryable: true,
-        retryAfterMs,
-      });
-    }
-    this.#failures.add(address);
+  /**
+   * Lets an attempt of a slowed address wait before its credentials are looked at. Right credentials wait too: an answer
+   * that came sooner would let the address go on guessing.
+   */
+  #turn(address: string): Promise<void> | undefined {
+    const network = networkOf(address);
+    return this.#failures.slowedFor(network) === undefined ? undefined : this.#failures.turn(network);
+  }
+
+  #failed(error: LangoError, { address, connection }: Credentials): LangoError {
+    if (connection) this.#isTrusted.set(connection, false);
+    const network = networkOf(address);
+    const slowedMs = this.#failures.slowedFor(network);
+    if (slowedMs !== undefined) return tooManyFailures(slowedMs);
+    this.#failures.add(network);
     const reason = error.hint ?? error.message;
     this.#logger.warn('authentication failed', { address, reason });
     this.#audit({ operation: 'Authenticate', outcome: 'unauthenticated', from: address, reason });

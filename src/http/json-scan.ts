@@ -1,4 +1,4 @@
-import type { JsonLimits } from '../core/json.js';
+import type { Json, JsonLimits, JsonObject } from '../core/json.js';
 import { tooDeep, tooManyKeys, unholdableNumber } from '../core/json.js';
 
 const QUOTE = 0x22;
@@ -16,10 +16,12 @@ const NUMBER_SIGNS: ReadonlySet<number | undefined> = new Set(Buffer.from('.eE+-
 
 /**
  * Throws `invalid-input` for a JSON text beyond `limits`, in one pass over the bytes before `JSON.parse`, which accepts
- * depths that other code cannot walk, and turns large numbers into infinity. It does not check the syntax.
+ * depths that other code cannot walk, and turns large numbers into infinity. It does not check the syntax. Returns how many
+ * members are written in all objects of the text.
  */
-export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): void {
+export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): number {
   const keys: number[] = [0];
+  let members = 0;
   let inText = false;
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at];
@@ -43,6 +45,7 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): void {
         if (keys.length > 1) keys.pop();
         break;
       case COLON:
+        members += 1;
         if (++keys[keys.length - 1]! > limits.keys) throw tooManyKeys(limits.keys);
         break;
       default:
@@ -50,6 +53,20 @@ export function assertJsonLimits(bytes: Buffer, limits: JsonLimits): void {
         break;
     }
   }
+  return members;
+}
+
+/** How many members all objects of a parsed value have: fewer than its text when an object names one of them twice. */
+export function membersOf(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) count += membersOf(item);
+    return count;
+  }
+  const object = value as JsonObject;
+  for (const key in object) count += 1 + membersOf(object[key]!);
+  return count;
 }
 
 /** Without an exponent, a number needs this many digits to be infinite. */

@@ -120,6 +120,7 @@ export class RequestPipeline {
       limits,
       logger,
       address: () => clientAddress(request, trustProxy),
+      isProxied: trustProxy,
       authenticator,
       closing: this.#closing.signal,
     });

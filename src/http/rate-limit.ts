@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LangoError } from '../core/errors.js';
 
 export interface Rate {
@@ -62,31 +63,71 @@ export class RateLimit {
 
 const WINDOW_MS = 60_000;
 const FAILURES_PER_WINDOW = 20;
-const MAX_ADDRESSES = 1_000;
+const MAX_ADDRESSES = 10_000;
+/** How long each attempt of a slowed address waits before its credentials are looked at, right or wrong. */
+const SLOWED_MS = 2_000;
+/** The attempts of one slowed address that wait at once. With `SLOWED_MS` they bound how fast it can guess. */
+const SLOWED_AT_ONCE = 32;
 
-/** Counts failed authentications of each address, in windows of one minute. */
+interface Window {
+  readonly since: number;
+  failures: number;
+  waiting: number;
+}
+
+/**
+ * Counts the failed authentications of each address, in windows of one minute. An address with many failures is slowed
+ * down until its window ends. It is never shut out, because people may share it with a client that fails.
+ */
 export class FailureCounter {
-  readonly #windows = new Map<string, { readonly since: number; count: number }>();
+  readonly #windows = new Map<string, Window>();
 
-  /** How long the address must wait, in milliseconds; undefined when it may try again. */
-  waitOf(address: string): number | undefined {
+  /** How long the address stays slowed, in milliseconds; undefined when it is not. */
+  slowedFor(address: string): number | undefined {
+    if (this.#windows.size === 0) return undefined;
     const window = this.#windows.get(address);
     if (!window) return undefined;
-    const age = Date.now() - window.since;
-    if (age < WINDOW_MS) return window.count >= FAILURES_PER_WINDOW ? WINDOW_MS - age : undefined;
+    const left = window.since + WINDOW_MS - Date.now();
+    if (left > 0) return window.failures >= FAILURES_PER_WINDOW ? left : undefined;
     this.#windows.delete(address);
     return undefined;
+  }
+
+  /** Waits for the turn of one attempt of a slowed address. Rejects with `too-many` when too many attempts wait. */
+  async turn(address: string): Promise<void> {
+    const window = this.#windows.get(address);
+    if (!window) return;
+    if (window.waiting >= SLOWED_AT_ONCE) throw tooManyFailures(SLOWED_MS);
+    window.waiting += 1;
+    await sleep(SLOWED_MS);
+    window.waiting -= 1;
   }
 
   add(address: string): void {
     const window = this.#windows.get(address);
     if (window) {
-      window.count += 1;
+      window.failures += 1;
       return;
     }
     dropOldest(this.#windows, MAX_ADDRESSES);
-    this.#windows.set(address, { since: Date.now(), count: 1 });
+    this.#windows.set(address, { since: Date.now(), failures: 1, waiting: 0 });
   }
+}
+
+/** The error for an address that failed too often. */
+export function tooManyFailures(retryAfterMs: number): LangoError {
+  return new LangoError('too-many', 'Too many failed authentications.', { retryable: true, retryAfterMs });
+}
+
+/** What counts as one address: all of an IPv4 address, and the network (/64) of an IPv6 address, which one host may use up. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address;
+  const [head = '', tail] = address.split('%', 1)[0]!.split('::');
+  const groups = head.split(':').filter((group) => group !== '');
+  if (tail === undefined) return groups.slice(0, 4).join(':');
+  const rest = tail.split(':').filter((group) => group !== '');
+  const zeros = Array<string>(Math.max(0, 8 - groups.length - rest.length)).fill('0');
+  return [...groups, ...zeros, ...rest].slice(0, 4).join(':');
 }
 
 /** Makes room for one more entry in a map of at most `max`. */

@@ -49,10 +49,30 @@ describe('addresses', () => {
     '[fe80::1]',
     '[fd00::1]',
     '[64:ff9b::7f00:1]',
+    '[64:ff9b:1::1]',
+    '[100::1]',
+    '[fec0::1]',
+    '[3fff::1]',
+    '[2001:db8::1]',
+    '198.18.0.1',
+    '203.0.113.1',
+    '100.100.100.200',
+    '168.63.129.16',
   ])('refuses %s', async (name) => {
     const port = await listen(hello);
     await expect(egress()(`http://${name}:${port}/`)).rejects.toMatchObject({ code: 'forbidden' });
   });
+
+  it.each([22, 25, 110, 993, 2375, 5432, 6379, 11211])(
+    'refuses port %i, also of a public address',
+    async (port) => {
+      const error = await egress()(`http://example.com:${port}/`).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({
+        code: 'forbidden',
+        message: `example.com:${port} has the port of a service that does not speak HTTP.`,
+      });
+    },
+  );
 
   it('allows a name one by one, with or without its port', async () => {
     const port = await listen(hello);

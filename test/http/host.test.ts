@@ -234,6 +234,21 @@ describe('limits before parsing (3.2 #6)', () => {
     expect(answer).toContain('within 0.2 s');
   });
 
+  it.each([
+    '{"a":1,"a":1}',
+    '{"a":1,"\\u0061":2}',
+    '{"__proto__":1,"__proto__":2}',
+    '[{"b":[{"c":{},"d":0,"c":{}}]}]',
+  ])('refuses an object that names a member twice: %s', async (text) => {
+    const host = await start([echo]);
+    const answer = await post(host, text);
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringContaining('names a member twice'),
+    ]);
+    expect((await post(host, '{"a":{"a":[{"a":1},{"a":2}]},"b":":,:"}')).status).toBe(200);
+  });
+
   it('is not harmed by members named __proto__', async () => {
     const host = await start([echo]);
     const answer = await (await post(host, '{"__proto__":{"polluted":true}}')).text();

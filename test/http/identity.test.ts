@@ -47,9 +47,9 @@ describe('createAuthenticator', () => {
     const ask = (authorization: string, address: string) =>
       authenticator.authenticate(bearing(authorization, address));
     const codes: string[] = [];
-    for (let i = 0; i < 25; i += 1) codes.push(await codeOf(ask('Bearer guess-me', '10.0.0.1')));
-    expect(codes.slice(0, 20).every((code) => code === 'unauthenticated')).toBe(true);
-    expect(codes.slice(20).every((code) => code === 'too-many')).toBe(true);
+    for (let i = 0; i < 20; i += 1) codes.push(await codeOf(ask('Bearer guess-me', '10.0.0.1')));
+    expect(codes.every((code) => code === 'unauthenticated')).toBe(true);
+    expect(await codeOf(ask('Bearer guess-me', '10.0.0.1'))).toBe('too-many');
     expect([lines.length, entries.length]).toEqual([20, 20]);
     expect(JSON.stringify([lines, entries])).not.toContain('guess-me');
     expect(entries[0]).toEqual({
@@ -60,6 +60,31 @@ describe('createAuthenticator', () => {
     });
     expect(await codeOf(ask('Bearer guess-me', '10.0.0.2'))).toBe('unauthenticated');
     expect((await ask('Bearer t', '10.0.0.1')).owner).toBe('default');
+  });
+
+  it('slows down the right token too, but not on a connection that was accepted before', async () => {
+    const authenticator = createAuthenticator({ mode: 'token', token: 't', logger: recordingLogger([]) });
+    const ask = (token: string, address: string, connection: object) =>
+      codeOf(authenticator.authenticate({ ...bearing(`Bearer ${token}`, address), connection }));
+    const [accepted, tainted] = [{}, {}];
+    expect([await ask('t', '2001:db8::1', accepted), await ask('t', '2001:db8::1', tainted)]).toEqual([
+      'none',
+      'none',
+    ]);
+    // The addresses of one IPv6 network count as one.
+    for (let i = 0; i < 20; i += 1) await ask('wrong', `2001:db8::${i}`, tainted);
+    const order: string[] = [];
+    const waiting = ['accepted before, then failed', 'new'].map(async (name, at) => {
+      order.push(`${await ask('t', '2001:db8:0:0:f::1', at === 0 ? tainted : {})}: ${name}`);
+    });
+    const guesses = Array.from({ length: 40 }, () => ask('wrong', '2001:db8::2', {}));
+    expect(await ask('t', '2001:db8::1', accepted)).toBe('none');
+    expect(await ask('t', '2001:db8:0:1::1', {})).toBe('none');
+    // Ten of the guesses are refused at once: thirty-two attempts may wait.
+    expect(await Promise.race([guesses[39], Promise.all(waiting)])).toBe('too-many');
+    expect(order).toEqual([]);
+    await Promise.all([...waiting, ...guesses]);
+    expect(order.sort()).toEqual(['none: accepted before, then failed', 'none: new']);
   });
 
   it('bounds what one caller, and one address without a caller, may ask', async () => {

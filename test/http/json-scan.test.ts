@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { assertJsonLimits } from '../../src/http/json-scan.js';
+import type { Json } from '../../src/core/json.js';
+import { assertJsonLimits, membersOf } from '../../src/http/json-scan.js';
 
 function scan(text: string, limits: { depth: number; keys: number }): void {
   assertJsonLimits(Buffer.from(text), limits);
@@ -61,5 +62,17 @@ describe('assertJsonLimits', () => {
   it('stops a depth bomb at once and leaves bad syntax to the parser', () => {
     expect(() => scan('['.repeat(1_000_000), { depth: 64, keys: 1 })).toThrow(/deeper than 64/);
     scan(']]]}}"', { depth: 1, keys: 1 });
+  });
+});
+
+describe('membersOf', () => {
+  it('agrees with the scan for any JSON whose objects name each member once', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+        const text = Buffer.from(JSON.stringify(value));
+        const members = membersOf(JSON.parse(String(text)) as Json);
+        expect(members).toBe(assertJsonLimits(text, { depth: 10, keys: 1_000 }));
+      }),
+    );
   });
 });

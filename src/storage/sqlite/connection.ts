@@ -104,7 +104,9 @@ export function lockFile(file: string): Database.Database {
       hint: 'Create the data folder, or choose another one.',
     });
   }
-  const lock = new Database(`${realFile(file)}.lock`, { timeout: 0 });
+  const path = `${realFile(file)}.lock`;
+  createPrivateFile(path);
+  const lock = new Database(path, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');
     return lock;
