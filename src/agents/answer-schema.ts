@@ -2,12 +2,10 @@ import type { Json, JsonObject } from '../core/json.js';
 import { isJsonObject } from '../core/json.js';
 import type { Part } from '../core/message.js';
 
-const YES = /^(?:y|yes|ok|okay|approve|approved|true)[.!]?$/i;
-const NO = /^(?:n|no|deny|denied|decline|reject|false)[.!]?$/i;
-
 /**
  * Writes a person's words as the data that an agent's schema asks for: an object given as JSON, or the one member that
- * the schema requires. Returns undefined when the words do not fit: the agent then gets them as text.
+ * the schema requires. Returns undefined when the words do not fit: the agent then gets them as text. A schema that wants
+ * one yes or no is that of an approval, which words alone do not decide.
  */
 export function replyBySchema(schema: JsonObject, words: string): Part | undefined {
   const given = objectIn(words);
@@ -33,7 +31,6 @@ function objectIn(words: string): JsonObject | undefined {
 
 function valueOf(schema: Json | undefined, words: string): Json | undefined {
   const type = isJsonObject(schema) ? schema['type'] : undefined;
-  if (type === 'boolean') return YES.test(words) ? true : NO.test(words) ? false : undefined;
   if (type === 'number' || type === 'integer')
     return words !== '' && !Number.isNaN(Number(words)) ? Number(words) : undefined;
   return type === 'string' ? words : undefined;

@@ -47,6 +47,8 @@ interface Exchange {
   readonly step: string;
   readonly message: Message;
   readonly isAnswer: boolean;
+  /** Whether the peer may ask nothing more: it had as many answers as one task may have turns. */
+  readonly isLast: boolean;
 }
 
 /**
@@ -59,7 +61,8 @@ export async function runDelegation(
   const { call } = delegation;
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
-  let exchange: Exchange = { step: call.step, message: requestMessage(delegation), isAnswer: false };
+  const first = { step: call.step, message: requestMessage(delegation) };
+  let exchange: Exchange = { ...first, isAnswer: false, isLast: false };
   for (let number = 1; ; number += 1) {
     const recorded = call.run.recorded(exchange.step)?.result;
     const end =
@@ -67,10 +70,11 @@ export async function runDelegation(
     progress.used = addUsage(progress.used, end.usage);
     if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(delegation, end) };
     const reply = nextReply(call.run, end.questions ?? [], forwarded);
-    if (!reply) return { state: end.state, outcome: waiting(delegation, end) };
-    forwarded.add(reply.id);
-    const message: Message = { id: hashJson([call.key, reply.id]), role: 'user', parts: reply.parts };
-    exchange = { step: `${call.step}.x${number}`, message, isAnswer: true };
+    if (!reply) return { state: end.state, outcome: waiting(delegation, end, forwarded) };
+    reply.ids.forEach((id) => forwarded.add(id));
+    const message: Message = { id: hashJson([call.key, ...reply.ids]), role: 'user', parts: reply.parts };
+    const isLast = number >= delegation.limits.turns;
+    exchange = { step: `${call.step}.x${number}`, message, isAnswer: true, isLast };
   }
 }
 
@@ -99,7 +103,9 @@ async function exchangeWithPeer(
     ...{ run, step, agent, live: final, entryBytes },
     sharedBy: delegation.roundSize(),
   });
-  const end = await followPeer(delegation, exchange, { relay, progress, isRepeat });
+  const reached = await followPeer(delegation, exchange, { relay, progress, isRepeat });
+  const end =
+    exchange.isLast && isInterrupted(reached.state) ? await giveUp(delegation, reached, progress) : reached;
   run.signal.throwIfAborted();
   const questions = questionsOf(delegation, step, end);
   for (const question of questions) {
@@ -181,6 +187,18 @@ async function followPeer(
   return failed(agent, `the connection to ${agent} ended without an answer`);
 }
 
+/** Ends the task of a peer that asks again after each answer. */
+async function giveUp(
+  { call, peers, agent, limits }: DelegationRun,
+  end: PeerEnd,
+  { taskId }: Progress,
+): Promise<PeerEnd> {
+  const { tenant, owner } = call.run.task;
+  if (taskId !== undefined) await peers.get(agent)?.cancel({ tenant, owner }, { taskId });
+  const text = `it asked again after ${limits.turns} answers (agent.limits.turns)`;
+  return { ...end, state: 'failed', text, questions: [] };
+}
+
 /** Narrows the grant of this task to the share of the peer. */
 function childGrant(
   run: Run,
@@ -204,15 +222,27 @@ function requestMessage({ call, request }: DelegationRun): Message {
 }
 
 /** A reply to the peer's question: a person's message, or a denial because nobody answered in time. */
-type Reply = Pick<Message, 'id' | 'parts'>;
+interface Reply extends Pick<Message, 'parts'> {
+  /** The ids of the messages and expiries that it is made of. */
+  readonly ids: readonly string[];
+}
 
-/** Returns the first reply to one of the peer's questions that was not forwarded yet. */
+/**
+ * Returns the first reply to one of the peer's questions that was not forwarded yet. An agent of another framework gets its
+ * decisions at once: it may not name the other calls again after the first.
+ */
 function nextReply(
   run: Run,
   questions: readonly Question[],
   forwarded: ReadonlySet<string>,
 ): Reply | undefined {
   const asked = questions.flatMap(({ hash }) => run.questions.get(hash) ?? []);
+  if (asked.some(({ question }) => question.replies)) {
+    const decisions = asked.map((one) => decisionOn(one, run, forwarded));
+    const made = decisions.flatMap((one) => one ?? []);
+    const ids = [...new Set(made.map(({ id }) => id))];
+    return made.length < asked.length ? undefined : { ids, parts: made.map(({ part }) => part) };
+  }
   const answers = run.inputs.flatMap((input): readonly Reply[] => {
     const given = asked.flatMap((one) => {
       const answer = findAnswer(one, [input]);
@@ -221,14 +251,30 @@ function nextReply(
     const decided = given.filter(({ isText, question: { kind } }) => isText && kind !== 'input');
     // The peer gets a decision in words as data: it may know no codes.
     if (decided.length > 0)
-      return [{ id: input.message.id, parts: decided.map(({ answer }) => answerPart(answer)) }];
+      return [{ ids: [input.message.id], parts: decided.map(({ answer }) => answerPart(answer)) }];
     const [first] = given;
     return first
-      ? [{ id: input.message.id, parts: partsFor(first.question, first.answer, input.message) }]
+      ? [{ ids: [input.message.id], parts: partsFor(first.question, first.answer, input.message) }]
       : [];
   });
   const replies: readonly Reply[] = [...answers, ...asked.filter(hasExpired).map(denialOf)];
-  return replies.find(({ id }) => !forwarded.has(id));
+  return replies.find(({ ids }) => !ids.some((id) => forwarded.has(id)));
+}
+
+/** The decision about a call of an agent of another framework, in its own form; undefined while it is open. */
+function decisionOn(
+  asked: AskedQuestion,
+  run: Run,
+  forwarded: ReadonlySet<string>,
+): { readonly id: string; readonly part: Part } | undefined {
+  const { hash, replies } = asked.question;
+  const given = findAnswer(
+    asked,
+    run.inputs.filter(({ message }) => !forwarded.has(message.id)),
+  );
+  const id = given ? given.message.id : hasExpired(asked) ? expiryId(hash) : undefined;
+  if (id === undefined || !replies || forwarded.has(id)) return undefined;
+  return { id, part: { kind: 'data', data: replies[given?.answer.decision ?? 'deny'] } };
 }
 
 /** The parts of a person's reply, as data where the peer gave a schema for it. */
@@ -244,7 +290,11 @@ function hasExpired({ expiredAt }: AskedQuestion): boolean {
 /** The denial of an expired question. The peer may have another clock and not know of the expiry yet. */
 function denialOf({ question: { hash } }: AskedQuestion): Reply {
   const text = 'nobody answered in time';
-  return { id: `expiry:${hash}`, parts: [answerPart({ hash, decision: 'deny', text })] };
+  return { ids: [expiryId(hash)], parts: [answerPart({ hash, decision: 'deny', text })] };
+}
+
+function expiryId(hash: string): string {
+  return `expiry:${hash}`;
 }
 
 /** The peer's questions. A peer that waits without a typed question gets one with its text. */
@@ -262,8 +312,16 @@ function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): rea
 }
 
 /** Returns that the run waits while a question of the peer is open, else an error that tells the model of the expiry. */
-function waiting({ call, agent }: DelegationRun, { state, questions = [] }: DelegationEnd): CallOutcome {
-  const open = questions.filter(({ hash }) => call.run.questions.get(hash)?.expiredAt === undefined);
+function waiting(
+  { call, agent }: DelegationRun,
+  { state, questions = [] }: DelegationEnd,
+  forwarded: ReadonlySet<string>,
+): CallOutcome {
+  const { run } = call;
+  const open = questions.filter(({ hash }) => {
+    const asked = run.questions.get(hash);
+    return asked?.expiredAt === undefined && !(asked && decisionOn(asked, run, forwarded));
+  });
   if (open.length > 0) {
     return {
       type: 'waiting',

@@ -196,6 +196,33 @@ describe('a peer that is slow or strange', () => {
   });
 });
 
+describe('a peer that asks again after each answer', () => {
+  it.each(['INPUT_REQUIRED', 'AUTH_REQUIRED'])(
+    'with %s: its task is given up after agent.limits.turns answers',
+    async (state) => {
+      let asked = 0;
+      peer = await startHostilePeer(({ response, event, stream }) => {
+        stream();
+        response.end(event(status(state, said(`Question ${(asked += 1)}?`, `m${asked}`))));
+      });
+      const remoteAgents = [{ name: 'stranger', url: peer.url, allowPrivate: true }];
+      const model = new ScriptedModel({
+        orchestrator: [call(ask('stranger', 'go')), (request) => say(`told: ${resultsIn(request)[0]}`)],
+      });
+      const agent = { limits: { turns: 3 } };
+      server = await startServer({ settings: { agent, a2a: { enabled: true, remoteAgents } }, model });
+      let { end, taskId } = await sendText(server, 'ask the stranger');
+      for (let answers = 0; answers < 9 && end.state !== 'completed'; answers += 1)
+        ({ end } = await sendText(server, `answer ${answers}`, { taskId }));
+      expect(end.text).toMatch(
+        /^told: stranger failed: it asked again after 3 answers \(agent\.limits\.turns\)/,
+      );
+      expect(asked).toBe(4);
+      expect(peer.methods.at(-1)).toBe('CancelTask');
+    },
+  );
+});
+
 describe('a card that hangs', () => {
   it('delays nothing else: the server is ready, tasks are done, and the agent joins when its card comes', async () => {
     let answerCard: (() => void) | undefined;

@@ -3,8 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OldServer } from '../a2a/client/old-server.js';
 import { startOldServer } from '../a2a/client/old-server.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
-import { sendText, withServer } from '../support/server.js';
-import type { TestServer } from '../support/server.js';
+import { AUDIENCE, startIssuer } from '../support/issuer.js';
+import { userMessage } from '../support/a2a-requests.js';
+import { codeOf } from '../../src/core/questions.js';
+import { decide, sendText, untilEnded, withServer } from '../support/server.js';
+import type { Outcome, TestServer } from '../support/server.js';
 import { describeWith, startPeer } from './framework.js';
 import type { FrameworkServer } from './framework.js';
 
@@ -13,6 +16,11 @@ import type { FrameworkServer } from './framework.js';
 let remote: FrameworkServer | undefined;
 afterEach(() => remote?.stop());
 
+/** The code in a question. */
+function codeIn({ end }: Outcome): string {
+  return /approve (\w{4})/.exec(end.text)![1]!;
+}
+
 type Use = (server: TestServer, model: ScriptedModel) => Promise<void>;
 
 async function withRemote(program: string, use: Use): Promise<void> {
@@ -20,15 +28,18 @@ async function withRemote(program: string, use: Use): Promise<void> {
   await withAgentAt({ url: remote.url }, 'go', use);
 }
 
-async function withAgentAt(
-  settings: { readonly url: string; readonly relocate?: boolean },
-  request: string,
-  use: Use,
-): Promise<void> {
+interface PeerSettings {
+  readonly url: string;
+  readonly relocate?: boolean;
+  /** Further settings of the server. */
+  readonly more?: object;
+}
+
+async function withAgentAt({ more, ...settings }: PeerSettings, request: string, use: Use): Promise<void> {
   const model = new ScriptedModel({ orchestrator: [call(ask('remote', request)), say('Done.')] });
   const peer = { name: 'remote', allowPrivate: true, ...settings };
   const a2a = { enabled: true, remoteAgents: [peer] };
-  await withServer({ model, settings: { server: { port: 0 }, a2a } }, async (server) => {
+  await withServer({ model, settings: { server: { port: 0 }, a2a, ...more } }, async (server) => {
     // A server starts without waiting for its peers.
     const isKnown = (line: unknown): boolean =>
       /agent (joined|skipped).*"remote"/.test(JSON.stringify(line).replaceAll('\\', ''));
@@ -56,18 +67,24 @@ describeWith('voltagent', () => {
 });
 
 describeWith('mastra', () => {
-  it('shows what a person approves, and the reply has the form that the agent asked for', async () => {
-    await withRemote('mastra', async (server, model) => {
-      const asked = await sendText(server, 'ask it');
-      expect(asked.end.state).toBe('input-required');
-      expect(asked.end.text).toMatch(/delete_files[^]*\/srv\/data[^]*approved \("boolean"\)/);
-      const { end } = await sendText(server, 'yes', { taskId: asked.taskId });
-      expect(end).toMatchObject({ state: 'completed', text: 'Done.' });
-      expect(resultsIn(model.asked('orchestrator')[1])).toEqual([
-        expect.stringContaining('"deleted":"/srv/data"'),
-      ]);
-    });
-  });
+  it.each([
+    ['approve', '"deleted":"/srv/data"'],
+    ['deny', 'not approved'],
+  ])(
+    'asks a person as for a call of our own, and gets the decision "%s" in its form',
+    async (word, result) => {
+      await withRemote('mastra', async (server, model) => {
+        const asked = await sendText(server, 'ask it');
+        expect(asked.end.state).toBe('input-required');
+        expect(asked.end.text).toMatch(/delete_files[^]*\/srv\/data[^]*Reply: approve \w{4}/);
+        const told = await sendText(server, 'yes', { taskId: asked.taskId });
+        expect(told.end).toMatchObject({ state: 'input-required', questions: asked.end.questions });
+        const { end } = await sendText(server, `${word} ${codeIn(asked)}`, { taskId: asked.taskId });
+        expect(end).toMatchObject({ state: 'completed', text: 'Done.' });
+        expect(resultsIn(model.asked('orchestrator')[1])).toEqual([expect.stringContaining(result)]);
+      });
+    },
+  );
 });
 
 describe('with a stock executor of the 0.3 line', () => {
@@ -85,12 +102,74 @@ describe('with a stock executor of the 0.3 line', () => {
     });
   });
 
-  it("a question in Gemini CLI's messages at work reaches the person whole", async () => {
-    await withAgentAt({ url: old.origin }, 'gemini', async (server) => {
-      const { end } = await sendText(server, 'ask it');
-      expect(end.state).toBe('input-required');
-      expect(end.text).toMatch(/I have to run a command\.[^]*"command": "rm -rf build"/);
+  it("a call in Gemini CLI's messages at work reaches the person whole, and only its code approves it", async () => {
+    await withAgentAt({ url: old.origin }, 'gemini', async (server, model) => {
+      const asked = await sendText(server, 'ask it');
+      expect(asked.end.state).toBe('input-required');
+      expect(asked.end.text).toMatch(/I have to run a command\.[^]*"command": "rm -rf build"/);
+      const question = {
+        kind: 'approval',
+        tool: 'run_shell_command',
+        arguments: { command: 'rm -rf build' },
+      };
+      expect(asked.end.questions).toMatchObject([question]);
+      const told = await sendText(server, 'yes', { taskId: asked.taskId });
+      expect(told.end).toMatchObject({ state: 'input-required', questions: asked.end.questions });
+      await sendText(server, `approve ${codeIn(asked)}`, { taskId: asked.taskId });
+      expect(resultsIn(model.asked('orchestrator')[1])).toEqual([
+        'you said [{"callId":"shell-1","outcome":"proceed_once"}]',
+      ]);
     });
+  });
+
+  it('of two calls each is decided by its own code, and the agent gets both decisions at once', async () => {
+    await withAgentAt({ url: old.origin }, 'gemini twice', async (server, model) => {
+      const asked = await sendText(server, 'ask it');
+      const [first, second] = asked.end.questions;
+      const half = await sendText(server, `approve ${codeOf(second!.hash)}`, { taskId: asked.taskId });
+      expect(half.end).toMatchObject({ state: 'input-required', questions: [first] });
+      await decide(server, half, { decision: 'deny' });
+      expect(resultsIn(model.asked('orchestrator')[1])).toEqual([
+        'you said [{"callId":"shell-1","outcome":"cancel"},{"callId":"shell-2","outcome":"proceed_once"}]',
+      ]);
+    });
+  });
+
+  it('nobody answers in time: the call is denied in the form of its agent', async () => {
+    const more = { approval: { expirySeconds: 0.5 } };
+    await withAgentAt({ url: old.origin, more }, 'gemini', async (server, model) => {
+      const asked = await sendText(server, 'ask it');
+      await untilEnded(server, asked.taskId);
+      expect(resultsIn(model.asked('orchestrator')[1])).toEqual([
+        'you said [{"callId":"shell-1","outcome":"cancel"}]',
+      ]);
+    });
+  });
+
+  it('only a caller with the scope of approval.by decides about the call of a remote agent', async () => {
+    const issuer = await startIssuer();
+    const auth = { mode: 'jwt', jwt: { issuer: issuer.url, audience: [AUDIENCE] } };
+    const more = { auth, approval: { by: 'lango.approve' } };
+    await withAgentAt({ url: old.origin, more }, 'gemini', async ({ address }, model) => {
+      const post = async (scope: string, message: object): Promise<Response> =>
+        fetch(`${address.origin}/message:send`, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            authorization: `Bearer ${await issuer.token({ sub: 'alice', scope })}`,
+          },
+          body: JSON.stringify(message),
+        });
+      const asked = await (await post('lango.use', userMessage('ask it'))).text();
+      const taskId = /"id":"([^"]+)"/.exec(asked)![1]!;
+      const words = /approve \w{4}/.exec(asked)![0];
+      const refused = await post('lango.use', userMessage(words, { taskId }));
+      expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('approval.by')]);
+      expect(model.asked('orchestrator')).toHaveLength(1);
+      expect((await post('lango.approve', userMessage(words, { taskId }))).status).toBe(200);
+      expect(resultsIn(model.asked('orchestrator')[1])).toEqual([expect.stringContaining('proceed_once')]);
+    });
+    await issuer.close();
   });
 
   it('a card that names localhost is refused with the address that works, and relocate calls it where it is', async () => {

@@ -36,6 +36,7 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
         isAnswer: request.isAnswer ?? false,
         rename,
         isRemote,
+        approvals: true,
         limits,
       });
       if (!isWatch && isUnsafe(link, request)) {

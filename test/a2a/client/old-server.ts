@@ -78,6 +78,7 @@ class OldExecutor implements AgentExecutor {
         status: { state: 'submitted' },
         history: [userMessage],
       });
+    const decisions = userMessage.parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
     const say = (what: string, append: boolean): void =>
       bus.publish({
         kind: 'artifact-update',
@@ -118,7 +119,8 @@ class OldExecutor implements AgentExecutor {
         say('better late', false);
         return bus.finished();
       // What Gemini CLI's server sends in each turn: all of it in messages at work, and then that it waits.
-      case 'gemini': {
+      case 'gemini':
+      case 'gemini twice': {
         const tell = (parts: Part[], kind: string): void => {
           const message = {
             kind: 'message' as const,
@@ -132,15 +134,22 @@ class OldExecutor implements AgentExecutor {
         };
         for (const word of ['I have to ', 'run a com', 'mand.'])
           tell([{ kind: 'text', text: word }], 'text-content');
-        const data = { confirmationDetails: { type: 'exec', command: 'rm -rf build' } };
-        tell([{ kind: 'data', data }], 'tool-call-confirmation');
+        const commands = ['rm -rf build', 'rm -rf dist'].slice(0, text === 'gemini' ? 1 : 2);
+        for (const [at, command] of commands.entries()) {
+          const request = { callId: `shell-${at + 1}`, name: 'run_shell_command', args: { command } };
+          const confirmationDetails = { type: 'exec', command };
+          const call = { request, tool: { name: request.name } };
+          tell([{ kind: 'data', data: { ...call, status: 'validating' } }], 'tool-call-update');
+          const data = { ...call, status: 'awaiting_approval', confirmationDetails };
+          tell([{ kind: 'data', data }], 'tool-call-confirmation');
+        }
         return end('input-required');
       }
       case 'wait':
         await new Promise<void>((resolve) => (this.#stop = resolve));
         return end('canceled');
       default:
-        say(`you said ${text}`, false);
+        say(`you said ${decisions.length > 0 ? JSON.stringify(decisions) : text}`, false);
         return end('completed');
     }
   };
