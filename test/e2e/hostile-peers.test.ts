@@ -211,9 +211,10 @@ describe('a peer that asks again after each answer', () => {
       });
       const agent = { limits: { turns: 3 } };
       server = await startServer({ settings: { agent, a2a: { enabled: true, remoteAgents } }, model });
-      let { end, taskId } = await sendText(server, 'ask the stranger');
+      const first = await sendText(server, 'ask the stranger');
+      let { end } = first;
       for (let answers = 0; answers < 9 && end.state !== 'completed'; answers += 1)
-        ({ end } = await sendText(server, `answer ${answers}`, { taskId }));
+        ({ end } = await sendText(server, `answer ${answers}`, { taskId: first.taskId }));
       expect(end.text).toMatch(
         /^told: stranger failed: it asked again after 3 answers \(agent\.limits\.turns\)/,
       );

@@ -100,7 +100,8 @@ function callOfMastra({ suspendPayload: call }: JsonObject): FoundCall | undefin
 function choiceIn(part: Part): FoundCall | undefined {
   const { properties, required } = answerSchemaIn(part) ?? {};
   if (!isJsonObject(properties)) return undefined;
-  const [name, ...others] = Array.isArray(required) ? required : Object.keys(properties);
+  const members: readonly unknown[] = Array.isArray(required) ? required : Object.keys(properties);
+  const [name, ...others] = members;
   if (typeof name !== 'string' || others.length > 0) return undefined;
   const member = properties[name];
   if (!isJsonObject(member) || member['type'] !== 'boolean') return undefined;
