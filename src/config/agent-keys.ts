@@ -48,7 +48,10 @@ const agentSpecs = distinct(agentSpec, (spec) => spec.name, ['name']).superRefin
 const limits = group('Limits of one task. The server enforces each of them.', {
   fanOut: count(16, 'The most delegations at once in one round.'),
   depth: count(5, 'The most delegations above a task: how deep agents may delegate.'),
-  turns: count(40, 'The most model answers in one task, and the most answers to the questions of one agent below it.'),
+  turns: count(
+    40,
+    'The most model answers in one task, and the most answers to the questions of one agent below it.',
+  ),
   toolCalls: count(100, 'The most tool calls in one task.'),
   tokens: count(1_000_000, 'The most input and output tokens of one task and all tasks below it.'),
   seconds: seconds(900, 'The longest time of one task, in seconds. Waiting for a person does not count.'),
