@@ -52,7 +52,8 @@ export function buildAgentTree(options: AgentTreeOptions): AgentTree {
 
 function buildFlat(options: AgentTreeOptions): AgentTree {
   assertPublished(options.publish, [FLAT_AGENT_NAME]);
-  return { root: flatAgent(options), subAgents: [], unmatched: [] };
+  const runsHere = options.publish?.includes(FLAT_AGENT_NAME) ?? true;
+  return { root: runsHere ? flatAgent(options) : undefined, subAgents: [], unmatched: [] };
 }
 
 /** Makes an agent of each spec that owns tools or needs none. Each tool is adapted once, for the agent that owns it. */

@@ -76,7 +76,10 @@ export interface Agents {
   readonly tools: readonly Tool[];
 }
 
-/** Makes the agents of this node and adds those of `own`. Throws `invalid-config` when two have one name, or none is left. */
+/**
+ * Makes the agents of this node and adds those of `own`: the ones that `a2a.publish` names, or all when it names none of
+ * them. Throws `invalid-config` when two have one name, or none is left.
+ */
 export function createAgents(options: AgentsOptions): Agents {
   const { config, families, own, ...parts } = options;
   const { roster, ownAgents } = config.agent;
@@ -84,6 +87,8 @@ export function createAgents(options: AgentsOptions): Agents {
   const tools = [...families.flatMap((family) => family.tools), ...own.tools];
   const source = families.find((family) => family.source)?.source;
   warnOfUnknownTools(options, tools, source);
+  const { publish } = config.a2a;
+  const names = new Set(own.agents.map(({ profile }) => profile.name));
   const tree = buildAgentTree({
     ...parts,
     tools,
@@ -94,14 +99,16 @@ export function createAgents(options: AgentsOptions): Agents {
     limits: agentLimits(config),
     approval: config.approval.policy,
     surroundings: { system: `${os.type()} (${os.arch()})`, workspace: config.workspace[0] ?? config.home },
-    publish: config.a2a.publish,
+    ...(publish ? { publish: publish.filter((name) => !names.has(name)) } : {}),
   });
-  const subAgents = [...tree.subAgents, ...own.agents];
+  const isNamed = ({ profile }: Agent): boolean => publish?.includes(profile.name) ?? false;
+  const chosen = own.agents.some(isNamed) ? own.agents.filter(isNamed) : own.agents;
+  const subAgents = [...tree.subAgents, ...chosen];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
   const origins = new Map<string, AgentOrigin>([
     ...[...agents.keys()].map((name) => [name, 'shipped'] as const),
     ...specs.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
-    ...own.agents.map(({ profile }) => [profile.name, 'program'] as const),
+    ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
   return { agents, subAgents, origins, tools, root: tree.root?.profile.name ?? requireFirst(agents) };
 }

@@ -67,7 +67,7 @@ export const a2a = group('Remote agents, and what this server publishes.', {
   ),
   publish: optional(
     distinct(agentName(), (name) => name).min(1),
-    'The agents that this node runs, by name. Default: all.',
+    'The agents that this node runs, by name. It may name agents of the program too, which else all run. Default: all.',
   ),
   push,
   signCards: flag(

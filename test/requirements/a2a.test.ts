@@ -344,6 +344,22 @@ describe('X. A2A', () => {
     }
   });
 
+  it.each([true, false])(
+    'X1 a2a.publish names an agent of the program alone (multiAgent: %s)',
+    async (multiAgent) => {
+      const agents = ['weather', 'tides'].map((name): Agent => ({
+        profile: { name, description: 'Foretells.', skills: [] },
+        run: async () => ({ state: 'completed' as const }),
+      }));
+      const settings = { server: { port: 0 }, agent: { multiAgent }, a2a: { publish: ['weather'] } };
+      await withServer({ agents, settings, model: new ScriptedModel({}) }, async (server) => {
+        expect(server.address).toMatchObject({ agents: ['weather'], root: 'weather' });
+        expect(await publicCard(server, 'weather')).toMatchObject({ name: 'weather' });
+        expect((await sendText(server, 'hello')).end.state).toBe('completed');
+      });
+    },
+  );
+
   it('X6 the compose file starts one image three times, told apart by configuration that loads', async () => {
     const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
       services: Record<string, { image: string; environment: Record<string, string> }>;
