@@ -21,11 +21,14 @@ import type { Health, Mount } from '../http/web-app.js';
  */
 export class NodeAddress {
   readonly #config: Config;
+  /** Whether both listeners use TLS. */
+  readonly isTls: boolean;
   #origin: string;
   #grpcPort: number | undefined;
 
   constructor(config: Config, isTls: boolean) {
     this.#config = config;
+    this.isTls = isTls;
     this.#origin = `${isTls ? 'https' : 'http'}://${config.server.host}:${config.server.port}`;
   }
 

@@ -62,6 +62,7 @@ export async function publish(options: PublishOptions): Promise<ReadonlyMap<stri
       version,
       baseUrl,
       grpc: address.grpcFor(baseUrl),
+      isGrpcSecure: address.isTls,
       isRoot: name === root,
       auth: access.cardAuth(name),
       push: push !== undefined,

@@ -2,15 +2,26 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import type { ServiceError, ChannelCredentials } from '@grpc/grpc-js';
 import { Metadata, credentials, makeGenericClientConstructor, status } from '@grpc/grpc-js';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
+import { get } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { json } from 'node:stream/consumers';
 import type { SecureVersion } from 'node:tls';
 import { connect as connectTls } from 'node:tls';
-import type { ServerOptions } from '../../src/index.js';
+import { createClient } from '../../src/a2a/client/client.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { trustCertificate } from '../../src/http/tls.js';
+import type { ClientEvent, ServerOptions } from '../../src/index.js';
+import { textPart } from '../../src/index.js';
 import { request } from '../suites/a2a-operations.js';
 import type { Pair } from '../support/certificates.js';
 import { callersOf, certificate, writePair } from '../support/certificates.js';
+import { ScriptedModel, say as sayText } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 
@@ -125,6 +136,75 @@ describe('X5 gRPC over TLS', () => {
         });
       expect(await shake('TLSv1.3')).toBe('TLSv1.3');
       await expect(shake('TLSv1.2')).rejects.toThrow(/protocol version/);
+    });
+  });
+});
+
+describe('a card that came over plain HTTP', () => {
+  /** Sends a text to the agent of a card whose gRPC interfaces `change` writes. */
+  async function sendTo(server: TestServer, change: (card: JsonObject, address: string) => void) {
+    const { grpcPort, origin, token, root } = server.address;
+    const card = (await json(
+      await new Promise<IncomingMessage>((resolve) =>
+        get(`${origin}/.well-known/agent-card.json`, { ca: own.cert }, resolve),
+      ),
+    )) as JsonObject;
+    const [address] = [`127.0.0.1:${grpcPort}`];
+    const one = { url: address, protocolBinding: 'GRPC', protocolVersion: '1.0', tenant: root };
+    const whole = { ...card, supportedInterfaces: [one] };
+    change(whole, address);
+    const front = createServer((_request, response) => response.end(JSON.stringify(whole))).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(front, 'listening');
+    const client = createClient({
+      url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
+      token: token!,
+      fetch,
+      grpc: { addressOf: async (host) => host, trust: trustCertificate(own.cert) },
+      retry: { attempts: 0 },
+    });
+    const events: ClientEvent[] = [];
+    const parts = [textPart('hello')];
+    for await (const event of client.send({ parts }, AbortSignal.timeout(20_000))) events.push(event);
+    front.close();
+    front.closeAllConnections();
+    return events.at(-1);
+  }
+
+  const at = (toUrl: (address: string) => string) => (card: JsonObject, address: string) => {
+    const [one] = card['supportedInterfaces'] as [JsonObject];
+    Object.assign(one, { url: toUrl(address) });
+    Object.assign(card, { capabilities: { streaming: true } });
+  };
+
+  it('says by its extension or by the scheme of the address that gRPC uses TLS', async () => {
+    const files = await writePair(folder, 'told', own);
+    const model = new ScriptedModel({ orchestrator: [sayText('hello')] });
+    await withServer({ ...withGrpc(files), model }, async (server) => {
+      const ends = [
+        await sendTo(server, () => {}),
+        await sendTo(
+          server,
+          at((address) => `grpcs://${address}`),
+        ),
+        await sendTo(
+          server,
+          at((address) => `https://${address}/a2a`),
+        ),
+        await sendTo(
+          server,
+          at((address) => `grpc+tls://${address}`),
+        ),
+        await sendTo(
+          server,
+          at((address) => address),
+        ),
+      ];
+      const [last, ...secure] = ends.reverse();
+      expect(secure).toMatchObject(Array(4).fill({ type: 'end', state: 'completed', text: 'hello' }));
+      expect(last).toMatchObject({ type: 'end', state: 'failed' });
     });
   });
 });

@@ -165,8 +165,9 @@ function hintFor(url: string, origin: string): string {
 export function relocated(card: AgentCard, origin: string): AgentCard {
   const supportedInterfaces = card.supportedInterfaces.map((one) => {
     if (one.protocolBinding === 'GRPC') {
-      const port = parseGrpcAddress(one.url)?.port;
-      return port === undefined ? one : { ...one, url: `${new URL(origin).hostname}:${port}` };
+      const place = parseGrpcAddress(one.url);
+      const scheme = place?.isSecure ? 'grpcs://' : '';
+      return place ? { ...one, url: `${scheme}${new URL(origin).hostname}:${place.port}` } : one;
     }
     if (!/^https?:/i.test(one.url) || !URL.canParse(one.url)) return one;
     const { pathname, search } = new URL(one.url);

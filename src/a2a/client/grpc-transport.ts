@@ -25,15 +25,27 @@ export interface GrpcPeer {
   readonly rules: GrpcRules;
   /** The bearer token of the peer. */
   readonly token: string | undefined;
-  /** Whether the card came over https. Then gRPC uses TLS, so that the token is protected as well. */
+  /** Whether gRPC uses TLS whatever the address says: the card came over https, or declares it. */
   readonly isSecure: boolean;
 }
 
-/** Reads host and port of a gRPC interface, with or without a scheme; undefined when either is missing. */
-export function parseGrpcAddress(url: string): { readonly host: string; readonly port: number } | undefined {
-  const bare = url.replace(/^(?:grpcs?|https?|dns):\/*/i, '');
-  const [, host, port] = /^(\[[0-9a-f:.]+\]|[^\s/:]+):(\d{1,5})\/?$/i.exec(bare) ?? [];
-  return host === undefined ? undefined : { host, port: Number(port) };
+export interface GrpcAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Whether the scheme asks for TLS. */
+  readonly isSecure: boolean;
+}
+
+const TLS_PORT = '443';
+
+/** Reads the address of a gRPC interface: host:port, or a URL, whose path counts for nothing. Undefined for other texts. */
+export function parseGrpcAddress(url: string): GrpcAddress | undefined {
+  const [, scheme, rest = ''] = /^(?:(grpcs?|grpc\+(?:tls|insecure)|https?|dns):\/*)?(.*)$/i.exec(url) ?? [];
+  const [, host, given, path = '/'] = /^(\[[0-9a-f:.]+\]|[^\s/:]+)(?::(\d{1,5}))?(\/\S*)?$/i.exec(rest) ?? [];
+  const isSecure = /^(?:grpcs|grpc\+tls|https)$/i.test(scheme ?? '');
+  const port = given ?? (isSecure ? TLS_PORT : undefined);
+  if (host === undefined || port === undefined || (scheme === undefined && path !== '/')) return undefined;
+  return { host, port: Number(port), isSecure };
 }
 
 /**
@@ -157,5 +169,6 @@ async function openChannel(url: string, version: '1.0' | '0.3', peer: GrpcPeer):
   const address = await addressOf(place.host, place.port);
   // Loaded on demand: a server without gRPC peers starts faster and smaller.
   const { openGrpcChannel } = await import('./grpc-channel.js');
-  return openGrpcChannel({ ...place, address, version, isSecure: peer.isSecure, trust });
+  const isSecure = peer.isSecure || place.isSecure;
+  return openGrpcChannel({ ...place, address, version, isSecure, trust });
 }

@@ -8,6 +8,7 @@ import type { Logger } from '../../core/logger.js';
 import { retryAfterMs } from '../../core/retry.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
+import { GRPC_TLS } from '../translate/extensions.js';
 import type { CardTrust } from './card.js';
 import {
   assertTrustedCard,
@@ -255,13 +256,17 @@ export async function openRemote(
     const named = parseCard(json);
     const card = options.relocate === true ? relocated(named, origin) : named;
     assertReachable(card, origin);
-    const isSecure = origin.startsWith('https:');
+    const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
     const grpc = options.grpc && { rules: options.grpc, token: source.token, isSecure };
     const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
     return { card, link: createLink(transport, card) };
   } finally {
     clearTimeout(timer);
   }
+}
+
+function declaresGrpcTls({ capabilities }: AgentCard): boolean {
+  return capabilities?.extensions.some(({ uri }) => uri === GRPC_TLS) ?? false;
 }
 
 function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCard): string {

@@ -3,7 +3,7 @@ import { AgentCard, SecurityScheme } from '@a2a-js/sdk';
 import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
-import { EXTENSIONS } from '../translate/extensions.js';
+import { EXTENSIONS, GRPC_TLS } from '../translate/extensions.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];
 /** Addresses that a server can bind to but no client can call. */
@@ -18,6 +18,14 @@ const EXTENSION_TEXTS: Readonly<Record<keyof typeof EXTENSIONS, string>> = {
   usage: 'Reports the tokens of the task and its sub-tasks on the final status.',
 };
 
+/** An address of gRPC is host:port, which cannot say it: a stock client connects to no other form. */
+const GRPC_TLS_DECLARED: AgentExtension = {
+  uri: GRPC_TLS,
+  description: 'The gRPC interfaces of this card use TLS.',
+  required: false,
+  params: undefined,
+};
+
 export interface CardParts {
   /** The reviewed card file of the agent. Undefined: description and modes come from the profile and the defaults. */
   readonly file: CardFile | undefined;
@@ -28,6 +36,8 @@ export interface CardParts {
   readonly baseUrl: string;
   /** Host and port of the gRPC binding; undefined without one. */
   readonly grpc?: string | undefined;
+  /** Whether the gRPC binding uses TLS. */
+  readonly isGrpcSecure?: boolean;
   /** Whether the agent answers at the root of the host. */
   readonly isRoot?: boolean;
   /** How callers are authenticated. The card declares exactly what is enforced. */
@@ -53,7 +63,10 @@ export function buildCard(parts: CardParts): AgentCard {
       pushNotifications: push,
       // Without authentication every caller sees the same card.
       ...(auth === 'none' ? {} : { extendedAgentCard: true }),
-      extensions: declaredExtensions(),
+      extensions: [
+        ...declaredExtensions(),
+        ...(parts.grpc !== undefined && parts.isGrpcSecure ? [GRPC_TLS_DECLARED] : []),
+      ],
     },
     securitySchemes: security.securitySchemes,
     securityRequirements: security.securityRequirements,

@@ -24,6 +24,9 @@ export const EXTENSIONS = {
   usage: 'urn:lango:a2a:usage:v1',
 } as const;
 
+/** On a card only: its gRPC interfaces use TLS. */
+export const GRPC_TLS = 'urn:lango:a2a:grpc-tls:v1';
+
 export const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
 
 /** The longest id that a client may send, in characters. */
