@@ -1,8 +1,10 @@
-import { existsSync, fsyncSync, openSync, closeSync, renameSync, rmSync, copyFileSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
-import { markFile } from './commit-mark.js';
+import { CommitMark } from './commit-mark.js';
 import { lockFile } from './connection.js';
+import { countCommits, forgetMark } from './damage.js';
 import { realFile } from './database-files.js';
 import { storageError } from './failure.js';
 import type { Verdict } from './verify.js';
@@ -15,6 +17,12 @@ import { verifyDatabase } from './verify.js';
 export async function backUp(file: string, to: string): Promise<Verdict> {
   if (existsSync(to))
     throw new LangoError('storage', `${to} is there already.`, { hint: 'Choose a new name.' });
+  assertThere(file, 'There is no database yet.', 'Name its data folder with --home or LANGO_HOME.');
+  assertThere(
+    dirname(to),
+    'The folder of the new file does not exist.',
+    'Create the folder, or choose another.',
+  );
   const part = `${to}.part`;
   try {
     closeSync(openSync(part, 'w', 0o600));
@@ -42,16 +50,24 @@ const ALL_PAGES = 0x7fff_ffff;
 function wholeCopy(file: string): Verdict {
   const copy = new Database(file);
   copy.pragma('journal_mode = DELETE');
+  forgetMark(copy);
   copy.close();
-  return requireWhole(file);
+  return requireWhole(
+    file,
+    'lango doctor --database lists what is wrong with the database of the data folder.',
+  );
 }
 
-function requireWhole(file: string): Verdict {
-  const verdict = verifyDatabase(file);
+function assertThere(path: string, text: string, hint: string): void {
+  if (!existsSync(path)) throw new LangoError('storage', `${text} (${path})`, { hint });
+}
+
+function requireWhole(file: string, hint: string): Verdict {
+  const verdict = verifyDatabase(file, true);
   const [first] = verdict.problems;
   if (first === undefined) return verdict;
   throw new LangoError('storage', `${file} is damaged: ${first}`, {
-    hint: 'lango doctor --database lists what is wrong with the database of the data folder.',
+    hint,
   });
 }
 
@@ -61,7 +77,8 @@ function requireWhole(file: string): Verdict {
  */
 export function restore(from: string, file: string): Verdict & { readonly kept: string | undefined } {
   try {
-    const verdict = requireWhole(from);
+    assertThere(from, 'There is no such backup.', 'Name a file that lango backup made.');
+    const verdict = requireBackup(from);
     const lock = lockFile(file);
     try {
       const real = realFile(file);
@@ -72,15 +89,35 @@ export function restore(from: string, file: string): Verdict & { readonly kept: 
       for (const ending of ['-shm', '-wal', '']) {
         if (kept !== undefined && existsSync(real + ending)) renameSync(real + ending, kept + ending);
       }
-      // Its number of commits is that of the files that are gone.
-      rmSync(markFile(real), { force: true });
       renameSync(part, real);
+      // The earlier mark has the number of commits of the files that are gone.
+      new CommitMark(real, { commits: commitsOf(real), synchronous: 'normal' }).close();
       return { ...verdict, kept };
     } finally {
       lock.close();
     }
   } catch (error) {
     throw storageError(error);
+  }
+}
+
+/** Throws `LangoError` `storage` with the advice for a backup, which is another than for the database of a server. */
+function requireBackup(from: string): Verdict {
+  const hint = 'Nothing was changed. Restore an earlier backup, or another file that lango backup made.';
+  try {
+    return requireWhole(from, hint);
+  } catch (error) {
+    const { message, cause } = storageError(error);
+    throw new LangoError('storage', message, { hint, cause });
+  }
+}
+
+function commitsOf(file: string): number {
+  const database = new Database(file, { readonly: true });
+  try {
+    return countCommits(database);
+  } finally {
+    database.close();
   }
 }
 

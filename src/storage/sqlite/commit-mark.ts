@@ -1,4 +1,5 @@
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { codeOf } from '../../core/errors.js';
 
 /** The number of the last commit that was acknowledged, as kept beside the database. */
@@ -18,10 +19,12 @@ export function markFile(file: string): string {
   return `${file}.mark`;
 }
 
-/** Returns undefined without a mark, or for a file that is none. Throws when it cannot be read. */
-export function readMark(file: string): Mark | undefined {
-  const found = FORM.exec(readIfThere(markFile(file)));
-  if (!found) return undefined;
+/** Returns undefined without a mark file. Throws when the file cannot be read. */
+export function readMark(file: string): Mark | 'unreadable' | undefined {
+  const text = readIfThere(markFile(file));
+  if (text === undefined) return undefined;
+  const found = FORM.exec(text);
+  if (!found) return 'unreadable';
   const [, commits = '', boot = '', synchronous = ''] = found;
   return { commits: Number(commits), boot, synchronous };
 }
@@ -39,10 +42,14 @@ export function isOfEarlierBoot({ boot }: Mark): boolean {
 export class CommitMark {
   readonly #descriptor: number;
 
-  /** Writes the whole mark. */
+  /** Writes the whole mark to the disk, so that a loss of power leaves the earlier one or this one. */
   constructor(file: string, { commits, synchronous }: Omit<Mark, 'boot'>) {
-    this.#descriptor = openSync(markFile(file), 'w', 0o600);
+    const part = `${markFile(file)}.part`;
+    this.#descriptor = openSync(part, 'w', 0o600);
     writeSync(this.#descriptor, `${digits(commits)} commits, boot ${bootId()}, synchronous ${synchronous}\n`);
+    fsyncSync(this.#descriptor);
+    renameSync(part, markFile(file));
+    flushFolder(dirname(file));
   }
 
   set(commits: number): void {
@@ -54,19 +61,27 @@ export class CommitMark {
   }
 }
 
+/** Makes new names in a folder survive a loss of power. Windows has no such call. */
+function flushFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(folder, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
 function digits(commits: number): string {
   return String(commits).padStart(DIGITS, '0');
 }
 
 function bootId(): string {
-  return readIfThere(BOOT_FILE).trim();
+  return (readIfThere(BOOT_FILE) ?? '').trim();
 }
 
-function readIfThere(file: string): string {
+function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return '';
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

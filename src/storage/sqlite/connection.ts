@@ -7,7 +7,7 @@ import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import { CommitMark } from './commit-mark.js';
 import { DatabaseFiles, realFile } from './database-files.js';
-import { assertNotGone, assertWhole, countCommits } from './damage.js';
+import { assertNotGone, assertWhole, countCommits, noteMark } from './damage.js';
 import { primaryCode, storageError } from './failure.js';
 import type { CommitHooks } from './group-commit.js';
 import { APPLICATION_ID, FIRST_VERSION, MIGRATIONS, SCHEMA } from './schema.js';
@@ -83,6 +83,7 @@ function watch(
   const files = new DatabaseFiles(file);
   const mark = new CommitMark(realFile(file), { commits: countCommits(database), synchronous });
   opened.push(mark);
+  noteMark(database);
   return { before: () => files.assertInPlace(), after: (commits) => mark.set(commits) };
 }
 
@@ -156,7 +157,7 @@ function migrate(database: Database.Database, logger: Logger): void {
 }
 
 /** The schema version of the file; 0 for an empty file. Throws if this program cannot use it. */
-function requireOwnVersion(database: Database.Database): number {
+export function requireOwnVersion(database: Database.Database): number {
   const version = numberPragma(database, 'user_version');
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined;
   if (isEmpty) return 0;

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import type { Mark } from './commit-mark.js';
 import { isOfEarlierBoot, readMark } from './commit-mark.js';
 import { realFile } from './database-files.js';
 
@@ -25,9 +24,10 @@ const TORN = `SELECT id, head, coalesce((SELECT seq FROM events WHERE task = tas
 
 /** Throws `LangoError` `storage` if the database file is not there and its mark says that it held something. */
 export function assertNotGone(opening: Opening): void {
-  const commits = readMark(realFile(opening.file))?.commits ?? 0;
-  if (commits === 0 || existsSync(opening.file)) return;
-  refuse(opening, `The database file is gone. It held ${commits} commits.`);
+  const mark = readMark(realFile(opening.file));
+  if (mark === undefined || existsSync(opening.file)) return;
+  if (mark === 'unreadable') refuse(opening, 'The database file is gone, and its mark cannot be read.');
+  else if (mark.commits > 0) refuse(opening, `The database file is gone. It held ${mark.commits} commits.`);
 }
 
 /**
@@ -36,8 +36,10 @@ export function assertNotGone(opening: Opening): void {
  */
 export function assertWhole(database: Database.Database, opening: Opening): void {
   const mark = readMark(realFile(opening.file));
+  const lost = lostMark(database, mark);
+  if (lost !== undefined) refuse(opening, lost);
   const missing = missingCommits(database, mark);
-  if (mark && missing > 0) {
+  if (typeof mark === 'object' && missing > 0) {
     const text = `The last ${missing} of ${mark.commits} acknowledged commits are missing.`;
     // This tier does not promise more.
     if (mark.synchronous === 'normal' && isOfEarlierBoot(mark)) {
@@ -49,8 +51,30 @@ export function assertWhole(database: Database.Database, opening: Opening): void
   if (torn.length > 0) refuse(opening, `Entries of ${torn.length} tasks are missing: ${describeTorn(torn)}.`);
 }
 
-export function missingCommits(database: Database.Database, mark: Mark | undefined): number {
-  return Math.max(0, (mark?.commits ?? 0) - countCommits(database));
+/** Written once a mark is beside the database. */
+const MARKED = "INSERT OR IGNORE INTO meta (key, value) VALUES ('marked', '1')";
+const IS_MARKED = "SELECT 1 FROM meta WHERE key = 'marked'";
+const UNMARK = "DELETE FROM meta WHERE key = 'marked'";
+
+export function noteMark(database: Database.Database): void {
+  database.prepare(MARKED).run();
+}
+
+/** For a copy, which has no mark beside it. */
+export function forgetMark(database: Database.Database): void {
+  database.prepare(UNMARK).run();
+}
+
+/** A sentence, if the database has had a mark and now has none that can be read. */
+export function lostMark(database: Database.Database, mark: ReturnType<typeof readMark>): string | undefined {
+  const advice = 'Whether commits are missing cannot be known.';
+  if (mark === 'unreadable') return `The mark beside the database cannot be read. ${advice}`;
+  const isGone = mark === undefined && database.prepare(IS_MARKED).get() !== undefined;
+  return isGone ? `The mark beside the database (its name, with .mark) is gone. ${advice}` : undefined;
+}
+
+export function missingCommits(database: Database.Database, mark: ReturnType<typeof readMark>): number {
+  return typeof mark === 'object' ? Math.max(0, mark.commits - countCommits(database)) : 0;
 }
 
 /** The number of the last commit that the database holds. */

@@ -3,7 +3,8 @@ import type { EventRow, TaskRow } from '../rows.js';
 import { assertUnchanged, toTaskRecord } from '../rows.js';
 import { errorText } from '../../core/errors.js';
 import { readMark } from './commit-mark.js';
-import { missingCommits } from './damage.js';
+import { requireOwnVersion } from './connection.js';
+import { lostMark, missingCommits } from './damage.js';
 import { realFile } from './database-files.js';
 import { storageError } from './failure.js';
 
@@ -20,26 +21,29 @@ const MOST_PROBLEMS = 20;
 
 /** Tasks whose record and events do not agree, and events without a task. */
 const TORN = `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 0) AS head, coalesce(e.count, 0) AS count
-  FROM tasks t FULL JOIN (SELECT task, count(*) AS count, max(seq) AS last FROM events GROUP BY task) e ON e.task = t.key
+  FROM tasks t FULL JOIN (SELECT task, count(*) AS count, max(seq) AS last FROM events WHERE seq > 0 GROUP BY task) e ON e.task = t.key
   WHERE (t.head IS NOT e.last OR e.count IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
 const EVENTS =
-  'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task';
+  'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task WHERE e.seq > 0';
 
 /**
  * Reads a whole database, also one that a server uses, and changes nothing. With its mark, it must hold all acknowledged
- * commits. Throws `LangoError` `storage` if it cannot be read as ours.
+ * commits; a copy has no mark. Throws `LangoError` `storage` if it cannot be read as ours.
  */
-export function verifyDatabase(file: string): Verdict {
+export function verifyDatabase(file: string, isCopy = false): Verdict {
   try {
     // Before the database: a server may commit meanwhile.
-    const mark = readMark(realFile(file));
+    const mark = isCopy ? undefined : readMark(realFile(file));
     const database = new Database(file, { readonly: true, fileMustExist: true });
     try {
       database.exec('BEGIN');
+      requireOwnVersion(database);
       const missing = missingCommits(database, mark);
       const count = (table: string) =>
         Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
       const problems = [...problemsIn(database)].slice(0, MOST_PROBLEMS);
+      const lost = isCopy ? undefined : lostMark(database, mark);
+      if (lost !== undefined) problems.unshift(lost);
       if (missing > 0) problems.unshift(`The last ${missing} acknowledged commits are missing.`);
       return { tasks: count('tasks'), events: count('events'), problems };
     } finally {

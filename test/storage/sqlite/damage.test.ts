@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Storage } from '../../../src/stores/storage.js';
+import { verifyDatabase } from '../../../src/storage/sqlite/verify.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import {
@@ -112,6 +113,21 @@ describe('a start', () => {
     if (does === 'refuses') expect(refusal(at)).toMatchObject(saying(/are missing/));
     else expect(open({ at }).nodeId).toHaveLength(36);
     expect(log.lines.some((line) => line.includes('started again'))).toBe(does !== 'refuses');
+  });
+
+  it.each([
+    ['is gone', (mark: string) => rmSync(mark)],
+    ['is empty', (mark: string) => truncateSync(mark)],
+    ['cannot be read', (mark: string) => writeFileSync(mark, '00000000000000x3 commits')],
+  ])('refuses a database whose mark %s, and takes it only when told to', async (_, damage) => {
+    const at = await killedAfter(3);
+    damage(path.join(at, 'lango.db.mark'));
+    const words = /The mark beside the database .*Whether commits are missing cannot be known/;
+    expect(verifyDatabase(path.join(at, 'lango.db')).problems).toEqual([expect.stringMatching(words)]);
+    expect(refusal(at)).toMatchObject(saying(words));
+    const storage = open({ at, acceptDamage: true });
+    await storage.close();
+    expect(open({ at }).nodeId).toHaveLength(36);
   });
 
   it('refuses a database that lacks entries of a task', async () => {
