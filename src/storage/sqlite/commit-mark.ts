@@ -15,7 +15,7 @@ const FORM = /^(\d{16}) commits, boot (\S*), synchronous (\w+)\n$/;
 const BOOT_FILE = '/proc/sys/kernel/random/boot_id';
 
 /** Where the mark of a database is. */
-export function markFile(file: string): string {
+function markFile(file: string): string {
   return `${file}.mark`;
 }
 
