@@ -1,4 +1,8 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:http';
+import { json as readJson } from 'node:stream/consumers';
 import { describe, expect, it } from '@jest/globals';
 import { generateAgentCardSignature } from '@a2a-js/sdk';
 import { createLocalJWKSet, exportJWK } from 'jose';
@@ -180,6 +184,15 @@ describe('a served card', () => {
   });
 });
 
+interface AddressCase {
+  readonly what: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly trustProxy?: boolean;
+  readonly a2a?: object;
+  /** How the addresses begin. */
+  readonly wanted: string;
+}
+
 describe('an extended card', () => {
   it('shows known callers the tools that the public one does not, signed too, over both bindings', async () => {
     const settings = { server: { port: 0 }, tools: { fs: { enabled: true }, exec: { enabled: false } } };
@@ -206,6 +219,53 @@ describe('an extended card', () => {
         401,
         expect.stringMatching(/Bearer/),
       ]);
+    });
+  });
+
+  const proxied = { 'x-forwarded-host': 'agents.example', 'x-forwarded-proto': 'https' };
+  it.each<AddressCase>([
+    { what: 'its own address', wanted: 'http://127.0.0.1:' },
+    {
+      what: 'the name that a client used',
+      headers: { host: 'agents.example' },
+      wanted: 'http://agents.example/',
+    },
+    {
+      what: 'that of a trusted proxy',
+      trustProxy: true,
+      headers: proxied,
+      wanted: 'https://agents.example/',
+    },
+    { what: 'not that of any other proxy', headers: proxied, wanted: 'http://127.0.0.1:' },
+    {
+      what: 'a2a.baseUrl',
+      a2a: { baseUrl: 'https://a.example/x' },
+      headers: proxied,
+      wanted: 'https://a.example/x/',
+    },
+  ])('names the addresses of the public card: $what', async ({ headers = {}, wanted, a2a = {}, ...more }) => {
+    const { trustProxy = false } = more;
+    const grpc = { enabled: true, port: 0 };
+    const settings = { a2a, server: { port: 0, allowedHosts: ['agents.example'], grpc, trustProxy } };
+    await withServer({ settings }, async ({ address: { origin, token } }) => {
+      const asked = async (path: string, body?: object): Promise<JsonObject> => {
+        const all = { ...headers, authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+        const sending = request(origin + path, { method: body ? 'POST' : 'GET', headers: all });
+        const [answer] = (await once(sending.end(body && JSON.stringify(body)), 'response')) as [
+          IncomingMessage,
+        ];
+        return (await readJson(answer)) as JsonObject;
+      };
+      for (const agent of ['', '/agents/planner']) {
+        const { supportedInterfaces: addresses } = await asked(`${agent}/.well-known/agent-card.json`);
+        expect(addresses).toContainEqual(
+          expect.objectContaining({ url: expect.stringMatching(`^${wanted}`) }),
+        );
+        expect(addresses).toContainEqual(expect.objectContaining({ protocolBinding: 'GRPC' }));
+        expect(await asked(`${agent}/extendedAgentCard`)).toMatchObject({ supportedInterfaces: addresses });
+        const rpc = await asked(agent || '/', { jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard' });
+        expect(rpc).toMatchObject({ result: { supportedInterfaces: addresses } });
+      }
     });
   });
 
