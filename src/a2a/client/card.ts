@@ -133,6 +133,7 @@ export function assertReachable(card: AgentCard, origin: string): void {
       throw new LangoError(
         'forbidden',
         `The card names the gRPC address ${label(url)}, which is not on the host of ${origin}.`,
+        { hint: hintFor('', origin) },
       );
     }
     // Addresses of unknown bindings are never called.
