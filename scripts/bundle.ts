@@ -19,10 +19,11 @@ const { peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'
 
 const { metafile, outputFiles } = await build({
   absWorkingDir: root,
-  // A thread begins with a file of its own, beside the chunk that starts it.
+  // A thread or process begins with a file of its own, beside the chunk that starts it.
   entryPoints: {
     main: 'src/cli/main.ts',
     'chunks/checkpoint-worker': 'src/storage/sqlite/checkpoint-worker.ts',
+    'chunks/parser-process': 'src/tools/parser-process.ts',
   },
   outdir: OUT,
   chunkNames: 'chunks/[name]-[hash]',

@@ -254,11 +254,14 @@ async function openAllFamilies(
 ): Promise<{ readonly families: readonly ToolFamily[]; readonly library: Library }> {
   const context = { config, secrets, model, ...parts };
   const closing = (families: readonly ToolFamily[]) => onStop(() => closeFamilies(families));
+  const { Parsers } = await import('./tools/parsers.js');
+  const parsers = new Parsers(config.parsing);
+  onStop(() => parsers.close());
   const extractor = await openExtraction(context);
   onStop(() => extractor?.close());
-  const library = await openLibrary({ ...context, onAdded: () => extractor?.wake() });
+  const library = await openLibrary({ ...context, parsers, onAdded: () => extractor?.wake() });
   closing(library.families);
-  const shipped = await openFamilies(context);
+  const shipped = await openFamilies({ ...context, parsers });
   closing(shipped);
   const memory = await openMemory({ ...context, retrieval: library.retrieval });
   closing(memory);

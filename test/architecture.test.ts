@@ -52,6 +52,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   'playwright-core': ['tools/browser'],
   '@mozilla/readability': ['tools/browser'],
   'node-html-markdown': ['tools/html.ts'],
+  // These parse bytes from outside: only tools/parser-process.ts loads the files that import them.
   unpdf: ['tools/rag'],
   tar: ['tools/skills'],
   yauzl: ['tools/skills'],

@@ -16,6 +16,7 @@ import { createExec, findSandbox, type ExecOptions, type SandboxFinding } from '
 import { UnfinishedWrites, createFsTools } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import { createHttpTools } from '../tools/http/index.js';
+import type { Parsers } from '../tools/parsers.js';
 import { isInstalled } from '../tools/programs.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
 import { createSkills, type Skills } from '../tools/skills/index.js';
@@ -26,6 +27,7 @@ export interface FamilyContext {
   readonly config: Config;
   readonly storage: Storage;
   readonly vault: VaultAccess;
+  readonly parsers: Parsers;
   /** As `startSandboxSearch` gives it. */
   readonly sandbox: Promise<SandboxFinding> | undefined;
   readonly logger: Logger;
@@ -141,13 +143,14 @@ function unsandboxedText(reason: string, policy: Config['approval']['policy']): 
   return `commands run without a sandbox, ${approval}: ${reason}`;
 }
 
-function openSkills({ config, logger }: FamilyContext): Skills {
+function openSkills({ config, parsers, logger }: FamilyContext): Skills {
   const { folders, workspace } = config.tools.skills;
   return createSkills({
     shared: folders,
     roots: config.workspace,
     hasWorkspaceSkills: workspace,
     owned: join(config.home, 'owners'),
+    parsers,
     logger,
   });
 }
@@ -165,7 +168,7 @@ function openGraph({ config, storage }: FamilyContext): ToolFamily {
 }
 
 /** The browser sends its requests through a proxy that follows the address rules of the egress client. */
-async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamily> {
+async function openBrowser({ config, parsers, logger }: FamilyContext): Promise<ToolFamily> {
   const name = 'browser';
   const { enabled, executable, sandbox, allowHosts, searchUrl, ...limits } = config.tools.browser;
   if (!enabled) return off(name);
@@ -176,6 +179,7 @@ async function openBrowser({ config, logger }: FamilyContext): Promise<ToolFamil
     const browser = createBrowser({
       chromium,
       limits,
+      parsers,
       logger,
       searchUrl,
       // Loaded on first use: a server whose browser opens no page starts faster and smaller without it.

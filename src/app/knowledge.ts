@@ -15,6 +15,7 @@ import { createFactTools, recallFacts } from '../tools/facts/index.js';
 import { Extractor } from '../tools/graph/index.js';
 import { createKnowledgeTools } from '../tools/knowledge/index.js';
 import { createObservationalMemory } from '../tools/memory/index.js';
+import type { Parsers } from '../tools/parsers.js';
 import { createRag, createRagTools } from '../tools/rag/index.js';
 import { createSearchTools, createWebSearchTools } from '../tools/search/index.js';
 import { createModel } from './agents.js';
@@ -23,6 +24,7 @@ interface LibraryContext {
   readonly config: Config;
   readonly secrets: Secrets;
   readonly storage: Storage;
+  readonly parsers: Parsers;
   readonly logger: Logger;
   /** Called after each addition to the library. Must not throw. */
   readonly onAdded?: () => void;
@@ -37,11 +39,11 @@ export interface Library {
 
 /** Opens the library. Without an embedding provider searches go by words, and the family `rag` says what is missing. */
 export async function openLibrary(context: LibraryContext): Promise<Library> {
-  const { config, storage, logger, onAdded } = context;
+  const { config, storage, parsers, logger, onAdded } = context;
   const { maxFileBytes } = config.ingest;
   const { provider, absent } = await openEmbeddings(context);
   const { retrieval, documents } = createRag({
-    ...{ library: storage.library, maxFileBytes, logger, onAdded },
+    ...{ library: storage.library, parsers, maxFileBytes, logger, onAdded },
     provider: provider ?? toSentences(absent),
     purge: () => storage.purge(),
   });

@@ -25,6 +25,7 @@ import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { factKey } from '../tools/facts/index.js';
+import type { Parsers } from '../tools/parsers.js';
 import { createSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
 import { prepareFolders } from './stores.js';
@@ -100,11 +101,13 @@ export async function openHome(
   const storage = await openStorage(config, logger);
   if (!storage) return undefined;
   const vault = once(() => openVaultAccess({ ...loaded, storage, logger }));
-  const library = once(() => openLibrary({ ...loaded, storage, logger }));
+  const { Parsers } = await import('../tools/parsers.js');
+  const parsers = new Parsers(config.parsing);
+  const library = once(() => openLibrary({ ...loaded, storage, parsers, logger }));
   const service = createOwnerService({
     ...vaultParts(vault.open),
     documents: async () => (await library.open()).documents,
-    data: openData({ config, storage }, storedTasks(storage), [ownedSkills(config, logger)]),
+    data: openData({ config, storage }, storedTasks(storage), [ownedSkills({ config, parsers, logger })]),
     async status() {
       throw new LangoError('unavailable', 'No server runs with this data folder.', {
         hint: 'Start one with: lango serve',
@@ -116,6 +119,7 @@ export async function openHome(
     client: createDirectClient(service, scope),
     vault: async () => requireVault(await vault.open()).vault,
     async close() {
+      parsers.close();
       await (await library.opened())?.retrieval.close();
       await storage.close();
     },
@@ -195,12 +199,19 @@ function storedTasks({ tasks }: Storage): ReadableTasks {
   };
 }
 
-function ownedSkills(config: Config, logger: Logger): OwnedKind {
+interface OwnedSkillsContext {
+  readonly config: Config;
+  readonly parsers: Parsers;
+  readonly logger: Logger;
+}
+
+function ownedSkills({ config, parsers, logger }: OwnedSkillsContext): OwnedKind {
   const { kept } = createSkills({
     shared: [],
     roots: config.workspace,
     hasWorkspaceSkills: false,
     owned: join(config.home, 'owners'),
+    parsers,
     logger,
   });
   return kept;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import { LangoError, errorText } from '../core/errors.js';
+import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { counted } from '../core/text.js';
 import { pagesOf, type OwnerClient } from '../owners/client.js';
 import type { ResultOf } from '../owners/operations.js';
@@ -89,7 +89,7 @@ class Ingestion {
     this.#counts.removed += await removeAll(this.#owner, this.#collection, gone);
   }
 
-  /** Resolves with false when nothing of the file is kept. An unreadable file keeps what was added from it before. */
+  /** Resolves with false when nothing of the file is kept. An unreadable file, and one that takes too much to read, keeps what was added from it before. */
   async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
     let isKept = false;
     const read = await readWhole(file, maxBytes).catch((error: unknown) => {
@@ -100,7 +100,11 @@ class Ingestion {
     const outcome =
       'reason' in read
         ? { outcome: 'skipped' as const, reason: read.reason }
-        : await this.#owner.submitDocument({ collection, origin, name, ...read });
+        : await this.#owner.submitDocument({ collection, origin, name, ...read }).catch((error: unknown) => {
+            if (!isLangoError(error, 'timeout') && !isLangoError(error, 'too-large')) throw error;
+            isKept = true;
+            return { outcome: 'skipped' as const, reason: `it cannot be read: ${error.message}` };
+          });
     if (outcome.outcome === 'skipped') {
       this.#skipped.push({ file, reason: outcome.reason });
       return isKept;

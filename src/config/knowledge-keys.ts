@@ -59,6 +59,15 @@ export const webSearch = group('Web search.', {
   timeoutSeconds: seconds(15, 'The longest time of one search.'),
 });
 
+export const parsing = group(
+  'Reading HTML, PDF and archives from outside, in processes apart from the server.',
+  {
+    timeoutSeconds: seconds(20, 'The longest time to read one file or page.'),
+    maxMemoryBytes: count(512 * MIB, 'The most memory of one process, in bytes.', { min: 128 * MIB }),
+    processes: count(2, 'The most processes at once. Each owner has one at most; the other files wait.'),
+  },
+);
+
 export const ingest = group('Ingesting documents.', {
   maxFileBytes: count(10 * MIB, 'The largest file that `lango ingest` accepts, in bytes.'),
 });

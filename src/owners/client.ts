@@ -129,8 +129,12 @@ function codeOf(status: number): ErrorCode {
       return 'unauthenticated';
     case 404:
       return 'not-found';
+    case 408:
+      return 'timeout';
     case 409:
       return 'conflict';
+    case 413:
+      return 'too-large';
     case 500:
       return 'internal';
     case 405:

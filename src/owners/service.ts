@@ -62,7 +62,7 @@ export function createOwnerService({ secrets, wallets, documents, data, status }
       });
       return { ...page, maxBytes: index.maxBytes };
     },
-    submitDocument: async (file, { scope }) => (await documents()).submit(scope, file),
+    submitDocument: async (file, { scope, signal }) => (await documents()).submit(scope, file, signal),
     async removeDocuments({ collection, all, origins }, { scope }) {
       return { removed: await (await documents()).remove(scope, collection, all ? undefined : origins) };
     },

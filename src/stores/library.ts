@@ -206,7 +206,11 @@ export interface EmbeddingProgress {
 export interface DocumentIndex {
   /** The largest file that is accepted. */
   readonly maxBytes: number;
-  submit(scope: Scope, file: Submission): Promise<Accepted>;
+  /**
+   * Rejects with `timeout` and `too-large` when the file takes too much time or memory to read, and with `too-many` when
+   * too many files wait. What was stored of the file before stays.
+   */
+  submit(scope: Scope, file: Submission, signal: AbortSignal): Promise<Accepted>;
   list(scope: Scope, query: DocumentQuery): Promise<DocumentPage>;
   collections(scope: Scope): Promise<readonly CollectionRecord[]>;
   remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number>;

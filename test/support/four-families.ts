@@ -5,6 +5,7 @@ import { createSecretsTools } from '../../src/tools/secrets/index.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { openTill } from '../tools/payment/setup.js';
 import { openTestVault } from './open-vault.js';
+import { PARSERS } from './parsers.js';
 
 export interface FourFamilies {
   readonly tools: readonly Tool[];
@@ -28,6 +29,7 @@ export async function openFourFamilies(): Promise<FourFamilies> {
       screenshotHeight: 1_000,
     },
     logger: silentLogger,
+    parsers: PARSERS,
     searchUrl: 'https://example.com/?q={query}',
     openProxy: () => Promise.reject(new Error('nothing is opened here')),
   });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import type { BrowserLimits } from './options.js';
+import type { BrowserLimits, BrowserOptions } from './options.js';
 import { describePage, describeRange, type Range } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
@@ -45,9 +45,13 @@ interface Reading {
   readonly session: Session;
   readonly offset: number;
   readonly limits: BrowserLimits;
+  readonly toMarkdown: (html: string) => Promise<string>;
 }
 
-export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
+export function extractTool(
+  sessions: Sessions,
+  { limits, parsers }: Pick<BrowserOptions, 'limits' | 'parsers'>,
+): Tool {
   return defineTool({
     name: 'browser_extract',
     description:
@@ -58,8 +62,10 @@ export function extractTool(sessions: Sessions, limits: BrowserLimits): Tool {
     bringsOutside: true,
     async execute({ mode = 'text', offset = 0 }, context) {
       const session = await sessions.require(context);
-      return session.use(context.signal, async () => {
-        const { range, unit, text, facts } = await READERS[mode]({ session, offset, limits });
+      const { tenant, owner, signal } = context;
+      const toMarkdown = (html: string) => parsers.parse('html', html, { scope: { tenant, owner }, signal });
+      return session.use(signal, async () => {
+        const { range, unit, text, facts } = await READERS[mode]({ session, offset, limits, toMarkdown });
         const part = describeRange(range, unit);
         return { content: await describePage(session, [...facts, ...part], text) };
       });
@@ -105,9 +111,12 @@ async function readArticle(reading: Reading): Promise<Extract> {
 }
 
 /** Converts HTML of the page to Markdown and returns the requested part of it, after `head`. */
-async function convert({ html, isCut }: Html, { offset, limits }: Reading, head = ''): Promise<Extract> {
-  const { toMarkdown } = await import('../html.js');
-  const whole = `${head}\n\n${toMarkdown(html)}`.trim();
+async function convert(
+  { html, isCut }: Html,
+  { offset, limits, toMarkdown }: Reading,
+  head = '',
+): Promise<Extract> {
+  const whole = `${head}\n\n${await toMarkdown(html)}`.trim();
   const to = Math.min(whole.length, offset + limits.textCharacters);
   return {
     range: { total: whole.length, from: offset, to },

@@ -26,7 +26,7 @@ export function createBrowser(options: BrowserOptions): BrowserFamily {
       navigateTool(sessions, limits),
       ...(searchUrl === undefined ? [] : [searchTool(sessions, limits, searchUrl)]),
       observeTool(sessions, limits),
-      extractTool(sessions, limits),
+      extractTool(sessions, options),
       actTool(sessions, limits),
       screenshotTool(sessions, limits),
       closeTool(sessions),

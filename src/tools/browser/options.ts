@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.js';
+import type { Parsers } from '../parsers.js';
 import type { Chromium } from './chromium.js';
 
 export interface BrowserOptions {
@@ -6,6 +7,8 @@ export interface BrowserOptions {
   /** Opens the proxy of one browser. It carries all traffic of the browser and checks every address. */
   readonly openProxy: OpenBrowserProxy;
   readonly limits: BrowserLimits;
+  /** Converts pages to Markdown. */
+  readonly parsers: Parsers;
   /** The URL of a search page with `{query}` in it. When absent, there is no search tool. */
   readonly searchUrl?: string;
   readonly logger: Logger;

@@ -9,11 +9,12 @@ import {
   type Submission,
 } from '../../stores/library.js';
 import type { Scope } from '../../core/task.js';
-import { readDocument } from './document-text.js';
+import type { Parsers } from '../parsers.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 
 export interface DocumentIndexOptions {
   readonly library: LibraryStore;
+  readonly parsers: Parsers;
   /** Without an embedding provider: the reason, as sentences. */
   readonly embedder: PassageEmbedder | string;
   readonly maxBytes: number;
@@ -31,6 +32,7 @@ const READING = 'reading 1';
 
 export function createDocumentIndex({
   library,
+  parsers,
   embedder,
   maxBytes,
   onAdded,
@@ -38,8 +40,8 @@ export function createDocumentIndex({
 }: DocumentIndexOptions): DocumentIndex {
   return {
     maxBytes,
-    async submit(scope, file) {
-      const accepted = await submit(library, scope, file);
+    async submit(scope, file, signal) {
+      const accepted = await submit({ library, parsers, signal }, scope, file);
       onAdded();
       return accepted;
     },
@@ -79,14 +81,22 @@ async function embedSome(
   }
 }
 
-async function submit(library: LibraryStore, scope: Scope, file: Submission): Promise<Accepted> {
+interface SubmitContext extends Pick<DocumentIndexOptions, 'library' | 'parsers'> {
+  readonly signal: AbortSignal;
+}
+
+async function submit(
+  { library, parsers, signal }: SubmitContext,
+  scope: Scope,
+  file: Submission,
+): Promise<Accepted> {
   const { collection, origin, name, modifiedAt, content } = file;
   assertCollection(collection);
   for (const [field, value] of Object.entries({ origin, name })) {
     if (value !== '' && value.length <= LONGEST_NAME) continue;
     throw new LangoError('invalid-input', `${field} must have 1 to ${LONGEST_NAME} characters.`);
   }
-  const reading = await readDocument(name, content);
+  const reading = await parsers.parse('document', { name, content }, { scope, signal });
   if (reading.problem !== undefined) {
     await library.remove(scope, collection, [origin]);
     return { outcome: 'skipped', reason: reading.problem };

@@ -7,6 +7,7 @@ import {
 import type { Logger } from '../../core/logger.js';
 import type { EmbeddingProvider } from '../../core/model.js';
 import type { Tool } from '../../core/tool.js';
+import type { Parsers } from '../parsers.js';
 import { searchTool } from '../findings.js';
 import { createDocumentIndex } from './document-index.js';
 import { PassageEmbedder } from './passage-embedder.js';
@@ -16,6 +17,7 @@ export interface RagOptions {
   readonly library: LibraryStore;
   /** The provider, or the reason why there is none, as sentences. Without a provider, all searches go by words. */
   readonly provider: EmbeddingProvider | string;
+  readonly parsers: Parsers;
   /** Maximum size of a file. */
   readonly maxFileBytes: number;
   readonly logger: Logger;
@@ -30,7 +32,7 @@ export function createRag(options: RagOptions): {
   readonly retrieval: Retrieval;
   readonly documents: DocumentIndex;
 } {
-  const { library, provider, logger, maxFileBytes, onAdded = () => undefined, purge } = options;
+  const { library, provider, logger, parsers, maxFileBytes, onAdded = () => undefined, purge } = options;
   const embedder =
     typeof provider === 'string' ? provider : new PassageEmbedder({ library, provider, logger });
   return {
@@ -38,7 +40,7 @@ export function createRag(options: RagOptions): {
       ...{ library, onAdded, logger },
       embedder: typeof embedder === 'string' ? undefined : embedder,
     }),
-    documents: createDocumentIndex({ library, embedder, maxBytes: maxFileBytes, onAdded, purge }),
+    documents: createDocumentIndex({ library, parsers, embedder, maxBytes: maxFileBytes, onAdded, purge }),
   };
 }
 

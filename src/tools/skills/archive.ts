@@ -1,9 +1,13 @@
 import { buffer } from 'node:stream/consumers';
-import { errorText, isLangoError, LangoError } from '../../core/errors.js';
-import { checkedPath, EXECUTABLE, SkillSize, type SkillFile } from './files.js';
+import { gunzipSync } from 'node:zlib';
+import { codeOf, errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { checkedPath, EXECUTABLE, SKILL_MAX_BYTES, SkillSize, type SkillFile } from './files.js';
 import { SKILL_FILE } from './skill-file.js';
 
 const ZIP_MARK = Buffer.from('PK\u0003\u0004');
+const GZIP_MARK = Buffer.from([0x1f, 0x8b]);
+/** With room for the headers and the padding of each file. */
+const TAR_MAX_BYTES = SKILL_MAX_BYTES + 4 * 1024 * 1024;
 const UNIX_MODE_SHIFT = 16;
 const FILE_TYPE = 0o170000;
 const SYMLINK = 0o120000;
@@ -28,6 +32,25 @@ export async function readArchive(bytes: Buffer): Promise<readonly SkillFile[]> 
   }
 }
 
+/** Decompresses at once and within a limit, as tar would go on to read what it was told to refuse. */
+function unpacked(bytes: Buffer): Buffer {
+  if (!isGzip(bytes)) return bytes;
+  try {
+    const tar = gunzipSync(bytes, { maxOutputLength: TAR_MAX_BYTES });
+    if (!isGzip(tar)) return tar;
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_BUFFER_TOO_LARGE') throw error;
+    throw new LangoError('too-large', `The archive unpacks to more than ${TAR_MAX_BYTES} bytes.`, {
+      hint: 'Divide the skill, or leave out what it does not need.',
+    });
+  }
+  throw new LangoError('invalid-input', 'The archive is compressed twice.');
+}
+
+function isGzip(bytes: Buffer): boolean {
+  return bytes.subarray(0, GZIP_MARK.length).equals(GZIP_MARK);
+}
+
 async function readTar(bytes: Buffer): Promise<readonly SkillFile[]> {
   const { Parser } = await import('tar');
   const size = new SkillSize();
@@ -38,8 +61,11 @@ async function readTar(bytes: Buffer): Promise<readonly SkillFile[]> {
       onReadEntry(entry) {
         const path = entry.path.replace(/^\.\//, '');
         const { type, mode = 0 } = entry;
-        if (type === 'Directory') return void entry.resume();
         try {
+          if (type === 'Directory') {
+            size.add(path, 0);
+            return void entry.resume();
+          }
           if (type !== 'File' && type !== 'OldFile') throw linkIn(path);
           size.add(checkedPath(path), entry.size);
         } catch (error) {
@@ -53,7 +79,7 @@ async function readTar(bytes: Buffer): Promise<readonly SkillFile[]> {
     });
     parser.on('end', () => resolve());
     parser.on('error', reject);
-    parser.end(bytes);
+    parser.end(unpacked(bytes));
   });
   return files;
 }
@@ -65,7 +91,10 @@ async function readZip(bytes: Buffer): Promise<readonly SkillFile[]> {
   const archive = await yauzl.fromBufferPromise(bytes, { validateEntrySizes: true });
   for await (const entry of archive.eachEntry()) {
     const path = entry.fileName;
-    if (path.endsWith('/')) continue;
+    if (path.endsWith('/')) {
+      size.add(path, 0);
+      continue;
+    }
     const mode = entry.externalFileAttributes >>> UNIX_MODE_SHIFT;
     if ((mode & FILE_TYPE) === SYMLINK) throw linkIn(path);
     size.add(checkedPath(path), entry.uncompressedSize);

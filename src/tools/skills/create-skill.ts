@@ -3,7 +3,7 @@ import { basename, dirname, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { readArchive } from './archive.js';
+import type { Parsers } from '../parsers.js';
 import { checkedPath, readFolder, readInside, SKILL_MAX_BYTES, type SkillFile } from './files.js';
 import type { SkillCatalog } from './catalog.js';
 import {
@@ -96,7 +96,12 @@ const importSchema = z.strictObject({
   replace: z.boolean().optional().describe('Replace an existing skill of this name'),
 });
 
-export function importSkillTool(catalog: SkillCatalog, roots: readonly string[]): Tool {
+interface ImportOptions {
+  readonly roots: readonly string[];
+  readonly parsers: Parsers;
+}
+
+export function importSkillTool(catalog: SkillCatalog, { roots, parsers }: ImportOptions): Tool {
   return defineTool({
     name: 'import_skill',
     description:
@@ -105,20 +110,23 @@ export function importSkillTool(catalog: SkillCatalog, roots: readonly string[])
     effect: 'keyed',
     danger: 'moderate',
     timeoutMs: IMPORT_TIME_MS,
-    async execute({ path, replace = false }, { tenant, owner }) {
-      const files = await filesAt(path, roots);
+    async execute({ path, replace = false }, { tenant, owner, signal }) {
+      const scope = { tenant, owner };
+      const found = await findAt(path, roots);
+      const files = Buffer.isBuffer(found) ? await parsers.parse('skill', found, { scope, signal }) : found;
       // Anyone may have written to the workspace, so an imported skill counts as text from outside.
-      const kept = await catalog.save({ tenant, owner }, files, { replace, fromOutside: true });
+      const kept = await catalog.save(scope, files, { replace, fromOutside: true });
       return { content: savedMessage(kept) };
     },
   });
 }
 
-async function filesAt(path: string, roots: readonly string[]): Promise<readonly SkillFile[]> {
+/** Resolves with the files of a folder, or with the bytes of an archive. */
+async function findAt(path: string, roots: readonly string[]): Promise<readonly SkillFile[] | Buffer> {
   const real = await insideWorkspace(path, roots);
   if ((await stat(real)).isDirectory()) return readFolder(real);
   const archive = await readInside(dirname(real), basename(real), SKILL_MAX_BYTES);
-  return readArchive(archive.content);
+  return archive.content;
 }
 
 /**

@@ -45,7 +45,7 @@ export class SkillSize {
   add(path: string, bytes: number): void {
     this.#files += 1;
     this.#bytes += bytes;
-    if (this.#files > FILES_MAX) throw tooLarge(`it has more than ${FILES_MAX} files`);
+    if (this.#files > FILES_MAX) throw tooLarge(`it has more than ${FILES_MAX} files and folders`);
     if (bytes > FILE_MAX_BYTES) throw tooLarge(`${path} has more than ${FILE_MAX_BYTES} bytes`);
     if (this.#bytes > SKILL_MAX_BYTES) throw tooLarge(`it has more than ${SKILL_MAX_BYTES} bytes`);
   }

@@ -1,6 +1,7 @@
 import type { OwnedKind } from '../../stores/page.js';
 import type { Scope } from '../../core/task.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
+import type { Parsers } from '../parsers.js';
 import { SkillCatalog, type StoredSkill, type SkillCatalogOptions } from './catalog.js';
 import { createSkillTool, importSkillTool } from './create-skill.js';
 import { ownedSkills } from './owned.js';
@@ -15,7 +16,12 @@ export interface Skills {
   folders(scope: Scope): readonly string[];
 }
 
-export function createSkills(options: SkillCatalogOptions): Skills {
+export interface SkillsOptions extends SkillCatalogOptions {
+  /** Reads archives of skills. */
+  readonly parsers: Parsers;
+}
+
+export function createSkills(options: SkillsOptions): Skills {
   const catalog = new SkillCatalog(options);
   // An unchanged skill stays the same tool object.
   const made = new WeakMap<StoredSkill, Tool>();
@@ -25,7 +31,7 @@ export function createSkills(options: SkillCatalogOptions): Skills {
     return tool;
   };
   return {
-    tools: [createSkillTool(catalog), listSkillsTool(catalog), importSkillTool(catalog, options.roots)],
+    tools: [createSkillTool(catalog), listSkillsTool(catalog), importSkillTool(catalog, options)],
     source: {
       kind: SKILL_KIND,
       refresh: (scope) => catalog.refresh(scope),

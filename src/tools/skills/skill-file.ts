@@ -22,6 +22,8 @@ const OUTSIDE_KEY = 'from-outside';
 const WRONG_NAME = `name must be lower-case words of letters and digits, joined by "-", at most ${NAME_MAX_LENGTH} characters`;
 const WRONG_DESCRIPTION = `description must be a text of at most ${DESCRIPTION_MAX_LENGTH} characters`;
 
+/** YAML of this size is parsed in less than 100 ms, whatever it holds; the time grows faster than the size. */
+const FRONT_MAX_LENGTH = 8_192;
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 
 const frontMatter = z.object(
@@ -41,6 +43,9 @@ const frontMatter = z.object(
 export async function parseSkillText(text: string): Promise<SkillText> {
   const front = FRONT.exec(text);
   if (!front) throw wrong('it must begin with a block of YAML between two lines "---"');
+  if (front[1]!.length > FRONT_MAX_LENGTH) {
+    throw wrong(`its front matter has more than ${FRONT_MAX_LENGTH} characters`);
+  }
   const { data, error } = frontMatter.safeParse(await parseYaml(front[1]!));
   if (error) throw wrong(error.issues[0]!.message);
   return {

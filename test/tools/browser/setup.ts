@@ -12,6 +12,7 @@ import { openBrowsingProxy } from '../../../src/http/browsing-proxy.js';
 import type { BrowserFamily, BrowserOptions } from '../../../src/tools/browser/index.js';
 import { createBrowser, findChromium } from '../../../src/tools/browser/index.js';
 import { callerOf } from '../call.js';
+import { PARSERS } from '../../support/parsers.js';
 
 // Each test starts a real browser, on a machine that may have much else to do.
 jest.setTimeout(120_000);
@@ -69,6 +70,7 @@ export async function openStage({ allow = [], limits: some, ...changes }: Change
     openProxy: (onFailure) =>
       openBrowsingProxy({ allowPrivate: allow, maxBytes: limits.pageBytes, onFailure }),
     logger: silentLogger,
+    parsers: PARSERS,
     ...changes,
     limits,
   });

@@ -5,6 +5,7 @@ import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import { createKnowledgeTools } from '../../../src/tools/knowledge/index.js';
 import { createRag } from '../../../src/tools/rag/index.js';
 import { callerOf } from '../call.js';
+import { PARSERS } from '../../support/parsers.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
 
@@ -15,7 +16,7 @@ describe('the tools that keep knowledge', () => {
     storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger: silentLogger });
     const { library, knowledge: store } = storage;
     const { retrieval } = createRag({
-      ...{ library, provider: 'There is none.', maxFileBytes: 1_000, logger: silentLogger },
+      ...{ library, parsers: PARSERS, provider: 'There is none.', maxFileBytes: 1_000, logger: silentLogger },
       purge: () => storage.purge(),
     });
     call = callerOf(createKnowledgeTools({ store, retrieval, maxCharacters: 1_000 }));

@@ -2,11 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { create as createTar } from 'tar';
-import { deflateRawSync } from 'node:zlib';
+import { create as createTar, Header } from 'tar';
+import { deflateRawSync, gzipSync } from 'node:zlib';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createSkills } from '../../../src/tools/skills/index.js';
 import { smallZip } from '../../support/small-zip.js';
+import { LONGEST_HOLD_MS, watched } from '../../support/watchdog.js';
+import { PARSERS } from '../../support/parsers.js';
 import { callerOf, toolContext } from '../call.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
@@ -31,6 +33,7 @@ function open() {
     roots: [workspace],
     hasWorkspaceSkills: true,
     owned,
+    parsers: PARSERS,
     logger: silentLogger,
   });
   const call = callerOf(skills.tools);
@@ -269,7 +272,7 @@ describe('what a skill may hold', () => {
   const imported = () => open().said('import_skill', { path: 'inbox/greet' });
 
   it.each([
-    ['500 files', 'more than 500 files', Array<number>(501).fill(1)],
+    ['500 files', 'more than 500 files and folders', Array<number>(501).fill(1)],
     ['5 MiB in a file', 'f0 has more than', [5 * 1024 ** 2 + 1]],
     ['20 MiB in all', 'it has more than', Array<number>(5).fill(4.2 * 1024 ** 2)],
   ])('is no more than %s', async (_, words, sizes) => {
@@ -286,6 +289,35 @@ describe('what a skill may hold', () => {
     const files = { 'SKILL.md': TEXT, large: Buffer.alloc(5 * 1024 ** 2 + 1) };
     await writeFile(join(workspace, 'greet.zip'), smallZip(files));
     await expect(open().said('import_skill', { path: 'greet.zip' })).rejects.toThrow(/large has more than/);
+  });
+
+  it.each([
+    ['a folder', 400_000, 'Directory'],
+    ['an empty file', 400_000, 'File'],
+    ['a header of further headers', 400_000, 'GlobalExtendedHeader'],
+  ] as const)('is no small archive with %s 400,000 times', async (_, count, type) => {
+    const { said } = open();
+    await writeFile(join(workspace, 'warm.zip'), smallZip({ 'SKILL.md': TEXT }));
+    await said('import_skill', { path: 'warm.zip' });
+    const header = new Header({ path: 'greet/x', type, size: 0, mode: 0o644 });
+    const block = Buffer.alloc(512);
+    header.encode(block);
+    const tar = gzipSync(Buffer.alloc(512 * count, block));
+    await writeFile(join(workspace, 'greet.tar.gz'), tar);
+    const importing = () => said('import_skill', { path: 'greet.tar.gz' }).catch((error: unknown) => error);
+    const { result, heldMs, grownBytes } = await watched(importing);
+    expect(result).toMatchObject({ code: 'too-large' });
+    expect(heldMs).toBeLessThan(LONGEST_HOLD_MS);
+    expect(grownBytes).toBeLessThan(64 * 1024 ** 2);
+  });
+
+  it('is no long front matter, as YAML takes a time that grows faster than it', async () => {
+    const keys = Array.from({ length: 20_000 }, (_, at) => `k${at}: 1`).join('\n');
+    await put(inbox(''), TEXT.replace('name:', `${keys}\nname:`));
+    const importing = () => imported().catch((error: unknown) => error);
+    const { result, heldMs } = await watched(importing);
+    expect(result).toMatchObject({ message: expect.stringContaining('more than 8192 characters') });
+    expect(heldMs).toBeLessThan(LONGEST_HOLD_MS);
   });
 
   it('is no archive that unpacks to more than it says', async () => {

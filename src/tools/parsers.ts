@@ -1,0 +1,253 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LangoError, serverStopping } from '../core/errors.js';
+import { scopeKey, type Scope } from '../core/task.js';
+import type { ParserInput, ParserKind, ParserOutput, ParserReply, ParserRequest } from './parser-process.js';
+
+export interface ParserLimits {
+  /** The longest time of one input. */
+  readonly timeoutSeconds: number;
+  /** The largest resident memory of one process, in bytes. */
+  readonly maxMemoryBytes: number;
+  /** The most processes at once. */
+  readonly processes: number;
+}
+
+interface ParserCall {
+  /** Whose input it is. Inputs of one owner are parsed one after another, so that owners take turns. */
+  readonly scope: Scope;
+  readonly signal: AbortSignal;
+}
+
+interface Job extends ParserRequest {
+  readonly owner: string;
+  readonly signal: AbortSignal;
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const MAX_WAITING_OF_OWNER = 8;
+const MAX_WAITING = 32;
+const RETRY_AFTER_MS = 1_000;
+/** An idle process is ended after this time, to free its memory. */
+const IDLE_MS = 30_000;
+const BYTES_PER_MIB = 1024 * 1024;
+/** The rest of the memory is for buffers, which V8's limit does not count, and for Node itself. */
+const HEAP_SHARE = 1 / 2;
+
+/** Has the same suffix as this file, as tests run the sources. */
+const SUFFIX = extname(import.meta.url);
+const PROCESS = fileURLToPath(new URL(`./parser-process${SUFFIX}`, import.meta.url));
+/** Node runs a source as it is, but does not find "x.ts" for an import of "x.js". */
+const FIND_SOURCES = `data:text/javascript,${encodeURIComponent(`
+import { registerHooks } from 'node:module';
+registerHooks({
+  resolve: (name, context, next) => next(/^[.].*[.]js$/.test(name) && context.parentURL.endsWith('.ts') ? name.replace(/js$/, 'ts') : name, context),
+});`)}`;
+const FROM_SOURCES = SUFFIX === '.ts' ? ['--import', FIND_SOURCES] : [];
+
+/**
+ * Parses bytes from outside in processes apart from the server, within limits of time and memory. Starts a process when
+ * it is needed.
+ */
+export class Parsers {
+  readonly #limits: ParserLimits;
+  /** The jobs that wait, by owner; the owner whose turn is next comes first. */
+  readonly #waiting = new Map<string, Job[]>();
+  readonly #busy = new Map<string, ParserProcess>();
+  readonly #idle: ParserProcess[] = [];
+  #isClosed = false;
+
+  constructor(limits: ParserLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Rejects with the parser's own error; with `timeout` and `too-large` for an input that takes too much time or memory;
+   * with `too-many` when too many inputs wait; with `unavailable` when the process was ended by somebody else; with the
+   * reason of the signal, which also ends the work.
+   */
+  async parse<Kind extends ParserKind>(
+    kind: Kind,
+    input: ParserInput<Kind>,
+    { scope, signal }: ParserCall,
+  ): Promise<ParserOutput<Kind>> {
+    signal.throwIfAborted();
+    if (this.#isClosed) throw serverStopping();
+    const owner = scopeKey(scope);
+    const own = this.#waiting.get(owner) ?? [];
+    const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
+    if (own.length >= MAX_WAITING_OF_OWNER || all >= MAX_WAITING) throw tooMany();
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const job: Job = { kind, input, owner, signal, resolve, reject };
+    const leave = () => this.#leave(job);
+    signal.addEventListener('abort', leave, { once: true });
+    this.#waiting.set(owner, [...own, job]);
+    this.#startNext();
+    try {
+      return (await promise) as ParserOutput<Kind>;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  /** Ends all processes. What was asked for is rejected with `unavailable`. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { reject } of [...this.#waiting.values()].flat()) reject(serverStopping());
+    this.#waiting.clear();
+    for (const one of [...this.#busy.values(), ...this.#idle.splice(0)]) one.end(serverStopping());
+  }
+
+  #leave(job: Job): void {
+    this.#keepWaiting(
+      job.owner,
+      (this.#waiting.get(job.owner) ?? []).filter((one) => one !== job),
+    );
+    job.reject(job.signal.reason);
+  }
+
+  #keepWaiting(owner: string, jobs: Job[]): void {
+    if (jobs.length > 0) this.#waiting.set(owner, jobs);
+    else this.#waiting.delete(owner);
+  }
+
+  #startNext(): void {
+    if (this.#busy.size >= this.#limits.processes) return;
+    const next = [...this.#waiting].find(([owner]) => !this.#busy.has(owner));
+    if (!next) return;
+    const [owner, [job, ...others]] = next;
+    this.#keepWaiting(owner, others);
+    void this.#run(job!);
+    this.#startNext();
+  }
+
+  async #run(job: Job): Promise<void> {
+    const worker = this.#idle.pop() ?? new ParserProcess(this.#limits);
+    this.#busy.set(job.owner, worker);
+    try {
+      job.resolve(await worker.run(job));
+    } catch (error) {
+      job.reject(error);
+    }
+    this.#busy.delete(job.owner);
+    // The owner goes to the end of the line.
+    const others = this.#waiting.get(job.owner) ?? [];
+    this.#waiting.delete(job.owner);
+    this.#keepWaiting(job.owner, others);
+    if (worker.isUsable && !this.#isClosed) this.#keepIdle(worker);
+    else worker.end(serverStopping());
+    this.#startNext();
+  }
+
+  #keepIdle(worker: ParserProcess): void {
+    this.#idle.push(worker);
+    worker.onIdle(IDLE_MS, () => {
+      const at = this.#idle.indexOf(worker);
+      if (at >= 0) this.#idle.splice(at, 1);
+    });
+  }
+}
+
+/** One process, with one input at a time. */
+class ParserProcess {
+  readonly #limits: ParserLimits;
+  readonly #child: ChildProcess;
+  #residentBytes = 0;
+  #endedFor: unknown;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limits: ParserLimits) {
+    this.#limits = limits;
+    const heapMib = Math.round((limits.maxMemoryBytes * HEAP_SHARE) / BYTES_PER_MIB);
+    this.#child = fork(PROCESS, [String(limits.maxMemoryBytes)], {
+      execArgv: [...FROM_SOURCES, `--max-old-space-size=${heapMib}`],
+      env: {},
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    this.#child.on('error', () => undefined); // `run` hears of it by the exit, or by the message that is not sent.
+  }
+
+  /** Whether the next input finds it alive and small enough. */
+  get isUsable(): boolean {
+    return this.#child.connected && this.#residentBytes < this.#limits.maxMemoryBytes / 2;
+  }
+
+  end(reason: unknown): void {
+    this.#endedFor ??= reason;
+    clearTimeout(this.#timer);
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Lets the server's process end meanwhile, and ends this one after the time. `onEnd` runs however it ends. */
+  onIdle(idleMs: number, onEnd: () => void): void {
+    this.#child.unref();
+    this.#child.channel?.unref();
+    this.#child.once('exit', onEnd);
+    this.#timer = setTimeout(() => this.end(serverStopping()), idleMs).unref();
+  }
+
+  async run({ kind, input, signal }: Job): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<ParserReply>();
+    const onExit = (_: number | null, by: NodeJS.Signals | null) =>
+      reject(this.#endedFor ?? this.#whyEnded(by));
+    const onAbort = () => this.end(signal.reason);
+    const child = this.#child;
+    child.removeAllListeners('exit').once('exit', onExit).once('message', resolve);
+    child.ref();
+    child.channel?.ref();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.end(tooSlow(this.#limits)), 1_000 * this.#limits.timeoutSeconds);
+    signal.addEventListener('abort', onAbort, { once: true });
+    child.send({ kind, input } satisfies ParserRequest, (error) => error && reject(unavailable(error)));
+    try {
+      const { residentBytes, ...reply } = await promise;
+      this.#residentBytes = residentBytes;
+      if (!reply.error) return reply.output;
+      const { code, message, hint } = reply.error;
+      throw new LangoError(code, message, hint === undefined ? {} : { hint });
+    } finally {
+      clearTimeout(this.#timer);
+      signal.removeEventListener('abort', onAbort);
+      child.removeAllListeners('exit').removeAllListeners('message');
+    }
+  }
+
+  /** V8 ends a process that reaches the limit of its heap with SIGABRT. */
+  #whyEnded(by: NodeJS.Signals | null): LangoError {
+    const isTooLarge = by === 'SIGUSR2' || by === 'SIGABRT';
+    return isTooLarge ? tooLarge(this.#limits) : unavailable();
+  }
+}
+
+function tooMany(): LangoError {
+  return new LangoError('too-many', 'Too many files wait to be read.', {
+    hint: 'Send the next file when an earlier one was answered.',
+    retryable: true,
+    retryAfterMs: RETRY_AFTER_MS,
+  });
+}
+
+function tooSlow({ timeoutSeconds }: ParserLimits): LangoError {
+  return new LangoError('timeout', `Reading the content took longer than ${timeoutSeconds} seconds.`, {
+    hint: 'Divide the file, or raise parsing.timeoutSeconds.',
+  });
+}
+
+function tooLarge({ maxMemoryBytes }: ParserLimits): LangoError {
+  const mib = Math.round(maxMemoryBytes / BYTES_PER_MIB);
+  return new LangoError('too-large', `Reading the content takes more than ${mib} MiB of memory.`, {
+    hint: 'Divide the file, or raise parsing.maxMemoryBytes.',
+  });
+}
+
+function unavailable(cause?: unknown): LangoError {
+  return new LangoError('unavailable', 'The process that reads the content ended unexpectedly.', {
+    hint: 'Try again.',
+    retryable: true,
+    retryAfterMs: RETRY_AFTER_MS,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

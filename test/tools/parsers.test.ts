@@ -1,0 +1,57 @@
+import { describe, expect, it } from '@jest/globals';
+import { Parsers } from '../../src/tools/parsers.js';
+
+const ENDLESS = '<div>'.repeat(8_000);
+const LIMITS = { timeoutSeconds: 1, maxMemoryBytes: 256 * 1024 * 1024, processes: 1 };
+const of = (owner: string, signal = new AbortController().signal) => ({
+  scope: { tenant: '', owner },
+  signal,
+});
+
+describe('parsers', () => {
+  it('let owners take turns: the second waits for one input of the first, not for all', async () => {
+    const parsers = new Parsers(LIMITS);
+    const ends: string[] = [];
+    const parse = async (owner: string, html: string): Promise<void> => {
+      const end = await parsers.parse('html', html, of(owner)).catch(({ code }: { code: string }) => code);
+      ends.push(`${owner}: ${end}`);
+    };
+    await Promise.all([parse('a', ENDLESS), parse('a', ENDLESS), parse('b', '<h1>Mine</h1>')]);
+    expect(ends).toEqual(['a: timeout', 'b: # Mine', 'a: timeout']);
+    parsers.close();
+  });
+
+  it('refuse one owner who asks for too much, and not the next one', async () => {
+    const parsers = new Parsers(LIMITS);
+    const many = Array.from({ length: 20 }, () => parsers.parse('html', '<p>a</p>', of('a')));
+    const other = parsers.parse('html', '<p>b</p>', of('b'));
+    const settled = await Promise.allSettled(many);
+    expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
+    expect(settled.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'too-many', retryable: true },
+    });
+    expect(await other).toBe('b');
+    parsers.close();
+  });
+
+  it('end what runs and what waits when they are closed, and take no more', async () => {
+    const parsers = new Parsers(LIMITS);
+    const both = [parsers.parse('html', ENDLESS, of('a')), parsers.parse('html', ENDLESS, of('a'))];
+    const settled = Promise.allSettled(both);
+    parsers.close();
+    const stopping = { status: 'rejected', reason: { code: 'unavailable' } };
+    expect(await settled).toMatchObject([stopping, stopping]);
+    await expect(parsers.parse('html', '', of('a'))).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('drop an input whose caller leaves while it waits', async () => {
+    const parsers = new Parsers(LIMITS);
+    const leaving = new AbortController();
+    const first = parsers.parse('html', '<p>a</p>', of('a'));
+    const second = parsers.parse('html', '<p>b</p>', of('a', leaving.signal));
+    leaving.abort(new Error('gone'));
+    await expect(second).rejects.toThrow('gone');
+    expect(await first).toBe('a');
+    parsers.close();
+  });
+});
