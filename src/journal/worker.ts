@@ -2,6 +2,8 @@ import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
+import { textPart } from '../core/message.js';
+import { NO_USAGE } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import { LEASE_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
@@ -147,11 +149,27 @@ export class Worker {
     this.#slots.acquire(levelOf(task.grant));
     this.#readReplay(task).then(
       (replay) => this.#begin(task, replay),
-      (error: unknown) => {
-        this.#loggerOf(task).error('the journal of a task could not be read', { error: errorText(error) });
-        this.#releaseSlot(task);
-      },
+      (error: unknown) => this.#endUnreadable(task, error),
     );
+  }
+
+  /** Fails a task whose journal is damaged. Without that it would be claimed again for ever. */
+  async #endUnreadable(task: TaskRecord, error: unknown): Promise<void> {
+    const { id, epoch, agent } = task;
+    const text = errorText(error);
+    this.#loggerOf(task).error('the journal of a task could not be read', { error: text });
+    const parts = [textPart(`${text} The task cannot go on: what follows that entry is lost.`)];
+    const message = { id: `${id}:end:damaged`, role: 'agent', parts } as const;
+    const body = { type: 'run-end', state: 'failed', reason: 'damaged', message, usage: NO_USAGE } as const;
+    try {
+      if (!isLangoError(error, 'storage') || error.retryable) return;
+      const first = await this.#options.store.endDamaged({ taskId: id, epoch }, { author: agent, body });
+      if (first !== undefined) this.#loggerOf(task).warn('the damaged task was ended as failed', { first });
+    } catch (failure) {
+      this.#loggerOf(task).error('the damaged task could not be ended', { error: errorText(failure) });
+    } finally {
+      this.#releaseSlot(task);
+    }
   }
 
   /** Makes the run of a task read the events that others appended, up to `head`. */

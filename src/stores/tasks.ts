@@ -31,6 +31,12 @@ export interface TaskStore {
    */
   append(fence: Fence, events: readonly NewEvent[]): Promise<number>;
   /**
+   * In one transaction, sets the events of a task aside from the first one that is missing or damaged, puts empty ones in
+   * their place, and appends `end`. Resolves with the number of the first one; undefined, with nothing written, when all
+   * can be read. Rejects with `fenced` like `append`.
+   */
+  endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined>;
+  /**
    * In one transaction, ends an idle task as canceled, or appends a `cancel-request` for the worker of a leased task. A
    * repeat adds nothing. Undefined for a task that is not in this scope.
    */

@@ -151,6 +151,9 @@ function prepareTasks(prepare: Prepare) {
       EventRow
     >(`SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`),
+    setAside: prepare<[key: number, from: number]>(
+      'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
+    ),
     /**
      * Newest first: walks the tasks of the context backwards, starting at the task, and the events of each. The task to stop
      * at may have been removed; ids rise with time.
@@ -164,7 +167,7 @@ function prepareTasks(prepare: Prepare) {
         AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
         AND (@unfinished OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
         AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)
-        AND type IN (${SESSION_TYPES})
+        AND type IN (${SESSION_TYPES}) AND seq > 0
       ORDER BY tasks.key DESC, seq DESC LIMIT @limit`),
   };
 }

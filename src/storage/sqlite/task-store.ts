@@ -21,6 +21,7 @@ import {
   toTaskEvent,
   toTaskRecord,
 } from '../rows.js';
+import { endDamaged } from './damaged-task.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from './push-store.js';
 import type { RecentEvents } from './recent-events.js';
@@ -100,6 +101,12 @@ export class SqliteTaskStore implements TaskStore {
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
     const batch = this.#encodeBatch(events);
     return this.#write((context) => appendEvents(context, fence, batch));
+  }
+
+  async endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined> {
+    const batch = this.#encodeBatch([end]);
+    this.#recent.forget([fence.taskId]);
+    return this.#write((context) => endDamaged(context, fence, batch));
   }
 
   async requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {

@@ -210,7 +210,7 @@ function claimLevel(
     const row = next(served.get(level) ?? NO_OWNER) ?? next(NO_OWNER);
     if (!row) break;
     served.set(level, { tenant: row.tenant, owner: row.owner });
-    claimed.push(toTaskRecord(row));
+    claimed.push(toClaimed(row));
   }
   return claimed;
 }
@@ -222,7 +222,12 @@ export function claimSuspect(
   agents: readonly string[],
 ): TaskRecord | undefined {
   const row = statements.claimSuspect.get(worker, now + LEASE_MS, JSON.stringify(agents), now);
-  return row && toTaskRecord(row);
+  return row && toClaimed(row);
+}
+
+/** Without the status message, which no run reads: a damaged one must not keep all tasks from being claimed. */
+function toClaimed(row: TaskRow): TaskRecord {
+  return toTaskRecord({ ...row, status_message: null });
 }
 
 /** The changes to the row of an idle task that becomes claimable. */
@@ -283,7 +288,7 @@ export function earlierOutcome(
 }
 
 /** Inserts events. Their numbers end at `task.head`, which the task's row already has. */
-function insertEvents(
+export function insertEvents(
   { statements, now, touch }: WriteContext,
   task: { readonly id: string; readonly key: number; readonly head: number },
   events: readonly EncodedEvent[],
