@@ -106,7 +106,7 @@ export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
     agent: row.agent,
     contextId: row.context,
     parentTaskId: row.parent ?? undefined,
-    grant: JSON.parse(row.authority) as Grant,
+    grant: parseGrant(row),
     state: row.state,
     statusMessage: row.status_message === null ? undefined : openStatus(row),
     head: row.head,
@@ -115,6 +115,14 @@ export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
     createdAt: row.created_at,
     statusAt: row.status_at,
   };
+}
+
+function parseGrant({ id, authority }: Pick<TaskRow, 'id' | 'authority'>): Grant {
+  try {
+    return JSON.parse(authority) as Grant;
+  } catch {
+    throw damagedTask(`The record of task ${id} is damaged.`);
+  }
 }
 
 /** The status message with its checksum before it. Rows that were written before there were checksums have none. */

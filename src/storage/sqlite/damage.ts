@@ -47,8 +47,18 @@ export function assertWhole(database: Database.Database, opening: Opening): void
     } else
       refuse(opening, `${text} The log of the database was cut off or removed, or an older file put in.`);
   }
+  const inconsistent = problemOfRecords(database);
+  if (inconsistent !== undefined) refuse(opening, `The records of tasks are damaged: ${inconsistent}.`);
   const torn = database.prepare<[], TornTask>(TORN).all();
   if (torn.length > 0) refuse(opening, `Entries of ${torn.length} tasks are missing: ${describeTorn(torn)}.`);
+}
+
+/** Compares the records with their indexes: a changed bit in either hides tasks. Larger databases are left to the doctor. */
+function problemOfRecords(database: Database.Database): string | undefined {
+  const newest = database.prepare<[], number>('SELECT max(key) FROM tasks').pluck().get() ?? 0;
+  if (newest > LOOKED_AT) return undefined;
+  const [first] = database.prepare<[], string>('PRAGMA integrity_check(tasks)').pluck().all();
+  return first === 'ok' ? undefined : first;
 }
 
 /** Written once a mark is beside the database. */
