@@ -1,3 +1,4 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as openRequest } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -27,11 +28,21 @@ export interface PassageFailure {
 export interface BrowsingProxy {
   /** On 127.0.0.1. */
   readonly port: number;
+  /** How the browser shows who it is (HTTP Basic). All other programs of this machine are answered 407. */
+  readonly login: {
+    readonly username: string;
+    readonly password: string;
+    /** The proxy answers this address itself. */
+    readonly url: string;
+  };
   /** Starts a new count of bytes and ends the connections that are still open. */
   renew(): void;
   /** Ends every connection. */
   close(): Promise<void>;
 }
+
+const PROXY_USER = 'browser';
+const LOGIN_URL = 'http://login.proxy.invalid/';
 
 const CONNECTIONS_MAX = 256;
 const IDLE_MS = 120_000;
@@ -49,19 +60,30 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
 
 /**
  * The egress of a browser: an HTTP proxy on loopback that checks every address when it connects, as the egress client
- * does. Redirects, sub-requests and WebSockets all pass it, and so do names that change their address.
+ * does. Redirects, sub-requests and WebSockets all pass it, and so do names that change their address. It serves one
+ * browser: the one that knows its password.
  */
 export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
   const passage = new Passage(options);
-  const server = createServer((request, response) => passage.forward(request, response));
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url');
+  const isOurs = knowing(password);
+  const server = createServer((request, response) => {
+    if (!isOurs(request)) response.writeHead(407, { 'Proxy-Authenticate': CHALLENGE }).end();
+    else if (request.url === LOGIN_URL) response.writeHead(200, { 'Access-Control-Allow-Origin': '*' }).end();
+    else passage.forward(request, response);
+  });
   server.maxConnections = CONNECTIONS_MAX;
-  server.on('connect', (request, client, head) => passage.tunnel(request, client, head));
+  server.on('connect', (request, client, head) => {
+    if (isOurs(request)) passage.tunnel(request, client, head);
+    else refuse(client, 407, `Proxy-Authenticate: ${CHALLENGE}\r\n`);
+  });
   server.on('upgrade', (_request, client) => client.destroy());
   server.on('clientError', (_error, client) => client.destroy());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    login: { username: PROXY_USER, password, url: LOGIN_URL },
     renew: () => passage.renew(),
     async close() {
       passage.end();
@@ -69,6 +91,18 @@ export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<
       server.closeAllConnections();
       if (server.listening) await once(server, 'close');
     },
+  };
+}
+
+const PASSWORD_BYTES = 32;
+const CHALLENGE = 'Basic realm="lango"';
+
+/** Makes the check whether a request shows this password. */
+function knowing(password: string): (request: IncomingMessage) => boolean {
+  const expected = Buffer.from(`Basic ${Buffer.from(`${PROXY_USER}:${password}`).toString('base64')}`);
+  return ({ headers }) => {
+    const given = Buffer.from(headers['proxy-authorization'] ?? '');
+    return given.length === expected.length && timingSafeEqual(given, expected);
   };
 }
 
@@ -184,7 +218,7 @@ function rawPassOn(headers: readonly string[]): string[] {
   return headers.filter((_, index) => !HOP_HEADERS.has(headers[index - (index % 2)]!.toLowerCase()));
 }
 
-function refuse(client: Duplex, status: number): void {
+function refuse(client: Duplex, status: number, headers = ''): void {
   if (client.destroyed) return;
-  client.end(`HTTP/1.1 ${status} Refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+  client.end(`HTTP/1.1 ${status} Refused\r\n${headers}Content-Length: 0\r\nConnection: close\r\n\r\n`);
 }

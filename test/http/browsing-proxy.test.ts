@@ -37,9 +37,15 @@ async function openProxy(allowPrivate: readonly string[], maxBytes = 1_000_000) 
   return { proxy, failures };
 }
 
-async function get({ port }: BrowsingProxy, url: string, body?: string) {
+function authorizationOf({ login: { username, password } }: BrowsingProxy): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
+async function get(proxy: BrowsingProxy, url: string, body?: string) {
+  const { port } = proxy;
+  const headers = { 'proxy-authorization': authorizationOf(proxy) };
   const method = body === undefined ? 'GET' : 'POST';
-  const request = open({ host: '127.0.0.1', port, path: url, method, agent: false });
+  const request = open({ host: '127.0.0.1', port, path: url, method, headers, agent: false });
   request.end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   let text = '';
@@ -48,9 +54,9 @@ async function get({ port }: BrowsingProxy, url: string, body?: string) {
 }
 
 /** The proxy's answer to a CONNECT, and what a request through the tunnel brings. */
-async function tunnel({ port }: BrowsingProxy, host: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  socket.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+async function tunnel(proxy: BrowsingProxy, host: string, shown = authorizationOf(proxy)): Promise<string> {
+  const socket = connect(proxy.port, '127.0.0.1');
+  socket.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\nProxy-Authorization: ${shown}\r\n\r\n`);
   let text = '';
   socket.on('data', (chunk) => {
     text += String(chunk);
@@ -74,6 +80,29 @@ describe('the proxy of a browser', () => {
     expect(await get(proxy, `http://${host}/`, 'sent')).toMatchObject({ text: 'sent' });
     expect(await tunnel(proxy, host)).toContain('you asked /inside');
     expect(failures).toEqual([]);
+  });
+
+  it('takes only the client that knows its password, which no far server gets to see', async () => {
+    const { host, server } = await openTarget();
+    const seen: IncomingMessage['headers'][] = [];
+    server.on('request', ({ headers }) => void seen.push(headers));
+    const { proxy, failures } = await openProxy([host]);
+    const other = await openProxy([host]);
+    const stranger = open({
+      host: '127.0.0.1',
+      port: proxy.port,
+      path: `http://${host}/`,
+      agent: false,
+    }).end();
+    const [answer] = (await once(stranger, 'response')) as [IncomingMessage];
+    expect([answer.statusCode, answer.headers['proxy-authenticate']]).toEqual([407, 'Basic realm="lango"']);
+    answer.resume();
+    for (const shown of ['', 'Basic', authorizationOf(other.proxy), authorizationOf(proxy).slice(0, -1)]) {
+      expect(await tunnel(proxy, host, shown)).toMatch(/^HTTP\/1.1 407/);
+    }
+    expect([seen, failures]).toEqual([[], []]);
+    expect(await get(proxy, `http://${host}/`)).toMatchObject({ status: 200 });
+    expect(Object.keys(seen[0]!)).not.toContain('proxy-authorization');
   });
 
   it('refuses every private address, by number and by name', async () => {

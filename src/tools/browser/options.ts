@@ -38,6 +38,8 @@ type OpenBrowserProxy = (onFailure: (failure: ProxyFailure) => void) => Promise<
 /** An HTTP proxy on 127.0.0.1 that belongs to one browser. */
 export interface BrowserProxy {
   readonly port: number;
+  /** The proxy serves only the client that shows these. It answers `url` itself. */
+  readonly login: { readonly username: string; readonly password: string; readonly url: string };
   /** Resets the byte count of the current page. */
   renew(): void;
   close(): Promise<void>;

@@ -81,6 +81,7 @@ export class Session {
       const page = await context.newPage();
       await context.grantPermissions([]);
       const cdp = await context.newCDPSession(page);
+      await logIn(page, cdp, proxy.login);
       return new Session({ options, profile, proxy, browser, pid, page, cdp, notes }, onEnd);
     } catch (error) {
       for (const step of undo.reverse()) await step().catch(() => undefined);
@@ -253,6 +254,26 @@ function browserEnded(cause?: unknown): LangoError {
 }
 
 /** Returns the id of the browser's main process. */
+/**
+ * Shows the proxy the password once; the browser keeps it for all later connections of this context. Pages cannot ask for
+ * it: only the challenge of a proxy is answered, and only now.
+ */
+async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserProxy['login']): Promise<void> {
+  cdp.on('Fetch.requestPaused', ({ requestId }) => {
+    void cdp.send('Fetch.continueRequest', { requestId }).catch(() => undefined);
+  });
+  cdp.on('Fetch.authRequired', ({ requestId, authChallenge: { source } }) => {
+    const authChallengeResponse =
+      source === 'Proxy'
+        ? { response: 'ProvideCredentials' as const, ...account }
+        : { response: 'CancelAuth' as const };
+    void cdp.send('Fetch.continueWithAuth', { requestId, authChallengeResponse }).catch(() => undefined);
+  });
+  await cdp.send('Fetch.enable', { handleAuthRequests: true });
+  await page.evaluate(`fetch(${JSON.stringify(url)}).then(() => true)`);
+  await cdp.send('Fetch.disable');
+}
+
 async function pidOf(browser: Browser): Promise<number> {
   const cdp = await browser.newBrowserCDPSession();
   const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
