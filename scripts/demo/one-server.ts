@@ -8,7 +8,7 @@ import { ask, check, delegations, sideBySide } from './conversation.js';
 import { LangoNode } from './lango-node.js';
 import { useVault } from './vault.js';
 
-const TOKEN = 'demo';
+const TOKEN = 'demo-7Qf2xW9kLr4TzB6vNc8d';
 const POEM = 'An old silent pond';
 
 /** One server, all agents: real work through the orchestrator, and its effects looked at. */

@@ -5,8 +5,8 @@ import { connect } from '../../src/index.js';
 import { ask, check, delegations } from './conversation.js';
 import { LangoNode, freePort } from './lango-node.js';
 
-const TOKEN = 'demo';
-const NODE_TOKEN = 'between-nodes';
+const TOKEN = 'demo-7Qf2xW9kLr4TzB6vNc8d';
+const NODE_TOKEN = 'between-nodes-3v8Lt5Yc9Wk2';
 const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
 const CHANGE_MS = 20_000;
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
-import { isLoopback } from '../config/check.js';
+import { isLoopback } from '../config/risks.js';
 import { readEnv } from '../config/env.js';
 import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';

@@ -3,6 +3,7 @@ import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../config/secrets.js';
 import { loadOrCreateToken } from '../config/node-credentials.js';
+import { isWeakToken } from '../config/risks.js';
 import type { Agent } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Audit, Authenticator, Caller } from '../core/identity.js';
@@ -25,6 +26,12 @@ export interface Credentials {
 export async function openCredentials(config: Config, secrets: Secrets): Promise<Credentials> {
   const token =
     config.auth.mode === 'token' ? (secrets.token ?? (await loadOrCreateToken(config.home))) : undefined;
+  // The token of the configuration was checked with it. The one in the data folder may have been written by hand.
+  if (token !== undefined && isWeakToken(token) && !config.server.allowRisks.includes('weakToken')) {
+    throw new LangoError('invalid-config', 'The token of the data folder can be guessed.', {
+      hint: 'Delete its file, so that the next start makes a new one; or add weakToken to server.allowRisks.',
+    });
+  }
   return { token, tls: await readTls(config) };
 }
 

@@ -5,7 +5,7 @@ import type { GrpcTls } from '../a2a/server/grpc/listener.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import { createA2aRoutes, createDiscoveryRoutes, isA2aPath } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
-import { isLoopback } from '../config/check.js';
+import { isLoopback } from '../config/risks.js';
 import type { Config } from '../config/config.js';
 import type { ReadKeys } from '../core/card.js';
 import { LangoError } from '../core/errors.js';

@@ -1,5 +1,6 @@
 import { verifyDatabase } from '../app.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
+import { RISKS } from '../config/risks.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
 import type { Finding } from './doctor-checks.js';
@@ -56,6 +57,8 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
   }
   const { config } = loaded;
   yield ok('configuration', config.file ?? 'no file, all defaults');
+  for (const risk of config.server.allowRisks)
+    yield warn('risk', `${RISKS[risk]} (server.allowRisks: ${risk})`);
   if (flags.database) {
     yield* readDatabase(config.storage.sqlite.file);
     return;

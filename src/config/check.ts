@@ -1,10 +1,10 @@
-import { isIPv4 } from 'node:net';
 import { isAbsolute, relative } from 'node:path';
 import type { BasePaths } from './config.js';
 import { withPaths } from './config.js';
 import type { Finding } from './problems.js';
 import { finding, findingsOf, keyOf } from './problems.js';
 import type { Path, Settings } from './schema.js';
+import { RISKS, isLoopback, isReadableByAll, isWeakToken, type Risk } from './risks.js';
 import { schemasAt, settingsSchema } from './schema.js';
 
 export type Checked =
@@ -34,7 +34,7 @@ export function checkSettings(values: unknown, base: BasePaths, purpose: Purpose
 
 function rulesFor(purpose: Purpose): readonly Rule[] {
   if (purpose === 'call') return [];
-  return purpose === 'serve' ? RULES : RULES.filter(({ isOfVendor }) => isOfVendor !== true);
+  return purpose === 'serve' ? RULES : RULES.filter(({ isOfServer }) => isOfServer !== true);
 }
 
 interface PartlyWrong {
@@ -69,37 +69,66 @@ function without(value: unknown, path: Path): unknown {
 interface Rule {
   /** The keys that the rule reads. It is skipped if one of them is invalid alone. */
   readonly keys: readonly string[];
-  /** Whether the rule asks for what a vendor wants of those who call it. */
-  readonly isOfVendor?: boolean;
+  /** Whether only a server must keep the rule: it is about who may reach it, or what a vendor wants of its callers. */
+  readonly isOfServer?: boolean;
   check(settings: Settings, base: BasePaths): readonly Finding[];
 }
 
 const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
+  { keys: ['server', 'auth', 'a2a', 'model', 'embedding', 'webSearch'], isOfServer: true, check: checkRisks },
   { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
   { keys: ['auth.mode', 'server.tls'], check: checkMtls },
   { keys: ['server.tls'], check: checkTls },
-  { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], isOfVendor: true, check: checkModelKey },
-  { keys: ['model.provider', 'model.name'], isOfVendor: true, check: checkModelName },
+  { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], isOfServer: true, check: checkModelKey },
+  { keys: ['model.provider', 'model.name'], isOfServer: true, check: checkModelName },
   {
     keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
-    isOfVendor: true,
+    isOfServer: true,
     check: checkEmbedding,
   },
   {
     keys: ['webSearch.provider', 'webSearch.apiKey', 'webSearch.baseUrl'],
-    isOfVendor: true,
+    isOfServer: true,
     check: checkWebSearch,
   },
   { keys: ['agent.roster', 'agent.ownAgents', 'a2a.remoteAgents'], check: checkAgentNames },
   { keys: ['workspace', 'storage.sqlite.file', 'vault.keyFile'], check: checkWorkspace },
 ];
 
-/** Whether only programs on this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  return (
-    host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
-  );
+/** A finding for each risk that the settings take and `server.allowRisks` does not name. */
+function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly Finding[] {
+  const { auth, server, a2a, model, embedding, webSearch } = settings;
+  const takes = (risk: Risk, isTaken: boolean, path: Path): readonly Finding[] => {
+    if (!isTaken || server.allowRisks.includes(risk)) return [];
+    return finding(path, `is refused: ${RISKS[risk]}; if that is meant, add ${risk} to server.allowRisks`);
+  };
+  const isPublic = !isLoopback(server.host);
+  const { certFile, keyFile } = server.tls;
+  const isWeak = auth.mode === 'token' && auth.token !== undefined && isWeakToken(auth.token);
+  return [
+    ...takes('weakToken', isWeak, ['auth', 'token']),
+    ...takes('plainHttp', isPublic && certFile === undefined, ['server', 'host']),
+    ...takes('trustProxy', isPublic && server.trustProxy, ['server', 'trustProxy']),
+    ...takes('readableSecrets', exposedSecret !== undefined, exposedSecret ?? []),
+    ...takes('readableSecrets', keyFile !== undefined && isReadableByAll(keyFile), [
+      'server',
+      'tls',
+      'keyFile',
+    ]),
+    ...a2a.remoteAgents.flatMap(({ token, url }, index) =>
+      takes('plainHttpToken', travelsOpenly(token, url), ['a2a', 'remoteAgents', index, 'url']),
+    ),
+    ...takes('plainHttpToken', travelsOpenly(model.apiKey, model.baseUrl), ['model', 'baseUrl']),
+    ...takes('plainHttpToken', travelsOpenly(embedding.apiKey, embedding.baseUrl), ['embedding', 'baseUrl']),
+    ...takes('plainHttpToken', travelsOpenly(webSearch.apiKey, webSearch.baseUrl), ['webSearch', 'baseUrl']),
+  ];
+}
+
+function travelsOpenly(value: string | undefined, address: string | undefined): boolean {
+  if (value === undefined || address === undefined) return false;
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'http:' && !isLoopback(hostname);
 }
 
 function checkOpenServer({ auth, server }: Settings): readonly Finding[] {

@@ -5,7 +5,7 @@ import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_OPENAI_MODEL, DEFAULT_ROUNDS } from '.
 import { ENV_VARIABLES } from './env.js';
 import { HOME_MARK, IN_MEMORY, mapPaths } from './fields.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
-import type { Settings } from './schema.js';
+import type { Path, Settings } from './schema.js';
 import { settingsSchema } from './schema.js';
 
 /** The resolved configuration: every default applied, every path absolute. It holds no secret, so it may be logged. */
@@ -142,6 +142,8 @@ export interface BasePaths {
   readonly home: string;
   /** The configuration file, absolute; undefined if there is none. */
   readonly configFile: string | undefined;
+  /** The key of a secret that is written out in the file, when other users can read the file. */
+  readonly exposedSecret?: Path | undefined;
 }
 
 /** The settings with absolute paths. Relative paths start at the folder of the configuration file. */

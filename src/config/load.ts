@@ -11,6 +11,7 @@ import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
 import type { Finding, Problem } from './problems.js';
 import { keyOf, problemsError } from './problems.js';
+import { isReadableByAll } from './risks.js';
 import type { Path, SettingsInput } from './schema.js';
 import { schemasAt } from './schema.js';
 import type { Secrets } from './secrets.js';
@@ -46,19 +47,17 @@ export interface ResolveOptions extends LoadOptions {
  * Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const { file, source } = await readSource(options);
-  return resolved(attempt(source, file, options));
+  return resolved(attempt(await readSource(options), options));
 }
 
 /** The problems of the configuration that `loadConfig` would read, in the order of the file. */
 export async function checkConfig(options: LoadOptions): Promise<readonly Problem[]> {
-  const { file, source } = await readSource(options);
-  return attempt(source, file, options).problems ?? [];
+  return attempt(await readSource(options), options).problems ?? [];
 }
 
 /** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
 export function resolveConfig(options: ResolveOptions): LoadedConfig {
-  return resolved(attempt(objectSource(options.settings ?? {}), undefined, options));
+  return resolved(attempt({ file: undefined, source: objectSource(options.settings ?? {}) }, options));
 }
 
 type Attempt =
@@ -74,19 +73,29 @@ function homeOf({ env, overrides }: LoadOptions): string {
   return resolve(overrides?.home ?? env.home);
 }
 
-async function readSource(options: LoadOptions): Promise<{ file: string | undefined; source: Source }> {
+interface Reading {
+  readonly file: string | undefined;
+  readonly source: Source;
+  /** The first secret that the file holds as plain text. */
+  readonly writtenSecret?: Path | undefined;
+}
+
+async function readSource(options: LoadOptions): Promise<Reading> {
   const named = options.overrides?.configFile ?? options.env.configFile;
   const file = named ?? join(homeOf(options), 'config.yaml');
   try {
     const text = await readFile(file, 'utf8');
     const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
+    let writtenSecret: Path | undefined;
     const readText = (value: string, path: Path) => {
+      if (isSecret(path) && !value.includes('${')) writtenSecret ??= path;
       const reading = readScalar(value, path, variables);
       return 'isUnset' in reading && mayLack(path, options) ? { value: undefined } : reading;
     };
     // Most servers have no configuration file, so the parser is loaded only when needed.
     const { textSource } = await import('./text-source.js');
-    return { file: resolve(file), source: textSource(text, { file, syntax: 'yaml', readText }) };
+    const source = textSource(text, { file, syntax: 'yaml', readText });
+    return { file: resolve(file), source, writtenSecret };
   } catch (error) {
     const missing = NO_SUCH_FILE.has(codeOf(error) ?? '');
     if (missing && named === undefined) return { file: undefined, source: objectSource({}) };
@@ -115,11 +124,12 @@ function isSecret(path: Path): boolean {
   return schemasAt(path).some(({ writeOnly }) => writeOnly === true);
 }
 
-function attempt(source: Source, file: string | undefined, options: LoadOptions): Attempt {
+function attempt({ source, file, writtenSecret }: Reading, options: LoadOptions): Attempt {
   if (source.values !== undefined && !isGroup(source.values)) {
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
   }
-  const base = { home: homeOf(options), configFile: file };
+  const exposedSecret = file !== undefined && isReadableByAll(file) ? writtenSecret : undefined;
+  const base = { home: homeOf(options), configFile: file, exposedSecret };
   const { values, origins, sources } = layer(source.values ?? {}, options.env, options.overrides ?? {});
   const isCall = options.purpose === 'call';
   const checked = checkSettings(isCall ? callValues(values) : values, base, options.purpose);

@@ -18,6 +18,7 @@ import {
   secret,
   text,
 } from './fields.js';
+import { RISKS, type Risk } from './risks.js';
 import { SIGNATURE_ALGORITHMS } from '../core/card.js';
 
 const serverLimits = group('Limits of requests, streams and runs.', {
@@ -108,6 +109,10 @@ export const server = group('The HTTP server.', {
   allowedOrigins: list(
     z.array(httpUrl()),
     'Web origins whose pages may call this server, such as `https://app.example`.',
+  ),
+  allowRisks: list(
+    z.array(z.enum(Object.keys(RISKS) as [Risk, ...Risk[]])),
+    'Risks that are meant. Without its name here the server does not start with: `weakToken`, a token under 20 characters or easy to guess; `plainHttp`, no TLS on an address that other machines reach; `trustProxy` on such an address; `readableSecrets`, a file with secrets that other users can read; `plainHttpToken`, a token or key sent to another machine without TLS.',
   ),
   grpc,
   tls,

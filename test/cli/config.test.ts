@@ -24,13 +24,13 @@ describe('lango config', () => {
   });
 
   it('show says what holds and where it came from, without secrets', async () => {
-    const home = await makeHome('server: { port: 4200 }\nauth: { token: very-secret-token }');
+    const home = await makeHome('server: { port: 4200 }\nauth: { token: very-secret-token-4c19 }');
     const words = await lango(['config', 'show'], home);
     const json = await lango(['config', 'show', '--json'], home);
     await home.remove();
     expect(words.stdout).toContain('server.port = 4200  (file)');
     expect(words.stdout).toContain('auth.token = "set"  (file)');
-    expect(words.stdout + json.stdout).not.toContain('very-secret-token');
+    expect(words.stdout + json.stdout).not.toContain('very-secret-token-4c19');
     const { keys } = JSON.parse(json.stdout) as { keys: { key: string }[] };
     expect(keys.find(({ key }) => key === 'server.port')).toEqual({
       key: 'server.port',

@@ -49,7 +49,7 @@ export interface Home {
 
 export async function makeHome(config?: string): Promise<Home> {
   const folder = await mkdtemp(path.join(tmpdir(), 'lango-cli-test-'));
-  if (config !== undefined) await writeFile(path.join(folder, 'config.yaml'), config);
+  if (config !== undefined) await writeFile(path.join(folder, 'config.yaml'), config, { mode: 0o600 });
   return {
     folder,
     env: { LANGO_HOME: folder, LANGO_LOG_LEVEL: 'warn' },

@@ -10,7 +10,7 @@ import type { Home, Server } from './lango-process.js';
 import { makeHome, startServer } from './lango-process.js';
 
 /** Also the name of the agent, so that it would stand in the log. */
-const TOKEN = 'forecaster';
+const TOKEN = 'forecaster-8c41d7e6b05f';
 const NOBODY = 'a2a: { enabled: true }';
 
 let far: TestServer;
@@ -37,7 +37,7 @@ afterEach(async () => {
 /** Changes the file and sends SIGHUP; what is said then. */
 async function reload(config: string | undefined): Promise<string> {
   const file = path.join(home.folder, 'config.yaml');
-  await (config === undefined ? rm(file) : writeFile(file, config));
+  await (config === undefined ? rm(file) : writeFile(file, config, { mode: 0o600 }));
   log = '';
   server.child.kill('SIGHUP');
   while (!/reloaded.*\n/.test(log))
@@ -54,8 +54,8 @@ it('X4 SIGHUP takes up the remote agents of a changed file, or nothing of a wron
   expect(added).toMatch(
     /reloaded the configuration","added":\["\[redacted\]"\],"removed":\[\],"changed":\[\]/,
   );
-  expect((await run('agents')).stdout).toMatch(/^forecaster +ready +remote/m);
-  expect((await run('send', 'ask forecaster to tell the weather')).stdout).toContain('you said: ');
+  expect((await run('agents')).stdout).toMatch(/^forecaster-\w+ +ready +remote/m);
+  expect((await run('send', `ask ${TOKEN} to tell the weather`)).stdout).toContain('you said: ');
 
   for (const [wrong, words] of [
     ['a2a: { remoteAgents: [{ name: ', 'config.yaml:1:'],
@@ -77,12 +77,12 @@ it('X4 SIGHUP takes up the remote agents of a changed file, or nothing of a wron
       }
     }
   }
-  expect((await run('agents')).stdout).toMatch(/^forecaster +ready +remote/m);
+  expect((await run('agents')).stdout).toMatch(/^forecaster-\w+ +ready +remote/m);
 
   const removed = await reload(`${NOBODY}\nserver: { allowedHosts: [other.example] }`);
   expect(removed).toMatch(/"added":\[\],"removed":\["\[redacted\]"\]/);
   expect(removed).toMatch(/"keys":\["server\.allowedHosts"\]/);
   expect((await run('agents')).stdout).not.toContain('forecaster');
-  expect((await run('send', 'ask forecaster to tell the weather')).stdout).not.toContain('you said: ');
+  expect((await run('send', `ask ${TOKEN} to tell the weather`)).stdout).not.toContain('you said: ');
   expect((await server.stop()).stderr).not.toContain(TOKEN);
 });

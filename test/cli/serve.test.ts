@@ -50,16 +50,22 @@ describe('lango serve', () => {
 
   it('puts the token into that command when it came from outside', async () => {
     const home = await makeHome();
-    const server = await startServer({ ...home, env: { ...home.env, LANGO_TOKEN: 'from-outside' } });
+    const server = await startServer({
+      ...home,
+      env: { ...home.env, LANGO_TOKEN: 'from-outside-5d08e7c2b9' },
+    });
     await server.stop();
     await home.remove();
-    expect(server.lines.join('\n')).toContain('LANGO_TOKEN=from-outside npx lango send');
+    expect(server.lines.join('\n')).toContain('LANGO_TOKEN=from-outside-5d08e7c2b9 npx lango send');
   });
 
   it('folds the log of its database while it runs, on a thread that the bundle has', async () => {
     const home = await makeHome();
-    const server = await startServer({ ...home, env: { ...home.env, LANGO_TOKEN: 'known' } });
-    const headers = { authorization: 'Bearer known', 'content-type': 'application/json' };
+    const server = await startServer({
+      ...home,
+      env: { ...home.env, LANGO_TOKEN: 'known-4b7f92e6c1a8d035' },
+    });
+    const headers = { authorization: 'Bearer known-4b7f92e6c1a8d035', 'content-type': 'application/json' };
     try {
       const data = 'x'.repeat(200 * 1024);
       for (let count = 0; count < 200; count += 1) {

@@ -15,8 +15,12 @@ it.each<readonly [SettingsInput, SettingsInput, readonly string[]]>([
   [{ server: { port: 4100 } }, {}, []],
   [{}, { server: { port: 1, limits: { bodyBytes: 5 } } }, ['server.port', 'server.limits.bodyBytes']],
   [{ workspace: ['a', 'b'] }, { workspace: ['b', 'a'] }, ['workspace']],
-  [{ auth: { token: 'abcd' } }, { auth: { token: 'efgh' } }, ['auth.token']],
-  [{ auth: { token: 'abcd' } }, {}, ['auth.token']],
+  [
+    { auth: { token: 'abcd-91e7c4f2b8d05a63c7' } },
+    { auth: { token: 'efgh-91e7c4f2b8d05a63c7' } },
+    ['auth.token'],
+  ],
+  [{ auth: { token: 'abcd-91e7c4f2b8d05a63c7' } }, {}, ['auth.token']],
   [{ a2a: { remoteAgents: [far] } }, {}, ['a2a.remoteAgents']],
   [
     { a2a: { remoteAgents: [far] } },

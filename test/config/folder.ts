@@ -20,7 +20,7 @@ export function newFolder(): string {
 
 export function write(folder: string, name: string, text: string): string {
   const file = join(folder, name);
-  writeFileSync(file, text);
+  writeFileSync(file, text, { mode: 0o600 });
   return file;
 }
 

@@ -10,7 +10,7 @@ describe('secrets', () => {
   const loaded = resolveConfig({
     env: readEnv({ LANGO_HOME: '/h' }),
     settings: {
-      auth: { token: 'SECRET-token' },
+      auth: { token: 'SECRET-token-5b0e7d92fc' },
       vault: { passphrase: 'SECRET-passphrase' },
       model: { provider: 'anthropic', apiKey: 'SECRET-key' },
       embedding: { provider: 'voyage', apiKey: 'SECRET-embedding' },
@@ -25,7 +25,9 @@ describe('secrets', () => {
   });
 
   it('stand in Secrets and nowhere in what can be logged', () => {
-    const values = ['embedding', 'far', 'key', 'passphrase', 'token', 'web'].map((name) => `SECRET-${name}`);
+    const values = ['embedding', 'far', 'key', 'passphrase', 'token-5b0e7d92fc', 'web'].map(
+      (name) => `SECRET-${name}`,
+    );
     expect([...secretValues(loaded.secrets)].sort()).toEqual(values);
     expect(loaded.secrets.remoteTokens.get('far')).toBe('SECRET-far');
     expect(JSON.stringify(loaded.config)).not.toContain('SECRET');
@@ -45,11 +47,11 @@ describe('secrets', () => {
   });
 
   it('come from the environment only where the file has none', () => {
-    const env = readEnv({ LANGO_TOKEN: 'from-env' });
-    expect(resolveConfig({ env }).secrets.token).toBe('from-env');
-    expect(resolveConfig({ env, settings: { auth: { token: 'from-file' } } }).secrets.token).toBe(
-      'from-file',
-    );
+    const env = readEnv({ LANGO_TOKEN: 'from-env-7c2e91d8a4f6' });
+    expect(resolveConfig({ env }).secrets.token).toBe('from-env-7c2e91d8a4f6');
+    expect(
+      resolveConfig({ env, settings: { auth: { token: 'from-file-1d93be72c5a8' } } }).secrets.token,
+    ).toBe('from-file-1d93be72c5a8');
   });
 
   it('that no header can carry are refused by the name of their variable', async () => {

@@ -13,7 +13,7 @@ import path from 'node:path';
 
 /** The real program on a real data folder, over A2A, with the offline model, against a real chain. */
 
-const TOKEN = 'payment-test';
+const TOKEN = 'payment-test-6e1f94b8a2';
 const PAYEE = RICH[2];
 const TEA = `send 0.50 USDC to ${PAYEE} for tea`;
 const SEND = 'eth_sendRawTransaction';

@@ -75,7 +75,10 @@ async function peersOf(server: TestServer): Promise<Record<string, string>> {
 
 describe('reload', () => {
   it('X4 agents come, change and go with the list of the configuration, without a restart', async () => {
-    const [one, two] = [await startFar('token-1'), await startFar('token-2')];
+    const [one, two] = [
+      await startFar('one-7Qf2xW9kLr4TzB6vNc8d'),
+      await startFar('two-5Hs8yK3mPw7RgD2jXq9n'),
+    ];
     const options = { model: delegatingModel(), settings: knowing(entry('alpha', one)) };
     await withServer(options, async (server) => {
       const answer = async (text: string) => (await sendText(server, text)).end.text;
@@ -129,7 +132,7 @@ describe('reload', () => {
   });
 
   it('X4 a new agent with the name of one that is here is skipped: nobody is said to join or to leave', async () => {
-    const far = await startFar('token-1');
+    const far = await startFar('one-7Qf2xW9kLr4TzB6vNc8d');
     const options = { agents: [scriptedAgent('weather')], model: delegatingModel(), settings: knowing() };
     await withServer(options, async (server) => {
       await server.reload(knowing(entry('weather', far), entry('other', far)));
@@ -148,7 +151,7 @@ describe('reload', () => {
   });
 
   it('X4 what a removed agent was asked for ends as it would have: answered, canceled', async () => {
-    const far = await startFar('far');
+    const far = await startFar('far-7Qf2xW9kLr4TzB6vNc8d');
     const options = { model: delegatingModel(), settings: knowing(entry('alpha', far)) };
     await withServer(options, async (server) => {
       const asked = await sendText(server, 'alpha ask');
@@ -174,13 +177,13 @@ describe('reload', () => {
       return followOrders(run, runs === 1 ? 'wait' : 'say sunny');
     });
     const options = { home, agents: [weather], settings: { server: { port } } };
-    const before = await startFar('before', options);
+    const before = await startFar('before-7Qf2xW9kLr4TzB6vNc8d', options);
     const settings = knowing(entry('alpha', before));
     await withServer({ model: delegatingModel(), settings }, async (server) => {
       const answer = sendText(server, 'alpha tell');
       await farTask(before, 'working');
       await before.stop();
-      const after = await startFar('after', options);
+      const after = await startFar('after-7Qf2xW9kLr4TzB6vNc8d', options);
       await server.reload(knowing(entry('alpha', after)));
       expect((await answer).end).toMatchObject({ state: 'completed', text: 'sunny' });
       expect(runs).toBe(2);
@@ -188,7 +191,10 @@ describe('reload', () => {
   });
 
   it('X4 what one server was asked for is not done again by another that takes its entry', async () => {
-    const [one, two] = [await startFar('token-1'), await startFar('token-2')];
+    const [one, two] = [
+      await startFar('one-7Qf2xW9kLr4TzB6vNc8d'),
+      await startFar('two-5Hs8yK3mPw7RgD2jXq9n'),
+    ];
     const options = { model: delegatingModel(), settings: knowing(entry('alpha', one)) };
     await withServer(options, async (server) => {
       const asked = await sendText(server, 'alpha ask');
@@ -210,7 +216,10 @@ describe('reload', () => {
 
   it('X4 two servers may come to name each other: a request that comes back is refused', async () => {
     const model = delegatingModel();
-    const [one, two] = [await startFar('token-1', { model }), await startFar('token-2', { model })];
+    const [one, two] = [
+      await startFar('one-7Qf2xW9kLr4TzB6vNc8d', { model }),
+      await startFar('two-5Hs8yK3mPw7RgD2jXq9n', { model }),
+    ];
     await one.reload(knowing({ ...entry('bob', two), url: two.address.origin }));
     await two.reload(knowing({ ...entry('alice', one), url: one.address.origin }));
     expect((await sendText(one, 'bob weather say hi')).end.text).toBe('hi');
@@ -218,7 +227,7 @@ describe('reload', () => {
   });
 
   it('changes nothing when the configuration or a certificate is wrong, and says all that is', async () => {
-    const far = await startFar('far');
+    const far = await startFar('far-7Qf2xW9kLr4TzB6vNc8d');
     const tls = await writePair(folder, 'own', await certificate('first'));
     const settings = (...agents: readonly object[]): Settings => ({
       ...knowing(...agents),
@@ -250,7 +259,11 @@ describe('reload', () => {
   });
 
   it('names what else changed: that needs a restart', async () => {
-    const settings: Settings = { ...knowing(), auth: { token: 'one' }, server: { port: 0 } };
+    const settings: Settings = {
+      ...knowing(),
+      auth: { token: 'one-7Qf2xW9kLr4TzB6vNc8d' },
+      server: { port: 0 },
+    };
     await withServer({ settings }, async (server) => {
       const restart = () => server.log.lines.filter((line) => line.includes('needs a restart'));
       await server.reload({ ...settings, a2a: { enabled: false } });
@@ -259,13 +272,13 @@ describe('reload', () => {
       await server.reload({
         ...settings,
         agent: { ownAgents },
-        auth: { token: 'two-of-them' },
+        auth: { token: 'two-5Hs8yK3mPw7RgD2jXq9n' },
         server: { port: 4999, allowedHosts: ['a'] },
       });
       const keys = ['agent.ownAgents', 'auth.token', 'server.allowedHosts', 'server.port'];
       const [line = '{}'] = restart();
       expect((JSON.parse(line) as { keys: string[] }).keys.toSorted()).toEqual(keys);
-      expect(line).not.toContain('two-of-them');
+      expect(line).not.toContain('two-5Hs8');
       expect((await server.fetch('/lango/agents')).status).toBe(200);
     });
   });
@@ -287,7 +300,7 @@ describe('reload', () => {
   });
 
   it('takes up one configuration after the other, and none once the server stops', async () => {
-    const far = await startFar('far');
+    const far = await startFar('far-7Qf2xW9kLr4TzB6vNc8d');
     const home = path.join(folder, 'home');
     const load = (...agents: readonly object[]): LoadedConfig =>
       resolveConfig({ env: readEnv({}), overrides: { home }, settings: withoutTools(knowing(...agents)) });

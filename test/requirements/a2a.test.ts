@@ -253,7 +253,9 @@ describe('X. A2A', () => {
 
   it('X4 a peer that was away joins when it comes, and leaves when it goes, without a restart', async () => {
     const port = await freePort();
-    const settings = withRemote({ address: { origin: `http://127.0.0.1:${port}`, token: 'far' } });
+    const settings = withRemote({
+      address: { origin: `http://127.0.0.1:${port}`, token: 'far-7Qf2xW9kLr4TzB6vNc8d' },
+    });
     const turn = (request: { functions: readonly { parameters: object }[] }) =>
       say(JSON.stringify(request.functions).includes('forecaster') ? 'there' : 'not there');
     const model = new ScriptedModel({ orchestrator: [turn] });
@@ -261,7 +263,7 @@ describe('X. A2A', () => {
       expect((await sendText(server, 'who?')).end.text).toBe('not there');
       const far = await startServer({
         ...remoteNode('here'),
-        settings: { server: { port }, tools: BARE, auth: { token: 'far' } },
+        settings: { server: { port }, tools: BARE, auth: { token: 'far-7Qf2xW9kLr4TzB6vNc8d' } },
       });
       await server.log.saying('agent joined","agent":"forecaster');
       expect((await sendText(server, 'who?')).end.text).toBe('there');
@@ -283,12 +285,12 @@ describe('X. A2A', () => {
         home: farHome,
         agents: [weather.agent],
         model: new ScriptedModel({}),
-        settings: { server: { port }, tools: BARE, auth: { token: 'far' } },
+        settings: { server: { port }, tools: BARE, auth: { token: 'far-7Qf2xW9kLr4TzB6vNc8d' } },
       });
     const model = new ScriptedModel({ orchestrator: [call(ask('forecaster', 'tomorrow?', true))] });
     const settings = {
-      ...withRemote({ address: { origin: `http://127.0.0.1:${port}`, token: 'far' } }),
-      auth: { token: 'near' },
+      ...withRemote({ address: { origin: `http://127.0.0.1:${port}`, token: 'far-7Qf2xW9kLr4TzB6vNc8d' } }),
+      auth: { token: 'near-5Hs8yK3mPw7RgD2jXq9n' },
     };
     const startRoot = (): Promise<TestServer> => startServer({ home, model, settings });
 
@@ -321,12 +323,12 @@ describe('X. A2A', () => {
         model: new ScriptedModel({}),
         settings: {
           server: { port, grpc: { enabled: true, port: grpcPort } },
-          ...{ tools: BARE, auth: { token: 'far' } },
+          ...{ tools: BARE, auth: { token: 'far-7Qf2xW9kLr4TzB6vNc8d' } },
         },
       });
     await using cards = await openGrpcOnlyHost(`http://127.0.0.1:${port}`);
     const model = new ScriptedModel({ orchestrator: [call(ask('forecaster', 'tomorrow?', true))] });
-    const settings = withRemote({ address: { origin: cards.url, token: 'far' } });
+    const settings = withRemote({ address: { origin: cards.url, token: 'far-7Qf2xW9kLr4TzB6vNc8d' } });
     let far = await startFar(grpcPorts[0]);
     try {
       await withServer({ model, settings }, async (server) => {
@@ -369,7 +371,11 @@ describe('X. A2A', () => {
     const published = await Promise.all(
       services.map(async ([, { environment }]) => {
         const configFile = environment['LANGO_CONFIG']!.replace('/etc/lango', 'deploy');
-        const env = readEnv({ LANGO_HOME: '/data', LANGO_TOKEN: 't', LANGO_NODE_TOKEN: 'n' });
+        const env = readEnv({
+          LANGO_HOME: '/data',
+          LANGO_TOKEN: 'people-7Qf2xW9kLr4TzB6v',
+          LANGO_NODE_TOKEN: 'nodes-5Hs8yK3mPw7RgD2jX',
+        });
         const { config, secrets } = await loadConfig({ env, overrides: { configFile } });
         expect(secrets.token).toBeDefined();
         return config.a2a.publish;

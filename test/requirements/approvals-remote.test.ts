@@ -13,7 +13,7 @@ import { describeBrowsing, openSite, type Site } from '../tools/browser/setup.js
  * answer goes back over HTTP to the call that waits.
  */
 
-const NODE_TOKEN = 'token-of-the-node';
+const NODE_TOKEN = 'token-of-the-node-4f7a92';
 type Settings = NonNullable<ServerOptions['settings']>;
 
 /** An orchestrator alone, and a node that runs one of its sub-agents. */

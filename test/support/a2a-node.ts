@@ -23,7 +23,7 @@ import { createTargetCheck } from '../../src/http/address-check.js';
 import { createSealer } from '../../src/vault/sealing.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
-export const TOKEN = 'a-token-for-tests';
+export const TOKEN = 'a-token-for-tests-4c19e7';
 
 const HOST_LIMITS = {
   bodyBytes: 1024 * 1024,

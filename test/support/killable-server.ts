@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Home, Server } from '../cli/lango-process.js';
 import { ended, makeHome, startServer } from '../cli/lango-process.js';
 
-const TOKEN = 'killable';
+const TOKEN = 'killable-2b9e6f13a7c4d8';
 
 /** The real program on a data folder that outlives it, to be killed in the middle of a call and started again. */
 export class KillableServer {

@@ -1,0 +1,54 @@
+import { statSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+
+/** The settings that weaken a server, each with what it means. A server starts with one only if `server.allowRisks` names it. */
+export const RISKS = {
+  weakToken: 'a token that can be guessed is accepted',
+  plainHttp: 'requests and tokens travel without TLS',
+  trustProxy: 'the X-Forwarded headers are believed on an address that others may reach directly',
+  readableSecrets: 'other users of this machine can read a file with secrets',
+  plainHttpToken: 'a token or key is sent over plain HTTP',
+} as const;
+
+export type Risk = keyof typeof RISKS;
+
+/** Whether only programs on this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return (
+    host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
+  );
+}
+
+const TOKEN_CHARACTERS = 20;
+const TOKEN_BITS = 64;
+
+/** Whether a token could be guessed: it is short, or has little entropy by an estimate from its characters. */
+export function isWeakToken(token: string): boolean {
+  return token.length < TOKEN_CHARACTERS || entropyOf(token) < TOKEN_BITS;
+}
+
+/**
+ * Bits of entropy: those of one character by the frequencies of the characters, for each character that neither repeats
+ * an earlier pair nor continues a row such as "abc" or "111".
+ */
+function entropyOf(token: string): number {
+  const shares = [...Map.groupBy(token, (character) => character).values()].map(
+    ({ length }) => length / token.length,
+  );
+  const bits = -shares.reduce((sum, share) => sum + share * Math.log2(share), 0);
+  const pairs = new Set<string>();
+  for (let at = 1, step = NaN; at < token.length; at += 1) {
+    const next = token.charCodeAt(at) - token.charCodeAt(at - 1);
+    if (next !== step) pairs.add(token.slice(at - 1, at + 1));
+    step = next;
+  }
+  return bits * pairs.size;
+}
+
+const READABLE_BY_ALL = 0o004;
+
+/** False when there is no such file: its reader says so. */
+export function isReadableByAll(file: string): boolean {
+  const mode = process.platform === 'win32' ? 0 : (statSync(file, { throwIfNoEntry: false })?.mode ?? 0);
+  return (mode & READABLE_BY_ALL) !== 0;
+}

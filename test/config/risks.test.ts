@@ -1,0 +1,121 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readEnv } from '../../src/config/env.js';
+import { checkConfig, resolveConfig } from '../../src/config/load.js';
+import { isWeakToken } from '../../src/config/risks.js';
+import { createServer } from '../../src/index.js';
+
+type Settings = NonNullable<Parameters<typeof resolveConfig>[0]['settings']>;
+
+const TOKEN = 'J7cS2qVxR9dLw4KfZ0bT';
+const env = readEnv({ LANGO_HOME: '/data/lango' });
+
+function problemsOf(settings: Settings): readonly string[] {
+  try {
+    resolveConfig({ env, settings });
+    return [];
+  } catch (error) {
+    const { violations = [] } = error as { violations?: { field: string; description: string }[] };
+    return violations.map(({ field, description }) => `${field}: ${/add (\w+) to/.exec(description)?.[1]}`);
+  }
+}
+
+const far = { name: 'far', url: 'http://far.example:4100', token: TOKEN };
+
+const RISKY: readonly (readonly [risk: string, key: string, settings: Settings])[] = [
+  ['weakToken', 'auth.token', { auth: { token: 'a-short-token' } }],
+  ['plainHttp', 'server.host', { server: { host: '0.0.0.0' } }],
+  ['plainHttp', 'server.host', { server: { host: '192.168.1.4' }, auth: { mode: 'token' } }],
+  [
+    'trustProxy',
+    'server.trustProxy',
+    { server: { host: '::', trustProxy: true, tls: { certFile: 'a', keyFile: 'b' } } },
+  ],
+  ['plainHttpToken', 'a2a.remoteAgents[0].url', { a2a: { remoteAgents: [far] } }],
+  [
+    'plainHttpToken',
+    'model.baseUrl',
+    { model: { provider: 'openai', name: 'm', apiKey: 'key', baseUrl: 'http://models.example/v1' } },
+  ],
+];
+
+describe('a server does not start with a risk that nobody meant', () => {
+  it.each(RISKY)('%s: %s', (risk, key, settings) => {
+    expect(problemsOf(settings)).toEqual([`${key}: ${risk}`]);
+    const server = { ...settings.server, allowRisks: [risk as never] };
+    expect(problemsOf({ ...settings, server })).toEqual([]);
+  });
+
+  it('is not asked about what stays on this machine, or is encrypted', () => {
+    for (const settings of [
+      {},
+      { server: { host: '127.0.0.1', trustProxy: true } },
+      { server: { host: '::', tls: { certFile: 'a', keyFile: 'b' } } },
+      { auth: { token: TOKEN } },
+      { a2a: { remoteAgents: [{ ...far, url: 'https://far.example' }] } },
+      { a2a: { remoteAgents: [{ ...far, url: 'http://127.0.0.1:4101' }] } },
+      { a2a: { remoteAgents: [{ name: 'far', url: 'http://far.example' }] } },
+    ] satisfies Settings[])
+      expect(problemsOf(settings)).toEqual([]);
+  });
+});
+
+describe('files', () => {
+  let home: string;
+  beforeEach(async () => {
+    home = await mkdtemp(path.join(tmpdir(), 'lango-risks-'));
+  });
+  afterEach(() => rm(home, { recursive: true }));
+
+  it('with a secret must not be readable by other users', async () => {
+    const file = path.join(home, 'config.yaml');
+    const problems = async (text: string, mode: number) => {
+      await writeFile(file, text);
+      await chmod(file, mode);
+      const found = await checkConfig({ env: readEnv({ LANGO_HOME: home, TOKEN }) });
+      return found.map(({ at, key, text: said }) => `${path.basename(at)} ${key} ${said}`);
+    };
+    const written = `auth: { token: ${TOKEN} }\n`;
+    expect(await problems(written, 0o644)).toEqual([
+      'config.yaml:1:16 auth.token is refused: other users of this machine can read a file with secrets; if that is meant, add readableSecrets to server.allowRisks',
+    ]);
+    expect(await problems(written, 0o640)).toEqual([]);
+    expect(await problems('auth: { token: "${TOKEN}" }\n', 0o644)).toEqual([]);
+    expect(await problems(`${written}server: { allowRisks: [readableSecrets] }\n`, 0o644)).toEqual([]);
+    const [certFile, keyFile] = [path.join(home, 'cert.pem'), path.join(home, 'key.pem')];
+    await writeFile(keyFile, 'a key', { mode: 0o644 });
+    const tls = `server: { tls: { certFile: ${certFile}, keyFile: ${keyFile} } }\n`;
+    expect(await problems(tls, 0o644)).toEqual([expect.stringContaining('server.tls.keyFile is refused')]);
+    await chmod(keyFile, 0o640);
+    expect(await problems(tls, 0o644)).toEqual([]);
+  });
+
+  it('with a token that can be guessed do not start a server', async () => {
+    await writeFile(path.join(home, 'token'), 'password\n', { mode: 0o600 });
+    const server = createServer({ home, settings: { server: { port: 0 } } });
+    await expect(server.start()).rejects.toMatchObject({
+      code: 'invalid-config',
+      message: 'The token of the data folder can be guessed.',
+    });
+  });
+});
+
+describe('isWeakToken', () => {
+  it.each([
+    'secret',
+    'a'.repeat(64),
+    'password'.repeat(8),
+    '12345678901234567890123456',
+    'abcdefghijklmnopqrstuvwxyz',
+    '00000000000000000000000000000001',
+  ])('finds %s weak', (token) => expect(isWeakToken(token)).toBe(true));
+
+  it.each([
+    TOKEN,
+    '5f4dcc3b5aa765d61d8327deb882cf99',
+    '0f8fad5b-d9cb-469f-a165-70867728950e',
+    'correct-horse-battery-staple',
+  ])('finds %s strong enough', (token) => expect(isWeakToken(token)).toBe(false));
+});
