@@ -270,7 +270,7 @@ async function logIn(page: Page, cdp: CDPSession, { url, ...account }: BrowserPr
     void cdp.send('Fetch.continueWithAuth', { requestId, authChallengeResponse }).catch(() => undefined);
   });
   await cdp.send('Fetch.enable', { handleAuthRequests: true });
-  await page.evaluate(`fetch(${JSON.stringify(url)}).then(() => true)`);
+  await page.evaluate(`window.fetch(${JSON.stringify(url)}).then(() => true)`);
   await cdp.send('Fetch.disable');
 }
 
