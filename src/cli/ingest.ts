@@ -103,7 +103,10 @@ class Ingestion {
         : await this.#owner.submitDocument({ collection, origin, name, ...read }).catch((error: unknown) => {
             if (!isLangoError(error, 'timeout') && !isLangoError(error, 'too-large')) throw error;
             isKept = true;
-            return { outcome: 'skipped' as const, reason: `it cannot be read: ${error.message}` };
+            return {
+              outcome: 'skipped' as const,
+              reason: `it cannot be read: ${error.message.replace(/\.$/, '')}`,
+            };
           });
     if (outcome.outcome === 'skipped') {
       this.#skipped.push({ file, reason: outcome.reason });
