@@ -4,7 +4,12 @@ import process from 'node:process';
 const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 
 /** Only in campaigns: what the stock SDK does wrong, and kills of the real program with a browser or a chain. */
-const CAMPAIGNS = ['test/a2a/beside-stock/.*', 'test/e2e/tool-kills', 'test/e2e/payments'];
+const CAMPAIGNS = [
+  'test/a2a/beside-stock/.*',
+  'test/scripts/abuse',
+  'test/e2e/tool-kills',
+  'test/e2e/payments',
+];
 /** In both: short in `npm test`, long in a campaign. */
 const LENGTHENED = [
   'test/e2e/fairness',

@@ -1,0 +1,69 @@
+import type { ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { SettingsInput } from '../../src/index.js';
+import type { Question } from './child.js';
+
+const REPLY_MS = 20_000;
+const STOP_MS = 5_000;
+
+/** A server under abuse, in a process of its own. */
+export class Stage implements AsyncDisposable {
+  readonly home: string;
+  readonly #child: ChildProcess;
+  readonly #origin: string;
+  readonly #token: string;
+
+  private constructor(home: string, child: ChildProcess, address: { origin: string; token: string }) {
+    this.home = home;
+    this.#child = child;
+    this.#origin = address.origin;
+    this.#token = address.token;
+  }
+
+  static async open(settings: SettingsInput): Promise<Stage> {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-abuse-'));
+    const file = path.join(import.meta.dirname, 'child.js');
+    const child = fork(file, [home, JSON.stringify({ server: { port: 0 }, ...settings })]);
+    const [address] = (await once(child, 'message')) as [{ origin: string; token: string }];
+    return new Stage(home, child, address);
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** A request of the server's owner. */
+  fetch(where: string, init: RequestInit = {}): Promise<Response> {
+    const headers = { authorization: `Bearer ${this.#token}`, ...(init.headers as Record<string, string>) };
+    return fetch(this.#origin + where, { ...init, headers, signal: AbortSignal.timeout(60_000) });
+  }
+
+  /** Rejects when the process does not answer within 20 s: something holds its event loop. */
+  async ask<Reply>(question: Question): Promise<Reply> {
+    const reply = once(this.#child, 'message', { signal: AbortSignal.timeout(REPLY_MS) });
+    this.#child.send(question);
+    const [answer] = (await reply) as [Reply];
+    return answer;
+  }
+
+  /** The most memory that the process had at once, in megabytes. */
+  async peakMb(): Promise<number> {
+    const status = await readFile(`/proc/${this.#child.pid}/status`, 'utf8').catch(() => '');
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.isAlive) {
+      const exit = once(this.#child, 'exit');
+      this.#child.kill('SIGTERM');
+      const force = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MS);
+      await exit;
+      clearTimeout(force);
+    }
+    await rm(this.home, { recursive: true, force: true });
+  }
+}

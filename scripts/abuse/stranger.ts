@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Answers one request with whatever it likes. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A server of somebody else: a peer, a model vendor, a site. It answers as it was last told to. */
+export class Stranger implements AsyncDisposable {
+  answer: Answer = (_, response) => void response.writeHead(404).end();
+  readonly #server: Server = createServer((request, response) => {
+    request.resume();
+    response.on('error', () => {});
+    this.answer(request, response);
+  });
+
+  static async open(): Promise<Stranger> {
+    const stranger = new Stranger();
+    await once(stranger.#server.listen(0, '127.0.0.1'), 'listening');
+    return stranger;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Cuts what is still open. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.cut();
+    await once(this.#server, 'close');
+  }
+}
+
+/** An agent card that is as it should be, of the agent at `url`. */
+export function cardAt(url: string): Record<string, unknown> {
+  return {
+    name: 'stranger',
+    description: 'Does what it likes.',
+    version: '1',
+    supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+    capabilities: { streaming: true },
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [{ id: 'any', name: 'Any', description: 'Anything.', tags: ['any'] }],
+  };
+}
+
+/** Answers with JSON, or with the bytes as they are. */
+export function give(response: ServerResponse, body: unknown, type = 'application/json'): void {
+  response.setHeader('content-type', type);
+  response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+}
