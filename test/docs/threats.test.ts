@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import * as corpora from '../../scripts/abuse/corpora.js';
+
+const page = readFileSync('docs/internals/threats.md', 'utf8');
+const rows = page.split('\n').filter((line) => /^\| ASI\d\d /.test(line));
+const evidence = rows.flatMap((row) =>
+  [...row.matchAll(/`([\w/.-]+\.test\.ts)` "([^"]+)"/g)].map(([, file, title]) => [file!, title!] as const),
+);
+
+describe('docs/internals/threats.md', () => {
+  it('has the ten risks, each with a test', () => {
+    expect(rows.map((row) => /ASI\d\d/.exec(row)![0])).toEqual(
+      Array.from({ length: 10 }, (_, n) => `ASI${String(n + 1).padStart(2, '0')}`),
+    );
+    expect(rows.filter((row) => !row.includes('.test.ts`'))).toEqual([]);
+  });
+
+  it.each(evidence)('names a test that there is: %s %s', (file, title) => {
+    expect([file, readFileSync(`test/${file}`, 'utf8')]).toEqual([file, expect.stringContaining(title)]);
+  });
+
+  it('counts the cases of each corpus', () => {
+    const counts = [...page.matchAll(/^\| (\w+) \|[^|]+\| (\d+) \|$/gm)].map(([, name, count]) => [
+      name,
+      Number(count),
+    ]);
+    const { cards, settings, toolArguments, peers, models, documents, archives } = corpora;
+    const made = { cards, settings, tools: toolArguments, peers, models, documents, archives };
+    expect(counts).toEqual(Object.entries(made).map(([name, make]) => [name, make().length]));
+  });
+});
