@@ -65,7 +65,8 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       // An earlier message may hold a value that became a secret later.
       const history = scrubData(adapter.toMessages(events), run.scrubber);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
-      const where = surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox));
+      const where =
+        surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox) ? run.task : undefined);
       await prepare(run.task);
       const ownSetup = open(run);
       const setUpTurn = (): TurnSetup => {

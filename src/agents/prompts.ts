@@ -2,6 +2,7 @@ import { errorText } from '../core/errors.js';
 import type { SystemBlock } from '../core/model.js';
 import type { AgentSpec } from '../core/agent.js';
 import type { Run } from '../core/run.js';
+import type { Scope } from '../core/task.js';
 import { relayedUserMessage } from './user-messages.js';
 
 /** The texts of the configured prompt files. */
@@ -14,12 +15,12 @@ export interface PromptTexts {
   readonly houseRules?: string;
 }
 
-/** The machine and the folder that the agents of this node work in. */
+/** The machine and the folders that the agents of this node work in. */
 export interface Surroundings {
   /** The operating system: "Linux". */
   readonly system: string;
-  /** The folder that relative paths of files and commands begin in. */
-  readonly workspace: string;
+  /** The folder that relative paths of files and commands of this owner begin in. */
+  readonly workspace: (scope: Scope) => string;
 }
 
 export function flatAgentInstruction({ identity, toolUsage }: PromptTexts): string {
@@ -46,11 +47,16 @@ export function instructionBlocks(
   return [instruction, ...rules].filter((text) => text !== '').map((text) => ({ text, stable: true }));
 }
 
-/** Tells an agent the date, and one that acts on this machine also where it acts. */
-export function surroundingsBlock({ system, workspace }: Surroundings, actsHere: boolean): SystemBlock {
+/** Tells an agent the date and, with the owner of the task, where on this machine it acts. */
+export function surroundingsBlock(
+  { system, workspace }: Surroundings,
+  scope: Scope | undefined,
+): SystemBlock {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const today = new Date().toLocaleDateString('en-CA', { dateStyle: 'full' });
-  const here = actsHere ? ` You act on ${system}; relative paths begin in the workspace, ${workspace}.` : '';
+  const here = scope
+    ? ` You act on ${system}; relative paths begin in the workspace, ${workspace(scope)}.`
+    : '';
   return { text: `Today is ${today}; the time zone is ${timeZone}.${here}`, stable: false };
 }
 

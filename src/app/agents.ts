@@ -13,6 +13,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
+import { workFoldersOf } from './disk.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 
 /** The configured model provider. A new one is a folder in models/ and a line here; only the one in use is loaded. */
@@ -84,6 +85,7 @@ export function createAgents(options: AgentsOptions): Agents {
   const { config, families, own, ...parts } = options;
   const { roster, ownAgents } = config.agent;
   const specs = extendRoster(roster, ownAgents);
+  const folders = workFoldersOf(config);
   const tools = [...families.flatMap((family) => family.tools), ...own.tools];
   const source = families.find((family) => family.source)?.source;
   warnOfUnknownTools(options, tools, source);
@@ -98,7 +100,10 @@ export function createAgents(options: AgentsOptions): Agents {
     roster: specs,
     limits: agentLimits(config),
     approval: config.approval.policy,
-    surroundings: { system: `${os.type()} (${os.arch()})`, workspace: config.workspace[0] ?? config.home },
+    surroundings: {
+      system: `${os.type()} (${os.arch()})`,
+      workspace: (scope) => folders.of(scope)[0] ?? config.home,
+    },
     ...(publish ? { publish: publish.filter((name) => !names.has(name)) } : {}),
   });
   const isNamed = ({ profile }: Agent): boolean => publish?.includes(profile.name) ?? false;

@@ -13,17 +13,18 @@ import { createEgress } from '../http/egress.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
 import { createCryptoTools } from '../tools/crypto/index.js';
 import { createExec, findSandbox, type ExecOptions, type SandboxFinding } from '../tools/exec/index.js';
-import { UnfinishedWrites, createFsTools } from '../tools/fs/index.js';
+import { UnfinishedWrites, createFsTools, createOwnedFiles } from '../tools/fs/index.js';
 import { createGraphTools } from '../tools/graph/index.js';
 import { createHttpTools } from '../tools/http/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { isInstalled } from '../tools/programs.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
 import { createSkills, type Skills } from '../tools/skills/index.js';
+import { createDisk, ownedSkillsRoot, type Disk } from './disk.js';
 import type { VaultAccess } from './stores.js';
 
 /** What families are opened with. */
-export interface FamilyContext {
+export interface FamilyParts {
   readonly config: Config;
   readonly storage: Storage;
   readonly vault: VaultAccess;
@@ -31,6 +32,10 @@ export interface FamilyContext {
   /** As `startSandboxSearch` gives it. */
   readonly sandbox: Promise<SandboxFinding> | undefined;
   readonly logger: Logger;
+}
+
+interface FamilyContext extends FamilyParts {
+  readonly disk: Disk;
 }
 
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
@@ -47,7 +52,8 @@ const FAMILIES: readonly OpenFamily[] = [
 ];
 
 /** Opens all families of tools at the same time. Rejects when one cannot be opened, and then closes the others. */
-export async function openFamilies(context: FamilyContext): Promise<readonly ToolFamily[]> {
+export async function openFamilies(given: FamilyParts): Promise<readonly ToolFamily[]> {
+  const context = { ...given, disk: createDisk(given.config) };
   const skills = openSkills(context);
   const results = await Promise.allSettled([
     openExec(context, skills),
@@ -85,21 +91,23 @@ export function startSandboxSearch({ tools, workspace }: Config): Promise<Sandbo
   return finding;
 }
 
-async function openFs({ config: { home, tools, workspace } }: FamilyContext): Promise<ToolFamily> {
-  if (!tools.fs.enabled) return off('fs');
+async function openFs({ config: { home, tools }, disk }: FamilyContext): Promise<ToolFamily> {
+  const kept = disk.folders.isApart ? createOwnedFiles(disk) : undefined;
+  if (!tools.fs.enabled) return { ...off('fs'), kept };
   const unfinished = new UnfinishedWrites(join(home, 'unfinished-writes'));
   await unfinished.removeLeft();
-  return { name: 'fs', state: 'on', tools: createFsTools({ roots: workspace, unfinished, ...tools.fs }) };
+  return { name: 'fs', state: 'on', tools: createFsTools({ ...disk, unfinished, ...tools.fs }), kept };
 }
 
 /** Commands may read the skills of their owner, so that they can run the scripts of a skill. */
 async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFamily> {
-  const { config, sandbox: finding, logger } = context;
-  const { tools, workspace } = config;
+  const { config, disk, sandbox: finding, logger } = context;
+  const { tools } = config;
   if (!finding) return off('exec');
   const { sandbox, reason = '' } = await finding;
+  if (!sandbox && disk.folders.isApart) return missing('exec', { message: reason, hint: APART_HINT });
   const exec = createExec({
-    roots: workspace,
+    ...disk,
     sandbox,
     network: tools.exec.network,
     environment: readEnv().variables,
@@ -136,6 +144,8 @@ async function forwarders(context: FamilyContext): Promise<ExecOptions['openForw
     return openForwarder({ folder, webFetch, isLocal: isLoopback, scrubber, resolve });
   };
 }
+const APART_HINT =
+  'Without a sandbox, commands would reach the files of all owners. Install one, or set disk.workspaces: shared.';
 
 function unsandboxedText(reason: string, policy: Config['approval']['policy']): string {
   const needsApproval = Array.isArray(policy) ? policy.includes('exec') : policy !== 'none';
@@ -143,13 +153,13 @@ function unsandboxedText(reason: string, policy: Config['approval']['policy']): 
   return `commands run without a sandbox, ${approval}: ${reason}`;
 }
 
-function openSkills({ config, parsers, logger }: FamilyContext): Skills {
+function openSkills({ config, disk, parsers, logger }: FamilyContext): Skills {
   const { folders, workspace } = config.tools.skills;
   return createSkills({
     shared: folders,
-    roots: config.workspace,
+    ...disk,
     hasWorkspaceSkills: workspace,
-    owned: join(config.home, 'owners'),
+    owned: ownedSkillsRoot(config.home),
     parsers,
     logger,
   });

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { exportTask } from '../a2a/server/task-reading.js';
 import type { Config } from '../config/config.js';
@@ -26,8 +25,10 @@ import { primaryCode } from '../storage/sqlite/failure.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { factKey } from '../tools/facts/index.js';
 import type { Parsers } from '../tools/parsers.js';
+import { createOwnedFiles } from '../tools/fs/index.js';
 import { createSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
+import { createDisk, ownedSkillsRoot } from './disk.js';
 import { prepareFolders } from './stores.js';
 import { openLibrary } from './knowledge.js';
 import type { VaultAccess } from './stores.js';
@@ -107,7 +108,7 @@ export async function openHome(
   const service = createOwnerService({
     ...vaultParts(vault.open),
     documents: async () => (await library.open()).documents,
-    data: openData({ config, storage }, storedTasks(storage), [ownedSkills({ config, parsers, logger })]),
+    data: openData({ config, storage }, storedTasks(storage), ownedElsewhere({ config, parsers, logger })),
     async status() {
       throw new LangoError('unavailable', 'No server runs with this data folder.', {
         hint: 'Start one with: lango serve',
@@ -199,20 +200,15 @@ function storedTasks({ tasks }: Storage): ReadableTasks {
   };
 }
 
-interface OwnedSkillsContext {
+interface ElsewhereContext {
   readonly config: Config;
   readonly parsers: Parsers;
   readonly logger: Logger;
 }
 
-function ownedSkills({ config, parsers, logger }: OwnedSkillsContext): OwnedKind {
-  const { kept } = createSkills({
-    shared: [],
-    roots: config.workspace,
-    hasWorkspaceSkills: false,
-    owned: join(config.home, 'owners'),
-    parsers,
-    logger,
-  });
-  return kept;
+function ownedElsewhere({ config, parsers, logger }: ElsewhereContext): readonly OwnedKind[] {
+  const disk = createDisk(config);
+  const owned = ownedSkillsRoot(config.home);
+  const { kept } = createSkills({ ...disk, shared: [], hasWorkspaceSkills: false, owned, parsers, logger });
+  return disk.folders.isApart ? [createOwnedFiles(disk), kept] : [kept];
 }

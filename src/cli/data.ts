@@ -15,6 +15,7 @@ const FORGETTABLE = {
   learning: 'learnings',
   fact: 'facts',
   skill: 'skills',
+  file: 'files',
 } as const;
 
 type Counts = Record<string, number>;

@@ -60,9 +60,13 @@ export function addDataCommands(data: Command, act: Act): void {
         'learning',
         'fact',
         'skill',
+        'file',
       ]),
     )
-    .argument('<name>', 'the id of a context, the name of an entry or skill, or the text of a fact')
+    .argument(
+      '<name>',
+      'the id of a context, the name of an entry or skill, the path of a file, or the text of a fact',
+    )
     .action(action('forgetData'));
   add('delete')
     .description('delete all your data for good')

@@ -53,6 +53,23 @@ export const workspace = z
   .default([`${HOME_MARK}/workspace`])
   .describe('Folders that the file and command tools may work in. They cannot reach anything outside.');
 
+export const disk = group('How owners share the disk, and what agents may write to it.', {
+  workspaces: choice(
+    ['apart', 'shared'],
+    'apart',
+    '`apart`: with `auth.mode` `jwt` or `mtls`, each owner works in a folder of its own below each folder of `workspace`, and no tool reaches the others; commands need a sandbox. `shared`: all owners work in the folders of `workspace` themselves. With the other modes there is one owner, who works there.',
+  ),
+  ownerMb: optional(
+    z.int().min(0),
+    'The most that the files of one owner take, saved skills included, in megabytes. 0: no limit. Default: 4096 for owners who work apart, and no limit for others.',
+  ),
+  taskMb: count(
+    2048,
+    'The most that one task adds to the files of its owner, in megabytes. 0: no limit. What a command deletes does not count against it.',
+    { min: 0 },
+  ),
+});
+
 export const MIN_PASSPHRASE = 12;
 
 export const vault = group('The encrypted store of secrets and keys.', {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { a2a } from './a2a-keys.js';
 import { agent, model } from './agent-keys.js';
-import { approval, egress, logging, storage, tasks, vault, workspace } from './host-keys.js';
+import { approval, disk, egress, logging, storage, tasks, vault, workspace } from './host-keys.js';
 import { embedding, graph, ingest, observationalMemory, parsing, webSearch } from './knowledge-keys.js';
 import { auth, server } from './server-keys.js';
 import { payment, tools } from './tool-keys.js';
@@ -16,6 +16,7 @@ export const settingsSchema = z.strictObject({
   storage,
   tasks,
   workspace,
+  disk,
   vault,
   tools,
   graph,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createAuthenticator } from '../../src/http/identity.js';
 import { JwtKeys, keysFromUrl } from '../../src/http/jwt-keys.js';
@@ -146,7 +146,7 @@ describe('auth.mode jwt', () => {
       await issuer.token({ sub: 'alice', scope: 'lango.use' }),
       await issuer.token({ sub: 'alice', scope: 'lango.approve' }),
     ];
-    await mkdir(path.join(server!.home, 'workspace', 'old'), { recursive: true });
+    await ask(asker, '/message:send', userMessage('create a folder old'));
     const asked = await ask(
       asker,
       '/message:send',
@@ -237,8 +237,8 @@ describe('auth.mode jwt', () => {
     );
     expect(full.text).toContain('hello-there');
     expect(bare.status).toBe(200);
-    const files = await readdir(path.join(server!.home, 'workspace'));
-    expect(files).toEqual(['b.txt']);
+    const [folder] = await readdir(path.join(server!.home, 'workspace'));
+    expect(await readdir(path.join(server!.home, 'workspace', folder!))).toEqual(['b.txt']);
   });
 
   it('reads new keys when one is unknown, not more often than allowed, and fails closed', async () => {

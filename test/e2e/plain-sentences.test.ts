@@ -52,6 +52,8 @@ async function start(): Promise<void> {
       observationalMemory: on,
       embedding: { provider: 'openai', model: 'test', baseUrl: embeddings.baseUrl },
       webSearch: { provider: 'searxng', baseUrl: web.url },
+      // The skill to import lies there before anybody asks.
+      disk: { workspaces: 'shared' },
       auth: { mode: 'jwt', jwt: { issuer: issuer.url, audience: [AUDIENCE] } },
     },
   });

@@ -3,6 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
+import { diskNotes } from './exec.js';
 import type { ExecOptions } from './launch.js';
 import {
   COMMAND_FIELDS,
@@ -98,6 +99,7 @@ function describeProcess({ id, command, process, startedAt, end }: BackgroundPro
     seconds: Math.round(((end?.at ?? Date.now()) - startedAt) / 1000),
     stdoutBytes: process.stdout.totalBytes,
     stderrBytes: process.stderr.totalBytes,
+    ...(process.problem() === undefined ? {} : { note: diskNotes(process).join(' ') }),
   };
 }
 

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { LangoError } from '../../core/errors.js';
 import { scopeKey, type Scope } from '../../core/task.js';
-import type { ExitStatus, Process } from './process.js';
+import type { ExitStatus } from './process.js';
+import type { Command } from './runner.js';
 
 /** A command that keeps running after the call that started it. */
 export interface BackgroundProcess {
   readonly id: string;
   readonly command: string;
-  readonly process: Process;
+  readonly process: Command;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   /** Undefined while it runs. */
@@ -33,7 +34,7 @@ export class BackgroundProcesses {
   readonly #starting = new Set<{ readonly scope: Scope }>();
 
   /** Starts a process. Rejects with `too-many` at the limit per owner or per server. */
-  async start(scope: Scope, command: string, launch: () => Promise<Process>): Promise<BackgroundProcess> {
+  async start(scope: Scope, command: string, launch: () => Promise<Command>): Promise<BackgroundProcess> {
     this.#assertCapacity(scope);
     const reservation = { scope };
     this.#starting.add(reservation);

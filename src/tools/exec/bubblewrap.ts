@@ -44,13 +44,9 @@ const GROUP_FD = '5';
 
 /**
  * Runs commands in bubblewrap: with their own namespaces, no capabilities and no way to gain any, a read-only file
- * system with the system's programs and none of the host's data, and the workspace at its usual path.
+ * system with the system's programs and none of the host's data, and the folders of the command at their usual paths.
  */
-export function bubblewrap(
-  bwrap: string,
-  { uid, gid, roots }: Account,
-  privilegeDrop?: PrivilegeDrop,
-): Sandbox {
+export function bubblewrap(bwrap: string, { uid, gid }: Account, privilegeDrop?: PrivilegeDrop): Sandbox {
   const offline = readTree(ETC);
   const online = readTree([...ETC, ...ETC_NETWORK]);
   return {
@@ -58,9 +54,10 @@ export function bubblewrap(
     launch(command, network) {
       const tree = network ? online : offline;
       const shell = limitedShell(command, command.limits.processes);
-      const folders = [...roots, ...command.readable];
+      const { writable, readable } = command;
+      const folders = [...writable, ...readable];
       const binds = folders.map((path, index): Bind => {
-        const kind = index < roots.length ? '--bind' : '--ro-bind';
+        const kind = index < writable.length ? '--bind' : '--ro-bind';
         return { path, source: privilegeDrop?.mountPointOf(index) ?? path, kind };
       });
       const [file, ...args] = [

@@ -8,6 +8,7 @@ import {
   secretsNote,
   secretsOf,
   withSecrets,
+  type Command,
   type Runner,
 } from './runner.js';
 
@@ -18,6 +19,8 @@ import {
 const TIMEOUT_MARGIN_MS = 10_000;
 /** Exit code of a command that exceeds its CPU limit: 128 + SIGXCPU. */
 const CPU_LIMIT_EXIT_CODE = 152;
+/** Exit code of a command that exceeds the size of a file: 128 + SIGXFSZ. */
+const FILE_LIMIT_EXIT_CODE = 153;
 
 const FORWARDER_ADVICE =
   ' A command calls a service with a secret, which it never sees, so: curl --unix-socket "$LANGO_HTTP" ' +
@@ -58,6 +61,8 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
         ...(exitCode === CPU_LIMIT_EXIT_CODE
           ? [`stopped by the limit of ${limits.cpuSeconds} s CPU time`]
           : []),
+        ...(exitCode === FILE_LIMIT_EXIT_CODE ? ['stopped at the largest size of a file'] : []),
+        ...diskNotes(child),
       ];
       return {
         content: {
@@ -67,7 +72,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
           ...secretsNote(secretsOf(input)),
         },
         // Models notice a failure more reliably by this flag than by the exit code.
-        isError: exitCode !== 0 || isTimeout,
+        isError: exitCode !== 0 || isTimeout || child.problem() !== undefined,
       };
     },
   });
@@ -99,4 +104,10 @@ async function waitFor(child: Process, timeoutSeconds: number, { signal }: ToolC
 function output({ stdout, stderr }: Process): { stdout: string; stderr: string } {
   const advice = 'write it to a file and read that in parts';
   return { stdout: stdout.text(advice), stderr: stderr.text(advice) };
+}
+
+/** Why the disk budget stopped a command, for the model. */
+export function diskNotes(command: Command): readonly string[] {
+  const problem = command.problem();
+  return problem === undefined ? [] : [`stopped: ${problem.message} ${problem.hint}`];
 }

@@ -1,5 +1,7 @@
 import type { Logger } from '../../core/logger.js';
 import type { Scope } from '../../core/task.js';
+import type { DiskBudget } from '../disk-budget.js';
+import type { WorkFolders } from '../work-folders.js';
 
 /** How to start a program. */
 export interface Launch {
@@ -17,11 +19,15 @@ export interface Launch {
 export interface ShellCommand {
   readonly shell: string;
   readonly command: string;
-  /** Absolute, without symbolic links, inside a root. */
+  /** Absolute, without symbolic links, inside a writable folder. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Folders besides the roots that the command may read: absolute, existing, outside the roots. */
+  /** Folders that the command may write to: real paths. */
+  readonly writable: readonly string[];
+  /** Folders besides these that the command may read: absolute, existing. */
   readonly readable: readonly string[];
+  /** The largest file that the command may write. */
+  readonly fileBytes: number;
   readonly limits: ExecLimits;
 }
 
@@ -53,7 +59,6 @@ export interface ExecLimits {
   readonly outputBytes: number;
 }
 
-const FILE_LIMIT_BYTES = 1024 ** 3;
 /** Unit of `ulimit -f` in POSIX. */
 const FILE_BLOCK_BYTES = 512;
 
@@ -72,7 +77,12 @@ exec "$@"`;
 /** Returns the command line that runs the command under its limits. */
 export function limitedShell(command: ShellCommand, processes: number | 'open'): readonly string[] {
   const { cpuSeconds, memoryMb } = command.limits;
-  const values = [Math.ceil(cpuSeconds), memoryMb * 1024, FILE_LIMIT_BYTES / FILE_BLOCK_BYTES, processes];
+  const values = [
+    Math.ceil(cpuSeconds),
+    memoryMb * 1024,
+    Math.ceil(command.fileBytes / FILE_BLOCK_BYTES),
+    processes,
+  ];
   const limits = ['/bin/sh', '-c', LIMITS_SCRIPT, 'sh', ...values.map(String)];
   return [...limits, command.shell, '-c', command.command];
 }
@@ -84,8 +94,9 @@ export function unsandboxedLaunch(command: ShellCommand): Launch {
 }
 
 export interface ExecOptions {
-  /** Absolute folders that commands may work in. Commands start in the first. */
-  readonly roots: readonly string[];
+  /** The folders that commands may work in. Commands start in the first. */
+  readonly folders: WorkFolders;
+  readonly budget: DiskBudget;
   /** From `findSandbox`. Undefined: commands run as the server's own user, and each is `dangerous`. */
   readonly sandbox: Sandbox | undefined;
   /**
@@ -96,7 +107,7 @@ export interface ExecOptions {
   /** The server's environment. Commands see only the variables named by `envAllow`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envAllow: readonly string[];
-  /** Existing folders outside the roots that commands of this owner may read: the folders of skills. */
+  /** Existing folders outside these that commands of this owner may read: the folders of skills. */
   readonly readable?: (scope: Scope) => readonly string[];
   /** Opens the way out for a command, for secrets that it never gets. Undefined: there is none. */
   readonly openForwarder?: ((scope: Scope) => Promise<Forwarder>) | undefined;

@@ -6,6 +6,7 @@ import { LangoError } from '../../core/errors.js';
 import { referencedSecrets, replaceReferences, secretReference } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
 import type { ToolContext } from '../../core/tool.js';
+import type { Writer } from '../disk-budget.js';
 import { unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
 
@@ -48,6 +49,14 @@ export interface CommandInput {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
+/** A command that was started. It has ended once what it wrote to the disk is counted. */
+export interface Command extends Process {
+  /** Why the disk budget stopped it; undefined when it did not. */
+  problem(): LangoError | undefined;
+}
+
+const FILE_LIMIT_BYTES = 1024 ** 3;
+
 /** Starts commands and tracks them, so that none outlives the server. */
 export class Runner {
   readonly #running = new Set<Process>();
@@ -63,29 +72,53 @@ export class Runner {
   }
 
   /**
-   * Starts a command. Rejects with `invalid-input` for a folder outside the roots, and with `unavailable` after
-   * `close`.
+   * Starts a command. Rejects with `invalid-input` for a folder outside the workspace, with `limit-reached` when the disk
+   * budget is used up, and with `unavailable` after `close`.
    */
-  async start(input: CommandInput, scope: Scope): Promise<Process> {
-    const cwd = await this.#resolveFolder(input.cwd ?? '.');
-    const { limits, network, sandbox } = this.#options;
-    const readable = this.#options.readable?.(scope) ?? [];
-    const environment = await this.#environment();
-    if (this.#isClosed)
-      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
-    const forwarder = await this.#options.openForwarder?.(scope);
+  async start(input: CommandInput, context: Writer): Promise<Command> {
+    const roots = await this.#realRoots(context);
+    const cwd = await resolveFolder(roots, input.cwd ?? '.');
+    const room = await this.#options.budget.room(context);
     const command: ShellCommand = {
       shell: this.#shell,
       command: input.command,
       cwd,
-      env: { ...environment, ...(forwarder && { LANGO_HTTP: forwarder.socket }), ...input.env },
-      readable: forwarder ? [...readable, forwarder.folder] : readable,
-      limits,
+      env: { ...this.#environment(roots), ...input.env },
+      writable: roots,
+      readable: this.#options.readable?.(context) ?? [],
+      fileBytes: Math.min(room, FILE_LIMIT_BYTES),
+      limits: this.#options.limits,
     };
-    const child = startProcess(
-      sandbox?.launch(command, network) ?? unsandboxedLaunch(command),
-      limits.outputBytes,
-    );
+    let child: Process | undefined;
+    const watch = await this.#options.budget.watch(context, () => void child?.stop());
+    try {
+      child = await this.#launch(command, context);
+    } catch (error) {
+      await watch.settle();
+      throw error;
+    }
+    const ended = child.ended.finally(() => watch.settle());
+    ended.catch(() => undefined);
+    const stop = () => child.stop().then(() => ended);
+    return { ...child, ended, stop, problem: () => watch.problem };
+  }
+
+  async #launch(given: ShellCommand, scope: Scope): Promise<Process> {
+    const { network, sandbox, openForwarder } = this.#options;
+    const forwarder = await openForwarder?.(scope);
+    if (this.#isClosed) {
+      await forwarder?.close();
+      throw new LangoError('unavailable', 'The server is shutting down.', { retryable: true });
+    }
+    const command = forwarder
+      ? {
+          ...given,
+          env: { LANGO_HTTP: forwarder.socket, ...given.env },
+          readable: [...given.readable, forwarder.folder],
+        }
+      : given;
+    const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
+    const child = startProcess(launch, command.limits.outputBytes);
     this.#running.add(child);
     const forget = () => {
       this.#running.delete(child);
@@ -102,26 +135,15 @@ export class Runner {
     process.off('exit', this.#killAll);
   }
 
-  async #resolveFolder(given: string): Promise<string> {
-    const roots = await this.#realRoots();
-    const folder = await realpath(resolve(roots[0] ?? '/', given)).catch(() => undefined);
-    const isInside = roots.some((root) => folder === root || folder?.startsWith(root + sep));
-    if (folder === undefined || !isInside || !(await stat(folder)).isDirectory()) {
-      const advice = 'use a path relative to the workspace, such as "."';
-      throw new LangoError('invalid-input', `cwd: "${given}" is not a folder in the workspace; ${advice}.`);
-    }
-    return folder;
-  }
-
-  #realRoots(): Promise<string[]> {
-    return Promise.all(this.#options.roots.map((root) => realpath(root))).catch((cause: unknown) => {
+  async #realRoots(scope: Scope): Promise<string[]> {
+    const folders = await this.#options.folders.open(scope);
+    return Promise.all(folders.map((folder) => realpath(folder))).catch((cause: unknown) => {
       throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
     });
   }
 
-  async #environment(): Promise<Record<string, string>> {
+  #environment([home = '/']: readonly string[]): Record<string, string> {
     const { environment, envAllow } = this.#options;
-    const [home = '/'] = await this.#realRoots();
     const allowed = envAllow.flatMap((name) => {
       const value = environment[name];
       return value === undefined ? [] : [[name, value] as const];
@@ -153,6 +175,16 @@ export function describeCommand({ command = '', ...input }: Partial<CommandInput
 /** Tells a model, and whoever reads the task, that an output may hold the values in a form that no search finds. */
 export function secretsNote(names: readonly string[]) {
   return names.length === 0 ? {} : { mayContainSecrets: names };
+}
+
+async function resolveFolder(roots: readonly string[], given: string): Promise<string> {
+  const folder = await realpath(resolve(roots[0] ?? '/', given)).catch(() => undefined);
+  const isInside = roots.some((root) => folder === root || folder?.startsWith(root + sep));
+  if (folder === undefined || !isInside || !(await stat(folder)).isDirectory()) {
+    const advice = 'use a path relative to the workspace, such as "."';
+    throw new LangoError('invalid-input', `cwd: "${given}" is not a folder in the workspace; ${advice}.`);
+  }
+  return folder;
 }
 
 const REFERENCE_START = '{{secret:';

@@ -27,6 +27,8 @@ const PROBE_LIMITS: ExecLimits = {
   outputBytes: 4096,
 };
 
+const PROBE_FILE_BYTES = 1024;
+
 /** A command that fails unless it runs without privileges. */
 const PROBE = `test "$(id -u)" != 0 || { echo "the command runs as root"; exit 1; }
 grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status || { echo "the command has capabilities"; exit 1; }
@@ -64,17 +66,19 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
   const account = await prepareAccount(roots);
   const isRoot = process.getuid?.() === 0;
   const sandbox = bubblewrap(bwrap, account, isRoot ? await preparePrivilegeDrop(account) : undefined);
-  for (const root of account.roots) await probe(sandbox, root);
+  for (const root of account.roots) await probe(sandbox, account.roots, root);
   return sandbox;
 }
 
-async function probe(sandbox: Sandbox, root: string): Promise<void> {
+async function probe(sandbox: Sandbox, roots: readonly string[], root: string): Promise<void> {
   const command = {
     shell: '/bin/sh',
     command: PROBE,
     cwd: root,
     env: {},
+    writable: roots,
     readable: [],
+    fileBytes: PROBE_FILE_BYTES,
     limits: PROBE_LIMITS,
   };
   const launch = sandbox.launch(command, false);

@@ -2,9 +2,11 @@ import { constants } from 'node:fs';
 import { access, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LangoError } from '../../core/errors.js';
-import { ownerOfNewEntry, type OpenPath } from './paths.js';
-import { NEW_SUFFIX, type UnfinishedWrites } from './unfinished-writes.js';
-import type { PathTarget } from './workspace.js';
+import type { ToolContext } from '../../core/tool.js';
+import { ownerOfNewEntry, type OpenPath } from '../open-path.js';
+import { bytesOnDisk, ENTRY_BYTES } from '../disk-use.js';
+import { NEW_SUFFIX } from './unfinished-writes.js';
+import type { PathTarget, Workspace } from './workspace.js';
 
 /** The type of an object with its article, such as "a folder" or "a FIFO". */
 export function describeType({ stats }: OpenPath): string {
@@ -67,6 +69,11 @@ export async function readWhole(opened: OpenPath, shown: string, maxBytes: numbe
   }
 }
 
+interface Replacing {
+  readonly context: ToolContext;
+  readonly workspace: Workspace;
+}
+
 export const MODE_BITS = 0o777;
 const NEW_FILE_MODE = 0o666;
 
@@ -78,10 +85,21 @@ const NEW_FILE_MODE = 0o666;
 export async function replaceFile(
   target: PathTarget,
   content: string | Buffer,
-  { key, unfinished }: { readonly key: string; readonly unfinished: UnfinishedWrites | undefined },
+  { context, workspace }: Replacing,
 ): Promise<void> {
-  const { folder, name, existing } = target;
+  const { existing } = target;
   if (existing !== undefined) await access(existing.at, constants.W_OK);
+  const before = existing === undefined ? 0 : bytesOnDisk(existing.stats);
+  const more = Math.max(Buffer.byteLength(content), ENTRY_BYTES) - before;
+  await workspace.budget.spend(context, more, () => swapIn(target, content, { context, workspace }));
+}
+
+async function swapIn(
+  target: PathTarget,
+  content: string | Buffer,
+  { context: { key }, workspace: { unfinished } }: Replacing,
+): Promise<void> {
+  const { folder, name } = target;
   const temporary = `.${key.slice(0, 16)}${NEW_SUFFIX}`;
   const at = `${folder.at}/${temporary}`;
   await rm(at, { force: true });

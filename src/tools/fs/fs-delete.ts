@@ -4,7 +4,9 @@ import { codeOf, isLangoError, LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { syncFolder } from './files.js';
-import { pathArgument, pathField, type OpenPath } from './paths.js';
+import { bytesOnDisk } from '../disk-use.js';
+import type { OpenPath } from '../open-path.js';
+import { pathArgument, pathField } from './paths.js';
 import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
 
 const schema = z.strictObject({
@@ -23,18 +25,21 @@ export function deleteTool(workspace: Workspace): Tool {
     // Deleting one file does no more harm than overwriting it with fs_write. A whole tree may hold files that neither
     // the model nor the user has read.
     danger: ({ recursive }) => (recursive === true ? 'dangerous' : 'moderate'),
-    execute: ({ path, recursive = false }, { signal }) =>
-      workspace.change(pathArgument(path), async (access) => {
+    execute: ({ path, recursive = false }, context) =>
+      workspace.change(context, pathArgument(path), async (access) => {
+        const { signal } = context;
         signal.throwIfAborted();
         const target = await access.removable(pathArgument(path));
-        const entries = recursive ? await clearFolder(access, target.existing, signal) : 0;
+        const free = ({ stats }: OpenPath) => workspace.budget.add(context, -bytesOnDisk(stats));
+        const entries = recursive ? await clearFolder(access, target.existing, { signal, free }) : 0;
         await removeTarget(target, access.displayPath(target.path));
+        free(target.existing);
         await syncFolder(target.folder);
         const content = entries === 0 ? '' : ` with ${counted(entries, 'item')} in it`;
         return { content: `deleted ${access.displayPath(target.path)}${content}` };
       }),
-    settle: ({ path }) =>
-      workspace.read(pathArgument(path), async (access) => {
+    settle: ({ path }, context) =>
+      workspace.read(context, pathArgument(path), async (access) => {
         const target = await access
           .target(pathArgument(path), { follow: false, make: false })
           .catch((error: unknown) => {
@@ -46,19 +51,30 @@ export function deleteTool(workspace: Workspace): Tool {
   });
 }
 
+interface ClearOptions {
+  readonly signal: AbortSignal;
+  /** Called for each deleted entry. */
+  readonly free: (deleted: OpenPath) => void;
+}
+
 /**
  * Deletes the content of a folder and resolves with the number of deleted entries. Each folder is held open while it is
  * emptied, so no symbolic link can lead out of it.
  */
-async function clearFolder(access: WorkspaceAccess, folder: OpenPath, signal: AbortSignal): Promise<number> {
+export async function clearFolder(
+  access: WorkspaceAccess,
+  folder: OpenPath,
+  { signal, free }: ClearOptions,
+): Promise<number> {
   if (!folder.stats.isDirectory()) return 0;
   let deleted = 0;
   for await (const { name } of await opendir(folder.at)) {
     signal.throwIfAborted();
     const opened = await access.child(folder, name);
     if (opened === undefined) continue;
-    deleted += 1 + (await clearFolder(access, opened, signal));
+    deleted += 1 + (await clearFolder(access, opened, { signal, free }));
     await remove(opened, `${folder.at}/${name}`);
+    free(opened);
     await access.release(opened);
   }
   return deleted;

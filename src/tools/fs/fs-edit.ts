@@ -26,17 +26,17 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
     schema,
     effect: 'queryable',
     danger: 'moderate',
-    execute: (input, { key, signal }) =>
-      workspace.change(pathArgument(input.path), async (access) => {
-        signal.throwIfAborted();
+    execute: (input, context) =>
+      workspace.change(context, pathArgument(input.path), async (access) => {
+        context.signal.throwIfAborted();
         const { target, text } = await load(access, input.path, maxBytes);
         const changed = replaceOnce(text, input, access.displayPath(target.path));
         assertSize('newText', changed, maxBytes);
-        await replaceFile(target, changed, { key, unfinished: workspace.unfinished });
+        await replaceFile(target, changed, { context, workspace });
         return { content: describe(input, access.displayPath(target.path)) };
       }),
-    settle: (input) =>
-      workspace.read(pathArgument(input.path), async (access) => {
+    settle: (input, context) =>
+      workspace.read(context, pathArgument(input.path), async (access) => {
         const { target, text } = await load(access, input.path, maxBytes);
         const [oldText, newText] = inStyleOf(text, input);
         const others = newText.includes(oldText) ? text.replaceAll(newText, '\0') : text;

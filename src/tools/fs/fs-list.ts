@@ -4,7 +4,8 @@ import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { describeType, MODE_BITS, typeOf } from './files.js';
-import { pathArgument, pathField, type OpenPath } from './paths.js';
+import type { OpenPath } from '../open-path.js';
+import { pathArgument, pathField } from './paths.js';
 import { walkTree, type TreeEntry } from './tree.js';
 import type { WorkspaceAccess, Workspace } from './workspace.js';
 
@@ -26,8 +27,11 @@ export function listTool(workspace: Workspace): Tool {
       'entries. For a file (or with itself: true), returns its type, size in bytes, modification time and mode.',
     schema,
     effect: 'pure',
-    execute: ({ path = '.', recursive = false, itself = false, limit = LIMIT_DEFAULT }, { signal }) =>
-      workspace.read(pathArgument(path), async (access) => {
+    execute: (
+      { path = '.', recursive = false, itself = false, limit = LIMIT_DEFAULT },
+      { signal, ...scope },
+    ) =>
+      workspace.read(scope, pathArgument(path), async (access) => {
         const folder = await access.find(pathArgument(path));
         const shown = access.displayPath(folder.path);
         if (itself || !folder.stats.isDirectory()) return { content: describeOne(access, folder) };

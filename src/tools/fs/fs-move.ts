@@ -23,9 +23,9 @@ export function moveTool(workspace: Workspace): Tool {
     schema,
     effect: 'queryable',
     danger: 'moderate',
-    execute: (input, { signal }) =>
-      workspace.change(subject(input), async (access) => {
-        signal.throwIfAborted();
+    execute: (input, context) =>
+      workspace.change(context, subject(input), async (access) => {
+        context.signal.throwIfAborted();
         const from = await access.removable(fromArgument(input));
         const to = await findTarget(access, input, from.name);
         if (to.path === from.path)
@@ -36,8 +36,8 @@ export function moveTool(workspace: Workspace): Tool {
         await syncFolder(to.folder);
         return { content: `moved ${access.displayPath(from.path)} to ${access.displayPath(to.path)}` };
       }),
-    settle: (input) =>
-      workspace.read(subject(input), async (access) => {
+    settle: (input, context) =>
+      workspace.read(context, subject(input), async (access) => {
         if ((await findOptional(access, fromArgument(input))) !== undefined) return undefined;
         const target = await findOptional(access, toArgument(input));
         if (target !== undefined)

@@ -26,8 +26,8 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal }) =>
-      workspace.read(pathArgument(path), async (access) => {
+    execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal, ...scope }) =>
+      workspace.read(scope, pathArgument(path), async (access) => {
         const opened = await access.find(pathArgument(path));
         const shown = access.displayPath(opened.path);
         const handle = await openFile(opened, shown);

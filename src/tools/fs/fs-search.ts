@@ -5,7 +5,8 @@ import { defineTool, type Tool } from '../../core/tool.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { readWhole } from './files.js';
 import { literalMatcher, regexMatcher, type Matcher } from './matcher.js';
-import { pathArgument, pathField, type OpenPath } from './paths.js';
+import type { OpenPath } from '../open-path.js';
+import { pathArgument, pathField } from './paths.js';
 import { walkTree } from './tree.js';
 import type { WorkspaceAccess, Workspace } from './workspace.js';
 
@@ -44,8 +45,8 @@ export function searchTool(workspace: Workspace): Tool {
     schema,
     effect: 'pure',
     bringsOutside: true,
-    execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal }) =>
-      workspace.read(pathArgument(path), async (access) => {
+    execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal, ...scope }) =>
+      workspace.read(scope, pathArgument(path), async (access) => {
         const top = await access.find(pathArgument(path));
         const matcher = regex ? regexMatcher(pattern, signal) : literalMatcher(pattern);
         const filter = glob === undefined ? () => true : globFilter(glob);

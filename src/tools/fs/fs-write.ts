@@ -3,6 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import { counted } from '../../core/text.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { assertFile, assertSize, describeType, readWhole, replaceFile, syncFolder } from './files.js';
+import { ENTRY_BYTES } from '../disk-use.js';
 import { pathArgument, pathField } from './paths.js';
 import type { PathTarget, Workspace, WorkspaceAccess } from './workspace.js';
 
@@ -41,7 +42,7 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
     // Whether an append happened cannot be seen in the file: the same text may have ended it before.
     effectOf: ({ mode }) => (mode === 'append' ? 'unsafe' : 'keyed'),
     danger: 'moderate',
-    execute({ path, content, mode = 'replace' }, { key, signal }) {
+    execute({ path, content, mode = 'replace' }, context) {
       if ((content === undefined) !== (mode === 'folder') || (mode === 'append' && content === '')) {
         throw new LangoError(
           'invalid-input',
@@ -49,9 +50,9 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
         );
       }
       assertSize('content', content ?? '', maxBytes);
-      return workspace.change(pathArgument(path), async (access) => {
-        signal.throwIfAborted();
-        const call = { key, unfinished: workspace.unfinished };
+      return workspace.change(context, pathArgument(path), async (access) => {
+        context.signal.throwIfAborted();
+        const call = { context, workspace };
         const target = await access.target(pathArgument(path), { follow: true, make: true });
         const shown = access.displayPath(target.path);
         return MODES[mode]({ access, target, shown, content: content ?? '', maxBytes, call });
@@ -75,13 +76,13 @@ async function append({ target, shown, content, maxBytes, call }: Writing): Prom
   return { content: `added ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };
 }
 
-async function makeFolder({ access, target, shown }: Writing): Promise<ToolOutput> {
+async function makeFolder({ access, target, shown, call }: Writing): Promise<ToolOutput> {
   const { folder, name, existing } = target;
   if (existing?.stats.isDirectory()) return { content: `${shown} already exists` };
   if (existing !== undefined) {
     throw new LangoError('conflict', `path: "${shown}" is ${describeType(existing)}; choose another name.`);
   }
-  await access.makeFolder(folder, name);
+  await call.workspace.budget.spend(call.context, ENTRY_BYTES, () => access.makeFolder(folder, name));
   await syncFolder(folder);
   return { content: `created the folder ${shown}` };
 }

@@ -1,21 +1,17 @@
 import type { Tool } from '../../core/tool.js';
 import { deleteTool } from './fs-delete.js';
-import type { UnfinishedWrites } from './unfinished-writes.js';
 import { editTool } from './fs-edit.js';
 import { listTool } from './fs-list.js';
 import { moveTool } from './fs-move.js';
 import { readTool } from './fs-read.js';
 import { searchTool } from './fs-search.js';
 import { writeTool } from './fs-write.js';
-import { Workspace } from './workspace.js';
+import { Workspace, type WorkspaceParts } from './workspace.js';
 
+export { createOwnedFiles } from './owned.js';
 export { UnfinishedWrites } from './unfinished-writes.js';
 
-export interface FsOptions {
-  /** Where the temporary files of writes are noted. Default: nowhere. */
-  readonly unfinished?: UnfinishedWrites;
-  /** Absolute folders, at least one. Relative paths start at the first. */
-  readonly roots: readonly string[];
+export interface FsOptions extends WorkspaceParts {
   /** Maximum size of one page of `fs_read`: no larger than the tool output that a model is given. */
   readonly maxReadBytes: number;
   /** Maximum size of a file that is written or edited; 10 MiB by default. */
@@ -24,9 +20,9 @@ export interface FsOptions {
 
 const MAX_WRITE_BYTES = 10 * 1024 * 1024;
 
-/** Creates the tools that work on files. They neither read, change nor reveal anything outside the roots. */
+/** Creates the tools that work on files. They neither read, change nor reveal anything outside the folders of the owner. */
 export function createFsTools(options: FsOptions): readonly Tool[] {
-  const workspace = new Workspace(options.roots, options.unfinished);
+  const workspace = new Workspace(options);
   const maxWriteBytes = options.maxWriteBytes ?? MAX_WRITE_BYTES;
   return [
     readTool(workspace, options.maxReadBytes),

@@ -1,7 +1,7 @@
 import type { Dir } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { codeOf } from '../../core/errors.js';
-import type { OpenPath } from './paths.js';
+import type { OpenPath } from '../open-path.js';
 import type { WorkspaceAccess } from './workspace.js';
 
 export interface TreeEntry {

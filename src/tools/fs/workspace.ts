@@ -1,8 +1,13 @@
 import { chown, mkdir, readlink, realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { codeOf, LangoError } from '../../core/errors.js';
+import { KeyedMutex } from '../../core/keyed-mutex.js';
+import { scopeKey, type Scope } from '../../core/task.js';
+import type { DiskBudget } from '../disk-budget.js';
+import type { WorkFolders } from '../work-folders.js';
 import type { UnfinishedWrites } from './unfinished-writes.js';
-import { explainFailure, openPath, ownerOfNewEntry, type OpenPath, type PathArgument } from './paths.js';
+import { openPath, ownerOfNewEntry, type OpenPath } from '../open-path.js';
+import { explainFailure, type PathArgument } from './paths.js';
 
 /** A name in a folder, whether it exists or not. */
 export interface PathTarget {
@@ -30,17 +35,23 @@ type WalkResult = PathTarget | { readonly link: string } | OpenPath;
 
 const LINKS_MAX = 40;
 
-/** The folders that the tools may access. */
-export class Workspace {
-  #last: Promise<unknown> = Promise.resolve();
-
-  readonly #roots: readonly string[];
-
+export interface WorkspaceParts {
+  readonly folders: WorkFolders;
+  readonly budget: DiskBudget;
   /** Undefined when nobody looks for the temporary files that a kill leaves. */
+  readonly unfinished?: UnfinishedWrites | undefined;
+}
+
+/** The folders that the tools may access: for each call, those of its owner. */
+export class Workspace {
+  readonly #changes = new KeyedMutex();
+  readonly #folders: WorkFolders;
+  readonly budget: DiskBudget;
   readonly unfinished: UnfinishedWrites | undefined;
 
-  constructor(roots: readonly string[], unfinished?: UnfinishedWrites) {
-    this.#roots = roots;
+  constructor({ folders, budget, unfinished }: WorkspaceParts) {
+    this.#folders = folders;
+    this.budget = budget;
     this.unfinished = unfinished;
   }
 
@@ -49,11 +60,13 @@ export class Workspace {
    * `unavailable` when a root is missing.
    */
   async read<Result>(
+    scope: Scope,
     subject: PathArgument,
     work: (access: WorkspaceAccess) => Promise<Result>,
   ): Promise<Result> {
+    const folders = await this.#folders.open(scope);
     const roots = await Promise.all(
-      this.#roots.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
+      folders.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
     ).catch((cause: unknown) => {
       throw new LangoError('unavailable', 'The workspace folder is missing.', { cause });
     });
@@ -67,11 +80,14 @@ export class Workspace {
     }
   }
 
-  /** Like `read`, but one call after the other: two simultaneous edits of a file do not lose one. */
-  change<Result>(subject: PathArgument, work: (access: WorkspaceAccess) => Promise<Result>): Promise<Result> {
-    const result = this.#last.then(() => this.read(subject, work));
-    this.#last = result.catch(() => undefined);
-    return result;
+  /** Like `read`, but one call after the other in one workspace: two simultaneous edits of a file do not lose one. */
+  change<Result>(
+    scope: Scope,
+    subject: PathArgument,
+    work: (access: WorkspaceAccess) => Promise<Result>,
+  ): Promise<Result> {
+    const key = this.#folders.isApart ? scopeKey(scope) : '';
+    return this.#changes.run(key, () => this.read(scope, subject, work));
   }
 }
 
@@ -83,6 +99,11 @@ export class WorkspaceAccess {
 
   constructor(roots: readonly Root[]) {
     this.#roots = roots;
+  }
+
+  /** Opens the folders of the workspace. */
+  openRoots(): Promise<readonly OpenPath[]> {
+    return Promise.all(this.#roots.map(({ real }) => this.#open(real, real)));
   }
 
   /** Finds the object at a path, following symbolic links. Rejects when it is missing or outside the roots. */

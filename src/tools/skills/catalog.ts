@@ -1,9 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import { scopeKey, type Scope } from '../../core/task.js';
+import type { Scope } from '../../core/task.js';
+import type { DiskBudget } from '../disk-budget.js';
+import { ownerHash, type WorkFolders } from '../work-folders.js';
 import { readFolder, readInside, type SkillFile } from './files.js';
 import { markFromOutside, parseSkillText, SKILL_FILE, type SkillText } from './skill-file.js';
 
@@ -20,8 +22,9 @@ export interface StoredSkill extends Omit<SkillText, 'instructions'> {
 export interface SkillCatalogOptions {
   /** Folders of skills for every owner; they need not exist. */
   readonly shared: readonly string[];
-  /** The roots of the workspace. Their folder `skills` holds skills. */
-  readonly roots: readonly string[];
+  /** The folders of the workspace. Their folder `skills` holds skills. */
+  readonly folders: WorkFolders;
+  readonly budget: DiskBudget;
   /** Whether skills of the workspace are used. */
   readonly hasWorkspaceSkills: boolean;
   /** The folder of the owners' own skills. */
@@ -61,27 +64,29 @@ export class SkillCatalog {
 
   /** Reads the skills again. Never rejects: an unreadable skill is left out, with one warning. */
   async refresh(scope: Scope | undefined): Promise<void> {
-    const { shared, roots, hasWorkspaceSkills } = this.#options;
+    const { shared, folders } = this.#options;
     const common = await Promise.all([
       ...shared.map((folder) => this.#scan({ folder, within: folder, origin: 'server' })),
-      ...(hasWorkspaceSkills ? roots : []).map((root) =>
-        this.#scan({ folder: join(root, 'skills'), within: root, origin: 'workspace' }),
-      ),
+      ...this.#scanWorkspace(folders.shared),
     ]);
     this.#common = distinct(common.flat());
     if (!scope) return;
     const folder = this.ownerFolder(scope);
-    this.#ofOwner.set(ownerName(scope), await this.#scan({ folder, within: folder, origin: 'owner' }));
+    const own = await Promise.all([
+      this.#scan({ folder, within: folder, origin: 'owner' }),
+      ...this.#scanWorkspace(folders.isApart ? folders.of(scope) : []),
+    ]);
+    this.#ofOwner.set(ownerHash(scope), own.flat());
   }
 
   /** Reads the skills of an owner for the first time. Later changes to them happen only through this catalog. */
   async prepare(scope: Scope): Promise<void> {
-    if (!this.#ofOwner.has(ownerName(scope))) await this.refresh(scope);
+    if (!this.#ofOwner.has(ownerHash(scope))) await this.refresh(scope);
   }
 
   /** Lists the skills of an owner; without a scope, the skills for every owner. */
   list(scope: Scope | undefined): readonly StoredSkill[] {
-    const own = scope ? (this.#ofOwner.get(ownerName(scope)) ?? []) : [];
+    const own = scope ? (this.#ofOwner.get(ownerHash(scope)) ?? []) : [];
     return distinct([...own, ...this.#common]);
   }
 
@@ -92,7 +97,7 @@ export class SkillCatalog {
   }
 
   ownerFolder(scope: Scope): string {
-    return join(this.#options.owned, ownerName(scope));
+    return ownedSkillsFolder(this.#options.owned, scope);
   }
 
   /**
@@ -114,6 +119,13 @@ export class SkillCatalog {
     await replaceFolder(folder, files);
     await this.refresh(scope);
     return { name, description, fromOutside, folder, origin: 'owner' };
+  }
+
+  #scanWorkspace(roots: readonly string[]): readonly Promise<readonly StoredSkill[]>[] {
+    if (!this.#options.hasWorkspaceSkills) return [];
+    return roots.map((root) =>
+      this.#scan({ folder: join(root, 'skills'), within: root, origin: 'workspace' }),
+    );
   }
 
   async #scan({ folder, within, origin }: SkillLocation): Promise<readonly StoredSkill[]> {
@@ -153,8 +165,9 @@ function distinct(skills: readonly StoredSkill[]): readonly StoredSkill[] {
   return [...byName.values()];
 }
 
-function ownerName(scope: Scope): string {
-  return createHash('sha256').update(scopeKey(scope)).digest('hex').slice(0, 32);
+/** The folder of an owner's own skills, below the folder of all of them. */
+export function ownedSkillsFolder(owned: string, scope: Scope): string {
+  return join(owned, ownerHash(scope));
 }
 
 function nameTaken({ name, origin }: StoredSkill): LangoError {

@@ -5,7 +5,7 @@ import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { Parsers } from '../parsers.js';
 import { checkedPath, readFolder, readInside, SKILL_MAX_BYTES, type SkillFile } from './files.js';
-import type { SkillCatalog } from './catalog.js';
+import type { SkillCatalog, SkillCatalogOptions } from './catalog.js';
 import {
   DESCRIPTION_MAX_LENGTH,
   NAME_MAX_LENGTH,
@@ -13,6 +13,7 @@ import {
   SKILL_FILE,
   toSkillText,
 } from './skill-file.js';
+import { ENTRY_BYTES } from '../disk-use.js';
 import { savedMessage } from './skill-tool.js';
 
 const INSTRUCTIONS_MAX = 200_000;
@@ -45,7 +46,7 @@ const createSchema = z.strictObject({
   replace: z.boolean().optional().describe('Replace an existing skill of this name'),
 });
 
-export function createSkillTool(catalog: SkillCatalog): Tool {
+export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogOptions): Tool {
   return defineTool({
     name: 'create_skill',
     description:
@@ -64,14 +65,18 @@ export function createSkillTool(catalog: SkillCatalog): Tool {
         isExecutable: content.startsWith('#!'),
       }));
       const main = { path: SKILL_FILE, content: Buffer.from(text), isExecutable: false };
-      const kept = await catalog.save(
-        { tenant, owner },
-        [main, ...others.filter(({ path }) => path !== SKILL_FILE)],
-        { replace, fromOutside },
+      const all = [main, ...others.filter(({ path }) => path !== SKILL_FILE)];
+      const kept = await budget.spend(context, bytesOf(all), () =>
+        catalog.save({ tenant, owner }, all, { replace, fromOutside }),
       );
       return { content: savedMessage(kept) };
     },
   });
+}
+
+/** What the files take on the disk, with their folder. A skill that they replace is found at the next measurement. */
+function bytesOf(files: readonly SkillFile[]): number {
+  return files.reduce((sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES), ENTRY_BYTES);
 }
 
 function firstLine(instructions: string): string {
@@ -96,12 +101,9 @@ const importSchema = z.strictObject({
   replace: z.boolean().optional().describe('Replace an existing skill of this name'),
 });
 
-interface ImportOptions {
-  readonly roots: readonly string[];
-  readonly parsers: Parsers;
-}
+type ImportOptions = Pick<SkillCatalogOptions, 'budget' | 'folders'> & { readonly parsers: Parsers };
 
-export function importSkillTool(catalog: SkillCatalog, { roots, parsers }: ImportOptions): Tool {
+export function importSkillTool(catalog: SkillCatalog, { budget, folders, parsers }: ImportOptions): Tool {
   return defineTool({
     name: 'import_skill',
     description:
@@ -110,12 +112,15 @@ export function importSkillTool(catalog: SkillCatalog, { roots, parsers }: Impor
     effect: 'keyed',
     danger: 'moderate',
     timeoutMs: IMPORT_TIME_MS,
-    async execute({ path, replace = false }, { tenant, owner, signal }) {
+    async execute({ path, replace = false }, context) {
+      const { tenant, owner, signal } = context;
       const scope = { tenant, owner };
-      const found = await findAt(path, roots);
+      const found = await findAt(path, await folders.open(scope));
       const files = Buffer.isBuffer(found) ? await parsers.parse('skill', found, { scope, signal }) : found;
       // Anyone may have written to the workspace, so an imported skill counts as text from outside.
-      const kept = await catalog.save(scope, files, { replace, fromOutside: true });
+      const kept = await budget.spend(context, bytesOf(files), () =>
+        catalog.save(scope, files, { replace, fromOutside: true }),
+      );
       return { content: savedMessage(kept) };
     },
   });

@@ -7,6 +7,8 @@ import { createSkillTool, importSkillTool } from './create-skill.js';
 import { ownedSkills } from './owned.js';
 import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
 
+export { ownedSkillsFolder } from './catalog.js';
+
 /** The tools that manage skills, and one tool for each skill. */
 export interface Skills {
   readonly tools: readonly Tool[];
@@ -31,7 +33,7 @@ export function createSkills(options: SkillsOptions): Skills {
     return tool;
   };
   return {
-    tools: [createSkillTool(catalog), listSkillsTool(catalog), importSkillTool(catalog, options)],
+    tools: [createSkillTool(catalog, options), listSkillsTool(catalog), importSkillTool(catalog, options)],
     source: {
       kind: SKILL_KIND,
       refresh: (scope) => catalog.refresh(scope),

@@ -114,7 +114,14 @@ describe('handles', () => {
       background.start({ tenant: '', owner }, 'x', async () => {
         const ended = new Promise<ExitStatus>((resolve) => ends.push(() => resolve({ exitCode: 0 })));
         const output = new Capture(8);
-        return { stdout: output, stderr: output, ended, stop: () => ended, killNow: () => {} };
+        return {
+          stdout: output,
+          stderr: output,
+          ended,
+          stop: () => ended,
+          killNow: () => {},
+          problem: () => undefined,
+        };
       });
     const owners = Array.from({ length: 64 }, (_, n) => `owner-${n}`);
     for (const owner of owners) await start(owner);

@@ -18,6 +18,7 @@ import {
   until,
   type Stage,
 } from './setup.js';
+import { sharedDisk } from '../disk.js';
 
 const MODES = [
   ['in the sandbox', 'required', describeSandboxed],
@@ -241,7 +242,9 @@ describeSandboxed('the sandbox’s own limits', () => {
         command: `sleep ${mark} & setsid sleep ${mark}`,
         cwd: root,
         env: {},
+        writable: [root],
         readable: [],
+        fileBytes: 1024,
         limits: LIMITS,
       },
       false,
@@ -306,7 +309,7 @@ describe('a command', () => {
 
   it('needs a workspace that is there', async () => {
     const exec = createExec({
-      roots: ['/nowhere/at/all'],
+      ...sharedDisk('/nowhere/at/all'),
       sandbox: undefined,
       network: false,
       environment: {},

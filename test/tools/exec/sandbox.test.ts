@@ -147,7 +147,9 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
       command: 'true',
       cwd: stage.root,
       env: { A: 'x\0--bind' },
+      writable: [stage.root],
       readable: [],
+      fileBytes: 1024,
       limits: LIMITS,
     };
     expect(() => sandbox!.launch(command, false)).toThrow('NUL');
@@ -185,7 +187,9 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
       command: script,
       cwd: root,
       env: { PATH: '/usr/bin' },
+      writable: [root],
       readable: [],
+      fileBytes: 1024,
       limits: LIMITS,
     };
     const {

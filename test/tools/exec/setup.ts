@@ -12,6 +12,7 @@ import {
   type ExecLimits,
   type ExecOptions,
 } from '../../../src/tools/exec/index.js';
+import { sharedDisk } from '../disk.js';
 
 export const LIMITS: ExecLimits = {
   timeoutSeconds: 20,
@@ -55,7 +56,7 @@ export async function openStage(
   const root = await mkdtemp(join(tmpdir(), 'lango-exec-'));
   const { sandbox } = await findSandbox({ mode, roots: [root] });
   const exec = createExec({
-    roots: [root],
+    ...sharedDisk(root),
     sandbox,
     network: false,
     environment: { ...process.env },

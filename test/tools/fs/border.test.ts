@@ -8,6 +8,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createFsTools } from '../../../src/tools/fs/index.js';
 import { callerOf } from '../call.js';
 import { onStage, type Stage } from './setup.js';
+import { sharedDisk } from '../disk.js';
 
 const run = promisify(execFile);
 
@@ -178,7 +179,9 @@ describe('the border of the workspace', () => {
   it('never moves or deletes a root', () =>
     onStage(async ({ root, call }) => {
       await mkdir(join(root, 'inner/deep'), { recursive: true });
-      const both = callerOf(createFsTools({ roots: [root, join(root, 'inner/deep')], maxReadBytes: 1000 }));
+      const both = callerOf(
+        createFsTools({ ...sharedDisk(root, join(root, 'inner/deep')), maxReadBytes: 1000 }),
+      );
       for (const path of ['.', root, 'inner/..', `${root}/`]) {
         await expect(call('fs_delete', { path, recursive: true })).rejects.toThrow('the workspace itself');
         await expect(call('fs_move', { from: path, to: 'x' })).rejects.toThrow('the workspace itself');
@@ -193,7 +196,7 @@ describe('the border of the workspace', () => {
 
   it('covers several roots; paths in a further one are absolute', () =>
     onStage(async ({ root, outside }) => {
-      const call = callerOf(createFsTools({ roots: [root, outside], maxReadBytes: 1000 }));
+      const call = callerOf(createFsTools({ ...sharedDisk(root, outside), maxReadBytes: 1000 }));
       const path = join(outside, 'a.txt');
       expect((await call('fs_write', { path, content: 'x' })).content).toBe(`wrote 1 byte to ${path}`);
       expect((await call('fs_move', { from: path, to: 'b.txt' })).content).toBe(`moved ${path} to b.txt`);
@@ -209,7 +212,7 @@ describe('the border of the workspace', () => {
   it('says that the workspace is missing, and gives no path of the machine', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lango-gone-'));
     await rm(folder, { recursive: true });
-    const call = callerOf(createFsTools({ roots: [folder], maxReadBytes: 1000 }));
+    const call = callerOf(createFsTools({ ...sharedDisk(folder), maxReadBytes: 1000 }));
     await expect(call('fs_list', {})).rejects.toMatchObject({
       code: 'unavailable',
       message: 'The workspace folder is missing.',

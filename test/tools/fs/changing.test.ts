@@ -6,6 +6,7 @@ import { argumentsIn } from '../../support/offline-rows.js';
 import { createFsTools, UnfinishedWrites } from '../../../src/tools/fs/index.js';
 import { toolContext, toolNamed } from '../call.js';
 import { onStage } from './setup.js';
+import { sharedDisk } from '../disk.js';
 
 describe('fs_write', () => {
   it('makes files with their folders, and replaces the content, keeping the mode', () =>
@@ -76,7 +77,7 @@ describe('fs_write', () => {
       await new UnfinishedWrites(folder).removeLeft();
       expect(await readdir(root)).toEqual(['other']);
       expect(await readdir(folder)).toEqual([]);
-      const [, , , write] = createFsTools({ roots: [root], maxReadBytes: 1000, unfinished });
+      const [, , , write] = createFsTools({ ...sharedDisk(root), maxReadBytes: 1000, unfinished });
       await write!.execute({ path: 'f', content: 'x' }, toolContext());
       expect(await readdir(folder)).toEqual([]);
     }));

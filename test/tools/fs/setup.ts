@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Tool, ToolContext, ToolOutput } from '../../../src/core/tool.js';
 import { createFsTools, type FsOptions } from '../../../src/tools/fs/index.js';
 import { callerOf, toolContext, toolNamed } from '../call.js';
+import { sharedDisk } from '../disk.js';
 
 export interface Stage {
   readonly tools: readonly Tool[];
@@ -21,7 +22,7 @@ export async function onStage(work: (stage: Stage) => Promise<void>, options: Pa
   const base = await realpath(await mkdtemp(join(tmpdir(), 'lango-fs-')));
   const root = await mkdtemp(join(base, 'root-'));
   const outside = await mkdtemp(join(base, 'outside-'));
-  const tools = createFsTools({ roots: [root], maxReadBytes: 1000, maxWriteBytes: 5000, ...options });
+  const tools = createFsTools({ ...sharedDisk(root), maxReadBytes: 1000, maxWriteBytes: 5000, ...options });
   const call = callerOf(tools);
   const ask = async (name: string, input: unknown) => (await call(name, input)).content;
   const settle = (name: string, input: Record<string, unknown>) =>

@@ -10,6 +10,7 @@ import { smallZip } from '../../support/small-zip.js';
 import { LONGEST_HOLD_MS, watched } from '../../support/watchdog.js';
 import { PARSERS } from '../../support/parsers.js';
 import { callerOf, toolContext } from '../call.js';
+import { sharedDisk } from '../disk.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
 const BOB = { tenant: '', owner: 'bob' };
@@ -30,7 +31,7 @@ afterEach(() => rm(folder, { recursive: true }));
 function open() {
   const skills = createSkills({
     shared: [join(folder, 'skills')],
-    roots: [workspace],
+    ...sharedDisk(workspace),
     hasWorkspaceSkills: true,
     owned,
     parsers: PARSERS,

@@ -1,0 +1,111 @@
+import type { Stats } from 'node:fs';
+import { chmod, lstat, opendir, realpath, statfs } from 'node:fs/promises';
+import { codeOf } from '../core/errors.js';
+import { openPath, type OpenPath } from './open-path.js';
+
+/** How many bytes lie in some folders. */
+export interface DiskUse {
+  readonly bytes: number;
+  /** Those of the files that were written or changed since a time. */
+  readonly fresh: number;
+}
+
+export interface MeasureOptions {
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  /** Whether folders that their owner has closed to everybody may be opened, so that nothing is hidden in them. */
+  readonly opensClosed: boolean;
+  /** Asked at each batch: whether nothing more has to be counted. */
+  readonly isEnough: (use: DiskUse) => boolean;
+}
+
+const BLOCK_BYTES = 512;
+/** What an entry counts at least, so that empty files are bounded too. */
+export const ENTRY_BYTES = 4096;
+const BATCH = 64;
+/** Each level of a walk holds a descriptor. A folder below the last level counts as larger than any limit. */
+const DEPTH_MAX = 256;
+const READ_BY_OWNER = 0o700;
+
+/**
+ * Adds up what files take on the disk, in all folders that exist. Follows no link: a folder that is replaced by one
+ * meanwhile leads nowhere.
+ */
+export async function measureFolders(folders: readonly string[], options: MeasureOptions): Promise<DiskUse> {
+  const walk = new Walk(options);
+  for (const folder of folders) {
+    const real = await realpath(folder).catch(() => undefined);
+    if (real !== undefined) await walk.add(real, 0);
+  }
+  return walk.use;
+}
+
+class Walk {
+  readonly use = { bytes: 0, fresh: 0 };
+  readonly #linked = new Set<string>();
+  readonly #options: MeasureOptions;
+
+  constructor(options: MeasureOptions) {
+    this.#options = options;
+  }
+
+  async add(at: string, depth: number): Promise<void> {
+    if (depth > DEPTH_MAX) this.use.bytes = Infinity;
+    const folder = await openPath(at, at).catch(() => undefined);
+    if (folder === undefined) return;
+    try {
+      for await (const names of this.#namesIn(folder)) {
+        if (this.#options.isEnough(this.use)) return;
+        const paths = names.map((name) => `${folder.at}/${name}`);
+        const found = await Promise.all(paths.map((path) => lstat(path).catch(() => undefined)));
+        for (const stats of found) if (stats !== undefined) this.#count(stats);
+        for (const [index, path] of paths.entries()) {
+          if (found[index]?.isDirectory()) await this.add(path, depth + 1);
+        }
+      }
+    } finally {
+      await folder.close();
+    }
+  }
+
+  #count(stats: Stats): void {
+    if (stats.nlink > 1 && !stats.isDirectory()) {
+      const id = `${stats.dev}:${stats.ino}`;
+      if (this.#linked.has(id)) return;
+      this.#linked.add(id);
+    }
+    const bytes = bytesOnDisk(stats);
+    this.use.bytes += bytes;
+    if (stats.ctimeMs >= this.#options.since) this.use.fresh += bytes;
+  }
+
+  async *#namesIn(folder: OpenPath): AsyncGenerator<readonly string[]> {
+    const opened = await opendir(folder.at)
+      .catch(async (error: unknown) => {
+        if (codeOf(error) !== 'EACCES' || !this.#options.opensClosed) throw error;
+        await chmod(folder.at, READ_BY_OWNER);
+        return opendir(folder.at);
+      })
+      .catch(() => undefined);
+    if (opened === undefined) return;
+    let batch: string[] = [];
+    for await (const { name } of opened) {
+      batch.push(name);
+      if (batch.length < BATCH) continue;
+      yield batch;
+      batch = [];
+    }
+    yield batch;
+  }
+}
+
+/** What one entry takes; at least `ENTRY_BYTES`. */
+export function bytesOnDisk({ blocks }: Stats): number {
+  return Math.max(blocks * BLOCK_BYTES, ENTRY_BYTES);
+}
+
+/** The free bytes of the file systems that hold these folders. A drop may also come from other programs. */
+export async function freeBytes(folders: readonly string[]): Promise<number> {
+  const found = await Promise.all(folders.map((folder) => statfs(folder).catch(() => undefined)));
+  return found.reduce((sum, stats) => sum + (stats ? stats.bavail * stats.bsize : 0), 0);
+}
