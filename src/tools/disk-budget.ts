@@ -4,7 +4,7 @@ import type { ToolContext } from '../core/tool.js';
 import { freeBytes, measureFolders, type DiskUse } from './disk-use.js';
 
 /** In bytes; `Infinity` for no limit. */
-export interface DiskLimits {
+interface DiskLimits {
   /** What lies in the folders of one owner. */
   readonly owner: number;
   /** What one task adds to them. */
