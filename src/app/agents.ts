@@ -13,7 +13,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
-import { workFoldersOf } from './disk.js';
+import { workFoldersOf } from './stores.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 
 /** The configured model provider. A new one is a folder in models/ and a line here; only the one in use is loaded. */

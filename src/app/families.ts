@@ -20,8 +20,7 @@ import type { Parsers } from '../tools/parsers.js';
 import { isInstalled } from '../tools/programs.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
 import { createSkills, type Skills } from '../tools/skills/index.js';
-import { createDisk, ownedSkillsRoot, type Disk } from './disk.js';
-import type { VaultAccess } from './stores.js';
+import { createDisk, ownedSkillsRoot, type Disk, type VaultAccess } from './stores.js';
 
 /** What families are opened with. */
 export interface FamilyParts {

@@ -28,11 +28,9 @@ import type { Parsers } from '../tools/parsers.js';
 import { createOwnedFiles } from '../tools/fs/index.js';
 import { createSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
-import { createDisk, ownedSkillsRoot } from './disk.js';
-import { prepareFolders } from './stores.js';
+import { createDisk, openVaultAccess, ownedSkillsRoot, prepareFolders } from './stores.js';
 import { openLibrary } from './knowledge.js';
 import type { VaultAccess } from './stores.js';
-import { openVaultAccess } from './stores.js';
 
 export interface NodeParts {
   readonly config: Config;

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import process from 'node:process';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
@@ -11,6 +12,9 @@ import type { Health } from '../http/web-app.js';
 import { startSweeping } from '../journal/sweeper.js';
 import { scrubLogger } from '../scrub/logger.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
+import { DiskBudget } from '../tools/disk-budget.js';
+import { ownedSkillsFolder } from '../tools/skills/index.js';
+import { WorkFolders } from '../tools/work-folders.js';
 import { OwnerSecrets } from '../vault/owner-secrets.js';
 import { openVault, type SealedVault } from '../vault/vault.js';
 
@@ -109,4 +113,44 @@ export async function openVaultAccess(sources: VaultSources): Promise<VaultAcces
 /** What agents and the journal get of the vault; without a vault, references to secrets cannot be resolved. */
 export function guardOf({ secrets }: VaultAccess): SecretGuard {
   return secrets ?? noSecrets;
+}
+
+/** The folders that tools work in, and what may be written to them. */
+export interface Disk {
+  readonly folders: WorkFolders;
+  readonly budget: DiskBudget;
+}
+
+const MIB = 1024 * 1024;
+/** The limit of an owner with folders of its own, unless the configuration names another. */
+const OWN_FOLDERS_MB = 4096;
+
+/** Only with these modes may callers be different owners. */
+const SEVERAL_OWNERS: readonly Config['auth']['mode'][] = ['jwt', 'mtls'];
+
+export function workFoldersOf({ workspace, auth, disk }: Config): WorkFolders {
+  const isApart = disk.workspaces === 'apart' && SEVERAL_OWNERS.includes(auth.mode);
+  return new WorkFolders(workspace, isApart);
+}
+
+export function createDisk(config: Config): Disk {
+  const { home, disk } = config;
+  const folders = workFoldersOf(config);
+  const { isApart } = folders;
+  const owned = ownedSkillsRoot(home);
+  const budget = new DiskBudget({
+    isApart,
+    folders: (scope) => [...folders.of(scope), ownedSkillsFolder(owned, scope)],
+    limits: { task: bytesOf(disk.taskMb), owner: bytesOf(disk.ownerMb ?? (isApart ? OWN_FOLDERS_MB : 0)) },
+  });
+  return { folders, budget };
+}
+
+/** The folder of the skills that owners saved. */
+export function ownedSkillsRoot(home: string): string {
+  return join(home, 'owners');
+}
+
+function bytesOf(mb: number): number {
+  return mb === 0 ? Infinity : mb * MIB;
 }

@@ -75,7 +75,7 @@ describe('a message that is sent again', () => {
     await withServer({ ...OPTIONS, settings }, async (server) => {
       const { message } = userMessage('say once');
       const send = async (given: object) =>
-        (await rest(server, { message: { ...message, ...given } })).json.task.id as string;
+        (await rest(server, { message: { ...message, ...given } })).json.task.id;
       const ids = [await send({}), await send({}), await send({ contextId: 'a' })];
       ids.push(await send({ contextId: 'b' }), await send({ contextId: 'a' }));
       expect(ids.slice(0, 4)).toHaveLength(new Set(ids).size);

@@ -109,7 +109,7 @@ export function acceptCases(get: () => StoreUnderTest): void {
 
     it('knows the message id of a follow-up in the context of its task', async () => {
       const { store } = get();
-      const [one, two] = [await acceptOne(store), await acceptOne(store)];
+      const [one, two] = [await acceptOne(store), await acceptOne(store, { contextId: 'another' })];
       const send = (task: TaskRecord) => store.addInput(newInput(task, { message: message('more', '1') }));
       const kinds = [await send(one), await send(two), await send(one)].map(({ kind }) => kind);
       expect(kinds).toEqual(['accepted', 'accepted', 'repeated']);

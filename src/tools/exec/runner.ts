@@ -117,8 +117,14 @@ export class Runner {
           readable: [...given.readable, forwarder.folder],
         }
       : given;
-    const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
-    const child = startProcess(launch, command.limits.outputBytes);
+    let child: Process;
+    try {
+      const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
+      child = startProcess(launch, command.limits.outputBytes);
+    } catch (error) {
+      await forwarder?.close();
+      throw error;
+    }
     this.#running.add(child);
     const forget = () => {
       this.#running.delete(child);
