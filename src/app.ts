@@ -12,6 +12,7 @@ import { agentLimits } from './config/config.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
 import { loadPrompts } from './config/prompts.js';
+import { noteRunning } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
@@ -231,7 +232,8 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   // At the same time: the journal takes its runs back while the listeners tell the clients that wait for them.
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
   await journal.start();
-  const bound = listen ? await listeners.start() : {};
+  const bound = listen ? await listeners.start() : undefined;
+  if (bound) onStop(await noteRunning(config.home, bound.port));
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
   const { renewTls, answerMounted } = listeners;

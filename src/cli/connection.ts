@@ -5,6 +5,7 @@ import { createOriginFetch } from '../a2a/client/load.js';
 import type { Config } from '../config/config.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
+import { isRunningAt } from '../config/running-server.js';
 import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
 import { createAddressCheck } from '../http/address-check.js';
@@ -59,7 +60,7 @@ export async function connect({ flags, env }: ConnectionCall): Promise<Connectio
   if (address && token !== undefined) return open(address, { token, binding });
   const loaded = await loadConfig({ env, overrides: overridesOf(flags), purpose: 'call' });
   const url = address ?? new URL(configuredOrigin(loaded.config));
-  if (!isOwn(url, loaded.config)) return open(url, { token, binding });
+  if (!(await isOwn(url, loaded.config))) return open(url, { token, binding });
   const trust = await ownTrust(url, loaded.config);
   return open(url, { token: token ?? (await ownToken(loaded)), binding, trust });
 }
@@ -75,9 +76,8 @@ export interface Access {
 
 /** Connects to a server whose address and token are known. */
 export function open(url: URL, { token, binding, trust }: Access): Connection {
-  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   const egress = createEgress({
-    allowPrivate: [`${url.hostname}:${port}`],
+    allowPrivate: [`${url.hostname}:${portOf(url)}`],
     timeoutMs: TIMEOUT_MS,
     trust,
     logger: silentLogger,
@@ -132,13 +132,20 @@ export function isLoopback(url: URL): boolean {
   return LOOPBACK.test(url.hostname);
 }
 
-/** Whether the server is on this machine, or is the one that the configuration describes. */
-function isOwn(url: URL, config: Config): boolean {
-  return (
-    isLoopback(url) ||
-    (config.server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin) ||
-    (config.a2a.baseUrl !== undefined && url.origin === new URL(config.a2a.baseUrl).origin)
-  );
+/**
+ * Whether the server is the one of this data folder. On this machine it must be running, because any program may listen on
+ * a loopback port; elsewhere its address must be the one of the configuration.
+ */
+async function isOwn(url: URL, config: Config): Promise<boolean> {
+  const { home, server } = config;
+  const { baseUrl } = config.a2a;
+  if (isLoopback(url)) return isRunningAt(home, portOf(url));
+  const isBound = server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin;
+  return isBound || (baseUrl !== undefined && url.origin === new URL(baseUrl).origin);
+}
+
+function portOf({ port, protocol }: URL): number {
+  return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
 
 /** The token of this node's own server. Other servers never get it. */

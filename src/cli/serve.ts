@@ -5,7 +5,7 @@ import { createApp, type App, type AppAddress } from '../app.js';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
-import { loadToken } from '../config/node-credentials.js';
+import { loadToken, tokenPath } from '../config/node-credentials.js';
 import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
 import { CARD_PATH } from '../core/card.js';
@@ -14,9 +14,8 @@ import type { Logger } from '../core/logger.js';
 import { createLogger } from '../logging.js';
 import { overridesOf, type FolderFlags } from './connection.js';
 import { EXIT, onHangup, onInterrupt } from './exit.js';
-import type { Paint } from './paint.js';
 import { jsonLine, shellWord } from './safe-text.js';
-import type { Call } from './terminal.js';
+import type { Call, Terminal } from './terminal.js';
 
 interface ServeFlags extends FolderFlags {
   readonly host?: string;
@@ -52,8 +51,11 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   const again = { env, overrides: { ...overrides, configFile: config.file } };
   using _reload = onHangup(() => reload(app, () => loadConfig(again), logger));
 
-  if (flags.json) terminal.print(jsonLine(facts(address, config)));
-  else (await greeting(address, config, terminal.paint)).forEach(terminal.print);
+  // Clients on this machine find the token of the data folder without a flag.
+  const isKept =
+    address.token !== undefined && address.token === (await loadToken(config.home).catch(() => undefined));
+  if (flags.json) terminal.print(jsonLine(facts(address, config, isKept)));
+  else greeting(address, config, { terminal, isKept }).forEach(terminal.print);
 
   releaseIdleMemory();
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
@@ -74,25 +76,48 @@ async function reload(app: App, read: () => Promise<LoadedConfig>, logger: Logge
   }
 }
 
-function facts(address: AppAddress, { home }: Config) {
-  const { origin, host, port, grpcPort = null, token = null, model, agents, root } = address;
-  const card = origin + CARD_PATH;
-  return { ready: origin, host, port, grpcPort, card, token, home, pid: process.pid, model, root, agents };
+/** Without the token: what a program prints is kept in logs. */
+function facts(address: AppAddress, { home }: Config, isKept: boolean) {
+  const { origin, host, port, grpcPort = null, model, agents, root } = address;
+  const [card, tokenFile] = [origin + CARD_PATH, isKept ? tokenPath(home) : null];
+  return {
+    ready: origin,
+    host,
+    port,
+    grpcPort,
+    card,
+    tokenFile,
+    home,
+    pid: process.pid,
+    model,
+    root,
+    agents,
+  };
 }
 
-async function greeting(address: AppAddress, config: Config, paint: Paint): Promise<readonly string[]> {
+interface Greeted {
+  readonly terminal: Pick<Terminal, 'isLive' | 'paint'>;
+  /** Whether the token is that of the data folder. */
+  readonly isKept: boolean;
+}
+
+/** A token is shown on a terminal only: other output is kept in logs. */
+function greeting(
+  address: AppAddress,
+  config: Config,
+  { terminal: { isLive, paint }, isKept }: Greeted,
+): readonly string[] {
   const { origin, grpcPort, token, model, agents, root } = address;
   const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;
-  // Clients on this machine find the token of the data folder without a flag.
-  const keptToken = await loadToken(config.home).catch(() => undefined);
-  const access = token === undefined || token === keptToken ? '' : `LANGO_TOKEN=${token} `;
+  const place = isKept ? `in ${tokenPath(config.home)}` : 'that of auth.token or LANGO_TOKEN';
+  const access = token === undefined || isKept ? '' : `LANGO_TOKEN=${isLive ? token : 'TOKEN'} `;
   const isElsewhere = access === '' && config.home !== readEnv({}).home;
   const home = isElsewhere ? ` --home ${shellWord(config.home)}` : '';
   return [
     paint.bold(`Lango ${packageVersion()}`),
     row('card', origin + CARD_PATH),
     ...(grpcPort === undefined ? [] : [row('gRPC', `${new URL(origin).hostname}:${grpcPort}`)]),
-    row('token', token ?? ACCESS_TEXT[config.auth.mode]),
+    row('token', token === undefined ? ACCESS_TEXT[config.auth.mode] : isLive ? token : place),
     row('data', config.home),
     row('pid', String(process.pid)),
     row('model', `${model} (${config.model.reason})${model === 'offline' ? `: ${OFFLINE_ADVICE}` : ''}`),

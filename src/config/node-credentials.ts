@@ -186,6 +186,11 @@ export async function loadToken(home: string): Promise<string | undefined> {
   return text === undefined ? undefined : checkedToken(text, file);
 }
 
+/** The file of `loadOrCreateToken`. */
+export function tokenPath(home: string): string {
+  return tokenFile(home).path;
+}
+
 function tokenFile(home: string): PrivateFile {
   return privateFile(home, 'token', 'token file');
 }

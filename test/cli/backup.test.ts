@@ -9,7 +9,7 @@ import { lango, makeHome, startServer } from './lango-process.js';
 
 /** `lango backup`, `lango restore` and `lango doctor --database`, beside a server with traffic and without one. */
 
-const CONFIG = 'auth: { token: backed-up }\nmodel: { provider: offline }\n';
+const CONFIG = 'auth: { token: backed-up-4f7d1c9e2b6a }\nmodel: { provider: offline }\n';
 const TOLD_OF = ['vault.key', 'token', 'skills', 'workspace'];
 
 const homes: Home[] = [];
@@ -34,7 +34,7 @@ async function serve(home: Home, ...args: readonly string[]): Promise<Server> {
 
 const databaseOf = ({ folder }: Home) => path.join(folder, 'lango.db');
 const orderOf = (count: number) => ({ parts: [textPart(`hello ${count}`)] });
-const clientOf = ({ origin }: Server) => connect({ url: origin, token: 'backed-up' });
+const clientOf = ({ origin }: Server) => connect({ url: origin, token: 'backed-up-4f7d1c9e2b6a' });
 
 /** Sends texts one after the other until `isOver`; resolves with the answer of each task. */
 async function sendUntil(server: Server, isOver: () => boolean): Promise<Map<string, string>> {

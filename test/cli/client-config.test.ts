@@ -20,12 +20,18 @@ afterAll(async () => {
   await home.remove();
 });
 
+/** Lets a data folder have the token of the server that runs, and know that it runs. */
+async function shareServer({ folder }: Home): Promise<void> {
+  for (const file of ['token', 'server.json'])
+    await copyFile(path.join(home.folder, file), path.join(folder, file));
+}
+
 describe('the configuration that a client command reads', () => {
   it('needs no secrets of the server but its token', async () => {
     const other = await makeHome(
       'a2a: { enabled: true, remoteAgents: [{ name: far, url: "http://127.0.0.1:1", token: "${FAR_TOKEN}" }] }',
     );
-    await copyFile(path.join(home.folder, 'token'), path.join(other.folder, 'token'));
+    await shareServer(other);
     const result = await lango(['send', 'hello', '--url', server.origin], { env: other.env });
     const served = await lango(['serve'], { env: other.env });
     await other.remove();
@@ -41,7 +47,7 @@ describe('the configuration that a client command reads', () => {
     ['the key of the search', 'webSearch: { provider: brave }\nembedding: { provider: voyage }'],
   ])('needs not %s, which only the server needs', async (_what, config) => {
     const other = await makeHome(config);
-    await copyFile(path.join(home.folder, 'token'), path.join(other.folder, 'token'));
+    await shareServer(other);
     const env = { ...other.env, LANGO_URL: server.origin };
     for (const args of [['send', 'hello'], ['agents'], ['tasks', 'list'], ['card']]) {
       expect(await langoHere(args, { env })).toMatchObject({ code: 0, stderr: '' });

@@ -270,7 +270,7 @@ describe('lango agents and tasks', () => {
     const { taskId } = await waitingTask('echo open-question');
     const { code, stdout, stderr } = await run('tasks', 'watch', taskId);
     expect(code).toBe(4);
-    expect(stdout.match(/asks: May operator run exec/g)).toHaveLength(1);
+    expect(stdout.match(/asks: May operator run the command "echo open-question"/g)).toHaveLength(1);
     expect(stderr).toContain('--approve');
   });
 
@@ -460,21 +460,32 @@ describe('the token of the data folder', () => {
     .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
   const itOnNetwork = address === undefined ? it.skip : it;
 
-  async function authorizationSent(host: string, env: Readonly<Record<string, string>>): Promise<unknown> {
+  async function authorizationSent(
+    host: string,
+    env: Readonly<Record<string, string>>,
+    port = 0,
+  ): Promise<unknown> {
     const seen: unknown[] = [];
     const other = createServer((request, response) => {
       seen.push(request.headers.authorization);
       response.writeHead(404).end();
     });
-    await new Promise<void>((resolve) => other.listen(0, '0.0.0.0', resolve));
+    await new Promise<void>((resolve) => other.listen(port, '0.0.0.0', resolve));
     const url = `http://${host}:${(other.address() as AddressInfo).port}`;
     await lango(['card', '--url', url], { env });
     other.close();
     return seen[0];
   }
 
-  it('is sent to a server on this machine', async () => {
-    expect(await authorizationSent('127.0.0.1', home.env)).toMatch(/^Bearer .{40}/);
+  it('is not sent to another program on this machine, also when its own server was killed', async () => {
+    expect(await authorizationSent('127.0.0.1', home.env)).toBeUndefined();
+    const dead = await makeHome();
+    const killed = await startServer(dead);
+    killed.child.kill('SIGKILL');
+    await killed.stop();
+    const port = Number(new URL(killed.origin).port);
+    expect(await authorizationSent('127.0.0.1', dead.env, port)).toBeUndefined();
+    await dead.remove();
   });
 
   itOnNetwork('is not sent to any other (skipped without a network address)', async () => {

@@ -11,14 +11,15 @@ import type { Result } from './lango-process.js';
 import { MAIN, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
 describe('lango serve', () => {
-  it('says where its card is, which token it takes, what model answers, what to try, and that it is ready', async () => {
+  it('says where its card is, where its token is, what model answers, what to try, and that it is ready', async () => {
     const home = await makeHome();
     const server = await startServer(home);
     try {
       const token = (await readFile(path.join(home.folder, 'token'), 'utf8')).trim();
       const text = server.lines.join('\n');
       expect(text).toContain(`${server.origin}/.well-known/agent-card.json`);
-      expect(text).toContain(token);
+      expect(text).toContain(`in ${path.join(home.folder, 'token')}`);
+      expect(text).not.toContain(token);
       expect(text).toContain(home.folder);
       expect(text).toMatch(new RegExp(`^ +pid +${server.child.pid}$`, 'm'));
       expect(text).toMatch(/model +offline \(neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set\): /);
@@ -48,7 +49,7 @@ describe('lango serve', () => {
     }
   });
 
-  it('puts the token into that command when it came from outside', async () => {
+  it('says in that command that a token came from outside, and writes none into a log', async () => {
     const home = await makeHome();
     const server = await startServer({
       ...home,
@@ -56,7 +57,8 @@ describe('lango serve', () => {
     });
     await server.stop();
     await home.remove();
-    expect(server.lines.join('\n')).toContain('LANGO_TOKEN=from-outside-5d08e7c2b9 npx lango send');
+    expect(server.lines.join('\n')).toContain('LANGO_TOKEN=TOKEN npx lango send');
+    expect(server.lines.join('\n')).not.toContain('from-outside-5d08e7c2b9');
   });
 
   it('folds the log of its database while it runs, on a thread that the bundle has', async () => {

@@ -211,7 +211,7 @@ describe('X5 gRPC', () => {
       }
       return { state: 'completed' };
     });
-    await start({ agents: [much], streams: { streams: 1, heartbeatSeconds: 0.3 } });
+    await start({ agents: [much], streams: { streams: 1, heartbeatSeconds: 1 } });
     const stuck = open('sendStreamingMessage', send('much'));
     await new Promise((resolve) => stuck.stream.once('data', resolve));
     stuck.stream.pause();
