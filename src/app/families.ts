@@ -117,9 +117,11 @@ async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFam
     logger,
   });
   const subject = 'sandbox';
-  const sandboxFinding: Finding = sandbox
-    ? { code: 'sandboxed', subject, state: 'ok', text: 'commands run in one' }
-    : { code: 'no-sandbox', subject, state: 'warn', text: unsandboxedText(reason, config.approval.policy) };
+  const sandboxFinding: Finding = !sandbox
+    ? { code: 'no-sandbox', subject, state: 'warn', text: unsandboxedText(reason, config.approval.policy) }
+    : sandbox.lacks === undefined
+      ? { code: 'sandboxed', subject, state: 'ok', text: 'commands run in one' }
+      : { code: 'weak-sandbox', subject, state: 'warn', text: `this machine lacks ${sandbox.lacks}` };
   const close = () => exec.close();
   return { name: 'exec', state: 'on', tools: exec.tools, findings: [sandboxFinding], close };
 }

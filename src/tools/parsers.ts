@@ -60,7 +60,7 @@ export class Parsers {
   #isClosed = false;
 
   constructor(limits: ParserLimits) {
-    this.#limits = limits;
+    this.#limits = { ...limits };
   }
 
   /**

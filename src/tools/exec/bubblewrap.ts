@@ -41,12 +41,24 @@ const ETC_NETWORK = [
 const ARGUMENTS_FD = '3';
 const PASSWD_FD = '4';
 const GROUP_FD = '5';
+const FILTER_FD = '6';
+
+interface BubblewrapOptions {
+  /** For a server that is root. */
+  readonly privilegeDrop?: PrivilegeDrop | undefined;
+  /** Of system calls: see `seccompFilter`. */
+  readonly filter?: Buffer | undefined;
+}
 
 /**
  * Runs commands in bubblewrap: with their own namespaces, no capabilities and no way to gain any, a read-only file
  * system with the system's programs and none of the host's data, and the folders of the command at their usual paths.
  */
-export function bubblewrap(bwrap: string, { uid, gid }: Account, privilegeDrop?: PrivilegeDrop): Sandbox {
+export function bubblewrap(
+  bwrap: string,
+  { uid, gid }: Account,
+  { privilegeDrop, filter }: BubblewrapOptions = {},
+): Sandbox {
   const offline = readTree(ETC);
   const online = readTree([...ETC, ...ETC_NETWORK]);
   return {
@@ -75,9 +87,13 @@ export function bubblewrap(bwrap: string, { uid, gid }: Account, privilegeDrop?:
         env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
         cwd: '/',
         pipedInputs: [
-          joinArguments(sandboxArguments({ command, binds, tree, network })),
+          joinArguments([
+            ...(filter ? ['--seccomp', FILTER_FD] : []),
+            ...sandboxArguments({ command, binds, tree, network }),
+          ]),
           `lango:x:${uid}:${gid}::/tmp:/bin/sh\n`,
           `lango:x:${gid}:\n`,
+          ...(filter ? [filter] : []),
         ],
         contained: true,
       };

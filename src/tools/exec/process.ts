@@ -63,11 +63,11 @@ export function startProcess(launch: Launch, outputBytes: number): Process {
   };
 }
 
-function writeInputs(child: ChildProcess, inputs: readonly string[]): void {
-  inputs.forEach((text, index) => {
+function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
+  inputs.forEach((input, index) => {
     const stream = child.stdio[3 + index] as Writable;
     stream.on('error', () => undefined); // The program ended before it read its input; `ended` reports that.
-    stream.end(text);
+    stream.end(input);
   });
 }
 

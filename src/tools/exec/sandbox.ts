@@ -1,9 +1,10 @@
 import { errorText, LangoError } from '../../core/errors.js';
 import { findProgram } from '../programs.js';
-import { preparePrivilegeDrop, prepareAccount } from './account.js';
+import { preparePrivilegeDrop, prepareAccount, type Account } from './account.js';
 import { bubblewrap } from './bubblewrap.js';
 import type { ExecLimits, Sandbox } from './launch.js';
 import { startProcess } from './process.js';
+import { seccompFilter } from './seccomp.js';
 
 interface SandboxSearch {
   /** `auto` uses a sandbox when one works; `required` rejects with `unavailable` when none does. */
@@ -65,8 +66,21 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
   }
   const account = await prepareAccount(roots);
   const isRoot = process.getuid?.() === 0;
-  const sandbox = bubblewrap(bwrap, account, isRoot ? await preparePrivilegeDrop(account) : undefined);
-  for (const root of account.roots) await probe(sandbox, account.roots, root);
+  const privilegeDrop = isRoot ? await preparePrivilegeDrop(account) : undefined;
+  const filter = seccompFilter();
+  const unfiltered = bubblewrap(bwrap, account, { privilegeDrop });
+  if (!filter)
+    return probed({ ...unfiltered, lacks: `a filter of system calls for ${process.arch}` }, account);
+  try {
+    return await probed(bubblewrap(bwrap, account, { privilegeDrop, filter }), account);
+  } catch (error) {
+    if (!/seccomp/i.test(errorText(error))) throw error;
+    return probed({ ...unfiltered, lacks: 'seccomp, a filter of system calls, in its kernel' }, account);
+  }
+}
+
+async function probed(sandbox: Sandbox, { roots }: Account): Promise<Sandbox> {
+  for (const root of roots) await probe(sandbox, roots, root);
   return sandbox;
 }
 

@@ -251,8 +251,9 @@ describeSandboxed('the sandbox’s own limits', () => {
     );
     const script = `const { spawn } = require('node:child_process');
 const { file, args, pipedInputs } = JSON.parse(process.argv[1]);
-const child = spawn(file, args, { detached: true, stdio: ['ignore', 'ignore', 'inherit', 'pipe', 'pipe', 'pipe'] });
-pipedInputs.forEach((text, index) => child.stdio[3 + index].end(text));`;
+const stdio = ['ignore', 'ignore', 'inherit', ...pipedInputs.map(() => 'pipe')];
+const child = spawn(file, args, { detached: true, stdio });
+pipedInputs.forEach((input, index) => child.stdio[3 + index].end(Buffer.from(input)));`;
     const server = spawn(process.execPath, ['-e', script, JSON.stringify(launch)], { stdio: 'inherit' });
     const others = async () => (await processesWith(mark)).filter((id) => id !== server.pid);
     await until(async () => (await others()).length >= 3);
