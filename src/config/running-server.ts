@@ -12,11 +12,14 @@ interface RunningServer {
 
 const fileIn = (home: string): string => join(home, 'server.json');
 
-/** Writes down that this process serves the data folder. Returns a function that takes it back. */
+/**
+ * Writes down that this process serves the data folder. Returns a function that takes it back. In a folder that cannot be
+ * written to, clients need the token by other ways.
+ */
 export async function noteRunning(home: string, port: number): Promise<() => Promise<void>> {
   const { pid } = process;
   const running: RunningServer = { port, pid, started: await startOf(pid) };
-  await writeFile(fileIn(home), JSON.stringify(running), { mode: 0o600 });
+  await writeFile(fileIn(home), JSON.stringify(running), { mode: 0o600 }).catch(() => undefined);
   return () => rm(fileIn(home), { force: true });
 }
 

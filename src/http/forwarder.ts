@@ -21,6 +21,8 @@ export interface ForwarderOptions {
   readonly scrubber: Scrubber;
 }
 
+/** Each may hold an answer in memory. */
+const MAX_CONNECTIONS = 16;
 const BODY_LIMITS = { bodyBytes: 1024 * 1024, bodySeconds: 30 };
 /** In a command the reference with `:http` stands for a value that is put in here, and never reaches the command. */
 const REFERENCE = /\{\{secret:([A-Za-z][A-Za-z0-9_.-]{0,63}):http\}\}/g;
@@ -41,6 +43,7 @@ export async function openForwarder(options: ForwarderOptions) {
   const folder = join(outer, 'out');
   const socket = join(folder, 'http.sock');
   const server = createServer((request, response) => void answer(request, response, options));
+  server.maxConnections = MAX_CONNECTIONS;
   await mkdir(folder, { mode: 0o711 });
   await once(server.listen(socket), 'listening');
   await chmod(socket, 0o666);
