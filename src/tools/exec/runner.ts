@@ -125,13 +125,15 @@ export class Runner {
       await forwarder?.close();
       throw error;
     }
-    this.#running.add(child);
-    const forget = () => {
-      this.#running.delete(child);
-      void forwarder?.close();
-    };
-    child.ended.then(forget, forget);
-    return child;
+    // Nothing of a command is left when its end is told.
+    const ended = child.ended.finally(async () => {
+      this.#running.delete(running);
+      await forwarder?.close();
+    });
+    ended.catch(() => undefined);
+    const running: Process = { ...child, ended, stop: () => child.stop().then(() => ended) };
+    this.#running.add(running);
+    return running;
   }
 
   /** Ends all commands. Resolves when none is running. */
