@@ -102,7 +102,7 @@ export interface Question {
   readonly arguments?: JsonObject;
   /** The JSON schema of the reply that an agent of another framework wants. */
   readonly answerSchema?: JsonObject;
-  /** What an agent of another framework wants to be sent for each decision. */
+  /** The form in which an agent of another framework takes each decision. */
   readonly replies?: Readonly<Record<Answer['decision'], JsonObject>>;
   /** The time at which an unanswered question counts as denied, in milliseconds since the epoch. Absent: never. */
   readonly expiresAt?: number;

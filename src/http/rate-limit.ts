@@ -119,7 +119,7 @@ export function tooManyFailures(retryAfterMs: number): LangoError {
   return new LangoError('too-many', 'Too many failed authentications.', { retryable: true, retryAfterMs });
 }
 
-/** What counts as one address: all of an IPv4 address, and the network (/64) of an IPv6 address, which one host may use up. */
+/** Returns the part that is counted: all of an IPv4 address, and the network (/64) of an IPv6 one, which one host may use up. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('%', 1)[0]!.split('::');

@@ -5,9 +5,9 @@ import { freeBytes, measureFolders, type DiskUse } from './disk-use.js';
 
 /** In bytes; `Infinity` for no limit. */
 interface DiskLimits {
-  /** What lies in the folders of one owner. */
+  /** The bytes in the folders of one owner. */
   readonly owner: number;
-  /** What one task adds to them. */
+  /** The bytes that one task adds to them. */
   readonly task: number;
 }
 
@@ -46,7 +46,7 @@ const COUNT_AGE_FACTOR = 20;
 /** Nobody is refused on a count that is older. */
 const REFUSAL_AGE_MS = 1_000;
 const WATCH_MS = 100;
-/** What a command may write without being measured at its end. */
+/** The bytes that a command may write without being measured at its end. */
 const UNMEASURED_BYTES = 4 * MIB;
 /** File systems stamp changes with a clock that lags by a few milliseconds. */
 const CLOCK_LAG_MS = 20;

@@ -20,7 +20,7 @@ export interface MeasureOptions {
 }
 
 const BLOCK_BYTES = 512;
-/** What an entry counts at least, so that empty files are bounded too. */
+/** The least bytes that an entry counts, so that empty files are bounded too. */
 export const ENTRY_BYTES = 4096;
 const BATCH = 64;
 /** Each level of a walk holds a descriptor. A folder below the last level counts as larger than any limit. */
@@ -99,7 +99,7 @@ class Walk {
   }
 }
 
-/** What one entry takes; at least `ENTRY_BYTES`. */
+/** Returns the bytes of one entry; at least `ENTRY_BYTES`. */
 export function bytesOnDisk({ blocks }: Stats): number {
   return Math.max(blocks * BLOCK_BYTES, ENTRY_BYTES);
 }

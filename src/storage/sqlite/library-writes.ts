@@ -58,7 +58,7 @@ export interface WholeDocument extends NewDocument {
 interface PutDocument {
   readonly outcome: 'added' | 'changed' | 'unchanged';
   readonly removed: Removed;
-  /** Where the passages that are left go. */
+  /** The row of the document, for the passages that are left. */
   readonly id: number;
   readonly left: readonly NewPassage[];
 }

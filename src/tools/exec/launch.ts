@@ -9,7 +9,7 @@ export interface Launch {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** What the program reads from its descriptors 3, 4 and so on. */
+  /** The program reads these from its descriptors 3, 4 and so on. */
   readonly pipedInputs: readonly (string | Buffer)[];
   /** True when the kernel ends all child processes together with the program. */
   readonly contained: boolean;
@@ -35,7 +35,7 @@ export interface ShellCommand {
 export interface Sandbox {
   /** One line for people: the kind of sandbox and the account that commands run as. */
   readonly summary: string;
-  /** What the machine lacks for the whole sandbox: part of a sentence. */
+  /** Names a part of the sandbox that this machine cannot provide. Part of a sentence. */
   readonly lacks?: string | undefined;
   /** Returns how to start `command` in the sandbox. Does no I/O. */
   launch(command: ShellCommand, network: boolean): Launch;

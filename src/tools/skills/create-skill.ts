@@ -74,7 +74,7 @@ export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogO
   });
 }
 
-/** What the files take on the disk, with their folder. A skill that they replace is found at the next measurement. */
+/** Returns the bytes that the files take on the disk, with their folder. A skill that they replace is found at the next measurement. */
 function bytesOf(files: readonly SkillFile[]): number {
   return files.reduce((sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES), ENTRY_BYTES);
 }
