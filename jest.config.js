@@ -3,12 +3,18 @@ import process from 'node:process';
 /** `npm run campaigns` sets this. */
 const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 
-/** Only in campaigns: what the stock SDK does wrong, and kills of the real program with a browser or a chain. */
+/**
+ * Only in campaigns: what the stock SDK does wrong, kills of the real program with a browser or a chain, and what ends
+ * with a browser or a burst.
+ */
 const CAMPAIGNS = [
   'test/a2a/beside-stock/.*',
-  'test/scripts/abuse',
-  'test/e2e/tool-kills',
+  'test/cli/idle-memory',
   'test/e2e/payments',
+  'test/e2e/tool-kills',
+  'test/scripts/abuse',
+  'test/scripts/bench',
+  'test/tools/browser/lifetime',
 ];
 /** In both: short in `npm test`, long in a campaign. */
 const LENGTHENED = [

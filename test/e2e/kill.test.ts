@@ -20,7 +20,7 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 /** Rules 1 to 5 of the journal, held against a process that is killed again and again in the middle of its work. */
 
 /** `npm run campaigns` kills more often; `LANGO_KILLS` says how often. */
-const KILLS = Number(process.env['LANGO_KILLS'] ?? (process.env['LANGO_CAMPAIGN'] === '1' ? 60 : 12));
+const KILLS = Number(process.env['LANGO_KILLS'] ?? (process.env['LANGO_CAMPAIGN'] === '1' ? 60 : 6));
 const SEED = Number(process.env['LANGO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** How the lives of the server end: most are killed at work, the others while they start, after a stop, or after a freeze. */
 const ENDS = ['kill', 'kill', 'kill', 'kill', 'kill', 'kill', 'stop', 'early', 'early', 'freeze'] as const;

@@ -34,7 +34,7 @@ const ENCODINGS: readonly ((value: string) => string)[] = [
   ),
 ];
 
-const RUNS = process.env['LANGO_CAMPAIGN'] === '1' ? 100 : 12;
+const RUNS = process.env['LANGO_CAMPAIGN'] === '1' ? 100 : 6;
 
 describe('A value that a model says', () => {
   it('gets into no stream, no byte of the data folder, no log and no later request, however it is cut', async () => {
