@@ -98,6 +98,24 @@ async function tasksOf(server: TestServer): Promise<number> {
   return (JSON.parse(text) as { totalSize: number }).totalSize;
 }
 
+/** A server with a run that waits for `goOn` before it writes. `state` resolves once the run is over. */
+async function serveRun(home: string) {
+  const held = Promise.withResolvers<void>();
+  const server = await serve(home, async (run) => {
+    await held.promise;
+    await run.append({ type: 'text-delta', artifactId: 'answer', text: 'done', replace: true });
+    return { state: 'completed' };
+  });
+  const begun = await told(server.fetch('/agents/worker/message:send', post(orders('work', false))));
+  const { id } = (JSON.parse(begun.text) as { task: { id: string } }).task;
+  const read = async (from: TestServer) => (await told(from.fetch(`/agents/worker/tasks/${id}`))).text;
+  const state = async (from = server) => {
+    for (let round = 0; round < 200 && (await read(from)).includes('WORKING'); round += 1) await sleep(100);
+    return read(from);
+  };
+  return { server, goOn: held.resolve, state };
+}
+
 /** Sends until it is taken. */
 async function untilTaken(server: TestServer): Promise<void> {
   for (let round = 0; round < 100; round += 1) {
@@ -157,21 +175,12 @@ describe('a database that another program locks', () => {
 
   it('during a run does not fail its task', async () => {
     const home = makeHome();
-    const locked = Promise.withResolvers<void>();
-    const server = await serve(home, async (run) => {
-      await locked.promise;
-      await run.append({ type: 'text-delta', artifactId: 'answer', text: 'done', replace: true });
-      return { state: 'completed' };
-    });
-    const begun = await told(server.fetch('/agents/worker/message:send', post(orders('work', false))));
-    const { id } = (JSON.parse(begun.text) as { task: { id: string } }).task;
+    const { server, goOn, state } = await serveRun(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));
-    locked.resolve();
+    goOn();
     await server.log.saying('a write failed');
     await lock.release();
     await untilTaken(server);
-    const state = async () => (await told(server.fetch(`/agents/worker/tasks/${id}`))).text;
-    for (let round = 0; round < 200 && (await state()).includes('WORKING'); round += 1) await sleep(100);
     expect(await state()).toContain('TASK_STATE_COMPLETED');
   });
 });
@@ -229,5 +238,44 @@ describe('a full disk', () => {
     rmSync(ballast);
     await untilTaken(server);
     expect((await server.fetch('/readyz')).status).toBe(200);
+  });
+});
+
+/** Makes files and folders read-only also for who has them open. False where only permissions exist, which root passes. */
+function freeze(...paths: readonly string[]): boolean {
+  folders.unshift(() => thaw(...paths));
+  return spawnSync('chattr', ['+i', ...paths]).status === 0;
+}
+
+function thaw(...paths: readonly string[]): void {
+  spawnSync('chattr', ['-i', ...paths]);
+}
+
+describe('storage that turns read-only under the server', () => {
+  it('is refused as unavailable, fails no run, loses nothing, and works again when it can be written', async () => {
+    const home = makeHome();
+    const { server, goOn, state } = await serveRun(home);
+    const log = path.join(home, 'lango.db-wal');
+    if (!freeze(home, path.join(home, 'lango.db'))) {
+      console.warn('SKIPPED: read-only storage. Only root can make files immutable, on ext4, xfs or btrfs.');
+      return;
+    }
+    const begun = await told(server.fetch('/agents/worker/message:send', post(orders('go on', false))));
+    expect(begun.status).toBe(200); // A running server writes into its open log alone.
+    freeze(log);
+    goOn();
+    await server.log.saying('a write failed');
+    const seen = await tellAll(server);
+    expect(seen).toMatchObject({
+      ...REFUSED,
+      ready: { status: 503, text: expect.stringContaining('read-only') },
+    });
+    expect(await tasksOf(server)).toBe(2);
+    thaw(home, path.join(home, 'lango.db'), log);
+    await untilTaken(server);
+    expect((await server.fetch('/readyz')).status).toBe(200);
+    expect(await tasksOf(server)).toBe(3);
+    await servers.pop()!.stop(); // The next server takes up the run at once, this one after its lease.
+    expect(await state(await serve(home))).toContain('TASK_STATE_COMPLETED');
   });
 });

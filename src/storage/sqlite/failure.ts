@@ -40,8 +40,8 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     hint: RESTORE,
   },
   SQLITE_IOERR: {
-    message: 'The disk failed while the database was read or written.',
-    hint: 'Check the system log for disk errors.',
+    message: 'The disk failed, or became read-only, while the database was read or written.',
+    hint: 'Check the system log for disk errors, and that the file system of the data folder is mounted for writing.',
     retryable: true,
   },
 };
