@@ -212,7 +212,10 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const local = localSources(subAgents, published);
   await directory.replace(local);
   // Not awaited: a remote agent whose card hangs delays neither recovery nor readiness.
-  void directory.replace([...local, ...remoteSources({ ...options, started: config, logger })]);
+  void directory.replace([
+    ...local,
+    ...remoteSources({ ...options, started: config, keys: keys.read, logger }),
+  ]);
   onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
   const listeners = await createListeners({
@@ -239,7 +242,9 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const { renewTls, answerMounted } = listeners;
   return {
     address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
-    reload: createReload({ started: options, hidden, peers: directory, local, renewTls, stopping, logger }),
+    reload: createReload({
+      ...{ started: options, hidden, peers: directory, local, keys: keys.read, renewTls, stopping, logger },
+    }),
     answerMounted,
   };
 }

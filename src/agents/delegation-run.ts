@@ -179,7 +179,7 @@ async function followPeer(
     run.signal.throwIfAborted();
     run.logger.error('a peer failed', { peer: agent, error: errorText(error) });
     const { taskId: known } = progress;
-    await peer.cancel({ tenant, owner }, known ? { taskId: known } : { contextId, messageId: message.id });
+    await peer.cancel(run.task, known ? { taskId: known } : { contextId, messageId: message.id });
     if (isLangoError(error)) return failed(agent, error.message);
   } finally {
     clearTimeout(timer);
@@ -193,8 +193,7 @@ async function giveUp(
   end: PeerEnd,
   { taskId }: Progress,
 ): Promise<PeerEnd> {
-  const { tenant, owner } = call.run.task;
-  if (taskId !== undefined) await peers.get(agent)?.cancel({ tenant, owner }, { taskId });
+  if (taskId !== undefined) await peers.get(agent)?.cancel(call.run.task, { taskId });
   const text = `it asked again after ${limits.turns} answers (agent.limits.turns)`;
   return { ...end, state: 'failed', text, questions: [] };
 }

@@ -6,11 +6,13 @@ import { loadOrCreateToken } from '../config/node-credentials.js';
 import { isWeakToken } from '../config/risks.js';
 import type { Agent } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
+import { serverUrl } from '../core/card.js';
 import type { Audit, Authenticator, Caller } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { createAuthenticator, type AuthenticatorOptions } from '../http/identity.js';
+import type { TrustedNodes } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
 
@@ -66,6 +68,7 @@ export function createIdentity({ config, token, audit, logger }: IdentityOptions
     logger,
     token,
     jwt: auth.mode === 'jwt' ? openIssuer(config, logger) : undefined,
+    nodes: auth.nodes.length > 0 ? openNodes(config, logger) : undefined,
   });
 }
 
@@ -76,17 +79,27 @@ function openIssuer(config: Config, logger: Logger): AuthenticatorOptions['jwt']
   return { rules: { ...rules, issuer }, keys };
 }
 
-function sourceOf({ auth: { jwt }, egress }: Config, logger: Logger): () => Promise<unknown> {
-  const { issuer = '', jwksUrl, jwksFile } = jwt;
+function sourceOf(config: Config, logger: Logger): () => Promise<unknown> {
+  const { issuer = '', jwksUrl, jwksFile } = config.auth.jwt;
   if (jwksFile !== undefined) return keysFromFile(jwksFile);
-  const get = createEgress({
-    allowPrivate: egress.allowPrivate,
-    configuredUrl: jwksUrl ?? issuer,
-    timeoutMs: KEYS_TIMEOUT_MS,
-    maxBytes: KEYS_BYTES,
-    logger,
-  });
+  const get = keyEgress(config, jwksUrl ?? issuer, logger);
   return jwksUrl === undefined ? keysFromIssuer(issuer, get) : keysFromUrl(jwksUrl, get);
+}
+
+function keyEgress({ egress }: Config, url: string, logger: Logger): typeof fetch {
+  const rules = { timeoutMs: KEYS_TIMEOUT_MS, maxBytes: KEYS_BYTES, logger };
+  return createEgress({ allowPrivate: egress.allowPrivate, configuredUrl: url, ...rules });
+}
+
+function openNodes(config: Config, logger: Logger): TrustedNodes {
+  const { auth, a2a } = config;
+  const { refreshSeconds, cooldownSeconds } = auth.jwt;
+  const keys = auth.nodes.map(({ name, jwks, keys: file }) => {
+    const load =
+      jwks === undefined ? keysFromFile(file ?? '') : keysFromUrl(jwks, keyEgress(config, jwks, logger));
+    return new JwtKeys({ load, refreshSeconds, cooldownSeconds, logger: logger.child({ node: name }) });
+  });
+  return { keys, audience: auth.audience ?? serverUrl(a2a.baseUrl ?? '', '/').href };
 }
 
 /** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */

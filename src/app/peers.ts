@@ -1,13 +1,18 @@
 import type { CardTrust } from '../a2a/client/card.js';
 import { RefreshingDirectory } from '../a2a/client/directory.js';
+import type { CredentialFor } from '../a2a/client/link.js';
 import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
+import { signJwt } from '../a2a/server/signing.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import type { Agent } from '../core/agent.js';
+import type { ReadKeys } from '../core/card.js';
+import { serverUrl } from '../core/card.js';
 import type { Logger } from '../core/logger.js';
 import { createAddressCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
+import { ASSERTION_TYPE, assertionClaims } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 
 /** The directory of this node's peers. It is empty until `replace` is called with the sources of their cards. */
@@ -36,6 +41,8 @@ export function localSources(
 export interface RemoteList extends LoadedConfig {
   /** The configuration that the node was started with: all other settings are those of it. */
   readonly started: Config;
+  /** The keys of this node: requests on behalf of an owner are signed with them. */
+  readonly keys: ReadKeys;
   readonly logger: Logger;
 }
 
@@ -44,6 +51,7 @@ export function remoteSources({
   config: { a2a },
   secrets,
   started,
+  keys,
   logger,
 }: RemoteList): readonly CardSource[] {
   const shared = connectRules(started, [], logger);
@@ -55,7 +63,8 @@ export function remoteSources({
     const connect = { ...rules, relocate };
     const trust = verify && trustOf(verify, connect.fetch, logger.child({ agent: name }));
     const settings = { agent, token };
-    return { kind: 'remote', name, url, trust, connect, settings, token };
+    const credentialFor = agent.owners === 'forward' ? speakerAt(agent, keys) : undefined;
+    return { kind: 'remote', name, url, trust, connect, settings, token, credentialFor };
   });
 }
 
@@ -63,6 +72,14 @@ export function remoteSources({
 export function keepFresh(peers: RefreshingDirectory, seconds: number): () => void {
   const refreshing = setInterval(() => void peers.refresh(), 1_000 * seconds);
   return () => clearInterval(refreshing);
+}
+
+/** Signs the tokens with which an agent of another node of ours is told who asks. */
+function speakerAt({ url, audience = serverUrl(url, '/').href }: RemoteAgent, keys: ReadKeys): CredentialFor {
+  return async (caller, task) => {
+    const { current: key } = await keys();
+    return signJwt(key, assertionClaims({ key, audience, caller, task }), ASSERTION_TYPE);
+  };
 }
 
 type RemoteAgent = Config['a2a']['remoteAgents'][number];

@@ -4,6 +4,7 @@ import { changedKeys } from '../config/describe.js';
 import type { LoadedConfig } from '../config/load.js';
 import { secretValues } from '../config/secrets.js';
 import { LangoError, errorText } from '../core/errors.js';
+import type { ReadKeys } from '../core/card.js';
 import type { Logger } from '../core/logger.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { TlsMaterial } from '../http/tls.js';
@@ -24,6 +25,7 @@ export interface ReloadOptions {
   readonly peers: RefreshingDirectory;
   /** The sources of the node's own peers, which stay. */
   readonly local: readonly CardSource[];
+  readonly keys: ReadKeys;
   readonly renewTls: (tls: TlsMaterial) => void;
   /** Aborts when the server stops: later reloads do nothing. */
   readonly stopping: AbortSignal;
@@ -38,7 +40,7 @@ const RELOADABLE: ReadonlySet<string> = new Set(['a2a.enabled', 'a2a.remoteAgent
  * TLS certificate. A reload applies everything or, when anything is wrong, nothing. Reloads run one after the other.
  */
 export function createReload({ started, hidden, peers, local, ...options }: ReloadOptions): Reload {
-  const { renewTls, stopping, logger } = options;
+  const { keys: nodeKeys, renewTls, stopping, logger } = options;
   const mutex = new KeyedMutex();
   let current = started;
 
@@ -51,7 +53,7 @@ export function createReload({ started, hidden, peers, local, ...options }: Relo
     current = next;
     const keys = changedKeys(started, next).filter((key) => !RELOADABLE.has(key));
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
-    const remote = remoteSources({ ...next, started: started.config, logger });
+    const remote = remoteSources({ ...next, started: started.config, keys: nodeKeys, logger });
     const change = await peers.replace([...local, ...remote]);
     logger.info('reloaded the configuration', { ...change, certificate: tls && 'read again' });
   };

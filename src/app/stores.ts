@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Config } from '../config/config.js';
+import { hasSeveralOwners } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { makeFolder, vaultKeyFile } from '../config/private-file.js';
 import type { Secrets } from '../config/secrets.js';
@@ -125,11 +126,8 @@ const MIB = 1024 * 1024;
 /** The limit of an owner with folders of its own, unless the configuration names another. */
 const OWN_FOLDERS_MB = 4096;
 
-/** Only with these modes may callers be different owners. */
-const SEVERAL_OWNERS: readonly Config['auth']['mode'][] = ['jwt', 'mtls'];
-
 export function workFoldersOf({ workspace, auth, disk }: Config): WorkFolders {
-  const isApart = disk.workspaces === 'apart' && SEVERAL_OWNERS.includes(auth.mode);
+  const isApart = disk.workspaces === 'apart' && hasSeveralOwners(auth);
   return new WorkFolders(workspace, isApart);
 }
 

@@ -13,6 +13,7 @@ import {
   seconds,
   secret,
   subAgentName,
+  text,
 } from './fields.js';
 
 const push = group('Push notifications.', {
@@ -55,6 +56,14 @@ const remoteAgent = z.strictObject({
   relocate: flag(
     false,
     'Call it where its card was found, also when the card names another host, such as `localhost` in a container.',
+  ),
+  owners: optional(
+    z.enum(['forward', 'shared']),
+    'Who asks there. `forward`: the person who asks here, by a token that the key of this server signs; that server names this one in `auth.nodes`. `shared`: all persons are the one that `token` stands for. Default: none; required where this server has several owners.',
+  ),
+  audience: optional(
+    text(),
+    'With `owners: forward`, the `auth.audience` of that server. Default: its address in `url`.',
   ),
   verify: cardTrust.optional(),
 });

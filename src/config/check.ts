@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path';
 import type { BasePaths } from './config.js';
-import { withPaths } from './config.js';
+import { hasSeveralOwners, withPaths } from './config.js';
 import type { Finding } from './problems.js';
 import { finding, findingsOf, keyOf } from './problems.js';
 import type { Path, Settings } from './schema.js';
@@ -79,6 +79,8 @@ const RULES: readonly Rule[] = [
   { keys: ['server', 'auth', 'a2a', 'model', 'embedding', 'webSearch'], isOfServer: true, check: checkRisks },
   { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
   { keys: ['auth.mode', 'server.tls'], check: checkMtls },
+  { keys: ['auth.nodes', 'auth.audience', 'a2a.baseUrl'], check: checkNodes },
+  { keys: ['auth.mode', 'auth.nodes', 'a2a.enabled', 'a2a.remoteAgents'], check: checkOwners },
   { keys: ['server.tls'], check: checkTls },
   { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], isOfServer: true, check: checkModelKey },
   { keys: ['model.provider', 'model.name'], isOfServer: true, check: checkModelName },
@@ -116,8 +118,11 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
       'tls',
       'keyFile',
     ]),
-    ...a2a.remoteAgents.flatMap(({ token, url }, index) =>
-      takes('plainHttpToken', travelsOpenly(token, url), ['a2a', 'remoteAgents', index, 'url']),
+    ...a2a.remoteAgents.flatMap(({ token, owners, url }, index) =>
+      takes('plainHttpToken', travelsOpenly(token ?? owners, url), ['a2a', 'remoteAgents', index, 'url']),
+    ),
+    ...auth.nodes.flatMap(({ name, jwks }, index) =>
+      takes('plainHttpToken', travelsOpenly(name, jwks), ['auth', 'nodes', index, 'jwks']),
     ),
     ...takes('plainHttpToken', travelsOpenly(model.apiKey, model.baseUrl), ['model', 'baseUrl']),
     ...takes('plainHttpToken', travelsOpenly(embedding.apiKey, embedding.baseUrl), ['embedding', 'baseUrl']),
@@ -160,6 +165,27 @@ function isSafe(address: string): boolean {
 function checkMtls({ auth, server: { tls } }: Settings): readonly Finding[] {
   if (auth.mode !== 'mtls' || tls.clientCaFile !== undefined) return [];
   return finding(['auth', 'mode'], 'needs the certificate authorities to trust: set server.tls.clientCaFile');
+}
+
+function checkNodes({ auth, a2a }: Settings): readonly Finding[] {
+  if (auth.nodes.length === 0 || (auth.audience ?? a2a.baseUrl) !== undefined) return [];
+  return finding(
+    ['auth', 'nodes'],
+    'needs the name of this server in their tokens: set a2a.baseUrl, or auth.audience',
+  );
+}
+
+/** Else everybody would be one owner on the other server, and find what others keep there. */
+function checkOwners({ auth, a2a }: Settings): readonly Finding[] {
+  if (!a2a.enabled || !hasSeveralOwners(auth)) return [];
+  return a2a.remoteAgents.flatMap(({ owners }, index) =>
+    owners === undefined
+      ? finding(
+          ['a2a', 'remoteAgents', index, 'owners'],
+          'must be set, as this server has several owners: "forward" tells a server of yours who asks, with "shared" all of them are one person there',
+        )
+      : [],
+  );
 }
 
 function checkTls({ server: { tls } }: Settings): readonly Finding[] {

@@ -47,13 +47,11 @@ interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
 }
 
 /** A remote agent. Its token, if any, is in `Secrets.remoteTokens`. */
-interface RemoteAgentConfig {
-  readonly name: string;
-  readonly url: string;
-  readonly allowPrivate: boolean;
-  readonly relocate: boolean;
-  /** What its card must prove. */
-  readonly verify?: Settings['a2a']['remoteAgents'][number]['verify'];
+type RemoteAgentConfig = Readonly<Omit<Settings['a2a']['remoteAgents'][number], 'token'>>;
+
+/** Whether requests may come from more than one owner. */
+export function hasSeveralOwners({ mode, nodes }: Pick<Settings['auth'], 'mode' | 'nodes'>): boolean {
+  return mode === 'jwt' || mode === 'mtls' || nodes.length > 0;
 }
 
 /** The limits of a run, in the form that the agents expect. */

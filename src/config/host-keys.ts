@@ -57,7 +57,7 @@ export const disk = group('How owners share the disk, and what agents may write 
   workspaces: choice(
     ['apart', 'shared'],
     'apart',
-    '`apart`: with `auth.mode` `jwt` or `mtls`, each owner works in a folder of its own below each folder of `workspace`, and no tool reaches the others; commands need a sandbox. `shared`: all owners work in the folders of `workspace` themselves. With the other modes there is one owner, who works there.',
+    '`apart`: with `auth.mode` `jwt` or `mtls`, or with `auth.nodes`, each owner works in a folder of its own below each folder of `workspace`, and no tool reaches the others; commands need a sandbox. `shared`: all owners work in the folders of `workspace` themselves. Else there is one owner, who works there.',
   ),
   ownerMb: optional(
     z.int().min(0),

@@ -187,6 +187,17 @@ const mtls = group('Client certificates, for mode `mtls`.', {
   ),
 });
 
+const trustedNode = z
+  .strictObject({
+    name: text().describe('Its name in messages.'),
+    jwks: optional(httpUrl(), 'URL of its keys: `/.well-known/jwks.json` of that server. Default: none.'),
+    keys: optional(path(), 'The same keys as a file. Default: none.'),
+  })
+  .refine(
+    ({ jwks, keys }) => (jwks === undefined) !== (keys === undefined),
+    'must hold one of jwks and keys',
+  );
+
 export const auth = group('Authentication of callers.', {
   mode: choice(
     ['token', 'jwt', 'mtls', 'none'],
@@ -198,4 +209,12 @@ export const auth = group('Authentication of callers.', {
   ),
   jwt,
   mtls,
+  nodes: list(
+    distinct(trustedNode, (node) => node.name, ['name']),
+    'The servers that may say who asks: those whose `a2a.remoteAgents` name agents of this one with `owners: forward`. Their word is taken for every owner.',
+  ),
+  audience: optional(
+    text(),
+    'The name of this server in the tokens of `auth.nodes`, as they have it. Default: `a2a.baseUrl`.',
+  ),
 });

@@ -45,7 +45,7 @@ export interface Peer extends AgentProfile {
    */
   send(request: PeerRequest, signal: AbortSignal): AsyncIterable<PeerEvent>;
   /** Tries for a few seconds to cancel a task of the peer that no `send` follows. Never throws. */
-  cancel(scope: Scope, task: AskedTask): Promise<void>;
+  cancel(by: Scope & { readonly grant: Grant }, task: AskedTask): Promise<void>;
 }
 
 /** A task of a peer: by its id, or by the message that created it while the id is not known. */

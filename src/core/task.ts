@@ -56,6 +56,8 @@ export interface Grant {
   readonly tokens?: number;
   /** The names of the only tools that may run; absent for all tools of the agent. */
   readonly tools?: readonly string[];
+  /** The scopes of the person's token; absent when there are none. Another node of ours is told them. */
+  readonly scopes?: readonly string[];
   /** The request may come from text from outside: everything that is kept for it gets this mark. */
   readonly fromOutside?: boolean;
   /** The trace of the task. It gives no authority, but travels the same way. */
@@ -260,12 +262,10 @@ export function stateAfter(body: EventBody, before: TaskState): TaskState | unde
 
 /** Returns the grant of a child task. The limits of `by` can only make the parent's grant smaller. */
 export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
-  const tools =
-    parent.tools && by.tools
-      ? parent.tools.filter((name) => by.tools?.includes(name))
-      : (parent.tools ?? by.tools);
-  const deadline = smaller(parent.deadline, by.deadline);
-  const tokens = smaller(parent.tokens, by.tokens);
+  const tools = narrower(parent.tools, by.tools, shared);
+  const scopes = narrower(parent.scopes, by.scopes, shared);
+  const deadline = narrower(parent.deadline, by.deadline, Math.min);
+  const tokens = narrower(parent.tokens, by.tokens, Math.min);
   const trace = by.trace ?? parent.trace;
   return {
     chain: by.chain ?? parent.chain,
@@ -273,14 +273,16 @@ export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
     ...(deadline === undefined ? {} : { deadline }),
     ...(tokens === undefined ? {} : { tokens }),
     ...(tools === undefined ? {} : { tools }),
+    ...(scopes === undefined ? {} : { scopes }),
     ...(parent.fromOutside || by.fromOutside ? { fromOutside: true } : {}),
     ...(trace === undefined ? {} : { trace }),
   };
 }
 
-function smaller(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined) return b;
-  return b === undefined ? a : Math.min(a, b);
+const shared = (a: readonly string[], b: readonly string[]) => a.filter((name) => b.includes(name));
+
+function narrower<T>(a: T | undefined, b: T | undefined, narrow: (a: T, b: T) => T): T | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : narrow(a, b);
 }
 
 /**

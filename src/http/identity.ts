@@ -4,6 +4,8 @@ import type { Logger } from '../core/logger.js';
 import type { JwtRules } from './jwt-identity.js';
 import { createJwtVerifier } from './jwt-identity.js';
 import type { JwtKeys } from './jwt-keys.js';
+import type { TrustedNodes } from './node-assertion.js';
+import { createNodeVerifier } from './node-assertion.js';
 import type { Rate } from './rate-limit.js';
 import { FailureCounter, RateLimit, networkOf, tooManyFailures } from './rate-limit.js';
 import type { CertificateName, Verifier } from './verifiers.js';
@@ -17,6 +19,8 @@ export interface AuthenticatorOptions {
   readonly jwt?: { readonly rules: JwtRules; readonly keys: JwtKeys };
   /** In mode `mtls`. Default: `cn`. */
   readonly certificateName?: CertificateName;
+  /** The nodes that are trusted to say who asks. Default: none. */
+  readonly nodes?: TrustedNodes | undefined;
   /** The owner of all data in the modes `token` (default: 'default') and `none` (default: 'local'). */
   readonly owner?: string;
   /** How often each caller may ask, and each address from which public pages are read. Default: without a limit. */
@@ -27,7 +31,9 @@ export interface AuthenticatorOptions {
 
 /** Throws `invalid-config` when the mode lacks what it needs. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  return new CountingAuthenticator(verifierOf(options), options);
+  const verifier = verifierOf(options);
+  const { nodes } = options;
+  return new CountingAuthenticator(nodes ? createNodeVerifier(nodes, verifier) : verifier, options);
 }
 
 function verifierOf(options: AuthenticatorOptions): Verifier {

@@ -64,14 +64,14 @@ function nameIn(payload: JWTPayload, claim: string): string {
   throw noBearer(`The claim ${claim} is not a name.`);
 }
 
-function scopesIn(claim: unknown): ReadonlySet<string> {
+export function scopesIn(claim: unknown): ReadonlySet<string> {
   const words: readonly unknown[] =
     typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
   return new Set(words.filter((word) => typeof word === 'string' && word !== '') as string[]);
 }
 
 /** What is wrong with a token. The text shows nothing of the token's content. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const { code, claim } = (error ?? {}) as { readonly code?: unknown; readonly claim?: unknown };
   switch (code) {
     case 'ERR_JWT_EXPIRED':

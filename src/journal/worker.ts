@@ -205,11 +205,11 @@ export class Worker {
   }
 
   async #cancelOpen(task: TaskRecord, open: readonly OpenDelegation[]): Promise<void> {
-    const { tenant, owner, contextId } = task;
+    const { contextId } = task;
     await Promise.all(
       open.map(async ({ agent, taskId, messageId }) => {
         const target = taskId === undefined ? { contextId, messageId } : { taskId };
-        await this.#options.peers.get(agent)?.cancel({ tenant, owner }, target);
+        await this.#options.peers.get(agent)?.cancel(task, target);
       }),
     );
   }

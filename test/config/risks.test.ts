@@ -36,10 +36,39 @@ const RISKY: readonly (readonly [risk: string, key: string, settings: Settings])
   ['plainHttpToken', 'a2a.remoteAgents[0].url', { a2a: { remoteAgents: [far] } }],
   [
     'plainHttpToken',
+    'a2a.remoteAgents[0].url',
+    { a2a: { remoteAgents: [{ name: 'far', url: far.url, owners: 'forward' }] } },
+  ],
+  [
+    'plainHttpToken',
+    'auth.nodes[0].jwks',
+    { auth: { audience: 'here', nodes: [{ name: 'front', jwks: 'http://front.example/keys' }] } },
+  ],
+  [
+    'plainHttpToken',
     'model.baseUrl',
     { model: { provider: 'openai', name: 'm', apiKey: 'key', baseUrl: 'http://models.example/v1' } },
   ],
 ];
+
+describe('owners on more than one node', () => {
+  const JWT = { mode: 'jwt' as const, jwt: { issuer: 'https://issuer.example', audience: ['lango'] } };
+  const distant = { name: 'far', url: 'https://far.example' };
+  const at = (auth: NonNullable<Settings>['auth'], owners?: 'forward' | 'shared'): readonly string[] => {
+    const remote = owners ? { ...distant, owners } : distant;
+    return problemsOf({ auth, a2a: { enabled: true, remoteAgents: [remote] } });
+  };
+
+  it('need a word about who they are on the other node, where there are several', () => {
+    expect(at(JWT)).toEqual(['a2a.remoteAgents[0].owners: undefined']);
+    expect(at(JWT, 'forward')).toEqual([]);
+    expect(at(JWT, 'shared')).toEqual([]);
+    expect(at({ mode: 'token' })).toEqual([]);
+    const nodes = [{ name: 'front', jwks: 'https://front.example/.well-known/jwks.json' }];
+    expect(at({ nodes, audience: 'here' })).toEqual(['a2a.remoteAgents[0].owners: undefined']);
+    expect(at({ nodes }, 'shared')).toEqual(['auth.nodes: undefined']);
+  });
+});
 
 describe('a server does not start with a risk that nobody meant', () => {
   it.each(RISKY)('%s: %s', (risk, key, settings) => {

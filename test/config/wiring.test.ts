@@ -54,6 +54,8 @@ const SETTINGS = [
     a2a: { enabled: true, remoteAgents: [] },
     auth: {
       mode: 'jwt',
+      nodes: [{ name: 'front', keys: jwksFile }],
+      audience: 'here',
       jwt: { issuer: 'https://issuer.example', audience: ['lango'], jwksFile, tenantClaim: 'org' },
     },
   },

@@ -191,10 +191,11 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
       const request = ask('wait');
       const watched = collect(peer.send(request, never));
       await executor.isWaiting;
-      const { scope, contextId, message } = request;
-      await peer.cancel(scope, { contextId, messageId: newId() });
+      const { scope, grant, contextId, message } = request;
+      const by = { ...scope, grant };
+      await peer.cancel(by, { contextId, messageId: newId() });
       expect(executor.canceled).toHaveLength(0);
-      await peer.cancel(scope, { contextId, messageId: message.id });
+      await peer.cancel(by, { contextId, messageId: message.id });
       expect((await watched).end.state).toBe('canceled');
       expect(executor.canceled).toHaveLength(1);
     });

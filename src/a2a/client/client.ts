@@ -1,4 +1,5 @@
 import type { Task } from '@a2a-js/sdk';
+import type { RequestOptions } from '@a2a-js/sdk/client';
 import { TaskState as WireState } from '@a2a-js/sdk';
 import { CARD_TYPE, CATALOG_PATH, serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
@@ -197,7 +198,7 @@ class Client implements AgentClient {
       const link = await this.#link(agent);
       return await call(
         link,
-        requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(CALL_MS) }),
+        await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(CALL_MS) }),
       );
     } catch (error) {
       throw fromWireError(error);
@@ -243,7 +244,7 @@ interface WatchFacts {
   readonly what: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
 }
 
-type LinkCallback<T> = (link: Link, options: ReturnType<typeof requestOptions>) => Promise<T>;
+type LinkCallback<T> = (link: Link, options: RequestOptions) => Promise<T>;
 
 /** Reads an entry under both names of its media type: `type` is the newer one. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {

@@ -23,7 +23,7 @@ const DEFAULT_IDLE_MS = 120_000;
 
 export interface GrpcPeer {
   readonly rules: GrpcRules;
-  /** The bearer token of the peer. */
+  /** The bearer token of requests without one of their own. */
   readonly token: string | undefined;
   /** Whether gRPC uses TLS whatever the address says: the card came over https, or declares it. */
   readonly isSecure: boolean;
@@ -71,8 +71,8 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     ...options,
     signal: options.signal ? AbortSignal.any([options.signal, late]) : late,
     serviceParameters: {
-      ...options.serviceParameters,
       ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
+      ...options.serviceParameters,
     },
   });
   const unary =

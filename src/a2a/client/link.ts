@@ -11,7 +11,8 @@ import {
   withA2AVersion,
 } from '@a2a-js/sdk/client';
 import { LangoError } from '../../core/errors.js';
-import type { Scope } from '../../core/task.js';
+import type { Caller } from '../../core/identity.js';
+import type { Grant, Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { GrpcPeer } from './grpc-transport.js';
@@ -27,7 +28,17 @@ export interface Link {
   /** Whether the agent replays missed events by cursor and recognizes a repeated message. */
   readonly replays: boolean;
   readonly extensions: readonly string[];
+  /** Set for a node of ours that is told who asks. */
+  readonly credentialFor?: CredentialFor | undefined;
 }
+
+/** On whose behalf a task acts. */
+export function callerOf({ tenant, owner }: Scope, { scopes }: Grant): Caller {
+  return { tenant, owner, ...(scopes && { scopes: new Set(scopes) }) };
+}
+
+/** Makes the bearer token with which a node of ours is asked for somebody, in a delegation of the task `task`. */
+export type CredentialFor = (caller: Caller, task: string | undefined) => Promise<string>;
 
 /** A link whose agent may move to another address: open tasks continue over the new link. */
 export class MovingLink implements Link {
@@ -57,11 +68,17 @@ export class MovingLink implements Link {
   get extensions(): readonly string[] {
     return this.#now.extensions;
   }
+
+  get credentialFor(): CredentialFor | undefined {
+    return this.#now.credentialFor;
+  }
 }
 
 export interface LinkCall {
-  readonly scope: Scope | undefined;
+  readonly scope: Caller | undefined;
   readonly signal: AbortSignal;
+  /** The task that the call is part of. */
+  readonly task?: string | undefined;
   readonly after?: number | undefined;
   /** The trace that the call is part of. */
   readonly trace?: Trace | undefined;
@@ -72,13 +89,14 @@ export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 export type Binding = (typeof BINDINGS)[number];
 const [JSON_RPC, , GRPC] = BINDINGS;
 
-export function createLink(transport: Transport, card: AgentCard): Link {
+export function createLink(transport: Transport, card: AgentCard, credentialFor?: CredentialFor): Link {
   const declared = (card.capabilities?.extensions ?? []).map(({ uri }) => uri);
   return {
     transport,
     streams: card.capabilities?.streaming === true,
     replays: declared.includes(EXTENSIONS.cursor),
     extensions: declared.filter((uri) => OUR_EXTENSIONS.includes(uri)),
+    credentialFor,
   };
 }
 
@@ -132,12 +150,14 @@ function isOld({ protocolVersion }: AgentInterface): boolean {
   return protocolVersion.startsWith('0.');
 }
 
-export function requestOptions(link: Link, call: LinkCall): RequestOptions {
-  const { scope, signal, after, trace } = call;
+export async function requestOptions(link: Link, call: LinkCall): Promise<RequestOptions> {
+  const { scope, task, signal, after, trace } = call;
   const serviceParameters = ServiceParameters.create(withA2AVersion(link.transport.protocolVersion));
   if (link.extensions.length > 0) withA2AExtensions(...link.extensions)(serviceParameters);
   if (after !== undefined) serviceParameters['Last-Event-ID'] = String(after);
   Object.assign(serviceParameters, trace);
+  if (scope && link.credentialFor)
+    serviceParameters['authorization'] = `Bearer ${await link.credentialFor(scope, task)}`;
   return {
     signal,
     serviceParameters,

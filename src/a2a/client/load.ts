@@ -22,7 +22,7 @@ import type { GrpcRules } from './grpc-transport.js';
 import { createInProcessTransport } from './in-process.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
-import type { Binding, Link } from './link.js';
+import type { Binding, CredentialFor, Link } from './link.js';
 import { createLink, createRemoteTransport, MovingLink } from './link.js';
 import { createPeer } from './peer.js';
 import type { RetryRules } from './watch.js';
@@ -45,6 +45,8 @@ export interface RemoteSource {
   readonly url: string;
   /** The bearer token. It is sent to the origin of `url` only. */
   readonly token?: string;
+  /** Makes the token of a request that somebody is behind, in the place of `token`. */
+  readonly credentialFor?: CredentialFor | undefined;
   /** What the card must prove. Without it, any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;
   /** How to connect to this agent. Default: as in `OpenOptions`. */
@@ -259,7 +261,7 @@ export async function openRemote(
     const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
     const grpc = options.grpc && { rules: options.grpc, token: source.token, isSecure };
     const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-    return { card, link: createLink(transport, card) };
+    return { card, link: createLink(transport, card, source.credentialFor) };
   } finally {
     clearTimeout(timer);
   }
@@ -277,8 +279,9 @@ function fingerprint({ kind }: CardSource, profile: AgentProfile, card: AgentCar
 
 export interface OriginFetchOptions {
   readonly fetch: typeof fetch;
-  /** The only origin that requests may go to, and the only one that receives the token. */
+  /** The only origin that requests may go to, and the only one that receives a token. */
   readonly origin: string;
+  /** The token of requests without one of their own. */
   readonly token: string | undefined;
 }
 
@@ -294,7 +297,8 @@ export function createOriginFetch(options: OriginFetchOptions): typeof fetch {
     }
     const headers = new Headers(input instanceof Request ? input.headers : undefined);
     new Headers(init?.headers).forEach((value, name) => headers.set(name, value));
-    if (options.token !== undefined) headers.set('authorization', `Bearer ${options.token}`);
+    if (options.token !== undefined && !headers.has('authorization'))
+      headers.set('authorization', `Bearer ${options.token}`);
     const response = await options.fetch(input, { ...init, headers, redirect: 'error' });
     const refusal = refusalOf(response, url.host);
     if (!refusal) return response;

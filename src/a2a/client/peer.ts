@@ -3,6 +3,7 @@ import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agen
 import { toSendRequest } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
 import type { Link } from './link.js';
+import { callerOf } from './link.js';
 import type { WatchLimits } from './limits.js';
 import { TaskReader } from './reader.js';
 import type { RetryRules } from './watch.js';
@@ -43,15 +44,17 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
         yield reader.giveUp('failed', OUTCOME_UNKNOWN);
         return;
       }
-      const { scope, grant } = request;
+      const { grant, parentTaskId: task } = request;
       const { trace } = grant;
+      const caller = callerOf(request.scope, grant);
       const mayBeLate = request.isAnswer ?? false;
+      const of = { link, reader, scope: caller, task };
       const what = isWatch ? {} : { request: toWireRequest(request), mayBeLate };
-      for await (const event of watchTask({ link, reader, scope, trace, signal, retry, limits, ...what })) {
+      for await (const event of watchTask({ ...of, trace, signal, retry, limits, ...what })) {
         if (event.type !== 'status') yield event;
       }
     },
-    cancel: (scope, task) => cancelTaskOf(link, scope, task),
+    cancel: (by, task) => cancelTaskOf(link, callerOf(by, by.grant), task),
   };
 }
 
@@ -62,8 +65,8 @@ function isUnsafe({ replays }: Link, { isRepeat, isAnswer }: PeerRequest): boole
 
 async function findRepeated(link: Link, request: PeerRequest): Promise<string | undefined> {
   if (!isUnsafe(link, request)) return undefined;
-  const { scope, contextId, message } = request;
-  return findTaskByMessage(link, scope, { contextId, messageId: message.id });
+  const { scope, grant, contextId, message } = request;
+  return findTaskByMessage(link, callerOf(scope, grant), { contextId, messageId: message.id });
 }
 
 function toWireRequest({

@@ -1,12 +1,13 @@
 import type { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import { TaskState } from '@a2a-js/sdk';
+import type { RequestOptions } from '@a2a-js/sdk/client';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AskedTask } from '../../core/agent.js';
 import { LONGEST_TIMER_MS } from '../../core/agent.js';
 import type { ErrorCode } from '../../core/errors.js';
 import { LangoError, causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
 import { LONGEST_ASKED_MS } from '../../core/retry.js';
-import type { Scope } from '../../core/task.js';
+import type { Caller } from '../../core/identity.js';
 import type { Trace } from '../../core/trace.js';
 import { fromWireError } from '../translate/errors.js';
 import type { WatchLimits } from './limits.js';
@@ -29,7 +30,9 @@ export const DEFAULT_RETRY: RetryRules = { attempts: 8, firstDelayMs: 200, pollM
 export interface Watch {
   readonly link: Link;
   readonly reader: TaskReader;
-  readonly scope: Scope | undefined;
+  readonly scope: Caller | undefined;
+  /** The task that delegates. */
+  readonly task?: string;
   readonly trace?: Trace | undefined;
   /** The message to send first. Without it the watch begins with the current state of the task that `reader` names. */
   readonly request?: SendMessageRequest;
@@ -166,18 +169,25 @@ class TaskWatch {
   }
 
   #open(): AsyncGenerator<StreamResponse, void, undefined> {
-    const { link, scope, trace } = this.#watch;
-    if (!this.#request) return this.#resume();
-    return send(link, this.#request, requestOptions(link, { scope, trace, signal: this.#connection.signal }));
+    return this.#request ? this.#send(this.#request) : this.#resume();
+  }
+
+  async *#send(request: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    yield* send(this.#watch.link, request, await this.#options());
+  }
+
+  #options(after?: number): Promise<RequestOptions> {
+    const { link, scope, task, trace } = this.#watch;
+    return requestOptions(link, { scope, task, trace, signal: this.#connection.signal, after });
   }
 
   /** Yields the events after the last one read, or the current task when the peer cannot replay events. */
   async *#resume(): AsyncGenerator<StreamResponse, void, undefined> {
-    const { link, scope, trace } = this.#watch;
+    const { link } = this.#watch;
     const after = this.#reader.cursor ?? this.#after;
     let count = 0;
     if (this.#canSubscribe && !this.#needsSnapshot) {
-      const options = requestOptions(link, { scope, trace, signal: this.#connection.signal, after });
+      const options = await this.#options(after);
       try {
         for await (const response of link.transport.resubscribeTask({ tenant: '', id: this.#id }, options)) {
           count += 1;
@@ -191,7 +201,7 @@ class TaskWatch {
     }
     if (count > 0) return;
     this.#needsSnapshot = false;
-    const options = requestOptions(link, { scope, trace, signal: this.#connection.signal });
+    const options = await this.#options();
     const task = await link.transport.getTask({ tenant: '', id: this.#id, historyLength: 0 }, options);
     yield { payload: { $case: 'task', value: task } };
   }
@@ -290,7 +300,7 @@ const NEWEST_MESSAGES = 50;
 /** Finds the id of the task that began with this message, if the peer lists its tasks. Never rejects. */
 export async function findTaskByMessage(
   link: Link,
-  scope: Scope,
+  scope: Caller,
   { contextId, messageId }: Exclude<AskedTask, { readonly taskId: string }>,
 ): Promise<string | undefined> {
   const query = {
@@ -302,8 +312,8 @@ export async function findTaskByMessage(
     historyLength: NEWEST_MESSAGES,
     statusTimestampAfter: undefined,
   };
-  const page = await withinTimeLimit((signal) =>
-    link.transport.listTasks(query, requestOptions(link, { scope, signal })),
+  const page = await withinTimeLimit(async (signal) =>
+    link.transport.listTasks(query, await requestOptions(link, { scope, signal })),
   );
   return page?.tasks.find(({ history }) => history.some((message) => message.messageId === messageId))?.id;
 }
@@ -320,15 +330,15 @@ async function withinTimeLimit<T>(work: (signal: AbortSignal) => Promise<T>): Pr
 }
 
 /** Asks the peer to cancel a task. Best effort, for at most two seconds. Never rejects. */
-async function cancelTask(link: Link, scope: Scope | undefined, taskId: string): Promise<void> {
+async function cancelTask(link: Link, scope: Caller | undefined, taskId: string): Promise<void> {
   const request = { tenant: '', id: taskId, metadata: undefined };
-  await withinTimeLimit((signal) =>
-    link.transport.cancelTask(request, requestOptions(link, { scope, signal })),
+  await withinTimeLimit(async (signal) =>
+    link.transport.cancelTask(request, await requestOptions(link, { scope, signal })),
   );
 }
 
 /** Cancels a task that is known by its id or by the message that began it. Best effort. Never rejects. */
-export async function cancelTaskOf(link: Link, scope: Scope, task: AskedTask): Promise<void> {
+export async function cancelTaskOf(link: Link, scope: Caller, task: AskedTask): Promise<void> {
   const taskId = 'taskId' in task ? task.taskId : await findTaskByMessage(link, scope, task);
   if (taskId !== undefined) await cancelTask(link, scope, taskId);
 }

@@ -29,6 +29,7 @@ export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller
       depth: limits.depth - chain.length,
       tokens: limits.tokens,
       ...(tools === undefined ? {} : { tools }),
+      ...(caller.scopes === undefined ? {} : { scopes: [...caller.scopes] }),
     };
     const grant = narrowGrant(base, asked);
     if (grant.depth < 0) throw refused('the chain of delegations is too deep');

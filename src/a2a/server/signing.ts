@@ -5,8 +5,8 @@ import { canonicalCard } from '../translate/card-canonical.js';
 import { cardJson } from './card.js';
 
 /** Signs claims as a JSON Web Token in compact form (RFC 7519). */
-export function signJwt(key: SigningKey, claims: JsonObject): string {
-  const head = encode({ alg: key.publicJwk.alg, kid: key.kid, typ: 'JWT' });
+export function signJwt(key: SigningKey, claims: JsonObject, typ = 'JWT'): string {
+  const head = encode({ alg: key.publicJwk.alg, kid: key.kid, typ });
   const bytes = `${head}.${encode(claims)}`;
   return `${bytes}.${key.sign(bytes)}`;
 }

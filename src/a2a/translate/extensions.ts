@@ -84,6 +84,7 @@ const chainSchema = z
     deadline: z.int(),
     tokens: z.int(),
     tools: z.array(z.string()),
+    scopes: z.array(z.string()),
     fromOutside: z.boolean(),
   })
   .partial();

@@ -1,0 +1,101 @@
+import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import type { SigningKey } from '../core/card.js';
+import { isLangoError } from '../core/errors.js';
+import type { Caller } from '../core/identity.js';
+import { newId } from '../core/ids.js';
+import type { JsonObject } from '../core/json.js';
+import { reasonOf, scopesIn } from './jwt-identity.js';
+import type { JwtKeys } from './jwt-keys.js';
+import type { Verifier } from './verifiers.js';
+import { MAX_NAME_LENGTH, bearerToken, noBearer } from './verifiers.js';
+
+/** The `typ` of a token with which one node asks another on behalf of somebody (RFC 7523; RFC 8725 section 3.11). */
+export const ASSERTION_TYPE = 'lango-node+jwt';
+
+const LIFETIME_SECONDS = 60;
+const SKEW_SECONDS = 30;
+const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
+/** How a node names itself by its key (RFC 9278). */
+const THUMBPRINT = 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:';
+/** The longest header of a JWT that is looked at, in characters. */
+const MAX_HEADER = 1_000;
+
+export interface AssertionFacts {
+  readonly key: Pick<SigningKey, 'kid'>;
+  /** The node that is asked. */
+  readonly audience: string;
+  readonly caller: Caller;
+  /** The task that delegates. */
+  readonly task: string | undefined;
+}
+
+/** The claims of a token for one request. */
+export function assertionClaims({ key, audience, caller, task }: AssertionFacts): JsonObject {
+  const { owner, tenant, scopes } = caller;
+  const now = Math.floor(Date.now() / 1_000);
+  return {
+    ...{ iss: THUMBPRINT + key.kid, aud: audience, sub: owner, tenant },
+    ...(scopes && { scope: [...scopes] }),
+    ...(task !== undefined && { task }),
+    ...{ jti: newId(), iat: now, exp: now + LIFETIME_SECONDS },
+  };
+}
+
+/** Whose keys are trusted to say who asks, and what their tokens must name as their audience. */
+export interface TrustedNodes {
+  readonly keys: readonly JwtKeys[];
+  readonly audience: string;
+}
+
+/** Takes the tokens of trusted nodes, and leaves all other credentials to `others`. */
+export function createNodeVerifier({ keys, audience }: TrustedNodes, others: Verifier): Verifier {
+  const options = {
+    ...{ audience, algorithms: ALGORITHMS, typ: ASSERTION_TYPE, clockTolerance: SKEW_SECONDS },
+    maxTokenAge: LIFETIME_SECONDS,
+    requiredClaims: ['iss', 'exp', 'jti', 'sub', 'tenant'],
+  };
+  const findKey: JWTVerifyGetKey = async (header, input) => {
+    const found = await Promise.allSettled(keys.map((set) => set.find(header, input)));
+    const key = found.find(({ status }) => status === 'fulfilled');
+    if (key?.status === 'fulfilled') return key.value;
+    // A node whose keys cannot be read now may be the one that signed.
+    const reasons = found.map((one) => (one as PromiseRejectedResult).reason as unknown);
+    throw reasons.find((reason) => isLangoError(reason)) ?? reasons[0];
+  };
+  return async (credentials) => {
+    const token = bearerToken(credentials.authorization);
+    if (token === undefined || typeOf(token) !== ASSERTION_TYPE) return others(credentials);
+    const { jwtVerify } = await import('jose');
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, findKey, options);
+      if (payload.iss !== `${THUMBPRINT}${protectedHeader.kid}`)
+        throw noBearer('The token names another node.');
+      return callerIn(payload);
+    } catch (error) {
+      throw isLangoError(error) ? error : noBearer(reasonOf(error));
+    }
+  };
+}
+
+/** The `typ` of a JWT; undefined for any other token. */
+function typeOf(token: string): unknown {
+  const [head = ''] = token.split('.', 1);
+  if (head === token || head.length > MAX_HEADER) return undefined;
+  try {
+    return (JSON.parse(Buffer.from(head, 'base64url').toString()) as { readonly typ?: unknown } | null)?.typ;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The owner as the other node knows them: the nodes of one stack share their owners. */
+function callerIn({ sub = '', tenant, scope }: JWTPayload): Caller {
+  if (
+    sub === '' ||
+    sub.length > MAX_NAME_LENGTH ||
+    typeof tenant !== 'string' ||
+    tenant.length > MAX_NAME_LENGTH
+  )
+    throw noBearer('The token names no owner.');
+  return { owner: sub, tenant, ...(scope !== undefined && { scopes: scopesIn(scope) }) };
+}

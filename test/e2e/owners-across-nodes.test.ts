@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { connect, textPart } from '../../src/index.js';
+import { openKeys } from '../../src/config/node-credentials.js';
+import { signJwt } from '../../src/a2a/server/signing.js';
+import type { SigningKey } from '../../src/core/card.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { cardAt, give, Stranger } from '../../scripts/abuse/stranger.js';
+import { freePort } from '../support/free-port.js';
+import { openGrpcOnlyHost, type CardHost } from '../support/grpc-only.js';
+import type { Issuer } from '../support/issuer.js';
+import { AUDIENCE, startIssuer } from '../support/issuer.js';
+import type { TestServer } from '../support/server.js';
+import { startServer } from '../support/server.js';
+import { describeSandboxed } from '../tools/exec/setup.js';
+
+/**
+ * An orchestrator whose people come with tokens of an issuer, and a node of ours with all its sub-agents: what each
+ * person keeps there is theirs alone. The chronicler is asked over gRPC, the others over JSON-RPC.
+ */
+
+const FAMILIES = ['operator', 'vault', 'librarian', 'planner', 'chronicler'];
+let issuer: Issuer;
+let front: TestServer;
+let node: TestServer;
+let cards: CardHost;
+let nodeUrl = '';
+/** A server that answers nothing, and what it was sent as credentials. */
+let silent: Stranger;
+const heard: string[] = [];
+
+beforeAll(async () => {
+  issuer = await startIssuer();
+  const [port, frontPort] = [await freePort(), await freePort()];
+  nodeUrl = `http://127.0.0.1:${port}`;
+  node = await startServer({
+    settings: {
+      server: { port, grpc: { enabled: true, port: 0 } },
+      approval: { policy: 'none' },
+      auth: { nodes: [{ name: 'front', jwks: `http://127.0.0.1:${frontPort}/.well-known/jwks.json` }] },
+      a2a: { baseUrl: nodeUrl, publish: FAMILIES },
+      tools: {
+        ...{ fs: { enabled: true }, exec: { enabled: true, sandbox: 'required' }, skills: { enabled: true } },
+        ...{ secrets: { enabled: true }, knowledge: { enabled: true }, memory: { enabled: true } },
+        ...{ search: { enabled: true }, crypto: { enabled: true } },
+      },
+      graph: { enabled: true },
+    },
+  });
+  cards = await openGrpcOnlyHost(nodeUrl);
+  silent = await Stranger.open();
+  silent.answer = ({ method, headers }, response) => {
+    if (method === 'GET') return give(response, cardAt(silent.url));
+    heard.push(headers.authorization ?? '');
+    return response.writeHead(403).end();
+  };
+  const remoteAgents: object[] = FAMILIES.map((name) => ({
+    name,
+    url: `${name === 'chronicler' ? cards.url : nodeUrl}/agents/${name}`,
+    ...{ allowPrivate: true, owners: 'forward' as const, audience: `${nodeUrl}/` },
+  }));
+  remoteAgents.push({ name: 'stranger', url: silent.url, allowPrivate: true, owners: 'forward' });
+  front = await startServer({
+    settings: {
+      server: { port: frontPort },
+      auth: {
+        mode: 'jwt',
+        jwt: {
+          ...{ issuer: issuer.url, audience: [AUDIENCE], tenantClaim: 'org' },
+        },
+      },
+      a2a: { enabled: true, publish: ['lango-orchestrator'], remoteAgents: remoteAgents as never },
+    },
+  });
+});
+
+afterAll(async () => {
+  await front.stop();
+  await node.stop();
+  await cards[Symbol.asyncDispose]();
+  await silent[Symbol.asyncDispose]();
+  await issuer.close();
+});
+
+async function person(sub: string, org = 'red', scope?: string): Promise<(text: string) => Promise<string>> {
+  const token = await issuer.token({ sub, org, ...(scope !== undefined && { scope }) });
+  const client = connect({ url: front.address.origin, token });
+  return async (text) => {
+    const said: string[] = [];
+    for await (const event of client.send({ parts: [textPart(text)] }, AbortSignal.timeout(20_000)))
+      if (event.type === 'end') said.push(event.text);
+    return said.join('\n');
+  };
+}
+
+describeSandboxed('a person of the front node, at the node of its sub-agents', () => {
+  it('finds what they keep there, and nothing of anybody else, in every family', async () => {
+    const [alice, bob, blue] = [await person('alice'), await person('bob'), await person('alice', 'blue')];
+    const rows: readonly (readonly [keeps: string, asks: string, holds: string])[] = [
+      ['remember that the kitten sleeps', 'what do you remember about the kitten?', 'kitten sleeps'],
+      ['store the secret swordfish-9000 as kitten', 'which secrets are there', 'kitten'],
+      ['create a key named kitten', 'which keys are there', 'kitten'],
+      ['save knowledge kitten: it drinks milk', 'what do you know about milk?', 'drinks milk'],
+      ['add to the graph that kitten depends on milk', 'what depends on milk?', 'kitten'],
+      ['create a file diary.txt with kitten', 'run cat diary.txt', 'kitten'],
+    ];
+    for (const [keeps, asks, holds] of rows) {
+      await alice(keeps);
+      expect([asks, await alice(asks)]).toEqual([asks, expect.stringContaining(holds)]);
+      for (const other of [bob, blue])
+        expect([asks, (await other(asks)).replace(asks, '')]).not.toEqual([
+          asks,
+          expect.stringContaining(holds),
+        ]);
+    }
+  }, 120_000);
+});
+
+describe('what another node is told', () => {
+  it('is the person, with no more scopes than their token has, for that node alone', async () => {
+    const alice = await person('alice', 'red', 'read write');
+    await alice('ask stranger to help');
+    const [, body = ''] = heard.at(-1)!.split('.');
+    const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as { iat: number; exp: number };
+    expect(claims).toMatchObject({
+      ...{ sub: 'user:alice', tenant: 'red', scope: ['read', 'write'], aud: `${silent.url}/` },
+      task: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect(claims.exp - claims.iat).toBe(60);
+  });
+});
+
+describe('a token that names the owner', () => {
+  const NOW = () => Math.floor(Date.now() / 1_000);
+  let key: SigningKey;
+  beforeAll(async () => {
+    key = (await (await openKeys(front.home)).read()).current;
+  });
+
+  const claims = (changes: JsonObject = {}): JsonObject => ({
+    iss: `urn:ietf:params:oauth:jwk-thumbprint:sha-256:${key.kid}`,
+    ...{ aud: `${nodeUrl}/`, sub: 'user:alice', tenant: 'red' },
+    ...{ jti: crypto.randomUUID(), iat: NOW(), exp: NOW() + 60, ...changes },
+  });
+  const signed = (changes: JsonObject = {}, typ = 'lango-node+jwt') => signJwt(key, claims(changes), typ);
+  const ask = async (token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`${nodeUrl}/agents/vault/tasks`, { headers })).status;
+  };
+
+  it('is taken from the node that is named, and for the owner alone', async () => {
+    expect(await ask(signed())).toBe(200);
+  });
+
+  it.each([
+    ['of another audience', () => signed({ aud: 'http://127.0.0.1:1/' })],
+    ['that has ended', () => signed({ iat: NOW() - 200, exp: NOW() - 100 })],
+    ['that lives for ever', () => signed({ iat: NOW() - 3_600, exp: NOW() + 3_600 })],
+    ['without an owner', () => signed({ sub: '' })],
+    ['without a tenant', () => signed({ tenant: 1 })],
+    ['of an ordinary kind', () => signed({}, 'JWT')],
+    ['of another issuer', () => signed({ iss: 'urn:ietf:params:oauth:jwk-thumbprint:sha-256:x' })],
+    ['without a signature', () => `${signed().split('.').slice(0, 2).join('.')}.`],
+    ['with other claims than were signed', () => widened(signed())],
+    ['of a foreign key', () => foreign('other')],
+    ['of a foreign key under a known name', () => foreign(key.kid)],
+    ['of the node that is asked', () => ofItself()],
+  ])('is refused %s', async (_, make) => {
+    expect(await ask(await make())).toBe(401);
+  });
+
+  const widened = (token: string): string => {
+    const [head, , signature] = token.split('.');
+    const body = Buffer.from(JSON.stringify(claims({ sub: 'user:bob' }))).toString('base64url');
+    return `${head}.${body}.${signature}`;
+  };
+  const foreign = (kid: string): string => {
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const other: SigningKey = {
+      ...{ kid, publicJwk: key.publicJwk },
+      sign: (bytes) => sign(null, Buffer.from(bytes), privateKey).toString('base64url'),
+    };
+    return signJwt(other, claims(), 'lango-node+jwt');
+  };
+  const ofItself = async (): Promise<string> => {
+    const own = (await (await openKeys(node.home)).read()).current;
+    return signJwt(
+      own,
+      claims({ iss: `urn:ietf:params:oauth:jwk-thumbprint:sha-256:${own.kid}` }),
+      'lango-node+jwt',
+    );
+  };
+});
