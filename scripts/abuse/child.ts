@@ -1,10 +1,10 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { StolenTime } from '../fuzz/stolen-time.js';
 import { connect, createServer, LangoError, type SettingsInput } from '../../src/index.js';
+import { Watchdog } from '../watchdog.js';
 
 /** What the stage asks of its child. */
 export type Question =
   | { readonly kind: 'measure' }
+  | { readonly kind: 'hold'; readonly ms: number; readonly isWork: boolean }
   | { readonly kind: 'card'; readonly url: string }
   | { readonly kind: 'settings'; readonly settings: SettingsInput };
 
@@ -16,20 +16,11 @@ export interface Taken {
   readonly text?: string;
 }
 
-/** What a child did since it was last measured. */
-export interface Measure {
-  /** The longest time in which the event loop answered nothing, without what the machine took away. */
-  readonly delayMs: number;
-}
-
 /** A server as a child of the stage, whose event loop is watched: `child.js HOME SETTINGS`. */
 const [home = '', settings = '{}'] = process.argv.slice(2);
 const server = createServer({ home, settings: JSON.parse(settings) as SettingsInput });
 const { origin, token } = await server.start();
-const delay = monitorEventLoopDelay({ resolution: 5 });
-delay.enable();
-const stolen = new StolenTime();
-let stolenBefore = 0;
+const watchdog = new Watchdog();
 
 const leave = (): void => void server.stop().finally(() => process.exit());
 process.once('SIGTERM', leave);
@@ -40,7 +31,8 @@ process.on('message', (question: Question) => {
 process.send?.({ origin, token });
 
 async function answer(question: Question): Promise<unknown> {
-  if (question.kind === 'measure') return measure();
+  if (question.kind === 'measure') return watchdog.take();
+  if (question.kind === 'hold') return hold(question.ms, question.isWork);
   try {
     if (question.kind === 'card') await callAgent(question.url);
     else createServer({ home, settings: question.settings });
@@ -62,10 +54,14 @@ async function callAgent(url: string): Promise<void> {
   }
 }
 
-function measure(): Measure {
-  const taken = stolen.ms - stolenBefore;
-  stolenBefore = stolen.ms;
-  const delayMs = Math.max(0, delay.max / 1e6 - taken);
-  delay.reset();
-  return { delayMs };
+/** Holds the event loop, as no input may: at work, or with a wait. */
+function hold(ms: number, isWork: boolean): 'taken' {
+  const begun = process.threadCpuUsage();
+  if (!isWork) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  else
+    for (let spent = 0; spent < ms * 1_000;) {
+      const { user, system } = process.threadCpuUsage(begun);
+      spent = user + system;
+    }
+  return 'taken';
 }

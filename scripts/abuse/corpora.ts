@@ -115,6 +115,14 @@ export function settings(): readonly Case[] {
   );
 }
 
+/** Inputs that do hold the event loop, were they let: one at work, one with a wait. */
+export function holds(): readonly Case[] {
+  return [true, false].map((isWork) => ({
+    name: isWork ? '150 ms of work' : '1,200 ms of waiting',
+    act: ({ stage }) => stage.ask<'taken'>({ kind: 'hold', ms: isWork ? 150 : 1_200, isWork }),
+  }));
+}
+
 /** Calls of tools with arguments that a model should not make up. */
 export function toolArguments(): readonly Case[] {
   const calls: readonly [tool: string, args: object][] = [

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { SettingsInput } from '../../src/index.js';
+import type { Hold } from '../watchdog.js';
 import type { Question } from './child.js';
 
 const REPLY_MS = 20_000;
@@ -48,6 +49,12 @@ export class Stage implements AsyncDisposable {
     this.#child.send(question);
     const [answer] = (await reply) as [Reply];
     return answer;
+  }
+
+  /** How long the event loop was held since the last measure. Rejects when the process is gone, or answers no more. */
+  async measure(): Promise<Hold> {
+    if (!this.isAlive) throw new Error('the server is gone');
+    return this.ask<Hold>({ kind: 'measure' });
   }
 
   /** The most memory that the process had at once, in megabytes. */

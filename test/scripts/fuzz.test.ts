@@ -3,6 +3,7 @@ import { ATTACKS } from '../../scripts/fuzz/attacks.js';
 import { fuzz } from '../../scripts/fuzz/fuzz.js';
 import { Ledger } from '../../scripts/fuzz/ledger.js';
 import { StolenTime } from '../../scripts/fuzz/stolen-time.js';
+import { unheld } from '../support/watchdog.js';
 
 /** `npm run campaigns` asks longer. */
 const [SECONDS, REQUESTS] = process.env['LANGO_CAMPAIGN'] === '1' ? [60, 4_000] : [15, 600];
@@ -69,6 +70,35 @@ describe('the time that the machine steals from the fuzzer', () => {
     };
     expect(left(work)).toBeGreaterThan(300);
   });
+});
+
+describe('the watchdog of the event loop', () => {
+  it.each([
+    ['work', (): void => spend(150)],
+    ['a wait', (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100)],
+  ])('finds one that is held by %s twice', async (_, hold) => {
+    await expect(unheld(async () => hold())).rejects.toThrow(
+      /^the event loop was held for .*, and again for /,
+    );
+  });
+
+  it('takes a hold that does not come again for none', async () => {
+    let runs = 0;
+    const { result } = await unheld(async () => {
+      runs += 1;
+      if (runs === 1) spend(150);
+      return runs;
+    });
+    expect(result).toBe(1);
+  });
+
+  function spend(ms: number): void {
+    const begun = process.threadCpuUsage();
+    for (let spent = 0; spent < ms * 1_000;) {
+      const { user, system } = process.threadCpuUsage(begun);
+      spent = user + system;
+    }
+  }
 });
 
 describe('the ledger of the fuzzer', () => {

@@ -1,0 +1,97 @@
+import type { SettingsInput } from '../../src/index.js';
+import { describeHolds, type Hold, isTooLong } from '../watchdog.js';
+import { goodCard } from './corpora.js';
+import type { Case, Outcome, Scene } from './corpus.js';
+import { Stage } from './stage.js';
+import { Stranger } from './stranger.js';
+
+/** The bound on memory of issue 15, line 8, in megabytes. */
+const MOST_MB = 400;
+const CASE_SECONDS = 30;
+
+export interface Corpus {
+  readonly cases: readonly Case[];
+  readonly settings: (stranger: Stranger) => SettingsInput;
+}
+
+/** What became of the cases of a corpus. */
+export interface Row {
+  readonly corpus: string;
+  readonly cases: number;
+  taken: number;
+  refused: number;
+  slowestMs: number;
+  /** The longest work of the event loop's thread. */
+  workMs: number;
+  silentMs: number;
+  peakMb: number;
+  readonly findings: string[];
+}
+
+/** The bound on work of the event loop, in milliseconds, and where the time of slow cases is told. */
+export interface RunOptions {
+  readonly longestWorkMs: number;
+  readonly onCase?: (name: string, ms: number, hold: Hold) => void;
+}
+
+/** Runs the cases of a corpus one after the other at a server of their own. */
+export async function run(
+  name: string,
+  { cases, settings }: Corpus,
+  { longestWorkMs, onCase }: RunOptions,
+): Promise<Row> {
+  const row: Row = {
+    ...{ corpus: name, cases: cases.length, taken: 0, refused: 0 },
+    ...{ slowestMs: 0, workMs: 0, silentMs: 0, peakMb: 0, findings: [] },
+  };
+  await using stranger = await Stranger.open();
+  // Cards are read at the start.
+  stranger.answer = goodCard(stranger);
+  await using stage = await Stage.open(settings(stranger));
+  const scene = { stage, stranger };
+  // Code is loaded and compiled here: nothing is said of it.
+  await cases.at(-1)?.act(scene);
+  await stage.measure();
+  for (const [index, one] of cases.entries()) {
+    const began = performance.now();
+    const outcome = await withinTime(one, scene);
+    const ms = performance.now() - began;
+    if (typeof outcome === 'string') row[outcome] += 1;
+    else row.findings.push(`${one.name}: ${outcome.finding}`);
+    try {
+      const hold = await stage.measure();
+      onCase?.(one.name, ms, hold);
+      row.slowestMs = Math.max(row.slowestMs, Math.round(ms));
+      row.workMs = Math.max(row.workMs, Math.round(hold.workMs));
+      row.silentMs = Math.max(row.silentMs, Math.round(hold.silentMs));
+      if (!isTooLong(hold, longestWorkMs)) continue;
+      // What the case before left behind may have held the loop too.
+      const again = await holdOf(cases.slice(Math.max(0, index - 1), index + 1), scene);
+      if (isTooLong(again, longestWorkMs)) row.findings.push(`${one.name}: ${describeHolds(hold, again)}`);
+    } catch {
+      row.findings.push(`${one.name}: the server ${stage.isAlive ? 'answers no more' : 'is gone'}`);
+      break;
+    }
+  }
+  row.peakMb = await stage.peakMb();
+  if (row.peakMb > MOST_MB) row.findings.push(`the server had ${row.peakMb} MB at once`);
+  return row;
+}
+
+async function holdOf(cases: readonly Case[], scene: Scene): Promise<Hold> {
+  for (const one of cases) await withinTime(one, scene);
+  return scene.stage.measure();
+}
+
+async function withinTime(one: Case, scene: Scene): Promise<Outcome> {
+  const late = new Promise<Outcome>((resolve) => {
+    setTimeout(
+      () => resolve({ finding: `no answer within ${CASE_SECONDS} s` }),
+      CASE_SECONDS * 1_000,
+    ).unref();
+  });
+  const acting = one.act(scene).catch((error: unknown) => ({ finding: String(error) }));
+  const outcome = await Promise.race([acting, late]);
+  scene.stranger.cut();
+  return outcome;
+}
