@@ -23,7 +23,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   for await (const chunk of request) body += String(chunk);
   const { params } = JSON.parse(body) as { params: { message: { parts: [{ text: string }] } } };
   const work = parseWork(params.message.parts[0].text);
-  if (work.kind === 'echo') {
+  if (work.kind === 'ask') {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(':\n\n');
+    return; // an idle stream
+  }
+  if (work.chunks === 0) {
     const text = envelope({ task: task() });
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': text.length }).end(text);
     return;

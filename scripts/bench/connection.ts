@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 
@@ -49,6 +50,13 @@ export class Connection {
       this.#settle = { resolve, reject };
       this.#socket.write(text);
     });
+  }
+
+  /** Sends a request for a stream that never ends, and resolves with the first bytes of its answer. */
+  async begin(text: string): Promise<void> {
+    this.#socket.setTimeout(0);
+    this.#socket.write(text);
+    await once(this.#socket, 'data');
   }
 
   close(): void {

@@ -2,13 +2,20 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Agent, ModelProvider, Run, ServerOptions } from 'lango';
-import { createServer, textOf } from 'lango';
+import { createServer, fromAgentExecutor, textOf } from 'lango';
 import { attend } from './child.js';
+import { executor } from './stock-executor.js';
 import { ANSWER, eachChunk, parseWork } from './work.js';
 
 const ARTIFACT = 'answer';
 /** The load comes from one caller, who may send more than the default lets one. */
-const SERVED = { server: { port: 0, limits: { requestsPerSecond: 1_000_000 } } };
+const LIMITS = {
+  requestsPerSecond: 1_000_000,
+  requestBurst: 1_000_000,
+  streams: 2_000,
+  streamsPerCaller: 2_000,
+};
+const SERVED = { server: { port: 0, limits: LIMITS } };
 const FLAT = { ...SERVED, agent: { multiAgent: false } };
 const CHARACTERS_PER_TOKEN = 4;
 /** How the memory asks for notes, and what it gets. */
@@ -21,10 +28,10 @@ const NOTES = Array.from(
 const worker: Agent = {
   profile: { name: 'bench', description: 'Does what the bench asks.', skills: [] },
   async run(run) {
-    const work = parseWork(textOf(run.inputs[0]!.message.parts));
-    if (work.kind === 'echo') run.emit(delta(ANSWER, 0));
+    const work = parseWork(textOf(run.inputs.at(-1)!.message.parts));
+    if (work.chunks === 0) run.emit(delta(ANSWER, 0));
     await eachChunk(work, (text, index) => deliver(run, work.kind, delta(text, index)));
-    return { state: 'completed' };
+    return { state: work.kind === 'ask' ? 'input-required' : 'completed' };
   },
 };
 
@@ -55,6 +62,14 @@ const instantModel: ModelProvider = {
 /** The default configuration but for the rate of one caller, with one agent more. */
 export function serve(): Promise<void> {
   return start({ settings: SERVED, agents: [worker] });
+}
+
+/** The same with the executor that the stock server has. */
+export function serveExecutor(): Promise<void> {
+  return start({
+    settings: SERVED,
+    agents: [fromAgentExecutor({ executor, profile: worker.profile })],
+  });
 }
 
 /** One agent and a model that costs nothing: what is left of a turn is ours. */

@@ -4,14 +4,15 @@ import type { Samples } from './figures.js';
 import { figureOf, ratios, versus } from './figures.js';
 import { drive } from './load.js';
 import type { Call } from './requests.js';
-import { cardRequestText } from './requests.js';
+import { callText, cardRequestText } from './requests.js';
 import type { Scenario } from './scenario.js';
 import { inTurns, samplesOf } from './scenario.js';
-import type { Kind } from './target.js';
+import type { Kind, Target } from './target.js';
 
 /** Time a server gets to come to rest before its memory is read. */
 const REST_MS = 3_000;
 const CONNECTIONS = 32;
+const IDLE_STREAMS = 1_000;
 const OURS = 'lango-serve';
 const HAS_PROC = existsSync('/proc/self/status');
 
@@ -84,6 +85,7 @@ export const memory: Scenario = async ({ start, sizes }) => {
   const halfway = await read();
   for (const target of targets) await drive(target, { connections: CONNECTIONS, requests, call: greeting });
   const after = await read();
+  const peak = { [OURS]: [await targets[0]!.peakMb()], stock: [await targets[1]!.peakMb()] };
   return [
     figureOf({
       id: 'memory.rest',
@@ -100,8 +102,54 @@ export const memory: Scenario = async ({ start, sizes }) => {
       samples: after,
       result: { of: 'second half', rounds: ratios(after[OURS]!, halfway[OURS]!), atMost: 1.05 },
     }),
+    figureOf({
+      id: 'memory.peak',
+      title: `  the most, while ${CONNECTIONS} callers used it`,
+      unit: 'MB',
+      samples: peak,
+      result: { of: OURS, rounds: peak[OURS]!, atMost: 220 },
+    }),
   ];
 };
+
+/** What a thousand open streams hold on which nothing happens. */
+export const idle: Scenario = async ({ start }) => {
+  if (!HAS_PROC) return [];
+  const samples: Record<string, number[]> = {};
+  for (const kind of ['lango', 'bare'] as const) {
+    const target = await start(kind);
+    const connections = await Promise.all(Array.from({ length: IDLE_STREAMS }, () => target.connect()));
+    await delay(REST_MS);
+    const before = await target.residentMb();
+    const texts = await idleCalls(target);
+    for (const connection of connections) await connection.begin(texts);
+    await delay(REST_MS);
+    samples[kind] = [(await target.residentMb()) - before];
+    connections.forEach((connection) => connection.close());
+  }
+  return [
+    figureOf({
+      id: 'memory.idle',
+      title: `memory of ${IDLE_STREAMS} idle streams`,
+      unit: 'MB',
+      samples,
+      result: { of: 'lango', rounds: samples['lango']!, atMost: 40 },
+    }),
+  ];
+};
+
+/** Follows a task of ours that waits; node:http alone has a stream of its own that does nothing. */
+async function idleCalls(target: Target): Promise<string> {
+  if (target.kind === 'bare') return callText('bare', { method: 'SendStreamingMessage', text: 'ask' });
+  let id = '';
+  await drive(target, {
+    connections: 1,
+    requests: 1,
+    call: () => ({ method: 'SendMessage', text: 'ask' }),
+    check: (answer) => void (id = /"task":\{"id":"([^"]+)"/.exec(answer.text())![1]!),
+  });
+  return callText(target.kind, { method: 'SubscribeToTask', params: { id } });
+}
 
 function greeting(): Call {
   return { method: 'SendMessage', text: 'hello' };

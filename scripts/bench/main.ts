@@ -20,12 +20,16 @@ async function serve(name: string | undefined): Promise<void> {
   switch (name) {
     case 'lango':
       return (await import('./lango-server.js')).serve();
+    case 'lango-executor':
+      return (await import('./lango-server.js')).serveExecutor();
     case 'lango-flat':
       return (await import('./lango-server.js')).serveFlat();
     case 'lango-memory':
       return (await import('./lango-server.js')).serveMemory();
     case 'stock':
       return (await import('./stock-server.js')).serve();
+    case 'stock-database':
+      return (await import('./stock-server.js')).serveDatabase();
     case 'bare':
       return (await import('./bare-server.js')).serve();
     default:

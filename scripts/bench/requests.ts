@@ -1,29 +1,33 @@
+import { randomUUID } from 'node:crypto';
 import type { Answer } from './connection.js';
 import type { Kind } from './target.js';
 import { TOKEN } from './target.js';
 
 const PATHS: Readonly<Record<Kind, string>> = {
   lango: '/agents/bench',
+  'lango-executor': '/agents/bench',
   'lango-flat': '/',
   'lango-memory': '/',
   'lango-serve': '/',
   stock: '/',
+  'stock-database': '/',
   bare: '/',
 };
 
-let lastMessage = 0;
+export type Call =
+  MessageCall | { readonly method: 'ListTasks' | 'SubscribeToTask'; readonly params: object };
 
-export interface Call {
+interface MessageCall {
   readonly method: 'SendMessage' | 'SendStreamingMessage';
   readonly text: string;
   readonly contextId?: string;
+  readonly taskId?: string;
 }
 
 /** A JSON-RPC request as the bytes of HTTP; the same for every server but for path and token. */
-export function callText(kind: Kind, { method, text, contextId }: Call): string {
-  const messageId = `bench-${process.pid}-${(lastMessage += 1)}`;
-  const message = { messageId, role: 'ROLE_USER', parts: [{ text }], ...(contextId ? { contextId } : {}) };
-  const body = JSON.stringify({ jsonrpc: '2.0', id: lastMessage, method, params: { message } });
+export function callText(kind: Kind, call: Call): string {
+  const params = 'params' in call ? call.params : { message: messageOf(call) };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: call.method, params });
   const head = [
     `POST ${PATHS[kind]} HTTP/1.1`,
     'Host: 127.0.0.1',
@@ -35,17 +39,25 @@ export function callText(kind: Kind, { method, text, contextId }: Call): string 
   return `${head.join('\r\n')}\r\n\r\n${body}`;
 }
 
+/** Ids are random, as those of clients are: ids that rise would be kinder to an index. */
+function messageOf({ text, contextId, taskId }: MessageCall): object {
+  const place = { ...(contextId ? { contextId } : {}), ...(taskId ? { taskId } : {}) };
+  return { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }], ...place };
+}
+
 export function cardRequestText(): string {
   return 'GET /.well-known/agent-card.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 }
 
 /** Throws when an answer is not that of a finished task: a bench of errors would be worth nothing. */
 export function requireCompleted(answer: Answer): void {
-  if (answer.status !== 200 || !answer.text().includes('"TASK_STATE_COMPLETED"')) {
-    throw new Error(
-      `a request was not answered with a completed task: ${answer.status} ${answer.text().slice(0, 500)}`,
-    );
-  }
+  requireText(answer, '"TASK_STATE_COMPLETED"');
+}
+
+/** Throws unless a request succeeded with this in its answer. */
+export function requireText(answer: Answer, expected: string): void {
+  if (answer.status === 200 && answer.text().includes(expected)) return;
+  throw new Error(`an answer lacks ${expected}: ${answer.status} ${answer.text().slice(0, 500)}`);
 }
 
 /** How much the model was given for this answer. Throws when the answer does not say. */

@@ -4,12 +4,13 @@ import path from 'node:path';
 import { conversation } from './conversation.js';
 import type { Figure } from './figures.js';
 import { knowledge } from './knowledge.js';
-import { coldStart, memory } from './life.js';
+import { coldStart, idle, memory } from './life.js';
+import { list, longTask } from './long-task.js';
 import { parseOptions } from './options.js';
 import type { Scenario } from './scenario.js';
 import { FULL, QUICK, runScenario } from './scenario.js';
 import { send } from './send.js';
-import { crowd, streams } from './streams.js';
+import { crowd, paced, streams } from './streams.js';
 import type { Outcome } from './table.js';
 import { renderTable } from './table.js';
 
@@ -17,9 +18,13 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   send,
   streams,
   crowd,
+  paced,
   conversation,
+  task: longTask,
+  list,
   start: coldStart,
   memory,
+  idle,
   knowledge,
 };
 

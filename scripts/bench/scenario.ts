@@ -19,6 +19,8 @@ export interface Sizes extends Trials {
   readonly messages: number;
   /** Requests that memory has to stay flat over. */
   readonly lastingRequests: number;
+  /** Tasks of the caller who lists them. */
+  readonly listedTasks: number;
 }
 
 export const FULL: Sizes = {
@@ -29,6 +31,7 @@ export const FULL: Sizes = {
   longestStockStream: 1_000,
   messages: 60,
   lastingRequests: 10_000,
+  listedTasks: 20_000,
   entries: 100_000,
   vectors: 100_000,
   triples: 1_000_000,
@@ -43,6 +46,7 @@ export const QUICK: Sizes = {
   longestStockStream: 200,
   messages: 15,
   lastingRequests: 500,
+  listedTasks: 2_000,
   entries: 10_000,
   vectors: 10_000,
   triples: 50_000,

@@ -1,3 +1,4 @@
+import type { Figure, Samples } from './figures.js';
 import { figureOf, quantile, versus } from './figures.js';
 import type { CostReport } from './load.js';
 import { drive, measure } from './load.js';
@@ -7,20 +8,31 @@ import type { Kind } from './target.js';
 
 const CONNECTIONS = 32;
 
+/** A round lasts at least as long, so that it holds what comes from time to time: checkpoints, collections of garbage. */
+const ROUND_SECONDS = 2;
+const KINDS = ['lango', 'lango-executor', 'stock', 'stock-database', 'bare'] as const;
+
 /** SendMessage over 32 connections: what a server can take, how long one waits, what one costs. */
 export const send: Scenario = async ({ start, sizes: { rounds, requests, warmUp } }) => {
-  const side = async (kind: Kind): Promise<() => Promise<CostReport>> => {
+  const side = async (kind: Kind): Promise<() => Promise<Round>> => {
     const target = await start(kind);
     const call = () => ({ method: 'SendMessage', text: 'echo' }) as const;
-    await drive(target, { connections: CONNECTIONS, requests: warmUp, call });
-    return () => measure(target, { connections: CONNECTIONS, requests, call });
+    const { wallMs } = await drive(target, { connections: CONNECTIONS, requests: warmUp, call });
+    // At the speed that the warm-up ends with, which is at least its mean.
+    const enough = Math.ceil((warmUp / wallMs) * 1_000 * ROUND_SECONDS);
+    const count = Math.max(requests, Math.min(enough, warmUp));
+    return async () => ({
+      requests: count,
+      ...(await measure(target, { connections: CONNECTIONS, requests: count, call })),
+    });
   };
-  const sides = { lango: await side('lango'), stock: await side('stock'), bare: await side('bare') };
+  const sides: Record<string, () => Promise<Round>> = {};
+  for (const kind of KINDS) sides[kind] = await side(kind);
   const reports = await inTurns(rounds, sides);
-  const rate = samplesOf(reports, ({ wallMs }) => (requests * 1_000) / wallMs);
+  const rate = samplesOf(reports, ({ wallMs, requests }) => (requests * 1_000) / wallMs);
   const p50 = samplesOf(reports, ({ latencies }) => quantile(latencies, 0.5));
   const p99 = samplesOf(reports, ({ latencies }) => quantile(latencies, 0.99));
-  const cpu = samplesOf(reports, (report) => report.cpu / requests);
+  const cpu = samplesOf(reports, (report) => report.cpu / report.requests);
   return [
     figureOf({
       id: 'send.rate',
@@ -29,6 +41,7 @@ export const send: Scenario = async ({ start, sizes: { rounds, requests, warmUp 
       samples: rate,
       result: { ...versus(rate, 'lango', 'stock'), atLeast: 2.5 },
     }),
+    ...pairs(rate),
     figureOf({
       id: 'send.p50',
       title: '  half are answered within',
@@ -50,5 +63,55 @@ export const send: Scenario = async ({ start, sizes: { rounds, requests, warmUp 
       samples: cpu,
       result: versus(cpu, 'lango', 'stock'),
     }),
+    figureOf({
+      id: 'send.cpu.executor',
+      title: '  CPU of one, the same executor behind both',
+      unit: 'µs',
+      samples: shown(cpu, 'lango-executor', 'stock'),
+      result: versus(cpu, 'lango-executor', 'stock'),
+    }),
   ];
 };
+
+interface Round extends CostReport {
+  readonly requests: number;
+}
+
+/** Which of ours is held against which of the SDK's, besides the first pair. */
+const PAIRS = [
+  {
+    id: 'executor',
+    title: 'the same executor behind both',
+    ours: 'lango-executor',
+    theirs: 'stock',
+    atLeast: 2,
+  },
+  {
+    id: 'database',
+    title: 'beside the SDK with its database',
+    ours: 'lango',
+    theirs: 'stock-database',
+    atLeast: 12,
+  },
+  {
+    ...{ id: 'executor.database', title: 'the same executor, beside its database' },
+    ...{ ours: 'lango-executor', theirs: 'stock-database', atLeast: 9 },
+  },
+] as const;
+
+function pairs(rate: Samples): readonly Figure[] {
+  return PAIRS.map(({ id, title, ours, theirs, atLeast }) =>
+    figureOf({
+      id: `send.${id}`,
+      title: `  ${title}`,
+      unit: 'per second',
+      samples: shown(rate, ours, theirs),
+      result: { ...versus(rate, ours, theirs), atLeast },
+    }),
+  );
+}
+
+/** The two sides of a figure, in the columns of the table. */
+function shown(samples: Samples, ours: string, theirs: string): Samples {
+  return { lango: samples[ours]!, stock: samples[theirs]! };
+}

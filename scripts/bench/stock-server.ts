@@ -1,65 +1,17 @@
 import type { AddressInfo } from 'node:net';
-import { TaskState } from '@a2a-js/sdk';
-import type { AgentCard, Artifact, TaskStatus } from '@a2a-js/sdk';
-import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
-import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { AgentCard } from '@a2a-js/sdk';
+import type { TaskStore } from '@a2a-js/sdk/server';
+import { DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server';
+import { DatabaseTaskStore } from '@a2a-js/sdk/server/database';
 import { UserBuilder, agentCardHandler, jsonRpcHandler } from '@a2a-js/sdk/server/express';
+import Database from 'better-sqlite3';
 import express from 'express';
+import { Kysely, SqliteDialect } from 'kysely';
 import { attend } from './child.js';
-import { ANSWER, eachChunk, parseWork } from './work.js';
-
-/**
- * The same work as our agent's, with the events that a client of ours sees too: the submitted task, working, the text,
- * completed.
- */
-const executor: AgentExecutor = {
-  async execute(context, bus) {
-    const { taskId, contextId, userMessage } = context;
-    const task = { id: taskId, contextId, artifacts: [], history: [userMessage], metadata: undefined };
-    const place = { taskId, contextId, metadata: undefined };
-    bus.publish(AgentEvent.task({ ...task, status: status(TaskState.TASK_STATE_SUBMITTED) }));
-    bus.publish(AgentEvent.statusUpdate({ ...place, status: status(TaskState.TASK_STATE_WORKING) }));
-    const content = userMessage.parts[0]?.content;
-    const work = parseWork(content?.$case === 'text' ? content.value : '');
-    if (work.kind === 'echo') say(context, bus, { text: ANSWER, append: false });
-    await eachChunk(work, (text, index) => say(context, bus, { text, append: index > 0 }));
-    bus.publish(AgentEvent.statusUpdate({ ...place, status: status(TaskState.TASK_STATE_COMPLETED) }));
-    bus.finished();
-  },
-  async cancelTask() {},
-};
-
-function say(
-  { taskId, contextId }: RequestContext,
-  bus: ExecutionEventBus,
-  { text, append }: { readonly text: string; readonly append: boolean },
-): void {
-  const event = {
-    taskId,
-    contextId,
-    artifact: artifact(text),
-    append,
-    lastChunk: false,
-    metadata: undefined,
-  };
-  bus.publish(AgentEvent.artifactUpdate(event));
-}
-
-function artifact(text: string): Artifact {
-  const part = { content: { $case: 'text' as const, value: text }, metadata: undefined };
-  return {
-    artifactId: 'answer',
-    name: 'answer',
-    description: '',
-    parts: [{ ...part, filename: '', mediaType: '' }],
-    metadata: undefined,
-    extensions: [],
-  };
-}
-
-function status(state: TaskState): TaskStatus {
-  return { state, message: undefined, timestamp: new Date().toISOString() };
-}
+import { executor } from './stock-executor.js';
 
 function card(port: number): AgentCard {
   const url = `http://127.0.0.1:${port}/`;
@@ -79,17 +31,40 @@ function card(port: number): AgentCard {
   };
 }
 
+/** The columns of the SDK's task store, in a file with a write-ahead log: it is given what our database is given. */
+const TASKS = `CREATE TABLE tasks (tenant TEXT NOT NULL, owner TEXT NOT NULL, id TEXT NOT NULL, context_id TEXT NOT NULL,
+  status_last_updated INTEGER NOT NULL, status_state TEXT, status TEXT, artifacts TEXT, history TEXT, metadata TEXT,
+  protocol_version TEXT, PRIMARY KEY (tenant, owner, id))`;
+
+/** The same server with its tasks in the SDK's database store. */
+export async function serveDatabase(): Promise<void> {
+  const home = await mkdtemp(path.join(tmpdir(), 'stock-bench-'));
+  const database = new Database(path.join(home, 'tasks.db'));
+  database.pragma('journal_mode = WAL');
+  database.pragma('synchronous = NORMAL');
+  database.exec(TASKS);
+  const store = new DatabaseTaskStore(new Kysely({ dialect: new SqliteDialect({ database }) }));
+  await serve(store, async () => {
+    database.close();
+    await rm(home, { recursive: true, force: true });
+  });
+}
+
 /** A server as the SDK's documentation builds one: express, the default handler, tasks in memory. */
-export async function serve(): Promise<void> {
+export async function serve(
+  store: TaskStore = new InMemoryTaskStore(),
+  close: () => Promise<void> = async () => {},
+): Promise<void> {
   const app = express();
   const server = app.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
-  const requestHandler = new DefaultRequestHandler(card(port), new InMemoryTaskStore(), executor);
+  const requestHandler = new DefaultRequestHandler(card(port), store, executor);
   app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: requestHandler }));
   app.use(jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
   attend(port, async () => {
     server.closeAllConnections();
     server.close();
+    await close();
   });
 }

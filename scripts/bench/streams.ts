@@ -14,6 +14,8 @@ const SHORTEST = 200;
 const LONGEST = 5_000;
 const APPENDED = 1_000;
 const CROWD = 100;
+const PACED = 50;
+const PACED_CHUNKS = 100;
 
 /** One stream after the other; as many chunks in each turn, whatever the length of a stream. */
 export const streams: Scenario = async ({ start, sizes }) => {
@@ -67,6 +69,30 @@ export const crowd: Scenario = async ({ start, sizes }) => {
       unit: 'ms',
       samples: cpu,
       result: versus(cpu, 'lango', 'stock'),
+    }),
+  ];
+};
+
+/** Streams as models send them: a chunk each 20 ms, so that no chunk waits for another of its stream. */
+export const paced: Scenario = async ({ start, sizes }) => {
+  const sides: Record<string, () => Promise<number>> = {};
+  for (const kind of ['lango', 'bare'] as const) {
+    const target = await start(kind);
+    const work: Work = { kind: 'paced', chunks: PACED_CHUNKS };
+    sides[kind] = async () => {
+      const { cpu } = await stream(target, { work, requests: PACED, connections: PACED });
+      return cpu / (PACED * PACED_CHUNKS);
+    };
+    await sides[kind](); // until its code is compiled
+  }
+  const samples = Object.fromEntries(await inTurns(sizes.rounds, sides));
+  return [
+    figureOf({
+      id: 'stream.paced',
+      title: `CPU of ${PACED} streams with a chunk each 20 ms`,
+      unit: 'µs per chunk',
+      samples,
+      result: { ...versus(samples, 'lango', 'bare'), atMost: 1.5 },
     }),
   ];
 };

@@ -8,10 +8,18 @@ import type { CpuAnswer } from './child.js';
 import { Connection } from './connection.js';
 
 /**
- * Ours with one agent more, ours in single-agent mode, that with its memory on, ours as `lango serve` starts it, the
- * SDK's, node:http alone.
+ * Ours with one agent more, ours with the stock server's executor, ours in single-agent mode, that with its memory on,
+ * ours as `lango serve` starts it, the SDK's, that with its tasks in a database, node:http alone.
  */
-export type Kind = 'lango' | 'lango-flat' | 'lango-memory' | 'lango-serve' | 'stock' | 'bare';
+export type Kind =
+  | 'lango'
+  | 'lango-executor'
+  | 'lango-flat'
+  | 'lango-memory'
+  | 'lango-serve'
+  | 'stock'
+  | 'stock-database'
+  | 'bare';
 
 export const TOKEN = 'bench-5Hs8yK3mPw7RgD2jXq9n';
 /** Linux counts CPU time for /proc in hundredths of a second. */
@@ -52,9 +60,18 @@ export class Target {
   }
 
   /** Resident memory in MB (10^6 bytes). Rejects where the system has no /proc. */
-  async residentMb(): Promise<number> {
+  residentMb(): Promise<number> {
+    return this.#memoryMb('VmRSS');
+  }
+
+  /** The most resident memory that the process ever had, as the system counts it. */
+  peakMb(): Promise<number> {
+    return this.#memoryMb('VmHWM');
+  }
+
+  async #memoryMb(name: string): Promise<number> {
     const status = await readFile(`/proc/${this.#child.pid}/status`, 'utf8');
-    const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(status) ?? [];
+    const [, kib] = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status) ?? [];
     return (Number(kib) * 1024) / 1e6;
   }
 

@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 
 /** What every server of the bench is asked to do, in the text of the message. */
 export interface Work {
-  readonly kind: 'echo' | 'stream' | 'append';
+  readonly kind: 'echo' | 'stream' | 'append' | 'paced' | 'ask';
   /** Chunks of a stream. */
   readonly chunks: number;
 }
@@ -10,21 +10,28 @@ export interface Work {
 export const ANSWER = 'hello from the bench';
 export const CHUNK = 'forty characters of an answer, no more. '.padEnd(40);
 const CHUNKS_PER_TURN = 5;
+const PACE_MS = 20;
+const STREAMS = ['stream', 'append', 'paced'] as const;
 
-/** "stream 200": two hundred chunks; "append 200": the same, each one durable before the next. */
+/**
+ * "stream 200": two hundred chunks; "append 200": the same, each one durable before the next; "paced 200": one each
+ * 20 ms. "ask": an answer after which the task waits for its next message.
+ */
 export function parseWork(text: string): Work {
-  const [kind, chunks] = text.split(' ');
-  if (kind !== 'stream' && kind !== 'append') return { kind: 'echo', chunks: 0 };
-  return { kind, chunks: Number(chunks) };
+  const [word, chunks] = text.split(' ');
+  const kind = STREAMS.find((stream) => stream === word);
+  if (kind) return { kind, chunks: Number(chunks) };
+  return { kind: word === 'ask' ? 'ask' : 'echo', chunks: 0 };
 }
 
-/** Hands out chunks as a model would: a few, then the event loop gets its turn. */
+/** Hands out chunks as a model would: a few, then the event loop gets its turn; or one at a time with pauses. */
 export async function eachChunk(
-  { chunks }: Work,
+  { kind, chunks }: Work,
   take: (text: string, index: number) => Promise<void> | void,
 ): Promise<void> {
   for (let index = 0; index < chunks; index += 1) {
     await take(CHUNK, index);
-    if (index % CHUNKS_PER_TURN === CHUNKS_PER_TURN - 1) await nextTurn();
+    if (kind === 'paced') await delay(PACE_MS);
+    else if (index % CHUNKS_PER_TURN === CHUNKS_PER_TURN - 1) await nextTurn();
   }
 }

@@ -14,9 +14,12 @@ describe('npm run bench', () => {
     const { stdout } = await run(process.execPath, args, { timeout: 60_000 });
     const { mode, rounds, figures } = JSON.parse(stdout) as Outcome;
     expect({ mode, rounds }).toEqual({ mode: 'quick', rounds: 1 });
-    expect(figures.map(({ id }) => id)).toEqual(['send.rate', 'send.p50', 'send.p99', 'send.cpu']);
+    const pairs = ['send.executor', 'send.database', 'send.executor.database'];
+    const ids = ['send.rate', ...pairs, 'send.p50', 'send.p99', 'send.cpu', 'send.cpu.executor'];
+    expect(figures.map(({ id }) => id)).toEqual(ids);
+    const kinds = ['lango', 'lango-executor', 'stock', 'stock-database', 'bare'];
+    expect(Object.keys(figures[0]!.values)).toEqual(kinds);
     for (const { values } of figures) {
-      expect(Object.keys(values)).toEqual(['lango', 'stock', 'bare']);
       for (const value of Object.values(values)) expect(value).toBeGreaterThan(0);
     }
     expect(figures[0]!.result).toMatchObject({
