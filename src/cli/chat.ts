@@ -107,7 +107,7 @@ class Chat {
       return;
     }
     const query = { agent: this.#agent, context: this.#contextId, limit: LISTED_TASKS };
-    for (const task of await newestTasks(query, this.#connection)) {
+    for (const task of (await newestTasks(query, this.#connection)).tasks) {
       this.#terminal.print(rowOf(task, this.#terminal.paint));
     }
   }

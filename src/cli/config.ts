@@ -1,6 +1,7 @@
 import { describeConfig } from '../config/describe.js';
 import { checkConfig, loadConfig } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
+import type { Problem } from '../config/problems.js';
 import { configSchema } from '../config/reference.js';
 import { loadConfigOf, overridesOf, type FolderFlags } from './connection.js';
 import { EXIT } from './exit.js';
@@ -13,22 +14,32 @@ type FolderCall = Call<FolderFlags>;
 export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
   const problems = await checkConfig({ env, overrides: overridesOf(flags) });
   const isValid = problems.length === 0;
-  const lines = problems.map(({ at, key, text }) => safeLine(`${at}: ${key === '' ? '' : `${key} `}${text}`));
   return {
     json: { ok: isValid, problems },
-    lines: isValid ? ['The configuration is valid.'] : lines,
+    lines: isValid ? ['The configuration is valid.'] : problems.map(lineOfProblem),
     exitCode: isValid ? EXIT.ok : EXIT.failure,
   };
 }
 
-/** `lango config show`: lists each key with its value and the origin of the value. Secrets are left out. */
+/**
+ * `lango config show`: lists each key with its value and the origin of the value. Secrets are left out. A key with an
+ * error, such as a variable that is not set, has no value; the errors follow.
+ */
 export async function showConfig(call: FolderCall): Promise<Report> {
-  const loaded = await loadConfig({ env: call.env, overrides: overridesOf(call.flags) });
+  const options = { env: call.env, overrides: overridesOf(call.flags) };
+  const problems = await checkConfig(options);
+  const loaded = await loadConfig({ ...options, purpose: problems.length === 0 ? 'serve' : 'show' });
   const { home, file = null } = loaded.config;
-  const keys = describeConfig(loaded);
+  const wrong = new Set(problems.map(({ key }) => key));
+  const keys = describeConfig(loaded).map((one) =>
+    wrong.has(one.key) ? { ...one, value: undefined, origin: 'error' as const } : one,
+  );
   const { paint } = call.terminal;
   return {
-    json: { home, file, keys: keys.map((one) => ({ ...one, value: one.value ?? null })) },
+    json: {
+      ...{ home, file, keys: keys.map((one) => ({ ...one, value: one.value ?? null })) },
+      ...(problems.length === 0 ? {} : { problems }),
+    },
     lines: [
       paint.dim(`data folder ${home}, file ${file ?? 'none'}`),
       ...keys.map(({ key, value, origin }) => {
@@ -36,7 +47,13 @@ export async function showConfig(call: FolderCall): Promise<Report> {
         return `${key} = ${shown}${origin === 'default' ? '' : paint.dim(`  (${origin})`)}`;
       }),
     ],
+    notes: problems.map(lineOfProblem),
+    exitCode: problems.length === 0 ? EXIT.ok : EXIT.failure,
   };
+}
+
+function lineOfProblem({ at, key, text }: Problem): string {
+  return safeLine(`${at}: ${key === '' ? '' : `${key} `}${text}`);
 }
 
 /** `lango config schema`: prints the JSON Schema of the configuration file, for editors. */

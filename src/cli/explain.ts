@@ -23,7 +23,7 @@ export async function explain(error: unknown, connection: Connection, agent?: st
   }
   if (code === 'unauthenticated') {
     const hint =
-      'Set LANGO_TOKEN to the token that "lango serve" printed, or name its data folder with --home.';
+      'Set LANGO_TOKEN to the token that "lango serve" printed, or to one of its issuer; or name its data folder with --home.';
     return new CommandError(code, message, { ...details, hint });
   }
   if (code === 'not-found' && agent !== undefined && !(await hasCard(client, agent))) {

@@ -35,11 +35,14 @@ const LISTED_MESSAGES = 10;
 
 /** `lango tasks list`: the newest tasks first, of one agent or of all. */
 export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promise<Report> {
-  const tasks = await newestTasks(call.flags, await connect(call));
+  const { tasks, closed } = await newestTasks(call.flags, await connect(call));
+  const none = tasks.length === 0 ? ['There are no such tasks.'] : [];
+  const left =
+    closed.length === 0 ? [] : [`Left out, because they need a scope that you lack: ${closed.join(', ')}.`];
   return {
-    json: { tasks: tasks.map(toJson) },
+    json: { tasks: tasks.map(toJson), ...(closed.length === 0 ? {} : { closed }) },
     lines: tasks.map((task) => rowOf(task, call.terminal.paint)),
-    notes: tasks.length === 0 ? ['There are no such tasks.'] : [],
+    notes: [...none, ...left.map((line) => safeLine(line))],
   };
 }
 
@@ -62,25 +65,42 @@ export async function cancelTask(taskId: string, call: Call<TaskFlags>): Promise
   };
 }
 
-/** The newest tasks, of one agent or all, of one conversation or all. */
+interface ListedTasks {
+  readonly tasks: readonly ListedTask[];
+  /** The agents whose tasks this caller may not see. */
+  readonly closed: readonly string[];
+}
+
+/**
+ * The newest tasks, of one agent or all, of one conversation or all. Agents that refuse this caller are left out, unless
+ * all of them do.
+ */
 export async function newestTasks(
   { agent, state, context, limit }: TaskFilter,
   connection: Connection,
-): Promise<readonly ListedTask[]> {
+): Promise<ListedTasks> {
   const query = { pageSize: limit, historyLength: LISTED_MESSAGES, state, contextId: context };
   const known = agent === undefined ? await agentNames(connection) : [agent];
   const names: readonly (string | undefined)[] = known.length > 0 ? known : [undefined];
+  const closed: string[] = [];
   const pages = await Promise.all(
     names.map(async (name) => {
-      const { tasks } = await ask(connection, connection.client.list({ ...query, agent: name }), name);
-      return tasks.map((task): ListedTask => ({ ...task, agent: name }));
+      try {
+        const { tasks } = await ask(connection, connection.client.list({ ...query, agent: name }), name);
+        return tasks.map((task): ListedTask => ({ ...task, agent: name }));
+      } catch (error) {
+        if (name === undefined || !isLangoError(error, 'forbidden')) throw error;
+        closed.push(name);
+        if (closed.length === names.length) throw error;
+        return [];
+      }
     }),
   );
   const newest = pages
     .flat()
     .sort((a, b) => (b.stateAt ?? '').localeCompare(a.stateAt ?? ''))
     .slice(0, limit);
-  return Promise.all(newest.map((task) => withRequest(task, connection)));
+  return { tasks: await Promise.all(newest.map((task) => withRequest(task, connection))), closed };
 }
 
 /** The task with its first message. A task that was removed meanwhile stays as the list had it. */
@@ -141,14 +161,17 @@ export async function locateTask(
   agent: string | undefined,
 ): Promise<LocatedTask> {
   const names = agent === undefined ? [undefined, ...(await agentNames(connection))] : [agent];
+  let refused: unknown;
   for (const name of names) {
     try {
       return { agent: name, task: await connection.client.get({ taskId, agent: name }) };
     } catch (error) {
-      const isUnknownThere = isLangoError(error, 'not-found') && names.length > 1;
-      if (!isUnknownThere) throw await explain(error, connection, name);
+      const isElsewhere = isLangoError(error, 'not-found') || isLangoError(error, 'forbidden');
+      if (!isElsewhere || names.length === 1) throw await explain(error, connection, name);
+      if (error.code === 'forbidden') refused ??= error;
     }
   }
+  if (refused !== undefined) throw await explain(refused, connection);
   throw new LangoError('not-found', `There is no task ${safeLine(taskId)} of yours at ${connection.url}.`, {
     hint: 'See: lango tasks list',
   });

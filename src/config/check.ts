@@ -12,10 +12,11 @@ export type Checked =
   | { readonly settings?: undefined; readonly findings: readonly Finding[] };
 
 /**
- * The purpose that a configuration is read for: to start a server, to work with the data folder, or to call the server that has it.
- * Only a server needs the keys of vendors, and a caller needs no rule between keys.
+ * The purpose that a configuration is read for: to start a server, to work with the data folder, to call the server that
+ * has it, or to show it. Only a server needs the keys of vendors, and a caller needs no rule between keys. What is shown
+ * may have errors: the keys with errors are left out.
  */
-export type Purpose = 'serve' | 'data' | 'call';
+export type Purpose = 'serve' | 'data' | 'call' | 'show';
 
 /** Without zod's compiler: compiling the schema takes longer than one interpreted check. */
 const PARSE_OPTIONS = { jitless: true } as const;
@@ -29,11 +30,15 @@ export function checkSettings(values: unknown, base: BasePaths, purpose: Purpose
     return findings.length === 0 ? { settings } : { findings };
   }
   const findings = findingsOf(result.error.issues, schemasAt);
+  if (purpose === 'show') {
+    const rest = settingsSchema.safeParse(withoutWrong(values, findings), PARSE_OPTIONS);
+    if (rest.success) return { settings: withPaths(rest.data, base) };
+  }
   return { findings: [...findings, ...rulesOnTheRest({ values, findings, base }, purpose)] };
 }
 
 function rulesFor(purpose: Purpose): readonly Rule[] {
-  if (purpose === 'call') return [];
+  if (purpose === 'call' || purpose === 'show') return [];
   return purpose === 'serve' ? RULES : RULES.filter(({ isOfServer }) => isOfServer !== true);
 }
 
@@ -45,7 +50,7 @@ interface PartlyWrong {
 
 /** The findings of the rules whose keys are each valid alone. */
 function rulesOnTheRest({ values, findings, base }: PartlyWrong, purpose: Purpose): readonly Finding[] {
-  const rest = settingsSchema.safeParse(findings.reduce((all, { path }) => without(all, path), values));
+  const rest = settingsSchema.safeParse(withoutWrong(values, findings));
   if (!rest.success) return [];
   const settings = withPaths(rest.data, base);
   const wrong = findings.map(({ path }) => keyOf(path));
@@ -54,6 +59,10 @@ function rulesOnTheRest({ values, findings, base }: PartlyWrong, purpose: Purpos
   return rulesFor(purpose)
     .filter(({ keys }) => !keys.some(concerns))
     .flatMap((rule) => rule.check(settings, base));
+}
+
+function withoutWrong(values: unknown, findings: readonly Finding[]): unknown {
+  return findings.reduce((all, { path }) => without(all, path), values);
 }
 
 /** A copy without the value at `path`. For a path into a list it lacks the whole list. */

@@ -114,8 +114,9 @@ function readScalar(text: string, path: Path, variables: Variables): TextReading
   return { value: retype(result.text, types) };
 }
 
-/** Whether a value may be left out whose variable is not set: a secret that only a server needs. */
+/** Whether a value may be left out whose variable is not set: a secret that only a server needs, or one that is only shown. */
 function mayLack(path: Path, { purpose }: LoadOptions): boolean {
+  if (purpose === 'show') return true;
   if (purpose === undefined || purpose === 'serve') return false;
   return isSecret(path) && (purpose === 'call' || path[0] !== 'vault');
 }

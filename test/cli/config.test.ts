@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { langoHere } from './lango-here.js';
 import { lango, makeHome } from './lango-process.js';
 
 describe('lango config', () => {
@@ -36,6 +37,27 @@ describe('lango config', () => {
       key: 'server.port',
       value: 4200,
       origin: 'file',
+    });
+  });
+
+  it('show leaves out only what is wrong, and says it', async () => {
+    const home = await makeHome(
+      'server: { port: 4200 }\nlogging: { level: "${NO_LEVEL}" }\nagent: { limits: { turns: 0 } }',
+    );
+    const words = await langoHere(['config', 'show'], home);
+    const json = await langoHere(['config', 'show', '--json'], home);
+    await home.remove();
+    expect(words).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(
+        /agent\.limits\.turns = - {2}\(error\)[^]*server\.port = 4200 {2}\(file\)/,
+      ),
+      stderr: expect.stringContaining(
+        'config.yaml:2:19: logging.level needs the environment variable NO_LEVEL',
+      ),
+    });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      problems: [{ key: 'logging.level' }, { key: 'agent.limits.turns' }],
     });
   });
 

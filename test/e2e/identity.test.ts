@@ -10,6 +10,7 @@ import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import type { TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
+import { langoHere } from '../cli/lango-here.js';
 
 let issuer: Issuer;
 let server: TestServer | undefined;
@@ -216,6 +217,27 @@ describe('auth.mode jwt', () => {
         task: taskId,
       },
     ]);
+  });
+
+  it('16.8: tells the command line what is wrong with its token, and lists what it may see', async () => {
+    const { address } = await start({ scopes: [{ agent: 'planner', scope: 'lango.plan' }] });
+    const cli = async (token: string, ...args: readonly string[]) =>
+      langoHere([...args, '--url', address.origin, '--token', token]);
+    const expired = await issuer.token({ sub: 'alice' }, { expires: 1_000 });
+    for (const args of [['tasks', 'list'], ['send', 'hi'], ['agents']]) {
+      const { code, stderr } = await cli(expired, ...args);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('The token has expired.')]);
+    }
+    const alice = await issuer.token({ sub: 'alice' });
+    await cli(alice, 'send', 'hello');
+    const listed = await cli(alice, 'tasks', 'list');
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('hello') });
+    expect(listed.stderr).toContain('they need a scope that you lack: planner');
+    const refused = await cli(alice, 'tasks', 'list', '--agent', 'planner');
+    expect(refused).toMatchObject({
+      code: 8,
+      stderr: expect.stringContaining('asks for the scope lango.plan'),
+    });
   });
 
   it('holds the tools of a skill back from callers without its scope, through delegations too', async () => {

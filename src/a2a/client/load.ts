@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.js';
 import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import { retryAfterMs } from '../../core/retry.js';
-import { shorten } from '../../core/text.js';
+import { oneLine, shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import { GRPC_TLS } from '../translate/extensions.js';
 import type { CardTrust } from './card.js';
@@ -309,10 +309,16 @@ export function createOriginFetch(options: OriginFetchOptions): typeof fetch {
 
 function refusalOf(response: Response, host: string): LangoError | undefined {
   switch (response.status) {
-    case 401:
-      return new LangoError('unauthenticated', `${host} wants a valid token.`);
-    case 403:
-      return new LangoError('forbidden', `${host} refused access.`);
+    case 401: {
+      const said = challengeIn(response, 'error_description');
+      const text = `${host} wants a valid token.${said === undefined ? '' : ` It says: ${said}`}`;
+      return new LangoError('unauthenticated', text);
+    }
+    case 403: {
+      const scope = challengeIn(response, 'scope');
+      const text = `${host} refused access.${scope === undefined ? '' : ` It asks for the scope ${scope}.`}`;
+      return new LangoError('forbidden', text);
+    }
     case 429:
     case 503:
       return new LangoError('too-many', `${host} takes no requests at the moment.`, {
@@ -327,4 +333,13 @@ function refusalOf(response: Response, host: string): LangoError | undefined {
     default:
       return undefined;
   }
+}
+
+const LONGEST_CHALLENGE = 200;
+
+/** A parameter of the server's challenge (RFC 6750 section 3), on one line; undefined without it. */
+function challengeIn({ headers }: Response, parameter: 'error_description' | 'scope'): string | undefined {
+  const challenge = headers.get('www-authenticate') ?? '';
+  const said = new RegExp(`\\b${parameter}="([^"\\\\]+)"`).exec(challenge)?.[1];
+  return said && shorten(oneLine(said), LONGEST_CHALLENGE);
 }
