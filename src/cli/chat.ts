@@ -2,10 +2,10 @@ import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
-import { answerCommands, converse, leavingOpen, terminalAsker } from './conversation.js';
+import { answerCommands, converse, leavingOpen, StandingApprovals, terminalAsker } from './conversation.js';
 import { EXIT, onInterrupt } from './exit.js';
-import { agentsHint, ask, missingAgent } from './explain.js';
-import { pipedLines, terminalLines } from './input.js';
+import { absentAgents, agentsHint, ask, missingAgent } from './explain.js';
+import { pipedLines, terminalLines, type TypedLine } from './input.js';
 import { safeLine, safeText } from './safe-text.js';
 import { agentNames, newestTasks, rowOf } from './tasks.js';
 import type { Call, Terminal } from './terminal.js';
@@ -41,6 +41,8 @@ class Chat {
   #contextId: string | undefined;
   /** The task that waits for a reply in text. */
   #openTask: string | undefined;
+  /** Ends with the conversation. */
+  #standing = new StandingApprovals();
 
   constructor(connection: Connection, { flags, terminal }: Call<ChatFlags>) {
     this.#connection = connection;
@@ -49,9 +51,9 @@ class Chat {
     this.#agent = flags.agent;
   }
 
-  async talk(lines: AsyncIterable<string>): Promise<void> {
-    for await (const given of lines) {
-      const line = given.trim();
+  async talk(lines: AsyncIterable<TypedLine>): Promise<void> {
+    for await (const { text } of lines) {
+      const line = text.trim();
       if (line === '/exit') return;
       if (line === '') continue;
       try {
@@ -98,6 +100,7 @@ class Chat {
     this.#agent = agent;
     this.#contextId = undefined;
     this.#openTask = undefined;
+    this.#standing = new StandingApprovals();
     this.#terminal.note(`A new conversation${agent === undefined ? '' : ` with ${agent}`}.`);
   }
 
@@ -108,20 +111,26 @@ class Chat {
     }
     const query = { agent: this.#agent, context: this.#contextId, limit: LISTED_TASKS };
     for (const task of (await newestTasks(query, this.#connection)).tasks) {
-      this.#terminal.print(rowOf(task, this.#terminal.paint));
+      this.#terminal.print(rowOf(task, this.#terminal));
     }
+  }
+
+  async #noteAbsent(): Promise<void> {
+    const { note, typed } = this.#terminal;
+    const absent = await absentAgents(this.#connection);
+    if (absent !== undefined) note(typed(absent));
   }
 
   /** Sends one request and follows it to its end. Ctrl-C cancels the request; a second Ctrl-C leaves. */
   async #say(line: string): Promise<void> {
-    const { progress, note } = this.#terminal;
+    const { progress, note, typed } = this.#terminal;
     const canceling = new AbortController();
     using _interrupt = onInterrupt(() =>
       canceling.abort(new LangoError('canceled', 'Canceled from the command line.')),
     );
     progress.start('waiting for the server');
     try {
-      const { taskId, end } = await converse(
+      const { taskId, end, hasDelegated } = await converse(
         {
           parts: [textPart(line)],
           agent: this.#agent,
@@ -131,19 +140,20 @@ class Chat {
         {
           connection: this.#connection,
           view: viewOf('story', this.#terminal),
-          asker: this.#terminal.canAsk ? terminalAsker(this.#terminal) : leavingOpen,
+          asker: this.#terminal.canAsk ? terminalAsker(this.#terminal, this.#standing) : leavingOpen,
           signal: canceling.signal,
         },
       );
       const waitsForText = isInterrupted(end.state) && end.questions.every(({ kind }) => kind === 'input');
       this.#openTask = waitsForText ? taskId : undefined;
+      if (this.#agent === undefined && !hasDelegated) await this.#noteAbsent();
       if (taskId === undefined) return;
       if (this.#contextId === undefined) {
         const { client } = this.#connection;
         const task = await ask(this.#connection, client.get({ taskId, agent: this.#agent }));
         this.#contextId = task.contextId;
       }
-      if (!waitsForText) answerCommands(taskId, end.questions, this.#flags).forEach(note);
+      if (!waitsForText) answerCommands(taskId, end.questions, this.#flags).map(typed).forEach(note);
     } finally {
       progress.stop();
     }

@@ -5,7 +5,7 @@ import { answerPart } from '../core/questions.js';
 import { isInterrupted, type Answer, type Question } from '../core/task.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { refusal } from './explain.js';
-import { shellWord } from './safe-text.js';
+import { safeLine, shellWord } from './safe-text.js';
 import type { Terminal } from './terminal.js';
 import type { View } from './view.js';
 
@@ -13,6 +13,8 @@ export interface Outcome {
   /** Undefined when the agent answered with a message and made no task. */
   readonly taskId: string | undefined;
   readonly end: EndEvent;
+  /** Whether the agent asked another one. */
+  readonly hasDelegated: boolean;
 }
 
 export interface ConverseOptions {
@@ -47,9 +49,11 @@ export async function converse(request: SendRequest, options: ConverseOptions): 
 /** Shows all events but the last one, and resolves with that one. */
 export async function follow(events: AsyncIterable<ClientEvent>, view: View): Promise<Outcome> {
   let taskId: string | undefined;
+  let hasDelegated = false;
   for await (const event of events) {
-    if (event.type === 'end') return { taskId, end: event };
+    if (event.type === 'end') return { taskId, end: event, hasDelegated };
     if (event.type === 'task') taskId = event.taskId;
+    if (event.type === 'activity' && event.activity.type === 'delegation-start') hasDelegated = true;
     view(event);
   }
   throw new Error('a stream of events had no end');
@@ -70,14 +74,52 @@ async function answersTo(questions: readonly Question[], asker: Asker): Promise<
 /** Answers a question. Resolves with undefined to leave it open. */
 export type Asker = (question: Question) => Promise<Answer | undefined>;
 
-/** Asks the person at the terminal. The view has shown the question already. */
-export function terminalAsker({ progress }: Terminal): Asker {
+/**
+ * Asks the person at the terminal, which rings. The view has shown the question already. With `standing` the person can
+ * also allow every further call of that tool by that agent; such calls are allowed without a question.
+ */
+export function terminalAsker(terminal: Terminal, standing?: StandingApprovals): Asker {
+  const { progress, note, ring } = terminal;
   return async (question) => {
+    if (standing?.covers(question)) {
+      note(safeLine(`Allowed: ${question.tool} by ${question.author}, as you said.`));
+      return { hash: question.hash, decision: 'approve' };
+    }
     progress.stop();
-    const answer = await (question.kind === 'input' ? askForText(question) : askForDecision(question));
+    ring();
+    const answer = await (question.kind === 'input'
+      ? askForText(question)
+      : askForDecision(question, standing));
     progress.start('working');
     return answer;
   };
+}
+
+/** The tools of the vault: each of their calls is decided on its own. */
+const OF_THE_VAULT = /^(secrets|payment|crypto)_/;
+const SECRET_REFERENCE = '{{secret:';
+
+/** The approvals that a person gave for all further calls of one tool by one agent, for as long as this object is kept. */
+export class StandingApprovals {
+  readonly #allowed = new Set<string>();
+
+  /** Whether calls such as this one may be allowed ahead: no payment, no key, and nothing that holds a secret. */
+  mayCover({ kind, tool, arguments: given }: Question): boolean {
+    if (kind !== 'approval' || tool === undefined || OF_THE_VAULT.test(tool)) return false;
+    return !JSON.stringify(given ?? {}).includes(SECRET_REFERENCE);
+  }
+
+  covers(question: Question): boolean {
+    return this.mayCover(question) && this.#allowed.has(keyOf(question));
+  }
+
+  add(question: Question): void {
+    this.#allowed.add(keyOf(question));
+  }
+}
+
+function keyOf({ author, tool }: Question): string {
+  return JSON.stringify([author, tool]);
 }
 
 /** Leaves all questions open. */
@@ -113,22 +155,30 @@ async function askForText({ hash }: Question): Promise<Answer | undefined> {
   return { hash, decision: 'approve', text: reply };
 }
 
-async function askForDecision({ hash, kind }: Question): Promise<Answer | undefined> {
+async function askForDecision(
+  question: Question,
+  standing: StandingApprovals | undefined,
+): Promise<Answer | undefined> {
   const { isCancel, select, text } = await import('@clack/prompts');
+  const { hash, kind, tool = '', author } = question;
   const output = process.stderr;
+  const always = safeLine(`Yes, and every further call of ${tool} by ${author} in this conversation`);
   const choice = await select({
     message: kind === 'approval' ? 'Allow this call?' : 'Run it again?',
     output,
-    initialValue: 'deny', // Enter, pressed without reading, must allow nothing.
+    // The first one, so that Enter, pressed without reading, allows nothing. The list goes round: neither end is a yes.
+    initialValue: 'deny',
     options: [
-      { value: 'approve', label: 'Yes' },
       { value: 'deny', label: 'No' },
+      { value: 'approve', label: 'Yes' },
+      ...(standing?.mayCover(question) ? [{ value: 'always', label: always }] : []),
       { value: 'explain', label: 'No, and say why' },
       { value: 'later', label: 'Decide later' },
     ],
   });
   if (isCancel(choice) || choice === 'later') return undefined;
-  if (choice === 'approve') return { hash, decision: 'approve' };
+  if (choice === 'always') standing?.add(question);
+  if (choice === 'approve' || choice === 'always') return { hash, decision: 'approve' };
   if (choice === 'deny') return { hash, decision: 'deny' };
   const reason = await text({ message: 'Why not? The agent gets this reason.', output });
   return isCancel(reason) ? undefined : { hash, decision: 'deny', text: reason };

@@ -143,8 +143,8 @@ async function checkAdvertised(
   }
 }
 
-function print({ check, status, text, advice }: Finding, { paint, print: say }: Terminal): void {
+function print({ check, status, text, advice }: Finding, { paint, print: say, typed }: Terminal): void {
   const marks = { ok: paint.green('ok  '), warn: paint.yellow('warn'), fail: paint.red('fail') };
   say(`${marks[status]}  ${paint.bold(safeLine(check))}: ${safeLine(text)}`);
-  if (advice !== undefined) say(`      ${paint.dim(safeLine(advice))}`);
+  if (advice !== undefined) say(`      ${paint.dim(safeLine(typed(advice)))}`);
 }

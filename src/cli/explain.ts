@@ -5,6 +5,7 @@ import { nearestOf } from '../config/problems.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { isLoopback, type Connection } from './connection.js';
 import { CommandError, EXIT } from './exit.js';
+import { safeLine } from './safe-text.js';
 
 /** The error codes of an address where no server listens. */
 const NO_SERVER = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN']);
@@ -75,6 +76,20 @@ export async function readStatus(connection: Connection): Promise<NodeStatus | u
     if (isLangoError(error, 'not-found') || isLangoError(error, 'invalid-agent-response')) return undefined;
     throw error;
   }
+}
+
+/**
+ * Says which remote agents a Lango server waits for, as in a stack that is still coming up: an answer that asked none of
+ * them may lack them. Undefined when all are there.
+ */
+export async function absentAgents(connection: Connection): Promise<string | undefined> {
+  const status = await readStatus(connection).catch(() => undefined);
+  const absent = status?.peers.filter(({ kind, state }) => kind === 'remote' && state === 'skipped') ?? [];
+  if (absent.length === 0) return undefined;
+  const names = absent.map(
+    ({ name, reason = 'no reason given' }) => `${name} (${reason.replace(/\.$/, '')})`,
+  );
+  return safeLine(`Not there at present: ${names.join(', ')}. See: lango agents`);
 }
 
 /** Finds out why a request never became a task. `text` is the error text at the end of the stream. */

@@ -5,7 +5,7 @@ export type Paint = ReturnType<typeof createPaint>;
 
 /** The colors of the command line. They only repeat what the words say. */
 export function createPaint(color: boolean) {
-  const { bold, cyan, dim, green, magenta, red, yellow } = pc.createColors(color);
+  const { bold, cyan, dim, green, italic, magenta, red, yellow } = pc.createColors(color);
   const state = (name: TaskState): string => {
     switch (name) {
       case 'completed':
@@ -26,8 +26,10 @@ export function createPaint(color: boolean) {
   return {
     isColored: color,
     bold,
+    cyan,
     dim,
     green,
+    italic,
     red,
     yellow,
     state,

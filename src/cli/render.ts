@@ -5,11 +5,14 @@ import type { Usage } from '../core/model.js';
 import type { Activity, Question } from '../core/task.js';
 import { createPaint, type Paint } from './paint.js';
 import { exactJson, safeLine, safeText } from './safe-text.js';
+import { TextLayout, wrapLine } from './text-layout.js';
 
 export interface RendererOptions {
   readonly color: boolean;
   /** Whether answers are written as they arrive. Otherwise each is written once, when it is complete. */
   readonly live: boolean;
+  /** The width of the terminal. Without it nothing is laid out: text stays as it was sent. */
+  readonly columns?: number | undefined;
   /** Receives whole lines with their line feed; with `live` also parts of a line. */
   readonly write: (text: string) => void;
 }
@@ -22,6 +25,8 @@ const ARGUMENT_CHARACTERS = 60;
 interface Answer {
   author: string;
   text: string;
+  /** Lays out an answer that is shown as it arrives; undefined where text stays as it was sent. */
+  readonly layout: TextLayout | undefined;
 }
 
 /** Shows the events of a task to a person. Control characters in an event never reach the terminal. */
@@ -147,7 +152,7 @@ export class Renderer {
     this.#flushLine(author);
     let answer = this.#answers.get(artifactId);
     const isReplaced = replace && answer !== undefined && answer.text !== '';
-    if (!answer || replace) answer = { author, text: '' };
+    if (!answer || replace) answer = { author, text: '', layout: this.#newLayout() };
     this.#answers.set(artifactId, answer);
     answer.text += text;
     if (!this.#options.live || text === '') return;
@@ -156,7 +161,13 @@ export class Renderer {
       this.#line(`${this.#name(author)}:`);
     }
     this.#lastAnswer = answer;
-    this.#write(safeText(text));
+    const safe = safeText(text);
+    this.#write(answer.layout ? answer.layout.write(safe) : safe);
+  }
+
+  #newLayout(): TextLayout | undefined {
+    const { columns } = this.#options;
+    return columns === undefined ? undefined : new TextLayout({ columns, paint: this.#paint });
   }
 
   #showEnd(end: EndEvent): void {
@@ -164,7 +175,7 @@ export class Renderer {
     if (!this.#options.live) for (const answer of this.#answers.values()) this.#showAnswer(answer);
     const reason = end.state === 'completed' || end.questions.length > 0 ? '' : `: ${safeText(end.text)}`;
     this.#line(`${this.#paint.state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
-    for (const question of end.questions) this.#line(questionText(question, this.#paint));
+    for (const question of end.questions) this.#exactLine(questionText(question, this.#paint));
   }
 
   #name(author: string): string {
@@ -172,11 +183,20 @@ export class Renderer {
   }
 
   #line(text: string): void {
+    const { columns } = this.#options;
+    const lines = columns === undefined ? [text] : text.split('\n').map((line) => wrapLine(line, columns));
+    this.#exactLine(lines.join('\n'));
+  }
+
+  /** Shows lines that keep their breaks. */
+  #exactLine(text: string): void {
+    this.#write(this.#lastAnswer?.layout?.end() ?? '');
     this.#lastAnswer = undefined;
     this.#write(`${this.isMidLine ? '\n' : ''}${text}\n`);
   }
 
   #write(text: string): void {
+    if (text === '') return;
     this.isMidLine = !text.endsWith('\n');
     this.#options.write(text);
   }

@@ -31,14 +31,16 @@ export async function perform(args: readonly string[], context: CommandContext):
 }
 
 /** Prints the error of a command: message and hint, and the stack with --debug. Returns the exit code. */
-function fail(error: unknown, args: readonly string[], { note, notePaint, progress }: Terminal): number {
+function fail(error: unknown, args: readonly string[], terminal: Terminal): number {
+  const { note, notePaint, progress, typed } = terminal;
   // Commander has printed the help already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   progress.stop();
   const isExpected = isLangoError(error);
   const code = isExpected ? error.code : 'internal';
   const message = isExpected ? error.message : `Something went wrong inside Lango: ${errorText(error)}`;
-  const hint = isExpected ? error.hint : 'Run the command again with --debug, and report the output.';
+  const said = isExpected ? error.hint : 'Run the command again with --debug, and report the output.';
+  const hint = said === undefined ? undefined : typed(said);
   if (args.includes('--json')) note(jsonLine({ error: { code, message, hint } }));
   else {
     note(`${notePaint.red('error:')} ${safeText(message)}`);

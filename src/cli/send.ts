@@ -3,14 +3,19 @@ import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
 import { textPart, type Part } from '../core/message.js';
 import { answerPart } from '../core/questions.js';
+import type { Question } from '../core/task.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import type { Asker, Outcome } from './conversation.js';
 import { answerCommands, approving, converse, leavingOpen, terminalAsker } from './conversation.js';
+import { absentAgents } from './explain.js';
 import { exitCodeOfState, onInterrupt, usageError } from './exit.js';
-import { jsonLine } from './safe-text.js';
-import { locateTask } from './tasks.js';
+import { jsonLine, safeLine } from './safe-text.js';
+import { contextOf, locateTask } from './tasks.js';
 import type { Call, Terminal } from './terminal.js';
 import { silentView, viewOf, type View } from './view.js';
+
+/** The fewest characters of a hash that are taken for one: enough to tell calls apart that a person has before them. */
+const SHORTEST_HASH = 8;
 
 interface SendFlags extends ConnectionFlags {
   readonly agent?: string;
@@ -29,11 +34,14 @@ interface SendFlags extends ConnectionFlags {
 /** `lango send`: sends one request and shows its task to the end. */
 export async function send(words: readonly string[], call: Call<SendFlags>): Promise<number> {
   const { flags, terminal } = call;
-  const parts = await partsOf(words, flags);
+  const text = await textGiven(words, flags);
   const connection = await connect(call);
-  const { context: contextId, task: taskId } = flags;
-  const agent =
-    taskId === undefined ? flags.agent : (await locateTask(connection, taskId, flags.agent)).agent;
+  const located =
+    flags.task === undefined ? undefined : await locateTask(connection, flags.task, flags.agent);
+  const taskId = located?.task.id;
+  const agent = located ? located.agent : flags.agent;
+  const contextId = flags.context === undefined ? undefined : await contextOf(connection, flags.context);
+  const parts = [...(text === '' ? [] : [textPart(text)]), ...answersIn(flags, located?.task.questions)];
 
   const canceling = new AbortController();
   using interrupt = onInterrupt(() => {
@@ -48,31 +56,51 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
 
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, agent, connection)));
   if (outcome.taskId !== undefined && !flags.json) {
-    answerCommands(outcome.taskId, outcome.end.questions, flags).forEach(terminal.note);
+    answerCommands(outcome.taskId, outcome.end.questions, flags).map(terminal.typed).forEach(terminal.note);
+  }
+  if (agent === undefined && !outcome.hasDelegated && interrupt.exitCode === undefined) {
+    const absent = await absentAgents(connection);
+    if (absent !== undefined) terminal.note(terminal.typed(absent));
   }
   return interrupt.exitCode ?? exitCodeOfState(outcome.end.state);
 }
 
-/** The parts of the message: text, answers to questions, or both. */
-async function partsOf(words: readonly string[], flags: SendFlags): Promise<readonly Part[]> {
+/** The text of the message; empty when the flags bring something else to send. */
+async function textGiven(words: readonly string[], flags: SendFlags): Promise<string> {
   const { approve = [], deny = [], reason, task } = flags;
-  const answers = [
-    ...approve.map((hash) => answerPart({ hash, decision: 'approve' })),
-    ...deny.map((hash) => answerPart({ hash, decision: 'deny', ...(reason ? { text: reason } : {}) })),
-  ];
-  if (answers.length > 0 && task === undefined) {
+  const hasAnswers = approve.length + deny.length > 0;
+  if (hasAnswers && task === undefined) {
     throw usageError('--approve and --deny answer a question of a task: name it with --task.');
   }
   if (reason !== undefined && deny.length === 0) throw usageError('--reason goes with --deny.');
   const isPiped = words.length === 1 && words[0] === '-';
   const text = (isPiped ? await readAll(process.stdin) : words.join(' ')).trim();
-  if (text === '' && answers.length === 0) {
+  if (text === '' && !hasAnswers) {
     throw usageError(
       'There is nothing to send.',
       'Write the request behind "send", or - to read it from a pipe.',
     );
   }
-  return [...(text === '' ? [] : [textPart(text)]), ...answers];
+  return text;
+}
+
+/** The answers to the open questions of a task. A beginning of a hash is enough when no other question has it. */
+function answersIn(
+  { approve = [], deny = [], reason }: SendFlags,
+  open: readonly Question[] = [],
+): readonly Part[] {
+  const hashOf = (given: string): string => {
+    const hashes = open.map(({ hash }) => hash).filter((hash) => hash.startsWith(given.toLowerCase()));
+    if (given.length < SHORTEST_HASH || hashes.length === 0) return given;
+    if (hashes.length === 1) return hashes[0]!;
+    throw usageError(`Several questions begin with ${safeLine(given)}: ${hashes.join(', ')}.`);
+  };
+  return [
+    ...approve.map((given) => answerPart({ hash: hashOf(given), decision: 'approve' })),
+    ...deny.map((given) =>
+      answerPart({ hash: hashOf(given), decision: 'deny', ...(reason ? { text: reason } : {}) }),
+    ),
+  ];
 }
 
 function chooseView({ json, stream }: SendFlags, terminal: Terminal): View {

@@ -96,7 +96,7 @@ function facts(address: AppAddress, { home }: Config, isKept: boolean) {
 }
 
 interface Greeted {
-  readonly terminal: Pick<Terminal, 'isLive' | 'paint'>;
+  readonly terminal: Pick<Terminal, 'isLive' | 'paint' | 'typed'>;
   /** Whether the token is that of the data folder. */
   readonly isKept: boolean;
 }
@@ -105,7 +105,7 @@ interface Greeted {
 function greeting(
   address: AppAddress,
   config: Config,
-  { terminal: { isLive, paint }, isKept }: Greeted,
+  { terminal: { isLive, paint, typed }, isKept }: Greeted,
 ): readonly string[] {
   const { origin, grpcPort, token, model, agents, root } = address;
   const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;
@@ -123,7 +123,7 @@ function greeting(
     row('model', `${model} (${config.model.reason})${model === 'offline' ? `: ${OFFLINE_ADVICE}` : ''}`),
     row('agents', [root, ...agents.filter((name) => name !== root)].join(', ')),
     'Try it from another terminal:',
-    `  ${access}npx lango send --url ${origin}${home} ${shellWord(EXAMPLE)}`,
+    `  ${access}${typed('lango send')} --url ${origin}${home} ${shellWord(EXAMPLE)}`,
     `ready ${origin}`,
   ];
 }

@@ -4,12 +4,11 @@ import { textOf } from '../core/message.js';
 import { isTerminal, type TaskState } from '../core/task.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands } from './conversation.js';
-import { EXIT } from './exit.js';
+import { EXIT, usageError } from './exit.js';
 import { ask, explain } from './explain.js';
-import type { Paint } from './paint.js';
 import { questionText } from './render.js';
 import { safeLine, safeText } from './safe-text.js';
-import type { Call, Report } from './terminal.js';
+import type { Call, Report, Terminal } from './terminal.js';
 
 export interface TaskFlags extends ConnectionFlags {
   readonly agent?: string;
@@ -35,29 +34,32 @@ const LISTED_MESSAGES = 10;
 
 /** `lango tasks list`: the newest tasks first, of one agent or of all. */
 export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promise<Report> {
-  const { tasks, closed } = await newestTasks(call.flags, await connect(call));
+  const connection = await connect(call);
+  const { context } = call.flags;
+  const filter = context === undefined ? {} : { context: await contextOf(connection, context) };
+  const { tasks, closed } = await newestTasks({ ...call.flags, ...filter }, connection);
   const none = tasks.length === 0 ? ['There are no such tasks.'] : [];
   const left =
     closed.length === 0 ? [] : [`Left out, because they need a scope that you lack: ${closed.join(', ')}.`];
   return {
     json: { tasks: tasks.map(toJson), ...(closed.length === 0 ? {} : { closed }) },
-    lines: tasks.map((task) => rowOf(task, call.terminal.paint)),
+    lines: tasks.map((task) => rowOf(task, call.terminal)),
     notes: [...none, ...left.map((line) => safeLine(line))],
   };
 }
 
 /** `lango tasks get` */
-export async function getTask(taskId: string, call: Call<TaskFlags>): Promise<Report> {
-  const { task, agent } = await locateTask(await connect(call), taskId, call.flags.agent);
+export async function getTask(given: string, call: Call<TaskFlags>): Promise<Report> {
+  const { task, agent } = await locateTask(await connect(call), given, call.flags.agent);
   const listed = { ...task, agent };
   return { json: toJson(listed), lines: detailsOf(listed, call) };
 }
 
 /** `lango tasks cancel` */
-export async function cancelTask(taskId: string, call: Call<TaskFlags>): Promise<Report> {
+export async function cancelTask(given: string, call: Call<TaskFlags>): Promise<Report> {
   const connection = await connect(call);
-  const { agent } = await locateTask(connection, taskId, call.flags.agent);
-  const task = await ask(connection, connection.client.cancel({ taskId, agent }));
+  const { agent, task: located } = await locateTask(connection, given, call.flags.agent);
+  const task = await ask(connection, connection.client.cancel({ taskId: located.id, agent }));
   return {
     json: toJson({ ...task, agent }),
     lines: [`${call.terminal.paint.state(task.state)} ${safeLine(task.id)}`],
@@ -75,7 +77,12 @@ interface ListedTasks {
  * The newest tasks, of one agent or all, of one conversation or all. Agents that refuse this caller are left out, unless
  * all of them do.
  */
-export async function newestTasks(
+export async function newestTasks(filter: TaskFilter, connection: Connection): Promise<ListedTasks> {
+  const { tasks, closed } = await readTasks(filter, connection);
+  return { tasks: await Promise.all(tasks.map((task) => withRequest(task, connection))), closed };
+}
+
+async function readTasks(
   { agent, state, context, limit }: TaskFilter,
   connection: Connection,
 ): Promise<ListedTasks> {
@@ -100,7 +107,7 @@ export async function newestTasks(
     .flat()
     .sort((a, b) => (b.stateAt ?? '').localeCompare(a.stateAt ?? ''))
     .slice(0, limit);
-  return { tasks: await Promise.all(newest.map((task) => withRequest(task, connection))), closed };
+  return { tasks: newest, closed };
 }
 
 /** The task with its first message. A task that was removed meanwhile stays as the list had it. */
@@ -110,10 +117,11 @@ async function withRequest(task: ListedTask, { client }: Connection): Promise<Li
   return { ...task, history };
 }
 
-export function rowOf(task: ListedTask, paint: Paint): string {
+/** A task on one line: with a short id on a terminal, with the whole one elsewhere. */
+export function rowOf(task: ListedTask, { paint, isLive }: Pick<Terminal, 'paint' | 'isLive'>): string {
   const { id, state, stateAt = '', text, agent } = task;
   const columns = [
-    safeLine(id),
+    isLive ? shortId(id) : safeLine(id),
     paint.dim(safeLine(stateAt)),
     paint.author(safeLine(agent ?? 'agent')),
     paint.state(state),
@@ -129,7 +137,10 @@ function requestOf({ history }: TaskView): string {
   return said.find((words) => words !== '') ?? '';
 }
 
-function detailsOf(task: ListedTask, { flags, terminal: { paint } }: Call<TaskFlags>): readonly string[] {
+function detailsOf(
+  task: ListedTask,
+  { flags, terminal: { paint, typed } }: Call<TaskFlags>,
+): readonly string[] {
   const row = (name: string, value: string): string => `${paint.dim(name.padEnd(8))} ${value}`;
   return [
     row('task', safeLine(task.id)),
@@ -140,7 +151,7 @@ function detailsOf(task: ListedTask, { flags, terminal: { paint } }: Call<TaskFl
     ...task.artifacts.map(({ name, id, parts }) => row(safeLine(name ?? id), safeText(textOf(parts)))),
     ...(task.text === '' ? [] : [row('says', safeText(task.text))]),
     ...task.questions.map((question) => questionText(question, paint)),
-    ...answerCommands(task.id, task.questions, flags),
+    ...answerCommands(task.id, task.questions, flags).map(typed),
   ];
 }
 
@@ -154,8 +165,81 @@ export interface LocatedTask {
   readonly task: TaskView;
 }
 
-/** Finds the agent that a task belongs to. Rejects with `not-found` when no agent knows the task. */
+/**
+ * Finds a task and its agent, by its id or by a beginning or end of the id that no other of the newest tasks has. Rejects
+ * with `not-found` when no agent knows the task.
+ */
 export async function locateTask(
+  connection: Connection,
+  given: string,
+  agent: string | undefined,
+): Promise<LocatedTask> {
+  const [known, ...others] = isShort(given) ? await tasksLike(connection, given, agent) : [];
+  if (others.length > 0) throw ambiguous(given, [known!, ...others]);
+  return known ? { agent: known.agent, task: known } : locateExactly(connection, given, agent);
+}
+
+/** The id of a conversation from a beginning or end of it. An unknown one stays as it is: callers may make their own. */
+export async function contextOf(connection: Connection, given: string): Promise<string> {
+  if (!isShort(given)) return given;
+  const tasks = await searchedTasks(connection, undefined);
+  if (tasks.some(({ contextId }) => contextId === given)) return given;
+  const ids = new Set(tasks.map(({ contextId }) => contextId).filter((id) => isPartOf(given, id)));
+  if (ids.size > 1)
+    throw usageError(`Several conversations are ${given}: ${[...ids].join(', ')}.`, GIVE_MORE);
+  return ids.values().next().value ?? given;
+}
+
+/** How many of the newest tasks a short id is looked for in: a page of each agent. */
+const SEARCHED_TASKS = 100;
+const SHORT_ID = /^[0-9a-f-]{4,35}$/i;
+const GIVE_MORE = 'Give more characters of its beginning or end.';
+
+/** The characters of an id that people are shown. The end of an id is random; its beginning is the time. */
+export function shortId(id: string): string {
+  return safeLine(id.length === 36 ? id.slice(-8) : id);
+}
+
+function isShort(given: string): boolean {
+  return SHORT_ID.test(given);
+}
+
+function isPartOf(given: string, id: string): boolean {
+  return id.startsWith(given.toLowerCase()) || id.endsWith(given.toLowerCase());
+}
+
+/** The newest tasks whose id begins or ends so; only the one with just this id, if there is one. */
+async function tasksLike(
+  connection: Connection,
+  given: string,
+  agent: string | undefined,
+): Promise<readonly ListedTask[]> {
+  const tasks = await searchedTasks(connection, agent);
+  const exact = tasks.find(({ id }) => id === given);
+  if (exact) return [exact];
+  const alike = tasks.filter(({ id }) => isPartOf(given, id));
+  // A list has no artifacts.
+  if (alike.length !== 1) return alike;
+  const [{ id, agent: owner }] = alike as [ListedTask];
+  const task = await ask(connection, connection.client.get({ taskId: id, agent: owner }), owner);
+  return [{ ...task, agent: owner }];
+}
+
+/** Not every server lists its tasks: without a list an id must be whole. */
+async function searchedTasks(
+  connection: Connection,
+  agent: string | undefined,
+): Promise<readonly ListedTask[]> {
+  const list = await readTasks({ agent, limit: SEARCHED_TASKS }, connection).catch(() => undefined);
+  return list?.tasks ?? [];
+}
+
+function ambiguous(given: string, tasks: readonly ListedTask[]): Error {
+  const names = tasks.map((task) => `${task.id} (${safeLine(requestOf(task), TEXT_CHARACTERS)})`);
+  return usageError(`Several tasks are ${safeLine(given)}: ${names.join(', ')}.`, GIVE_MORE);
+}
+
+async function locateExactly(
   connection: Connection,
   taskId: string,
   agent: string | undefined,

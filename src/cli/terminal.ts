@@ -8,6 +8,8 @@ import { jsonLine } from './safe-text.js';
 export interface Terminal {
   /** Whether standard output is a terminal, so that output is shown as it arrives. */
   readonly isLive: boolean;
+  /** The width of standard output; undefined when it is no terminal. */
+  readonly columns: number | undefined;
   /** Whether questions can be asked: standard input and standard error are a terminal. */
   readonly canAsk: boolean;
   /** Colors text for standard output. */
@@ -21,7 +23,17 @@ export interface Terminal {
   readonly print: (line: string) => void;
   /** Writes a line to standard error. */
   readonly note: (line: string) => void;
+  /** Calls the person to the terminal, if it is one. */
+  readonly ring: () => void;
+  /** Gives the commands in a hint as they can be typed: "npx lango send" when npx started this program. */
+  readonly typed: (hint: string) => string;
 }
+
+/** The width of a terminal that does not tell its own. */
+const DEFAULT_COLUMNS = 80;
+
+/** The name of this program before one of its commands. */
+const PROGRAM = /(?<!npx )\blango (?=[a-z]{4,})/g;
 
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>;
 
@@ -37,6 +49,7 @@ export function createTerminal(env: Env, { stdin, stdout, stderr }: Streams = pr
   const note = writeTo(stderr);
   return {
     isLive: isTerminal(stdout),
+    columns: isTerminal(stdout) ? stdout.columns || DEFAULT_COLUMNS : undefined,
     canAsk: isTerminal(stdin) && isTerminal(stderr),
     paint: createPaint(hasColor(stdout, env)),
     notePaint: createPaint(hasColor(stderr, env)),
@@ -44,6 +57,8 @@ export function createTerminal(env: Env, { stdin, stdout, stderr }: Streams = pr
     write,
     print: (line) => write(`${line}\n`),
     note: (line) => note(`${line}\n`),
+    ring: () => void (isTerminal(stderr) && stderr.write('\u0007')),
+    typed: (hint) => (env.isStartedByNpm ? hint.replace(PROGRAM, 'npx lango ') : hint),
   };
 }
 
@@ -91,13 +106,13 @@ export interface Report {
 export type Result = Report | number;
 
 /** Prints the result of a command. Returns the exit code. */
-export function printResult(result: Result, isJson: boolean, { print, note }: Terminal): number {
+export function printResult(result: Result, isJson: boolean, { print, note, typed }: Terminal): number {
   if (typeof result === 'number') return result;
   const { json, lines, notes = [], exitCode = EXIT.ok } = result;
   if (isJson) print(jsonLine(json));
   else {
     lines.forEach(print);
-    notes.forEach(note);
+    notes.map(typed).forEach(note);
   }
   return exitCode;
 }

@@ -11,9 +11,9 @@ export type View = (event: ClientEvent) => void;
  * to standard output, fit for a pipe, and all else to standard error; `json` writes each event as a line of JSON.
  */
 export function viewOf(kind: 'story' | 'answer' | 'json', terminal: Terminal): View {
-  const { paint, progress, isLive, write, print } = terminal;
+  const { paint, progress, isLive, columns, write, print } = terminal;
   if (kind === 'json') return (event) => print(jsonLine(event));
-  const renderer = new Renderer({ color: paint.isColored, live: isLive, write });
+  const renderer = new Renderer({ color: paint.isColored, live: isLive, columns, write });
   return (event) => {
     progress.label(progressLabel(event));
     if (kind === 'story') {

@@ -15,10 +15,11 @@ interface WatchFlags extends TaskFlags {
 }
 
 /** `lango tasks watch`: shows a task from its first event to its end. Ctrl-C leaves the task as it is. */
-export async function watch(taskId: string, call: Call<WatchFlags>): Promise<number> {
+export async function watch(given: string, call: Call<WatchFlags>): Promise<number> {
   const { flags, terminal } = call;
   const connection = await connect(call);
-  const { agent } = await locateTask(connection, taskId, flags.agent);
+  const { agent, task } = await locateTask(connection, given, flags.agent);
+  const taskId = task.id;
   const leaving = new AbortController();
   using interrupt = onInterrupt(() => leaving.abort(new Error('no longer watched')));
   const view = viewOf(flags.json ? 'json' : flags.stream ? 'story' : 'answer', terminal);
@@ -30,7 +31,7 @@ export async function watch(taskId: string, call: Call<WatchFlags>): Promise<num
   if (interrupt.exitCode !== undefined) return interrupt.exitCode;
   if (seen === undefined) throw await refusal(connection, end.text, agent);
   view(end);
-  if (!flags.json) answerCommands(taskId, end.questions, flags).forEach(terminal.note);
+  if (!flags.json) answerCommands(taskId, end.questions, flags).map(terminal.typed).forEach(terminal.note);
   return exitCodeOfState(end.state);
 }
 

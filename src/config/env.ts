@@ -44,6 +44,8 @@ export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
   readonly home: string;
   readonly noColor: boolean;
   readonly forceColor: boolean;
+  /** Whether npm or npx started this program: `lango` alone is then no command of the shell. */
+  readonly isStartedByNpm: boolean;
   /** All variables, for `${VAR}` in the configuration file. They hold secrets: never log them. */
   readonly variables: Variables;
 }
@@ -59,6 +61,7 @@ export function readEnv(env: Variables = process.env): Env {
     home: texts.home ?? join(homedir(), '.lango'),
     noColor: texts.noColor !== undefined,
     forceColor: (texts.forceColor ?? '0') !== '0',
+    isStartedByNpm: env['npm_command'] !== undefined,
     variables: { ...env },
   };
 }

@@ -195,8 +195,12 @@ describe('lango agents and tasks', () => {
     );
     const node = await startServer(other);
     const { stdout } = await lango(['agents'], { env: node.env });
+    const sent = await lango(['send', 'hello'], { env: node.env });
+    const delegated = await lango(['send', 'list the files'], { env: node.env });
     await node.stop();
     await other.remove();
+    expect(sent.stderr).toMatch(/^Not there at present: far \(127.0.0.1:1 cannot be reached[^]*lango agents/);
+    expect(delegated).toMatchObject({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^far +skipped +remote http:\/\/127\.0\.0\.1:1$/m);
     expect(stdout).toMatch(
       /why: 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\.\n +It joins when it answers\./,
@@ -370,7 +374,7 @@ describe('errors of client commands', () => {
     for (const args of [['send', 'hi'], ['agents'], ['tasks', 'list']]) {
       const { code, stderr } = await run(...args, '--token', 'wrong');
       expect(code).toBe(8);
-      expect(stderr).toContain('wants a valid token.\nSet LANGO_TOKEN');
+      expect(stderr).toContain('wants a valid token. It says: The token is wrong.\nSet LANGO_TOKEN');
     }
   });
 

@@ -178,14 +178,69 @@ describe('the renderer', () => {
   });
 });
 
+describe('an answer in Markdown, on a terminal', () => {
+  const MARKDOWN = `## Plan of *work*
+Read **the whole file** with \`fs_read\`, then 2 * 3 = 6 and snake_case.
+- one item that is longer than the line of this terminal
+  1. two
+\`\`\`ts
+const a = 1; // **not bold**, and longer than the line of the terminal
+\`\`\`
+| a | b |
+日本語日本語日本語日本語日本語日本語日本語
+The end`;
+
+  it.each([1, 3, 1_000])('is colored and broken between words, in pieces of %i characters', (size) => {
+    const deltas = MARKDOWN.match(new RegExp(`[^]{1,${size}}`, 'g'))!;
+    const events = deltas.map((text, index) => says('a', text, index === 0));
+    const text = shown([...events, COMPLETED], { color: true, columns: 40 });
+    const marked = text
+      .replaceAll('\u001b[', '<')
+      .replace(/<(\d+)m/g, '<$1>')
+      .replaceAll('<39><36>', '');
+    expect(marked.split('\n').slice(1, -2)).toEqual([
+      '<1>Plan<22> <1>of<22> <1><3>work<23><22>',
+      'Read <1>the<22> <1>whole<22> <1>file<22> with <36>fs_read<39>, then 2',
+      '* 3 = 6 and snake_case.',
+      '• one item that is longer than the line',
+      '  of this terminal',
+      '  1. two',
+      '<2>```ts<22>',
+      '<36>const a = 1; // **not bold**, and longer than the line of the terminal<39>',
+      '<2>```<22>',
+      '| a | b |',
+      '日本語日本語日本語日本語日本語日本語日本',
+      '語',
+      'The end',
+    ]);
+  });
+
+  it('keeps its marks without colors, and breaks the lines of agents between words', () => {
+    const text = shown(
+      [
+        does('operator', { type: 'text', text: `${'word '.repeat(12)}\n` }),
+        says('a', `a **bold** ${'word '.repeat(10)}`, true),
+        COMPLETED,
+      ],
+      { columns: 40 },
+    );
+    expect(text).toContain('a **bold** word');
+    expect(text.split('\n').every((line) => line.length <= 40 && !/\b(w|wo|wor)$/.test(line))).toBe(true);
+  });
+});
+
 interface Options {
   readonly live?: boolean;
   readonly color?: boolean;
+  readonly columns?: number;
 }
 
-function pieces(events: readonly ClientEvent[], { live = true, color = false }: Options): readonly string[] {
+function pieces(
+  events: readonly ClientEvent[],
+  { live = true, color = false, columns }: Options,
+): readonly string[] {
   const written: string[] = [];
-  const renderer = new Renderer({ color, live, write: (text) => written.push(text) });
+  const renderer = new Renderer({ color, live, columns, write: (text) => written.push(text) });
   for (const event of events) renderer.show(event);
   return written;
 }

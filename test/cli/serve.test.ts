@@ -38,8 +38,8 @@ describe('lango serve', () => {
     const home = await makeHome();
     const server = await startServer(home);
     try {
-      const command = server.lines.find((line) => line.includes('npx lango'))!.trim();
-      const runnable = command.replace('npx lango', `"${process.execPath}" "${MAIN}"`);
+      const command = server.lines.find((line) => line.includes('lango send'))!.trim();
+      const runnable = command.replace('lango', `"${process.execPath}" "${MAIN}"`);
       const child = spawn('sh', ['-c', runnable], { env: cleanEnv() });
       child.stdin.end();
       expect(await ended(child)).toMatchObject({ code: 0, stdout: expect.stringContaining('hello') });
@@ -57,7 +57,7 @@ describe('lango serve', () => {
     });
     await server.stop();
     await home.remove();
-    expect(server.lines.join('\n')).toContain('LANGO_TOKEN=TOKEN npx lango send');
+    expect(server.lines.join('\n')).toContain('LANGO_TOKEN=TOKEN lango send');
     expect(server.lines.join('\n')).not.toContain('from-outside-5d08e7c2b9');
   });
 

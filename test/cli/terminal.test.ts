@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { StandingApprovals } from '../../src/cli/conversation.js';
 import { RICH, RICH_KEYS } from '../chain/local-chain.js';
+import { langoHere } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
 import { MAIN, cleanEnv, ended, makeHome, startServer } from './lango-process.js';
 
@@ -13,8 +17,30 @@ interface Typing {
   readonly keys: string;
 }
 
-/** From "No", where the choice begins, up to "Yes". */
-const SAY_YES = '\u001b[A\r';
+/** From "No", where the choice begins, down to "Yes". */
+const SAY_YES = '\u001b[B\r';
+const SAY_ALWAYS = '\u001b[B\u001b[B\r';
+
+describe('an approval of further calls', () => {
+  it('covers its tool and agent, no secret, no payment and no other kind of question', () => {
+    const asked = { hash: 'h', kind: 'approval', text: '', author: 'operator', tool: 'exec' } as const;
+    const standing = new StandingApprovals();
+    standing.add(asked);
+    const covered = (changes: object): boolean => standing.covers({ ...asked, ...changes });
+    expect(covered({ arguments: { command: 'ls' } })).toBe(true);
+    const others = [
+      { author: 'far/operator' },
+      { tool: 'fs_delete' },
+      { kind: 'outcome-unknown' },
+      { arguments: { env: { KEY: '{{secret:key}}' } } },
+    ];
+    for (const other of others) expect(covered(other)).toBe(false);
+    for (const tool of ['payment_send', 'secrets_delete', 'crypto_sign']) {
+      standing.add({ ...asked, tool });
+      expect(covered({ tool })).toBe(false);
+    }
+  });
+});
 
 // Skipped without util-linux: its `script` gives the program a real terminal.
 describeOnTerminal('on a terminal', () => {
@@ -81,6 +107,52 @@ describeOnTerminal('on a terminal', () => {
     );
     expect(stdout).not.toContain('stdout: on-the-terminal');
     expect(stdout).toContain('a person refused this call');
+  });
+
+  it('rings, and goes round from "No" without a yes', async () => {
+    const { code, stdout } = await onTerminal(
+      ['send', 'run echo around'],
+      [{ after: 'Decide later', keys: '\u001b[A\r' }],
+    );
+    expect(code).toBe(4);
+    expect(stdout.split('\u0007')[1]).toContain('Allow this call');
+    expect(stdout).not.toContain('stdout: around');
+  });
+
+  it('allows the further calls of one tool by one agent, until the conversation ends', async () => {
+    const { stdout } = await onTerminal(
+      ['chat'],
+      [
+        { after: '› ', keys: 'run echo once\r' },
+        { after: 'Decide later', keys: SAY_ALWAYS },
+        { after: '› ', keys: 'run echo twice\r' },
+        { after: 'stdout: twice', keys: '' },
+        { after: '› ', keys: '/new\r' },
+        { after: '› ', keys: 'run echo thrice\r' },
+        { after: 'Decide later', keys: '\u0003' },
+        { after: '› ', keys: '\u0003' },
+      ],
+    );
+    expect(stdout).toContain('every further call of exec by operator in this conversation');
+    expect(stdout).toContain('Allowed: exec by operator, as you said.');
+    expect(stdout).not.toContain('stdout: thrice');
+  });
+
+  it('takes a paste of several lines as one message, and short ids', async () => {
+    const { stdout } = await onTerminal(
+      ['chat'],
+      [
+        { after: '› ', keys: '\u001b[200~write "one\r\ntw\u0003o" into pasted.txt\u001b[201~\r' },
+        { after: '› ', keys: '/tasks\r' },
+        { after: '› ', keys: '\u0004' },
+      ],
+    );
+    expect(await readFile(path.join(home.folder, 'workspace/pasted.txt'), 'utf8')).toBe('one\ntwo');
+    const [, id] = /^([0-9a-f]{8}) .*pasted.txt/m.exec(stdout)!;
+    const got = await langoHere(['tasks', 'get', id!], { env: server.env });
+    expect(got).toMatchObject({ code: 0, stdout: expect.stringMatching(`task +[0-9a-f-]{28}${id}`) });
+    const all = await langoHere(['tasks', 'get', got.stdout.slice(9, 13)], { env: server.env });
+    expect(all).toMatchObject({ code: 2, stderr: expect.stringContaining('Give more characters') });
   });
 
   it('leaves the question open when the person decides later', async () => {
