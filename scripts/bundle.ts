@@ -13,9 +13,8 @@ import { packageRoot } from '../src/config/package-root.js';
 const root = packageRoot();
 const OUT = 'dist/cli';
 const NATIVE = 'better-sqlite3';
-const { peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
-  peerDependencies: Record<string, string>;
-};
+/** Optional packages that are large and seldom used. The others, such as the vendors' SDKs, are in the bundle in part. */
+const NOT_BUNDLED = ['@x402/core', 'playwright-core', 'viem'];
 
 const { metafile, outputFiles } = await build({
   absWorkingDir: root,
@@ -33,7 +32,7 @@ const { metafile, outputFiles } = await build({
   platform: 'node',
   target: 'node22.19',
   // The one has a native part, the others are there or not. winston and readability are found by path.
-  external: [NATIVE, ...Object.keys(peerDependencies)],
+  external: [NATIVE, ...NOT_BUNDLED],
   // CommonJS packages ask for the modules of Node with it.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
@@ -107,7 +106,7 @@ function commonJsByItsNames(): Plugin {
 }
 
 function isOutside(path: string): boolean {
-  const isOptional = Object.keys(peerDependencies).some((one) => path === one || path.startsWith(`${one}/`));
+  const isOptional = NOT_BUNDLED.some((one) => path === one || path.startsWith(`${one}/`));
   return isOptional || path.startsWith('node:') || builtinModules.includes(path);
 }
 

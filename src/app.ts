@@ -1,3 +1,4 @@
+import type { DefinedAgent } from './agents/defined-agent.js';
 import { createAgents, createModel } from './app/agents.js';
 import { closeFamilies, openFamilies, startSandboxSearch, logFindings } from './app/families.js';
 import { createAccess, createIdentity, openCredentials } from './app/identity.js';
@@ -35,7 +36,7 @@ export interface AppOptions extends LoadedConfig {
   /** Starts although the database lacks what was acknowledged. Default: refuses, and says what is missing. */
   readonly acceptDamage?: boolean | undefined;
   /** Agents of the program that uses Lango as a library: published like those of the roster, and sub-agents too. */
-  readonly agents?: readonly Agent[];
+  readonly agents?: readonly (Agent | DefinedAgent)[];
   /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[];
   /** Replaces the configured model. */

@@ -2,20 +2,25 @@
  * Lango as a library: a server in your program, with your own agents, tools and model.
  * What is not exported here is not promised to stay.
  */
+import './config/require-node.js';
+import { createRequire } from 'node:module';
 import { createClient } from './a2a/client/client.js';
 import type { AgentClient } from './a2a/client/client.js';
 import type { Binding } from './a2a/client/link.js';
 import type { VerifyPush } from './a2a/client/push-verifier.js';
 import { createPushVerifier as pushVerifier } from './a2a/client/push-verifier.js';
 import { assertDescribable } from './agents/arguments.js';
+import type { DefinedAgent } from './agents/defined-agent.js';
 import { createApp } from './app.js';
 import type { AppAddress, MountOptions, MountedAddress } from './app.js';
 import type { MountedHandler } from './app/listeners.js';
+import type { Config } from './config/config.js';
 import { readEnv } from './config/env.js';
 import type { LoadedConfig } from './config/load.js';
 import { resolveConfig } from './config/load.js';
 import type { SettingsInput } from './config/schema.js';
 import type { Agent } from './core/agent.js';
+import { loadPackage } from './core/errors.js';
 import { silentLogger } from './core/logger.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
@@ -30,8 +35,8 @@ export interface ServerOptions {
   /** The settings of a configuration file. No file is read. */
   readonly settings?: SettingsInput;
   /** Agents that are published besides those of the roster. The orchestrator delegates to them too. */
-  readonly agents?: readonly Agent[];
-  /** Tools besides the shipped ones. The prefix of a tool's name decides which agent gets it. */
+  readonly agents?: readonly (Agent | DefinedAgent)[];
+  /** Tools for the agents of the roster. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[];
   /** Replaces the configured model. */
   readonly model?: ModelProvider;
@@ -75,10 +80,12 @@ export function createServer(options: ServerOptions = {}): Server {
   own.tools?.forEach(assertDescribable);
   const resolve = (input: SettingsInput): LoadedConfig =>
     resolveConfig({ env: readEnv(), overrides, settings: input });
-  const app = createApp({ ...resolve(settings), ...own, logger });
+  const loaded = resolve(settings);
+  const app = createApp({ ...loaded, ...own, logger });
   function start(): Promise<AppAddress>;
   function start(mount: MountOptions): Promise<MountedAddress>;
-  function start(mount?: MountOptions): Promise<MountedAddress> {
+  async function start(mount?: MountOptions): Promise<MountedAddress> {
+    if (!own.model) await assertVendorInstalled(loaded.config.model.provider);
     return mount ? app.start(mount) : app.start();
   }
   return {
@@ -87,6 +94,17 @@ export function createServer(options: ServerOptions = {}): Server {
     stop: () => app.stop(),
     reload: (next) => app.reload(next && (async () => resolve(next))),
   };
+}
+
+const VENDOR_PACKAGES: Readonly<Partial<Record<Config['model']['provider'], string>>> = {
+  anthropic: '@anthropic-ai/sdk',
+  openai: 'openai',
+};
+
+/** The provider loads its package at the first request. A missing one is said at the start, to the author of the program. */
+async function assertVendorInstalled(provider: Config['model']['provider']): Promise<void> {
+  const name = VENDOR_PACKAGES[provider];
+  if (name) await loadPackage(name, async () => createRequire(import.meta.url).resolve(name));
 }
 
 export interface ConnectOptions {
@@ -133,6 +151,8 @@ export type { AppAddress, MountOptions, MountedAddress, SettingsInput };
 export type { AgentClient, SendRequest } from './a2a/client/client.js';
 export type { PushNotification, PushRequest, VerifyPush } from './a2a/client/push-verifier.js';
 export type { ClientEvent } from './a2a/client/reader.js';
+export { defineAgent } from './agents/defined-agent.js';
+export type { AgentDefinition, DefinedAgent } from './agents/defined-agent.js';
 export { fromAgentExecutor } from './a2a/server/executor-adapter.js';
 export type { Agent, AgentProfile, Skill } from './core/agent.js';
 export { LangoError } from './core/errors.js';
@@ -147,3 +167,5 @@ export type { Answer, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
 export type { Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';
+export { scriptedModel } from './models/scripted/provider.js';
+export type { ModelScript, ScriptedAnswer, ScriptedModel } from './models/scripted/provider.js';

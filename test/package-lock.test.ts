@@ -1,8 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 interface Locked {
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly optional?: boolean;
+  readonly link?: boolean;
   readonly gypfile?: boolean;
 }
 
@@ -35,3 +39,33 @@ describe('npm ci', () => {
     expect(gypfile).toBe(false);
   });
 });
+
+/** What `npm install lango` brings besides lango itself. */
+const installed = Object.entries(packages)
+  .filter(([folder]) => folder.startsWith('node_modules/'))
+  .filter(([, { dev, devOptional, optional, link }]) => !dev && !devOptional && !optional && !link)
+  .map(([folder]) => folder);
+
+describe('npm install of the package', () => {
+  it('brings at most 150 packages and 80 MB, and none that only some users need', () => {
+    expect(installed.length).toBeLessThan(150);
+    const own = [
+      'openai',
+      '@anthropic-ai/sdk',
+      '@grpc/grpc-js',
+      'unpdf',
+      'viem',
+      'playwright-core',
+      'commander',
+    ];
+    expect(installed.filter((folder) => own.includes(folder.slice('node_modules/'.length)))).toEqual([]);
+    const bytes = installed.flatMap(filesIn).reduce((sum, file) => sum + statSync(file).size, 0);
+    expect(bytes / 2 ** 20).toBeLessThan(80);
+  });
+});
+
+function filesIn(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}

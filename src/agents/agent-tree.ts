@@ -10,6 +10,7 @@ import { makeAgent } from './agent.js';
 import type { AgentFunction } from './agent-function.js';
 import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
+import type { DefinedAgent } from './defined-agent.js';
 import { Delegations, sameMembers } from './delegation.js';
 import { note } from './loop.js';
 import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instruction.js';
@@ -102,6 +103,24 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
       ? { others: () => othersBlock(options.peers.list(), spec.name) }
       : {}),
   });
+}
+
+/** Makes the agent that `defineAgent` describes. Throws `invalid-config` when two of its tools have one name. */
+export function makeDefinedAgent(definition: DefinedAgent, options: Omit<AgentTreeOptions, 'source'>): Agent {
+  const { name, description, tools, skills, model = options.model } = definition;
+  assertTools(tools);
+  const toolbox = new Toolbox({ tools, source: undefined, owns: () => false, rules: options });
+  const { run, profile } = toolUser(
+    { ...options, model },
+    {
+      name,
+      purpose: description,
+      instruction: subAgentInstruction(definition),
+      toolbox,
+      controls: [declineRequest, askUser],
+    },
+  );
+  return { run, profile: { name, description, skills, extendedSkills: profile.extendedSkills! } };
 }
 
 interface ToolUser {

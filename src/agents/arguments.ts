@@ -27,8 +27,14 @@ export function argumentReader<Schema extends z.ZodObject>(schema: Schema): Argu
   };
 }
 
-/** Throws `invalid-config` when a model cannot be told what arguments the tool takes. */
+const TOOL_NAME = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** Throws `invalid-config` when no model could call the tool: for its name, or as its arguments cannot be described. */
 export function assertDescribable({ name, schema }: Tool): void {
+  if (!TOOL_NAME.test(name)) {
+    const hint = 'Begin with a letter and use only lower-case letters, digits and underscores, 64 at most.';
+    throw new LangoError('invalid-config', `A tool cannot be named "${name}".`, { hint });
+  }
   try {
     jsonSchemaOf(schema);
   } catch (error) {

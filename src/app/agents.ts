@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { extendRoster, isShipped } from '../agents/agent-specs.js';
-import { buildAgentTree } from '../agents/agent-tree.js';
+import { buildAgentTree, makeDefinedAgent } from '../agents/agent-tree.js';
+import type { DefinedAgent } from '../agents/defined-agent.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { agentLimits, type Config } from '../config/config.js';
@@ -10,6 +11,7 @@ import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
+import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
@@ -53,7 +55,7 @@ export interface AgentsOptions {
   readonly config: Config;
   readonly families: readonly ToolFamily[];
   /** Agents and tools of the program that uses Lango as a library. */
-  readonly own: { readonly agents: readonly Agent[]; readonly tools: readonly Tool[] };
+  readonly own: { readonly agents: readonly (Agent | DefinedAgent)[]; readonly tools: readonly Tool[] };
   readonly model: ModelProvider;
   readonly peers: PeerDirectory;
   readonly nodeId: string;
@@ -88,10 +90,12 @@ export function createAgents(options: AgentsOptions): Agents {
   const folders = workFoldersOf(config);
   const tools = [...families.flatMap((family) => family.tools), ...own.tools];
   const source = families.find((family) => family.source)?.source;
-  warnOfUnknownTools(options, tools, source);
+  const defined = own.agents.flatMap((agent) => ('run' in agent ? [] : agent));
+  const allTools = [...new Set([...tools, ...defined.flatMap((agent) => agent.tools)])];
+  warnOfUnknownTools(options, allTools, source);
   const { publish } = config.a2a;
-  const names = new Set(own.agents.map(({ profile }) => profile.name));
-  const tree = buildAgentTree({
+  const names = new Set(own.agents.map(nameOf));
+  const treeOptions = {
     ...parts,
     tools,
     source,
@@ -102,12 +106,15 @@ export function createAgents(options: AgentsOptions): Agents {
     approval: config.approval.policy,
     surroundings: {
       system: `${os.type()} (${os.arch()})`,
-      workspace: (scope) => folders.of(scope)[0] ?? config.home,
+      workspace: (scope: Scope) => folders.of(scope)[0] ?? config.home,
     },
     ...(publish ? { publish: publish.filter((name) => !names.has(name)) } : {}),
-  });
-  const isNamed = ({ profile }: Agent): boolean => publish?.includes(profile.name) ?? false;
-  const chosen = own.agents.some(isNamed) ? own.agents.filter(isNamed) : own.agents;
+  };
+  const tree = buildAgentTree(treeOptions);
+  const isNamed = (agent: Agent | DefinedAgent): boolean => publish?.includes(nameOf(agent)) ?? false;
+  const chosen = (own.agents.some(isNamed) ? own.agents.filter(isNamed) : own.agents).map((agent) =>
+    'run' in agent ? agent : makeDefinedAgent(agent, treeOptions),
+  );
   const subAgents = [...tree.subAgents, ...chosen];
   const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
   const origins = new Map<string, AgentOrigin>([
@@ -115,7 +122,13 @@ export function createAgents(options: AgentsOptions): Agents {
     ...specs.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
     ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
-  return { agents, subAgents, origins, tools, root: tree.root?.profile.name ?? requireFirst(agents) };
+  return {
+    agents,
+    subAgents,
+    origins,
+    tools: allTools,
+    root: tree.root?.profile.name ?? requireFirst(agents),
+  };
 }
 
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */
@@ -131,6 +144,10 @@ function warnOfUnknownTools(
   for (const name of policy.filter((one) => !known(one))) {
     logger.warn(`approval.policy names ${name}, which is no tool here: nobody is asked about it`);
   }
+}
+
+function nameOf(agent: Agent | DefinedAgent): string {
+  return 'run' in agent ? agent.profile.name : agent.name;
 }
 
 function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {

@@ -8,7 +8,7 @@ import { StreamSlots } from '../a2a/server/stream-slots.js';
 import { isLoopback } from '../config/risks.js';
 import type { Config } from '../config/config.js';
 import type { ReadKeys } from '../core/card.js';
-import { LangoError } from '../core/errors.js';
+import { LangoError, loadPackage } from '../core/errors.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import { Host, type HostAddress } from '../http/host.js';
@@ -159,7 +159,10 @@ async function createGrpc(
 ): Promise<GrpcServer | undefined> {
   const { grpc, host, limits } = config.server;
   if (!grpc.enabled) return undefined;
-  const { createGrpcServer } = await import('../a2a/server/grpc/server.js');
+  const { createGrpcServer } = await loadPackage(
+    '@grpc/grpc-js',
+    () => import('../a2a/server/grpc/server.js'),
+  );
   return createGrpcServer({
     ...{ host, port: grpc.port, agents, root, ...shared },
     tls: tls && grpcTls(tls, config),

@@ -19,7 +19,7 @@ import {
 import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
 import { EXIT } from './exit.js';
 import { isNoServer, readStatus } from './explain.js';
-import { OLDEST_NODE } from './node-runtime.js';
+import { OLDEST_NODE } from '../config/supported-node.js';
 import { safeLine } from './safe-text.js';
 import type { Call, Report, Terminal } from './terminal.js';
 

@@ -5,14 +5,6 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { readEnv } from '../config/env.js';
 import { packageRoot } from '../config/package-root.js';
-import { isAtLeast } from '../core/text.js';
-
-/** Older versions lack APIs that the program uses, and crash in its native modules. */
-export const OLDEST_NODE = '22.19';
-
-export function isSupportedNode(version: string): boolean {
-  return isAtLeast(version, OLDEST_NODE);
-}
 
 /**
  * Runs the same command line with the Node that a clone has installed as a package. Resolves with its exit code, or with

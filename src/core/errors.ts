@@ -82,6 +82,17 @@ export function serverStopping(): LangoError {
   return new LangoError('unavailable', 'The server is stopping.', { retryable: true, retryAfterMs: 2_000 });
 }
 
+/** Loads a package that only its users install. Rejects with `not-supported`, and how to install it, where it is missing. */
+export async function loadPackage<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
+  try {
+    return await load();
+  } catch (cause) {
+    if (!codeOf(cause)?.endsWith('MODULE_NOT_FOUND') || !errorText(cause).includes(`'${name}'`)) throw cause;
+    const hint = `Run: npm install ${name}`;
+    throw new LangoError('not-supported', `This needs the package ${name}, which is not installed.`, { hint, cause });
+  }
+}
+
 const MAX_CAUSES = 20;
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorText } from '../core/errors.js';
+import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelEvent } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
@@ -49,6 +49,8 @@ const CANCELED = new ModelFailure('canceled', 'The model call was canceled.');
 function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
   if (signal.aborted) return CANCELED;
   if (error instanceof ModelFailure) return error;
+  // The vendor's package is missing.
+  if (isLangoError(error, 'not-supported')) return new ModelFailure('rejected', `${error.message} ${error.hint}.`);
   logger.error('a model call failed with an unexpected error', { error: errorText(error) });
   return new ModelFailure('bad-answer', 'The model call failed inside this server; its log says why.');
 }

@@ -3,7 +3,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { OLDEST_NODE, isSupportedNode } from '../../src/cli/node-runtime.js';
+import { pathToFileURL } from 'node:url';
+import { OLDEST_NODE, isSupportedNode } from '../../src/config/supported-node.js';
 import { MAIN, cleanEnv, ended } from './lango-process.js';
 
 const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find((file) => {
@@ -34,6 +35,13 @@ describe('the Node version', () => {
       expect(await ended(child)).toMatchObject({ code: 0, stderr: '' });
     },
   );
+
+  itWithOldNode('is asked for by the library too (skipped without an old Node)', async () => {
+    const script = `import(${JSON.stringify(pathToFileURL(path.resolve('dist/src/index.js')).href)})`;
+    const result = await ended(spawn(OLD_NODE!, ['-e', script], { env: cleanEnv() }));
+    expect(result.code).toBe(1);
+    expect(result.stderr).toMatch(/Error: Lango needs Node 22\.19 or newer; this is [\d.]+\. Install .*\.\n/);
+  });
 
   itWithOldNode('says what to do where there is no other Node (skipped without an old Node)', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'lango-old-node-'));

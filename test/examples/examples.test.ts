@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -9,10 +13,58 @@ async function example(name: string): Promise<string> {
   return stdout;
 }
 
+/** Starts a server of the library where the optional packages are not installed. */
+const WITHOUT_PACKAGES = String.raw`
+  import { registerHooks } from 'node:module';
+  const absent = /^(openai|@anthropic-ai\/sdk|@grpc\/grpc-js|unpdf|viem|playwright-core)(\/|$)/;
+  registerHooks({
+    resolve(name, context, next) {
+      if (!absent.test(name)) return next(name, context);
+      throw Object.assign(new Error("Cannot find package '" + name + "'"), { code: 'ERR_MODULE_NOT_FOUND' });
+    },
+  });
+  const { createServer } = await import(process.argv[1]);
+  const apiKey = 'sk-of-this-test-alone';
+  const start = (settings, home = process.argv[2]) => createServer({ home, settings }).start();
+  for (const settings of [
+    { model: { provider: 'openai', name: 'any', apiKey } },
+    { model: { provider: 'anthropic', apiKey } },
+    { server: { port: 0, grpc: { enabled: true, port: 0 } } },
+  ]) await start(settings).catch((error) => console.log(error.message, error.hint));
+`;
+
+describe('the library without optional packages', () => {
+  it('names the one that is needed, and how to install it', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-packages-'));
+    const library = pathToFileURL(path.resolve('dist/src/index.js')).href;
+    const { stdout } = await run(process.execPath, [
+      '--input-type=module',
+      '-e',
+      WITHOUT_PACKAGES,
+      library,
+      home,
+    ]);
+    await rm(home, { recursive: true });
+    expect(stdout.trimEnd().split('\n')).toEqual(
+      ['openai', '@anthropic-ai/sdk', '@grpc/grpc-js'].map(
+        (name) => `This needs the package ${name}, which is not installed. Run: npm install ${name}`,
+      ),
+    );
+  });
+});
+
 describe('the examples', () => {
   it('own-agent: the orchestrator delegates to an agent of the program', async () => {
     const output = await example('own-agent');
     expect(output).toMatch(/^lango-orchestrator asks dice\nYou rolled [1-6], [1-6], [1-6]\.\n$/);
+  });
+
+  it('defined-agent: a model follows the instruction and calls the tool', async () => {
+    const lines = (await example('defined-agent')).trimEnd().split('\n');
+    expect(lines).toEqual(
+      expect.arrayContaining(['lango-orchestrator: delegation-start', 'weather: tool-call']),
+    );
+    expect(lines.at(-1)).toBe('weather: Oslo is sunny, at 21 degrees.');
   });
 
   it('stock-executor: an executor of the stock SDK answers, and its stream is replayed', async () => {

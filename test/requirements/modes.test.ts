@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
 import type { FunctionSpec } from '../../src/core/model.js';
+import { defineAgent, defineTool, scriptedModel } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
-import { sendText, withServer } from '../support/server.js';
+import { decide, sendText, withServer } from '../support/server.js';
 
 const ROLES = ['exec_shell', 'browser_open', 'crypto_sign', 'search_web', 'memory_store'].map((name) =>
   toolNamed(name),
@@ -117,6 +119,75 @@ describe('M. Modes and the agent tree', () => {
       const functions = model.asked('gardener')[0]!.functions.map(({ name }) => name);
       expect(functions).toEqual(expect.arrayContaining(['garden_water', 'odd_one']));
     });
+  });
+
+  it('M5 an agent of defineAgent is a sub-agent with a card and tools of its own; a tool without more waits for a person', async () => {
+    // No effect and no danger: what it does is unknown, so a person decides. Its prefix gives it to nobody else.
+    const tool = defineTool({
+      name: 'exec_brew',
+      description: 'Brews a cup.',
+      schema: z.object({ sort: z.string() }),
+      execute: async ({ sort }) => ({ content: `a cup of ${sort}` }),
+    });
+    const model = scriptedModel([
+      { calls: [{ name: 'exec_brew', arguments: { sort: 'tea' } }] },
+      'Tea is ready.',
+    ]);
+    const barista = defineAgent({
+      name: 'barista',
+      description: 'Brews tea and coffee.',
+      instruction: 'You are the barista.',
+      tools: [tool],
+      model,
+    });
+    const root = new ScriptedModel({
+      orchestrator: [call(ask('barista', 'Brew tea.', true))],
+      operator: [say('nothing')],
+    });
+    await withServer({ agents: [barista], tools: ROLES, model: root }, async (server) => {
+      expect(await published(server)).toContain('barista');
+      expect(await server.client.card('barista')).toMatchObject({
+        description: 'Brews tea and coffee.',
+        skills: [{ id: 'barista', description: 'Brews tea and coffee.' }],
+      });
+      const asked = await sendText(server, 'tea please');
+      expect(asked.end).toMatchObject({ state: 'input-required', questions: [{ kind: 'approval' }] });
+      expect((await decide(server, asked, { decision: 'approve' })).end).toMatchObject({
+        text: 'Tea is ready.',
+        author: 'barista',
+      });
+      expect(model.requests[0]!.system[0]!.text).toMatch(/^You are the barista\./);
+      await sendText(server, 'go', { agent: 'operator' });
+      expect(root.asked('operator')[0]!.functions.map(({ name }) => name)).not.toContain('exec_brew');
+    });
+  });
+
+  it('M5 an agent of defineAgent runs alone, with the model of the server', async () => {
+    const clerk = defineAgent({ name: 'clerk', description: 'Files.', instruction: 'You are the clerk.' });
+    const settings = { server: { port: 0 }, a2a: { publish: ['clerk'] } };
+    const model = scriptedModel(['Filed, under "A".']);
+    await withServer({ agents: [clerk], settings, model }, async (server) => {
+      expect(server.address).toMatchObject({ agents: ['clerk'], root: 'clerk' });
+      expect((await sendText(server, 'file it')).end).toMatchObject({
+        state: 'completed',
+        text: 'Filed, under "A".',
+      });
+      expect((await sendText(server, 'again')).end).toMatchObject({ state: 'failed' });
+    });
+  });
+
+  it('M5 defineAgent and createServer refuse what no model could be told', () => {
+    const agent = { name: 'clerk', description: 'Files.', instruction: 'You are the clerk.' };
+    const tool = { description: 'Files.', schema: z.object({}), execute: async () => ({ content: '' }) };
+    expect(() => defineAgent({ ...agent, name: 'The Clerk' })).toThrow(
+      'An agent cannot be named "The Clerk".',
+    );
+    expect(() => defineAgent({ ...agent, name: 'lango-agent' })).toThrow('root agent');
+    expect(() => defineAgent({ ...agent, instruction: ' ' })).toThrow(
+      'clerk needs a text as its instruction',
+    );
+    const tools = [defineTool({ ...tool, name: 'file it' })];
+    expect(() => defineAgent({ ...agent, tools })).toThrow('A tool cannot be named "file it".');
   });
 
   it('M5 own agents extend a shipped roster, come first in matching, and take the place of their names', async () => {

@@ -1,7 +1,7 @@
 import type { AgentInterface, StreamResponse } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import type { ErrorCode } from '../../core/errors.js';
-import { LangoError } from '../../core/errors.js';
+import { LangoError, loadPackage } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
 import { fromWireError } from '../translate/errors.js';
 import type { GrpcChannel } from './grpc-channel.js';
@@ -168,7 +168,7 @@ async function openChannel(url: string, version: '1.0' | '0.3', peer: GrpcPeer):
   const { addressOf, trust } = peer.rules;
   const address = await addressOf(place.host, place.port);
   // Loaded on demand: a server without gRPC peers starts faster and smaller.
-  const { openGrpcChannel } = await import('./grpc-channel.js');
+  const { openGrpcChannel } = await loadPackage('@grpc/grpc-js', () => import('./grpc-channel.js'));
   const isSecure = peer.isSecure || place.isSecure;
   return openGrpcChannel({ ...place, address, version, isSecure, trust });
 }

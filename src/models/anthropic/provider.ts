@@ -1,4 +1,5 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
+import { loadPackage } from '../../core/errors.js';
 import {
   addUsage,
   functionCalls,
@@ -40,7 +41,7 @@ export function createAnthropicProvider(options: VendorOptions): ModelProvider {
 type Context = VendorContext<Anthropic>;
 
 async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<Anthropic> {
-  const { Anthropic } = await import('@anthropic-ai/sdk');
+  const { Anthropic } = await loadPackage('@anthropic-ai/sdk', () => import('@anthropic-ai/sdk'));
   const { apiKey = '' } = options;
   return new Anthropic({ ...sdkSettings(options, endpoint), apiKey, openTelemetry: false });
 }

@@ -1,4 +1,5 @@
 import type { OpenAI } from 'openai';
+import { loadPackage } from '../../core/errors.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import { exchangeText } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
@@ -27,7 +28,7 @@ export function createOpenaiProvider(options: VendorOptions): ModelProvider {
 type Context = VendorContext<OpenAI>;
 
 async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<OpenAI> {
-  const { OpenAI } = await import('openai');
+  const { OpenAI } = await loadPackage('openai', () => import('openai'));
   const { apiKey } = options;
   return new OpenAI({
     ...sdkSettings(options, endpoint),

@@ -1,5 +1,5 @@
 import type { PrivateKeyAccount } from 'viem/accounts';
-import { isLangoError, LangoError } from '../../core/errors.js';
+import { isLangoError, LangoError, loadPackage } from '../../core/errors.js';
 import type { Scope } from '../../core/task.js';
 import type { Vault } from '../../stores/vault.js';
 import type { Hex } from './connection.js';
@@ -35,7 +35,7 @@ export class Wallets {
   async create(scope: Scope): Promise<{ readonly address: Hex; readonly isNew: boolean }> {
     const earlier = await this.#find(scope);
     if (earlier) return { address: earlier.address, isNew: false };
-    const { generatePrivateKey } = await loadAccounts();
+    const { generatePrivateKey } = await loadPackage('viem', () => import('viem/accounts'));
     const key = generatePrivateKey();
     const { address } = await accountOf(key);
     try {
@@ -82,25 +82,13 @@ export class Wallets {
 }
 
 async function accountOf(key: string): Promise<PrivateKeyAccount> {
-  const { privateKeyToAccount } = await loadAccounts();
+  const { privateKeyToAccount } = await loadPackage('viem', () => import('viem/accounts'));
   try {
     return privateKeyToAccount(key as Hex);
   } catch {
     // The original error may contain the key, so it is dropped.
     throw new LangoError('storage', 'The key of the wallet is damaged.', {
       hint: 'Restore the data folder from a backup. Nothing was signed.',
-    });
-  }
-}
-
-/** Loads viem when a wallet is used: the package is optional and large. */
-async function loadAccounts() {
-  try {
-    return await import('viem/accounts');
-  } catch (cause) {
-    throw new LangoError('not-supported', 'The package viem is not installed, so no wallet can be used.', {
-      hint: 'Run: npm install viem',
-      cause,
     });
   }
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { errorText } from '../../core/errors.js';
+import { errorText, loadPackage } from '../../core/errors.js';
 import type { NewPassage } from '../../stores/library.js';
 import { binaryKind, SAMPLE_BYTES } from '../file-kind.js';
 import { cutIntoPassages } from '../passages.js';
@@ -38,7 +38,7 @@ async function readHtml(text: string): Promise<Reading> {
 
 /** Reads a PDF page by page, because people refer to its pages. */
 async function readPdf(content: Buffer): Promise<Reading> {
-  const { extractText, getDocumentProxy } = await import('unpdf');
+  const { extractText, getDocumentProxy } = await loadPackage('unpdf', () => import('unpdf'));
   try {
     const pdf = await getDocumentProxy(new Uint8Array(content));
     const { text: pages } = await extractText(pdf, { mergePages: false });

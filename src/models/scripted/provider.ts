@@ -1,0 +1,76 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JsonObject } from '../../core/json.js';
+import type { AnswerBlock, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
+import { estimateTokens } from '../../core/text.js';
+
+/** An answer of a scripted model: a text, calls of tools with or without a text before them, or a failure. */
+export type ScriptedAnswer =
+  | string
+  | {
+      readonly text?: string;
+      readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
+    }
+  | { readonly error: string };
+
+/** The answers in the order of the model's calls, or a function that answers each request. */
+export type ModelScript = readonly ScriptedAnswer[] | ((request: ModelRequest) => ScriptedAnswer);
+
+export interface ScriptedModel extends ModelProvider {
+  /** The requests so far, the oldest first. */
+  readonly requests: readonly ModelRequest[];
+}
+
+/** Texts come in pieces of this many characters, as vendors send them. */
+const DELTA_CHARACTERS = 4;
+
+/**
+ * Makes a model for tests of agents: it needs no key, and says what the script says, in small pieces. A call after the last
+ * answer of a list fails with `bad-answer`. Agents that work at the same time need a function, or a model each.
+ */
+export function scriptedModel(script: ModelScript): ScriptedModel {
+  const requests: ModelRequest[] = [];
+  return {
+    id: 'scripted',
+    requests,
+    async *stream(request) {
+      requests.push(request);
+      const number = requests.length;
+      const answer = typeof script === 'function' ? script(request) : script[number - 1];
+      yield* play(answer ?? { error: `The script has no answer for call ${number} of the model.` }, request);
+    },
+  };
+}
+
+async function* play(answer: ScriptedAnswer, request: ModelRequest): AsyncGenerator<ModelEvent, void> {
+  const { text = '', calls = [], error } = partsOf(answer);
+  if (error !== undefined) return yield failure('bad-answer', error);
+  for (const piece of text.match(PIECES) ?? []) {
+    // Each piece has a turn of the event loop of its own, as when it comes over a connection.
+    await nextTurn();
+    if (request.signal.aborted) return yield failure('canceled', 'The model call was canceled.');
+    yield { type: 'text', text: piece };
+  }
+  const content: readonly AnswerBlock[] = [
+    ...(text === '' ? [] : [{ type: 'text', text } as const]),
+    ...calls.map((call, index) => ({ type: 'function-call', id: `call-${index + 1}`, ...call }) as const),
+  ];
+  const input = estimateTokens(JSON.stringify([request.system, request.messages]));
+  const usage = { input, output: estimateTokens(JSON.stringify(content)), cached: 0 };
+  yield { type: 'end', answer: { content, stopReason: calls.length > 0 ? 'function-calls' : 'end', usage } };
+}
+
+const PIECES = new RegExp(`.{1,${DELTA_CHARACTERS}}`, 'gsu');
+
+interface Parts {
+  readonly text?: string;
+  readonly calls?: readonly { readonly name: string; readonly arguments: JsonObject }[];
+  readonly error?: string;
+}
+
+function partsOf(answer: ScriptedAnswer): Parts {
+  return typeof answer === 'string' ? { text: answer } : answer;
+}
+
+function failure(code: 'bad-answer' | 'canceled', message: string): ModelEvent {
+  return { type: 'error', code, message, retryable: false };
+}
