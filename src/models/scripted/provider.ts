@@ -43,11 +43,17 @@ export function scriptedModel(script: ModelScript): ScriptedModel {
 
 async function* play(answer: ScriptedAnswer, request: ModelRequest): AsyncGenerator<ModelEvent, void> {
   const { text = '', calls = [], error } = partsOf(answer);
-  if (error !== undefined) return yield failure('bad-answer', error);
+  if (error !== undefined) {
+    yield failure('bad-answer', error);
+    return;
+  }
   for (const piece of text.match(PIECES) ?? []) {
     // Each piece has a turn of the event loop of its own, as when it comes over a connection.
     await nextTurn();
-    if (request.signal.aborted) return yield failure('canceled', 'The model call was canceled.');
+    if (request.signal.aborted) {
+      yield failure('canceled', 'The model call was canceled.');
+      return;
+    }
     yield { type: 'text', text: piece };
   }
   const content: readonly AnswerBlock[] = [
