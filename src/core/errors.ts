@@ -89,7 +89,10 @@ export async function loadPackage<Module>(name: string, load: () => Promise<Modu
   } catch (cause) {
     if (!codeOf(cause)?.endsWith('MODULE_NOT_FOUND') || !errorText(cause).includes(`'${name}'`)) throw cause;
     const hint = `Run: npm install ${name}`;
-    throw new LangoError('not-supported', `This needs the package ${name}, which is not installed.`, { hint, cause });
+    throw new LangoError('not-supported', `This needs the package ${name}, which is not installed.`, {
+      hint,
+      cause,
+    });
   }
 }
 

@@ -50,7 +50,8 @@ function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
   if (signal.aborted) return CANCELED;
   if (error instanceof ModelFailure) return error;
   // The vendor's package is missing.
-  if (isLangoError(error, 'not-supported')) return new ModelFailure('rejected', `${error.message} ${error.hint}.`);
+  if (isLangoError(error, 'not-supported'))
+    return new ModelFailure('rejected', `${error.message} ${error.hint}.`);
   logger.error('a model call failed with an unexpected error', { error: errorText(error) });
   return new ModelFailure('bad-answer', 'The model call failed inside this server; its log says why.');
 }
