@@ -15,13 +15,12 @@ import {
   withinAnswerTime,
 } from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
-import type { Answer, EventBody, Grant, Question, TaskState } from '../core/task.js';
+import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
-import { replyBySchema } from './answer-schema.js';
 import { PeerRelay } from './peer-relay.js';
 import { carriedUserMessage } from './user-messages.js';
 
@@ -46,6 +45,8 @@ type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
 interface Exchange {
   readonly step: string;
   readonly message: Message;
+  /** The questions that an answer is for. */
+  readonly questions?: readonly Question[];
   readonly isAnswer: boolean;
   /** Whether the peer may ask nothing more: it had as many answers as one task may have turns. */
   readonly isLast: boolean;
@@ -69,12 +70,13 @@ export async function runDelegation(
       recorded?.type === 'delegation-end' ? recorded : await exchangeWithPeer(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
     if (!isInterrupted(end.state)) return { state: end.state, outcome: outcomeOf(delegation, end) };
-    const reply = nextReply(call.run, end.questions ?? [], forwarded);
+    const { questions = [] } = end;
+    const reply = nextReply(call.run, questions, forwarded);
     if (!reply) return { state: end.state, outcome: waiting(delegation, end, forwarded) };
     reply.ids.forEach((id) => forwarded.add(id));
     const message: Message = { id: hashJson([call.key, ...reply.ids]), role: 'user', parts: reply.parts };
     const isLast = number >= delegation.limits.turns;
-    exchange = { step: `${call.step}.x${number}`, message, isAnswer: true, isLast };
+    exchange = { step: `${call.step}.x${number}`, message, questions, isAnswer: true, isLast };
   }
 }
 
@@ -141,7 +143,7 @@ interface Attempt {
  */
 async function followPeer(
   delegation: DelegationRun,
-  { step, message, isAnswer }: Exchange,
+  { step, message, questions, isAnswer }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
   const { call, peers, agent, limits, nodeId, roundSize, until } = delegation;
@@ -160,6 +162,7 @@ async function followPeer(
     isAnswer,
     isRepeat,
     ...(taskId === undefined ? {} : { taskId }),
+    ...(questions === undefined ? {} : { questions }),
   };
   const late = new AbortController();
   const timer = setTimeout(
@@ -252,15 +255,13 @@ function nextReply(
     if (decided.length > 0)
       return [{ ids: [input.message.id], parts: decided.map(({ answer }) => answerPart(answer)) }];
     const [first] = given;
-    return first
-      ? [{ ids: [input.message.id], parts: partsFor(first.question, first.answer, input.message) }]
-      : [];
+    return first ? [{ ids: [input.message.id], parts: input.message.parts }] : [];
   });
   const replies: readonly Reply[] = [...answers, ...asked.filter(hasExpired).map(denialOf)];
   return replies.find(({ ids }) => !ids.some((id) => forwarded.has(id)));
 }
 
-/** The decision about a call of an agent of another framework, in its own form; undefined while it is open. */
+/** The decision about a call of an agent of another framework; undefined while it is open. */
 function decisionOn(
   asked: AskedQuestion,
   run: Run,
@@ -273,13 +274,7 @@ function decisionOn(
   );
   const id = given ? given.message.id : hasExpired(asked) ? expiryId(hash) : undefined;
   if (id === undefined || !replies || forwarded.has(id)) return undefined;
-  return { id, part: { kind: 'data', data: replies[given?.answer.decision ?? 'deny'] } };
-}
-
-/** The parts of a person's reply, as data where the peer gave a schema for it. */
-function partsFor({ answerSchema }: Question, { text }: Answer, message: Message): readonly Part[] {
-  const asData = answerSchema && text !== undefined ? replyBySchema(answerSchema, text) : undefined;
-  return asData ? [asData] : message.parts;
+  return { id, part: answerPart(given?.answer ?? { hash, decision: 'deny' }) };
 }
 
 function hasExpired({ expiredAt }: AskedQuestion): boolean {

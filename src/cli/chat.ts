@@ -1,3 +1,4 @@
+import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
@@ -40,7 +41,7 @@ class Chat {
   #agent: string | undefined;
   #contextId: string | undefined;
   /** The task that waits for a reply in text. */
-  #openTask: string | undefined;
+  #open: Pick<SendRequest, 'taskId' | 'questions'> = {};
   /** Ends with the conversation. */
   #standing = new StandingApprovals();
 
@@ -99,7 +100,7 @@ class Chat {
   #startOver(agent: string | undefined): void {
     this.#agent = agent;
     this.#contextId = undefined;
-    this.#openTask = undefined;
+    this.#open = {};
     this.#standing = new StandingApprovals();
     this.#terminal.note(`A new conversation${agent === undefined ? '' : ` with ${agent}`}.`);
   }
@@ -135,7 +136,7 @@ class Chat {
           parts: [textPart(line)],
           agent: this.#agent,
           contextId: this.#contextId,
-          taskId: this.#openTask,
+          ...this.#open,
         },
         {
           connection: this.#connection,
@@ -145,7 +146,7 @@ class Chat {
         },
       );
       const waitsForText = isInterrupted(end.state) && end.questions.every(({ kind }) => kind === 'input');
-      this.#openTask = waitsForText ? taskId : undefined;
+      this.#open = waitsForText && taskId !== undefined ? { taskId, questions: end.questions } : {};
       if (this.#agent === undefined && !hasDelegated) await this.#noteAbsent();
       if (taskId === undefined) return;
       if (this.#contextId === undefined) {

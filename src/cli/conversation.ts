@@ -1,7 +1,7 @@
 import type { SendRequest } from '../a2a/client/client.js';
 import type { ClientEvent, EndEvent } from '../a2a/client/reader.js';
 import { textPart, type Part } from '../core/message.js';
-import { answerPart } from '../core/questions.js';
+import { answerPart, answersIn } from '../core/questions.js';
 import { isInterrupted, type Answer, type Question } from '../core/task.js';
 import type { Connection, ConnectionFlags } from './connection.js';
 import { refusal } from './explain.js';
@@ -40,9 +40,10 @@ export async function converse(request: SendRequest, options: ConverseOptions): 
     }
     view(end);
     if (taskId === undefined || !isInterrupted(end.state)) return outcome;
-    const parts = await answersTo(end.questions, asker);
-    if (parts.length === 0) return outcome;
-    next = { parts, taskId, agent };
+    const { questions } = end;
+    const parts = await answersTo(questions, asker);
+    if (parts.length === 0 || !isWhole(questions, parts)) return outcome;
+    next = { parts, taskId, agent, questions };
   }
 }
 
@@ -69,6 +70,15 @@ async function answersTo(questions: readonly Question[], asker: Asker): Promise<
     parts.push(isPlain ? textPart(answer.text ?? '') : answerPart(answer));
   }
   return parts;
+}
+
+/**
+ * Whether a message of these parts can be sent. An agent of another framework takes its decisions at once: it may not
+ * name the other calls again after the first.
+ */
+export function isWhole(questions: readonly Question[], parts: readonly Part[]): boolean {
+  const decided = new Set(answersIn(parts).map(({ hash }) => hash));
+  return decided.size === 0 || questions.every(({ hash, replies }) => !replies || decided.has(hash));
 }
 
 /** Answers a question. Resolves with undefined to leave it open. */

@@ -6,7 +6,7 @@ import { answerPart } from '../core/questions.js';
 import type { Question } from '../core/task.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import type { Asker, Outcome } from './conversation.js';
-import { answerCommands, approving, converse, leavingOpen, terminalAsker } from './conversation.js';
+import { answerCommands, approving, converse, isWhole, leavingOpen, terminalAsker } from './conversation.js';
 import { absentAgents } from './explain.js';
 import { exitCodeOfState, onInterrupt, usageError } from './exit.js';
 import { jsonLine, safeLine } from './safe-text.js';
@@ -41,7 +41,8 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   const taskId = located?.task.id;
   const agent = located ? located.agent : flags.agent;
   const contextId = flags.context === undefined ? undefined : await contextOf(connection, flags.context);
-  const parts = [...(text === '' ? [] : [textPart(text)]), ...answersIn(flags, located?.task.questions)];
+  const { questions = [] } = located?.task ?? {};
+  const parts = [...(text === '' ? [] : [textPart(text)]), ...answersIn(flags, questions)];
 
   const canceling = new AbortController();
   using interrupt = onInterrupt(() => {
@@ -51,7 +52,7 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   terminal.progress.start('waiting for the server');
   const { signal } = canceling;
   const options = { connection, view: chooseView(flags, terminal), asker: askerOf(flags, terminal), signal };
-  const request: SendRequest = { parts, agent, contextId, taskId };
+  const request: SendRequest = { parts, agent, contextId, taskId, questions };
   const outcome = await converse(request, options).finally(() => terminal.progress.stop());
 
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, agent, connection)));
@@ -87,20 +88,33 @@ async function textGiven(words: readonly string[], flags: SendFlags): Promise<st
 /** The answers to the open questions of a task. A beginning of a hash is enough when no other question has it. */
 function answersIn(
   { approve = [], deny = [], reason }: SendFlags,
-  open: readonly Question[] = [],
+  open: readonly Question[],
 ): readonly Part[] {
+  const all = open.map(({ hash }) => hash);
   const hashOf = (given: string): string => {
-    const hashes = open.map(({ hash }) => hash).filter((hash) => hash.startsWith(given.toLowerCase()));
-    if (given.length < SHORTEST_HASH || hashes.length === 0) return given;
+    const hashes = all.filter((hash) => hash.startsWith(given.toLowerCase()));
+    if (all.includes(given)) return given;
+    if (given.length < SHORTEST_HASH || hashes.length === 0) throw notAsked(given, all);
     if (hashes.length === 1) return hashes[0]!;
     throw usageError(`Several questions begin with ${safeLine(given)}: ${hashes.join(', ')}.`);
   };
-  return [
+  const answers = [
     ...approve.map((given) => answerPart({ hash: hashOf(given), decision: 'approve' })),
     ...deny.map((given) =>
       answerPart({ hash: hashOf(given), decision: 'deny', ...(reason ? { text: reason } : {}) }),
     ),
   ];
+  if (isWhole(open, answers)) return answers;
+  const names = all.map((hash) => safeLine(hash)).join(', ');
+  throw usageError('The agent of this task takes its decisions together.', `Answer each of: ${names}`);
+}
+
+function notAsked(hash: string, open: readonly string[]): LangoError {
+  const names = open.map((one) => safeLine(one)).join(', ');
+  return usageError(
+    `The task does not ask ${safeLine(hash)}.`,
+    names === '' ? 'It asks nothing.' : `It asks: ${names}`,
+  );
 }
 
 function chooseView({ json, stream }: SendFlags, terminal: Terminal): View {

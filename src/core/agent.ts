@@ -63,6 +63,8 @@ export interface PeerRequest {
   readonly taskId?: string;
   /** True when `message` answers a question of the task `taskId`; false to only follow the task again. */
   readonly isAnswer?: boolean;
+  /** The questions that `message` answers. The answers are sent in the form that each question asks for. */
+  readonly questions?: readonly Question[];
   /** An earlier process may have sent `message`: a peer without idempotent sends does not get it again. */
   readonly isRepeat?: boolean;
 }

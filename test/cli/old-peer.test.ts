@@ -1,12 +1,17 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { startOldServer } from '../a2a/client/old-server.js';
+import { describeWith, startPeer } from '../interop/framework.js';
 import { langoHere } from './lango-here.js';
 
 const REFUSAL = 'This agent takes questions about tea only.';
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => void (await Promise.all(stops.splice(0).map((stop) => stop()))));
 
 /** Answers as a server of A2A 0.3, which refuses every message and lists no tasks. */
 async function answer(request: IncomingMessage, response: ServerResponse, card: object): Promise<void> {
@@ -38,3 +43,43 @@ it.each(['JSONRPC', 'HTTP+JSON'])(
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(REFUSAL) });
   },
 );
+
+/** The commands that a waiting task prints, without `lango`. */
+function commandsIn(stderr: string): readonly (readonly string[])[] {
+  const found = [...stderr.matchAll(/^To (?:approve|deny): +lango (.*?)(?: --reason .*)?$/gm)];
+  return found.map(([, words]) => words!.split(' '));
+}
+
+describe("calls of Gemini CLI's server that wait for approval", () => {
+  it('are shown whole, and each is decided with its own hash, all at once', async () => {
+    const old = await startOldServer('JSONRPC');
+    stops.push(() => old.close());
+    const { code, stderr } = await langoHere(['send', '--url', old.origin, 'gemini twice']);
+    expect([code, stderr]).toEqual([
+      4,
+      expect.stringMatching(/run_shell_command[^]*"command": "rm -rf build"/),
+    ]);
+    const [approve, , , deny] = commandsIn(stderr);
+    const half = await langoHere(approve!);
+    expect([half.code, half.stderr]).toEqual([2, expect.stringContaining('takes its decisions together')]);
+    const { stdout } = await langoHere([...approve!, ...deny!.slice(-2)]);
+    expect(stdout).toContain(
+      'you said [{"callId":"shell-1","outcome":"proceed_once"},{"callId":"shell-2","outcome":"cancel"}]',
+    );
+    const yes = await langoHere(['send', '--yes', '--url', old.origin, 'gemini']);
+    expect(yes.stdout).toContain('you said [{"callId":"shell-1","outcome":"proceed_once"}]');
+  });
+});
+
+describeWith('mastra', () => {
+  it('lango send shows a call that Mastra wants approved, and sends the decision in its form', async () => {
+    const mastra = await startPeer('mastra', 'mastra.mjs');
+    stops.push(() => mastra.stop());
+    const { code, stderr } = await langoHere(['send', '--url', mastra.url, 'go']);
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/delete_files[^]*\/srv\/data/)]);
+    const [, deny] = commandsIn(stderr);
+    expect((await langoHere(deny!)).stdout).toContain('not approved');
+    const again = await langoHere(['send', '--yes', '--url', mastra.url, 'go']);
+    expect(again.stdout).toContain('"deleted":"/srv/data"');
+  });
+});

@@ -8,7 +8,6 @@ import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import type { Part, Artifact, Message } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
-import { questionsIn } from '../../core/questions.js';
 import type { TaskState, Question } from '../../core/task.js';
 import {
   toSendRequest,
@@ -19,6 +18,7 @@ import {
 } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { fetchCardJson } from './card.js';
+import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
 import type { GrpcRules } from './grpc-transport.js';
 import type { Binding, Link } from './link.js';
 import { requestOptions } from './link.js';
@@ -46,6 +46,8 @@ export interface SendRequest {
   readonly contextId?: string;
   /** The task that the message answers or follows up on. */
   readonly taskId?: string;
+  /** The questions of the task that the parts answer. The answers are sent in the form that each question asks for. */
+  readonly questions?: readonly Question[];
   /** The name of an agent of the server. Default: the agent at `url`. */
   readonly agent?: string;
 }
@@ -100,6 +102,8 @@ export interface AgentClient {
 
 const MAX_BYTES = 1024 * 1024;
 const CALL_MS = 30_000;
+/** Asked for with a task: servers of the SDK's 0.3 line send no history otherwise. */
+const MOST_MESSAGES = 10_000;
 
 export function createClient(options: ClientOptions): AgentClient {
   return new Client(options);
@@ -116,7 +120,8 @@ class Client implements AgentClient {
   }
 
   async *send(request: SendRequest, signal: AbortSignal): AsyncGenerator<ClientEvent, void, undefined> {
-    const { parts, contextId = '', taskId = '', agent } = request;
+    const { contextId = '', taskId = '', agent, questions = [] } = request;
+    const parts = inFormOf(questions, request.parts);
     const reader = new TaskReader({
       agent: agent ?? 'agent',
       taskId: taskId || undefined,
@@ -138,7 +143,7 @@ class Client implements AgentClient {
 
   async get({ taskId, agent }: TaskRef): Promise<TaskView> {
     const task = await this.#call(agent, (link, options) =>
-      link.transport.getTask({ tenant: '', id: taskId }, options),
+      link.transport.getTask({ tenant: '', id: taskId, historyLength: MOST_MESSAGES }, options),
     );
     return toTaskView(task);
   }
@@ -277,19 +282,22 @@ export interface TaskView {
 
 /** Throws `invalid-agent-response` for a task without id or state. */
 function toTaskView(task: Task): TaskView {
+  const { id } = task;
   const state = task.status && fromWireState(task.status.state);
-  if (!state || task.id === '') {
+  if (!state || id === '') {
     throw new LangoError('invalid-agent-response', 'The server sent a task without id or state.');
   }
-  const message = task.status?.message && fromWireMessage(task.status.message);
+  const parts = task.status?.message ? fromWireMessage(task.status.message).parts : [];
+  const history = task.history.map(fromWireMessage);
   return {
-    id: task.id,
+    id,
     contextId: task.contextId,
     state,
     stateAt: task.status?.timestamp,
-    text: message ? textOf(message.parts) : '',
-    questions: message ? questionsIn(message.parts) : [],
+    text: textOf(parts),
+    questions:
+      state === 'input-required' ? questionsInSnapshot({ id, history }, parts) : typedQuestions(parts),
     artifacts: task.artifacts.map(fromWireArtifact),
-    history: task.history.map(fromWireMessage),
+    history,
   };
 }

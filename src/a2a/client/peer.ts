@@ -2,6 +2,7 @@ import type { SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agent.js';
 import { toSendRequest } from '../translate/content.js';
 import { EXTENSIONS, chainMetadata } from '../translate/extensions.js';
+import { inFormOf } from './foreign-question.js';
 import type { Link } from './link.js';
 import { callerOf } from './link.js';
 import type { WatchLimits } from './limits.js';
@@ -37,7 +38,6 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
         isAnswer: request.isAnswer ?? false,
         rename,
         isRemote,
-        approvals: true,
         limits,
       });
       if (!isWatch && isUnsafe(link, request)) {
@@ -75,9 +75,11 @@ function toWireRequest({
   taskId = '',
   parentTaskId,
   grant,
+  questions = [],
 }: PeerRequest): SendMessageRequest {
   const delegated = {
     ...message,
+    parts: inFormOf(questions, message.parts),
     metadata: { ...message.metadata, ...chainMetadata(parentTaskId, grant) },
     extensions: [...new Set([...(message.extensions ?? []), EXTENSIONS.chain])],
   };

@@ -13,10 +13,9 @@ import type { Part } from '../../core/message.js';
 import { textOf } from '../../core/message.js';
 import { NO_USAGE } from '../../core/model.js';
 import type { Usage } from '../../core/model.js';
-import { questionsIn } from '../../core/questions.js';
 import type { Question, TaskState } from '../../core/task.js';
 import { isInterrupted, isTerminal } from '../../core/task.js';
-import { ForeignApprovals, answerSchemaIn, textWithData, wantedBy } from './foreign-question.js';
+import { ForeignApprovals, questionsOf, textWithData, typedQuestions } from './foreign-question.js';
 import { fromWireArtifact, fromWireParts, fromWireState } from '../translate/content.js';
 import { authorIn, seqIn, usageIn } from '../translate/extensions.js';
 import type { WatchLimits } from './limits.js';
@@ -36,15 +35,12 @@ export interface ReaderOptions {
   readonly isAnswer?: boolean;
   /** Whether the agent runs on another server: all of its output is text from outside. */
   readonly isRemote?: boolean;
-  /** Whether a call that an agent of another framework wants approved is an approval. Default: a question for words. */
-  readonly approvals?: boolean;
   /** Gives the local name of an author that the sender names. Default: the same name. */
   readonly rename?: (author: string) => string;
   /** Default: those of a person's client. */
   readonly limits?: Pick<WatchLimits, 'events' | 'characters'>;
 }
 
-const MAX_QUESTIONS = 16;
 /** The longest id of a task, a context or an artifact, in characters. */
 const MAX_ID = 1_000;
 /** The most text of a peer's `working` messages that is kept for a question without a message of its own. */
@@ -71,7 +67,7 @@ export class TaskReader {
   #completed: (() => EndEvent) | undefined;
   /** The texts of `working` messages: some agents ask in them, and then only say that they wait. */
   #said = '';
-  readonly #approvals: ForeignApprovals | undefined;
+  readonly #approvals = new ForeignApprovals();
   #state: TaskState | undefined;
   #cursor: number | undefined;
   #events = 0;
@@ -87,7 +83,6 @@ export class TaskReader {
     this.#rename = options.rename ?? ((author) => author);
     this.#isRemote = options.isRemote ?? true;
     this.#limits = options.limits ?? CLIENT_LIMITS;
-    this.#approvals = options.approvals === true ? new ForeignApprovals() : undefined;
   }
 
   get taskId(): string | undefined {
@@ -216,7 +211,7 @@ export class TaskReader {
     if (mark?.activity) return [{ type: 'activity', author, activity: mark.activity }];
     const parts = fromWireParts(message?.parts ?? []);
     const text = textWithData(parts);
-    this.#approvals?.read(parts);
+    this.#approvals.read(parts);
     this.#count(text.length);
     this.#say(text, metadata);
     return text === '' ? [] : [{ type: 'activity', author, activity: { type: 'text', text } }];
@@ -310,24 +305,11 @@ export class TaskReader {
     };
   }
 
-  /** The questions in the agent's message. A message without any is itself a question that wants text. */
   #questions(state: TaskState, parts: readonly Part[], author: string): readonly Question[] {
-    const typed = questionsIn(parts)
-      .slice(0, MAX_QUESTIONS)
-      // An agent that names questions takes our answers: other forms are those of an agent below it.
-      .map(({ answerSchema: _, replies: __, ...question }) => ({
-        ...question,
-        author: this.#rename(question.author),
-      }));
-    if (typed.length > 0 || state !== 'input-required') return typed;
-    const schema = parts.map(answerSchemaIn).find((one) => one !== undefined);
-    const asked = textWithData(parts) || this.#said.trim() || `${author} needs more input.`;
-    this.#approvals?.read(parts);
-    const approvals = this.#approvals?.questions({ taskId: this.#taskId, author, said: asked }) ?? [];
-    if (approvals.length > 0) return approvals.slice(0, MAX_QUESTIONS);
-    const text = schema ? `${asked}\n${wantedBy(schema)}` : asked;
-    const hash = hashJson([this.#taskId, text]);
-    return [{ hash, kind: 'input', text, author, ...(schema ? { answerSchema: schema } : {}) }];
+    const typed = typedQuestions(parts);
+    if (typed.length > 0 || state !== 'input-required')
+      return typed.map((question) => ({ ...question, author: this.#rename(question.author) }));
+    return questionsOf({ taskId: this.#taskId, author, parts, said: this.#said, approvals: this.#approvals });
   }
 
   #count(characters: number): void {
