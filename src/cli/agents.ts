@@ -1,13 +1,14 @@
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
-import { ask, readStatus } from './explain.js';
+import { USED_STATES, ask, readStatus } from './explain.js';
 import type { Paint } from './paint.js';
 import { safeLine } from './safe-text.js';
 import type { Call, Report } from './terminal.js';
 
 const DESCRIPTION_CHARACTERS = 200;
 const SKILLS_CHARACTERS = 200;
+const STATE_WIDTH = 'degraded'.length;
 
 /** `lango agents`: lists all agents, with the reason for those that are skipped. */
 export async function agents(call: Call<ConnectionFlags>): Promise<Report> {
@@ -49,14 +50,15 @@ interface LineOptions {
 }
 
 function linesOf(agent: AgentStatus, { isRoot, width, paint }: LineOptions): readonly string[] {
-  const { name, kind, state, reason, hint = '', description = '', skills } = agent;
+  const { name, kind, state, since, reason, hint = '', description = '', skills } = agent;
   const label = paint.author(safeLine(name).padEnd(width));
-  const mark = state === 'ready' ? paint.green('ready  ') : paint.red('skipped');
+  const mark = (USED_STATES.includes(state) ? paint.green : paint.red)(state.padEnd(STATE_WIDTH));
   const place = kind === 'remote' ? `remote ${safeLine(agent.url ?? '')}` : 'local';
   const names = skills.map((skill) => skill.name).join(', ');
   const details = [
     reason === undefined ? '' : `why: ${safeLine(reason)}`,
     safeLine(hint),
+    reason === undefined || since === undefined ? '' : `since: ${safeLine(since)}`,
     safeLine(description, DESCRIPTION_CHARACTERS),
     names === '' ? '' : `skills: ${safeLine(names, SKILLS_CHARACTERS)}`,
   ];

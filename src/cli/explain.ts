@@ -2,7 +2,7 @@ import type { AgentClient } from '../a2a/client/client.js';
 import type { ErrorCode } from '../core/errors.js';
 import { causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../config/problems.js';
-import type { NodeStatus } from '../owners/operations.js';
+import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { isLoopback, type Connection } from './connection.js';
 import { CommandError, EXIT } from './exit.js';
 import { safeLine } from './safe-text.js';
@@ -78,13 +78,17 @@ export async function readStatus(connection: Connection): Promise<NodeStatus | u
   }
 }
 
+/** The states of agents that get work. */
+export const USED_STATES: readonly AgentStatus['state'][] = ['ready', 'degraded'];
+
 /**
  * Says which remote agents a Lango server waits for, as in a stack that is still coming up: an answer that asked none of
  * them may lack them. Undefined when all are there.
  */
 export async function absentAgents(connection: Connection): Promise<string | undefined> {
   const status = await readStatus(connection).catch(() => undefined);
-  const absent = status?.peers.filter(({ kind, state }) => kind === 'remote' && state === 'skipped') ?? [];
+  const absent =
+    status?.peers.filter(({ kind, state }) => kind === 'remote' && !USED_STATES.includes(state)) ?? [];
   if (absent.length === 0) return undefined;
   const names = absent.map(
     ({ name, reason = 'no reason given' }) => `${name} (${reason.replace(/\.$/, '')})`,

@@ -307,16 +307,16 @@ describe('a remote card that has to prove itself', () => {
           const of = (name: string) => status.peers.find((one) => one.name === name);
           expect([of('signed')?.state, of('pinned')?.state]).toEqual(['ready', 'ready']);
           expect(of('foreign')).toMatchObject({
-            state: 'skipped',
+            state: 'held',
             reason: expect.stringContaining('No signature'),
           });
           expect(of('keyless')).toMatchObject({
-            state: 'skipped',
+            state: 'held',
             reason: expect.stringMatching(
               /: The key file \/nowhere\/jwks.json cannot be read: .*ENOENT[^.]+jwks.json'\.$/,
             ),
           });
-          expect(of('changed')).toMatchObject({ state: 'skipped', reason: expect.stringContaining(hash) });
+          expect(of('changed')).toMatchObject({ state: 'held', reason: expect.stringContaining(hash) });
           expect(server.log.lines.filter((line) => line.includes('skipped'))).toHaveLength(3);
         });
       });

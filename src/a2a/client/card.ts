@@ -20,7 +20,11 @@ export interface CardRequest {
   readonly fetch: typeof fetch;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** The last cards by address: they are asked for again by their entity tags (RFC 9110 section 13). */
+  readonly held?: HeldCards | undefined;
 }
+
+export type HeldCards = Map<string, { readonly etag: string; readonly json: JsonObject }>;
 
 const MAX_SKILLS = 64;
 const MAX_ITEMS = 16;
@@ -32,17 +36,23 @@ const MAX_NAME = 64;
 /** Fetches a card as JSON. Rejects with a `LangoError`: `not-found`, `too-large`, `invalid-agent-response`, … */
 export async function fetchCardJson(request: CardRequest): Promise<JsonObject> {
   for (const url of cardUrls(request.url)) {
+    const known = request.held?.get(url);
+    const condition = known && { 'if-none-match': known.etag };
     const response = await request.fetch(url, {
-      headers: { accept: 'application/json', 'a2a-version': '1.0' },
+      headers: { accept: 'application/json', 'a2a-version': '1.0', ...condition },
       signal: request.signal,
     });
+    if (response.status === 304 && known) return known.json;
     if (response.status === 404) {
       await response.body?.cancel();
       continue;
     }
     if (!response.ok)
       throw new LangoError('unavailable', `The card was answered with status ${response.status}.`);
-    return parseJson(await readText(response, request.maxBytes));
+    const json = parseJson(await readText(response, request.maxBytes));
+    const etag = response.headers.get('etag');
+    if (etag !== null) request.held?.set(url, { etag, json });
+    return json;
   }
   throw new LangoError('not-found', `There is no agent card at ${request.url}.`);
 }
@@ -242,6 +252,13 @@ export type FindKey = (
   token: FlattenedJWSInput,
 ) => Promise<Awaited<ReturnType<LocalJWKSet>>>;
 
+/** The card is there, and not the one that was accepted. */
+export class UntrustedCard extends LangoError {
+  constructor(message: string, details: { readonly hint?: string } = {}) {
+    super('forbidden', message, details);
+  }
+}
+
 /** What a remote card must prove before it is used. */
 export interface CardTrust {
   /** Finds the trusted keys: one signature must be by one of them. */
@@ -266,7 +283,7 @@ export function cardHash(card: JsonObject): string {
 export async function assertTrustedCard(card: JsonObject, trust: CardTrust): Promise<void> {
   const found = cardHash(card);
   if (trust.hash !== undefined && trust.hash.toLowerCase() !== found) {
-    throw new LangoError('forbidden', `The card is not the one that was accepted: its hash is ${found}.`, {
+    throw new UntrustedCard(`The card is not the one that was accepted: its hash is ${found}.`, {
       hint: 'Look at it with "lango card URL --verify"; to accept it, set verify.hash to this hash.',
     });
   }
@@ -279,7 +296,7 @@ export async function assertTrustedCard(card: JsonObject, trust: CardTrust): Pro
  */
 export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<CardSigner> {
   const signatures = Array.isArray(card['signatures']) ? (card['signatures'] as readonly unknown[]) : [];
-  if (signatures.length === 0) throw new LangoError('forbidden', 'The card is not signed.');
+  if (signatures.length === 0) throw new UntrustedCard('The card is not signed.');
   const payload = Buffer.from(canonicalCard(card)).toString('base64url');
   const reasons: string[] = [];
   for (const signature of signatures.slice(0, MAX_SIGNATURES)) {
@@ -289,10 +306,7 @@ export async function verifyCard(card: JsonObject, findKey: FindKey): Promise<Ca
       reasons.push(whyOf(error));
     }
   }
-  throw new LangoError(
-    'forbidden',
-    `No signature of the card can be verified: ${[...new Set(reasons)].join('; ')}.`,
-  );
+  throw new UntrustedCard(`No signature of the card can be verified: ${[...new Set(reasons)].join('; ')}.`);
 }
 
 /** The reason of a failed verification; without keys, the reason why there are none. */

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
+import { Breaker } from './breaker.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, SkipReason } from './load.js';
 import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
 
@@ -10,8 +11,14 @@ interface AgentState {
   readonly name: string;
   readonly kind: CardSource['kind'];
   readonly url?: string;
-  readonly state: 'ready' | 'skipped';
-  /** Why it is skipped, or why its last check failed. */
+  /**
+   * `ready`; `degraded`: used, but its last check or call failed; `open`: its calls failed, so it gets no new work until
+   * it answers; `held`: its card is not the one that was accepted; `skipped`: it cannot be used.
+   */
+  readonly state: 'ready' | 'degraded' | 'open' | 'held' | 'skipped';
+  /** When it came into this state (ISO 8601). */
+  readonly since: string;
+  /** Why it is not ready. */
   readonly reason?: string;
   /** The advice for the person, as a sentence. */
   readonly hint?: string;
@@ -46,6 +53,10 @@ interface Entry {
   agent: LoadedAgent | undefined;
   failures: number;
   miss: SkipReason | undefined;
+  loading: Promise<void> | undefined;
+  readonly breaker: Breaker;
+  /** The state that was last looked at, and when it began. */
+  seen: { readonly state: AgentState['state']; readonly at: number };
 }
 
 /**
@@ -58,12 +69,27 @@ export class RefreshingDirectory implements PeerDirectory {
   #peers: readonly Peer[] = [];
   /** The latest peer of each name. Tasks of a peer that left continue with the next peer of that name. */
   readonly #previous = new Map<string, LoadedAgent>();
-  #refreshing: Promise<void> | undefined;
   #ready: Promise<void> = Promise.resolve();
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
-    this.#entries = sources.map(newEntry);
+    this.#entries = sources.map((source) => this.#newEntry(source));
+  }
+
+  #newEntry(source: CardSource): Entry {
+    const entry: Entry = {
+      ...{ source, agent: undefined, failures: 0, loading: undefined },
+      miss: { reason: 'Its card has not come yet.' },
+      seen: { state: 'skipped', at: Date.now() },
+      breaker: new Breaker(() => {
+        const agent = entry.agent?.peer.name ?? labelOf(source);
+        const { isOpen, reason } = entry.breaker;
+        if (isOpen) this.#options.logger.warn('agent gets no new work', { agent, reason });
+        else this.#options.logger.info('agent gets new work again', { agent });
+        this.#settle();
+      }),
+    };
+    return entry;
   }
 
   list(): readonly Peer[] {
@@ -94,12 +120,9 @@ export class RefreshingDirectory implements PeerDirectory {
     return this.#entries.some(({ source }) => labelOf(source) === name);
   }
 
-  /** Loads all sources again. Overlapping calls share one load. Never rejects. */
+  /** Loads all sources again, none twice at a time: a slow one delays no other. Never rejects. */
   refresh(): Promise<void> {
-    this.#refreshing ??= this.#load(this.#entries).finally(() => {
-      this.#refreshing = undefined;
-    });
-    return this.#refreshing;
+    return this.#load(this.#entries);
   }
 
   /**
@@ -110,7 +133,7 @@ export class RefreshingDirectory implements PeerDirectory {
   async replace(sources: readonly CardSource[]): Promise<SourceChange> {
     const before = this.#entries;
     const now = sources.map(
-      (source) => before.find((entry) => isSameSource(entry.source, source)) ?? newEntry(source),
+      (source) => before.find((entry) => isSameSource(entry.source, source)) ?? this.#newEntry(source),
     );
     this.#entries = now;
     this.#settle();
@@ -122,11 +145,14 @@ export class RefreshingDirectory implements PeerDirectory {
 
   /** The state of every source, in their order. */
   states(): readonly AgentState[] {
-    return this.#entries.map(({ source, agent, miss }) => ({
+    for (const entry of this.#entries) look(entry);
+    return this.#entries.map(({ source, agent, miss, breaker, seen }) => ({
       name: agent?.peer.name ?? labelOf(source),
       kind: source.kind,
       ...(source.kind === 'remote' ? { url: source.url } : {}),
-      state: agent ? 'ready' : 'skipped',
+      state: seen.state,
+      since: new Date(seen.at).toISOString(),
+      ...(breaker.reason === undefined ? {} : { reason: breaker.reason }),
       ...(miss === undefined ? {} : skipReason(miss)),
       ...(agent ? { description: agent.peer.description } : {}),
       skills: agent?.peer.skills ?? [],
@@ -136,22 +162,30 @@ export class RefreshingDirectory implements PeerDirectory {
   /** Each peer joins as soon as its own card is there. */
   async #load(entries: readonly Entry[]): Promise<void> {
     await Promise.all(
-      entries.map(async (entry) => {
-        // This directory logs changes only, not each failed attempt.
-        const loaded = await loadRemoteAgents([entry.source], { ...this.#options, logger: silentLogger });
-        // `replace` may have removed the entry meanwhile.
-        if (this.#options.signal?.aborted || !this.#entries.includes(entry)) return;
-        this.#update(entry, loaded);
-        this.#skipDuplicates();
-        this.#settle();
+      entries.map((entry) => {
+        entry.loading ??= this.#loadOne(entry).finally(() => {
+          entry.loading = undefined;
+        });
+        return entry.loading;
       }),
     );
+  }
+
+  async #loadOne(entry: Entry): Promise<void> {
+    // This directory logs changes only, not each failed attempt.
+    const loaded = await loadRemoteAgents([entry.source], { ...this.#options, logger: silentLogger });
+    // `replace` may have removed the entry meanwhile.
+    if (this.#options.signal?.aborted || !this.#entries.includes(entry)) return;
+    this.#update(entry, loaded);
+    this.#skipDuplicates();
+    this.#settle();
   }
 
   #settle(): void {
     const agents = this.#entries.flatMap(({ agent }) => agent ?? []);
     for (const agent of agents) this.#remember(agent);
-    const peers = agents.map(({ peer }) => peer);
+    const peers = this.#entries.flatMap(({ agent, breaker }) => (agent && !breaker.isOpen ? agent.peer : []));
+    for (const entry of this.#entries) look(entry);
     const isSame = peers.length === this.#peers.length && peers.every((peer, at) => peer === this.#peers[at]);
     if (!isSame) this.#peers = peers;
   }
@@ -176,8 +210,12 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 
   #join(entry: Entry, agent: LoadedAgent): void {
+    // A peer whose card failed too was away as a whole, and is back.
+    if (entry.failures > 0) entry.breaker.answered();
+    else entry.breaker.probed();
     entry.failures = 0;
     entry.miss = undefined;
+    agent.link.breaker = entry.source.kind === 'remote' ? entry.breaker : undefined;
     if (entry.agent?.fingerprint === agent.fingerprint) return;
     const change = entry.agent ? 'agent changed its card' : 'agent joined';
     // The start-up log already names the local agents.
@@ -212,8 +250,16 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 }
 
-function newEntry(source: CardSource): Entry {
-  return { source, agent: undefined, failures: 0, miss: { reason: 'Its card has not come yet.' } };
+/** Notes the state of an entry, and since when it has it. */
+function look(entry: Entry): void {
+  const state = stateOf(entry);
+  if (entry.seen.state !== state) entry.seen = { state, at: Date.now() };
+}
+
+function stateOf({ agent, miss, breaker }: Entry): AgentState['state'] {
+  if (!agent) return miss?.isHeld === true ? 'held' : 'skipped';
+  if (breaker.isOpen) return 'open';
+  return miss || breaker.reason !== undefined ? 'degraded' : 'ready';
 }
 
 function isSameSource(a: CardSource, b: CardSource): boolean {

@@ -15,6 +15,7 @@ import type { Caller } from '../../core/identity.js';
 import type { Grant, Scope } from '../../core/task.js';
 import type { Trace } from '../../core/trace.js';
 import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
+import type { Breaker } from './breaker.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
 import { CALL_FACTS } from './in-process.js';
@@ -30,6 +31,8 @@ export interface Link {
   readonly extensions: readonly string[];
   /** Set for a node of ours that is told who asks. */
   readonly credentialFor?: CredentialFor | undefined;
+  /** Told how calls went. */
+  readonly breaker?: Breaker | undefined;
 }
 
 /** On whose behalf a task acts. */
@@ -43,6 +46,7 @@ export type CredentialFor = (caller: Caller, task: string | undefined) => Promis
 /** A link whose agent may move to another address: open tasks continue over the new link. */
 export class MovingLink implements Link {
   #now: Link;
+  breaker: Breaker | undefined;
 
   constructor(link: Link) {
     this.#now = link;

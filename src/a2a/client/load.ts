@@ -9,8 +9,9 @@ import { retryAfterMs } from '../../core/retry.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import { GRPC_TLS } from '../translate/extensions.js';
-import type { CardTrust } from './card.js';
+import type { CardTrust, HeldCards } from './card.js';
 import {
+  UntrustedCard,
   assertTrustedCard,
   assertReachable,
   fetchCardJson,
@@ -101,6 +102,8 @@ export interface SkipReason {
   readonly reason: string;
   /** The advice for the person, as a sentence. */
   readonly hint?: string;
+  /** Whether the card is there but not the one that was accepted. */
+  readonly isHeld?: boolean;
 }
 
 export interface LoadedAgents {
@@ -186,6 +189,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
       source,
       label: labelOf(source),
       ...skipReason({ reason: errorText(error), hint: adviceFor(error) }),
+      ...(cause instanceof UntrustedCard && { isHeld: true }),
     };
   }
 }
@@ -252,6 +256,7 @@ export async function openRemote(
       url: source.url,
       fetch: bound,
       maxBytes: cardBytes,
+      held: heldCardsOf(source),
       signal: options.signal ? AbortSignal.any([late.signal, options.signal]) : late.signal,
     });
     if (source.trust) await assertTrustedCard(json, source.trust);
@@ -265,6 +270,14 @@ export async function openRemote(
   } finally {
     clearTimeout(timer);
   }
+}
+
+const heldCards = new WeakMap<object, HeldCards>();
+
+function heldCardsOf(source: object): HeldCards {
+  const held = heldCards.get(source) ?? new Map<string, never>();
+  heldCards.set(source, held);
+  return held;
 }
 
 function declaresGrpcTls({ capabilities }: AgentCard): boolean {

@@ -128,6 +128,7 @@ class TaskWatch {
         this.#request = undefined;
         const events = this.#reader.read(response);
         this.#failures = 0;
+        this.#watch.link.breaker?.answered();
         hasEvents ||= events.length > 0;
         if (events.length > 0) this.#idle?.refresh();
         yield* events;
@@ -220,6 +221,8 @@ class TaskWatch {
       return undefined;
     }
     this.#failures += 1;
+    if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
+    else link.breaker?.answered();
     const isSafe = !this.#request || link.replays || error.code === 'too-many' || wasNeverSent(error);
     const mayHelp = isTransient(error) && askedMs <= LONGEST_ASKED_MS;
     if (mayHelp && isSafe && this.#failures <= retry.attempts) {

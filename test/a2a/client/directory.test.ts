@@ -1,5 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { RefreshingDirectory } from '../../../src/a2a/client/directory.js';
+import type { PeerRequest } from '../../../src/core/agent.js';
+import { newId } from '../../../src/core/ids.js';
+import { textPart } from '../../../src/core/message.js';
 import type { Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
@@ -70,7 +73,7 @@ describe('RefreshingDirectory', () => {
     await directory.refresh();
     expect(directory.get('far')).toBeDefined();
     expect(directory.states()[1]).toMatchObject({
-      state: 'ready',
+      state: 'degraded',
       reason: expect.stringContaining('ECONN') as unknown,
     });
     await directory.refresh();
@@ -163,6 +166,81 @@ describe('RefreshingDirectory', () => {
     expect(lines).toEqual(['agent joined: far']);
     const { signal } = new AbortController();
     expect(await directory.wait('slow', signal)).toBeUndefined();
+  });
+
+  it('gives a peer no new work while its calls fail, says why and since when, and tries it again', async () => {
+    const lines: string[] = [];
+    let isBroken = true;
+    const asked: string[] = [];
+    const server = await listen((request, response) => {
+      const isCard = request.method === 'GET';
+      if (!isCard) asked.push(request.url!);
+      const card = cardJson(server.origin, { name: 'far' });
+      if (isCard) response.setHeader('etag', '"1"').end(JSON.stringify(card));
+      else if (isBroken) request.socket.destroy();
+      else response.end('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}');
+    });
+    open.push(server);
+    const directory = new RefreshingDirectory([{ kind: 'remote', url: server.origin }], {
+      ...{ fetch: egress, logger: recording(lines), retry: { attempts: 3, firstDelayMs: 1 } },
+    });
+    await directory.refresh();
+    const peer = directory.list()[0]!;
+    const ask = async (): Promise<string> => {
+      const request: PeerRequest = {
+        ...{ scope: { tenant: '', owner: 'o' }, contextId: 'c', parentTaskId: 'p' },
+        grant: { chain: [], depth: 1 },
+        message: { id: newId(), role: 'user', parts: [textPart('go')] },
+      };
+      for await (const event of peer.send(request, new AbortController().signal))
+        if (event.type === 'end') return `${event.state}: ${event.text}`;
+      return '';
+    };
+    while (directory.list().length > 0) await ask();
+    expect(directory.states()[0]).toMatchObject({ state: 'open', reason: expect.any(String) as unknown });
+    expect(Date.parse(directory.states()[0]!.since)).toBeGreaterThan(Date.now() - 10_000);
+    const before = asked.length;
+    expect(await ask()).toMatch(/^failed: it does not answer at the moment: /);
+    expect(asked).toHaveLength(before);
+
+    isBroken = false;
+    while (directory.list().length === 0) await directory.refresh();
+    expect(directory.states()[0]).toMatchObject({ state: 'degraded' });
+    expect(await ask()).toContain('failed');
+    expect(asked).toHaveLength(before + 1);
+    expect(directory.states()[0]).toMatchObject({ state: 'ready' });
+    expect(lines).toEqual([
+      'agent joined: far',
+      'agent gets no new work: far',
+      'agent gets new work again: far',
+    ]);
+  });
+
+  it('asks for an unchanged card by its entity tag, and does not wait for a slow one', async () => {
+    const statuses: number[] = [];
+    const quick = await listen((request, response) => {
+      const isKnown = request.headers['if-none-match'] === '"1"';
+      statuses.push(isKnown ? 304 : 200);
+      if (isKnown) response.writeHead(304).end();
+      else response.setHeader('etag', '"1"').end(JSON.stringify(cardJson(quick.origin, { name: 'quick' })));
+    });
+    let hangs = 0;
+    const slow = await listen(() => void (hangs += 1));
+    open.push(quick, slow);
+    const directory = new RefreshingDirectory(
+      [slow, quick].map(({ origin: url }) => ({ kind: 'remote', url })),
+      { fetch: egress, logger: silentLogger },
+    );
+    const all = [directory.refresh()];
+    while (statuses.length < 3) {
+      all.push(directory.refresh());
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(statuses.slice(0, 3)).toEqual([200, 304, 304]);
+    expect(hangs).toBe(1);
+    expect(directory.states()[1]).toMatchObject({ state: 'ready', name: 'quick' });
+    slow.dropConnections();
+    await Promise.all(all);
   });
 
   it('waits for one that is expected, so long, and for nobody else', async () => {
