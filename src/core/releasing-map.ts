@@ -6,14 +6,6 @@
 export class ReleasingMap<Key, Value> {
   readonly #boxes = new Map<Key, { value: Value | undefined }>();
 
-  get size(): number {
-    return this.#boxes.size;
-  }
-
-  has(key: Key): boolean {
-    return this.#boxes.has(key);
-  }
-
   get(key: Key): Value | undefined {
     return this.#boxes.get(key)?.value;
   }

@@ -14,11 +14,8 @@ export function retryDelayMs(failures: number, askedMs: number | undefined): num
   return longest * (1 - Math.random() / 2);
 }
 
-/** The headers of a response. */
-export type HeaderLookup = Pick<Headers, 'get'>;
-
 /** Reads `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3). Never negative. */
-export function retryAfterMs(headers: HeaderLookup | undefined): number | undefined {
+export function retryAfterMs(headers: Pick<Headers, 'get'> | undefined): number | undefined {
   const milliseconds = headers?.get('retry-after-ms');
   if (milliseconds) return atLeastZero(Number(milliseconds));
   const value = headers?.get('retry-after');

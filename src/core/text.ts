@@ -1,16 +1,10 @@
-/** A shortened text, and how much is missing. */
-export interface Cut {
-  readonly text: string;
-  readonly missingBytes: number;
-}
-
 const HEAD_SHARE = 0.7;
 
 /**
  * Cuts `text` to `limitBytes` UTF-8 bytes: head and tail, with a mark between them that says how much is missing and gives
  * `advice` on how to read the rest. The mark is not counted. Never splits a character.
  */
-export function cutText(text: string, limitBytes: number, advice: string): Cut {
+export function cutText(text: string, limitBytes: number, advice: string) {
   const bytes = Buffer.from(text, 'utf8');
   if (bytes.length <= limitBytes) return { text, missingBytes: 0 };
   const headEnd = characterStart(bytes, Math.floor(limitBytes * HEAD_SHARE));

@@ -15,15 +15,27 @@ export function inputOf(
 
 /** The recorded state of a task, built from its journal when a run starts. */
 export class Replay {
-  readonly inputs: RunInput[] = [];
-  readonly #questions = new AskedQuestions();
-  readonly #steps = new Map<string, Mutable<RecordedStep>>();
-  readonly delegations = new OpenDelegations();
+  inputs: RunInput[] = [];
+  #questions = new AskedQuestions();
+  #steps = new Map<string, Mutable<RecordedStep>>();
+  delegations = new OpenDelegations();
   usage: Usage = NO_USAGE;
   head = 0;
   attempts = 0;
   cancelRequested = false;
   hasReadOutside = false;
+  /** The size of the events as JSON, as far as it was counted. */
+  size = 0;
+
+  /** For a run, which also notes what it has not stored yet. */
+  copy(): Replay {
+    const copy = Object.assign(new Replay(), this);
+    copy.inputs = [...this.inputs];
+    copy.#questions = new AskedQuestions(this.#questions);
+    copy.#steps = new Map(this.#steps);
+    copy.delegations = new OpenDelegations(this.delegations);
+    return copy;
+  }
 
   /** Events come in order, each once. */
   add(event: TaskEvent): void {
@@ -102,9 +114,14 @@ export interface OpenDelegation {
 
 /** The delegations of a task that have not ended, according to its journal. */
 class OpenDelegations {
-  readonly #byStep = new Map<string, OpenDelegation>();
+  readonly #byStep: Map<string, OpenDelegation>;
   /** By task id, or by message id until there is one. Several steps may share a task: a person's answer is a step too. */
-  readonly #open = new Map<string, OpenDelegation>();
+  readonly #open: Map<string, OpenDelegation>;
+
+  constructor(earlier?: OpenDelegations) {
+    this.#byStep = new Map(earlier ? earlier.#byStep : []);
+    this.#open = new Map(earlier ? earlier.#open : []);
+  }
 
   /** Events come in order. Adding an event twice changes nothing. */
   add(body: EventBody): void {
@@ -144,7 +161,11 @@ class OpenDelegations {
 
 /** The questions of a task, according to its journal: which were asked, when a person was shown each, and which expired. */
 export class AskedQuestions {
-  readonly #asked = new Map<string, AskedQuestion>();
+  readonly #asked: Map<string, AskedQuestion>;
+
+  constructor(earlier?: AskedQuestions) {
+    this.#asked = new Map(earlier ? earlier.#asked : []);
+  }
 
   get byHash(): ReadonlyMap<string, AskedQuestion> {
     return this.#asked;

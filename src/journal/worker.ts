@@ -8,6 +8,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
 import { LEASE_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
 import type { Grant, TaskRecord } from '../core/task.js';
+import { BoundedCache } from '../core/bounded-cache.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import { traceIdOf } from '../core/trace.js';
 import { isTerminal } from '../core/task.js';
@@ -22,6 +23,8 @@ import { FirstAppend, TaskRun } from './task-run.js';
 
 const RENEW_MS = LEASE_MS / 3;
 const READ_PAGE = 1_000;
+/** What the kept replays may hold in all, in characters of their events. */
+const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
 /** A suspect fails after so many crashes: half of them happened while no other suspect was in work. */
 const MAX_CRASHES = 2 * SUSPECT_CRASHES;
@@ -60,6 +63,8 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #slots: RunSlots;
   readonly #runs = new ReleasingMap<string, ActiveRun>();
+  /** What was read of tasks when their last run began. Their next run reads only what came after that. */
+  readonly #replays = new BoundedCache<Replay>(KEPT_CHARACTERS);
   /** New messages, by owner, agent and message id. */
   readonly #messages = new KeyedMutex();
   #timer: NodeJS.Timeout | undefined;
@@ -200,7 +205,7 @@ export class Worker {
    * ends. Call it before the task is ended: a cancel that a crash cut off can then be repeated.
    */
   async cancelDelegations(task: TaskRecord): Promise<void> {
-    if (this.#runs.has(task.id)) return;
+    if (this.#runs.get(task.id)) return;
     await this.#cancelOpen(task, (await this.#readReplay(task)).delegations.list());
   }
 
@@ -248,12 +253,17 @@ export class Worker {
   }
 
   async #readReplay(task: TaskRecord): Promise<Replay> {
-    const replay = new Replay();
-    for (;;) {
+    const replay = this.#replays.take(task.id) ?? new Replay();
+    for (let isLast = false; !isLast;) {
       const page = await this.#options.store.read(task.id, replay.head, READ_PAGE);
-      for (const event of page) replay.add(event);
-      if (page.length < READ_PAGE) return replay;
+      for (const event of page) {
+        replay.add(event);
+        replay.size += JSON.stringify(event.body).length;
+      }
+      isLast = page.length < READ_PAGE;
     }
+    this.#replays.keep(task.id, replay, replay.size);
+    return replay.copy();
   }
 
   #begin(task: TaskRecord, replay: Replay, firstAppend?: FirstAppend): void {

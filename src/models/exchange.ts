@@ -1,7 +1,7 @@
 import type { ModelEvent } from '../core/model.js';
 import { readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, vendorFailure, type Endpoint } from './failure.js';
-import { retryAfterMs, type HeaderLookup } from '../core/retry.js';
+import { retryAfterMs } from '../core/retry.js';
 import { parseObject } from './conversation.js';
 
 /** Assembles the events of a vendor's stream into an answer. */
@@ -113,7 +113,7 @@ function toFailure(error: unknown, endpoint: Endpoint): ModelFailure {
 
 interface SdkError extends Error {
   readonly status: number;
-  readonly headers: HeaderLookup;
+  readonly headers: Pick<Headers, 'get'>;
   readonly error: unknown;
 }
 

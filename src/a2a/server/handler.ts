@@ -37,9 +37,11 @@ import type { TaskView } from '../translate/task.js';
 import { assertInputModes, assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import type { AuthorOf } from './task-reading.js';
-import { TaskReading, readTask, readUpTo } from './task-reading.js';
+import { WaitingTasks, readTask, readUpTo } from './task-reading.js';
 
 const DEFAULT_PAGE_SIZE = 50;
+/** The newest messages that the answer to a message has, unless the client says how many. GetTask has them all. */
+const ANSWERED_MESSAGES = 50;
 const WHOLE: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 export interface AgentHandlerOptions {
@@ -73,6 +75,7 @@ class AgentHandler implements A2ARequestHandler {
   readonly #inputModes: readonly string[];
   readonly #outputModes: readonly string[];
   readonly #authorOf: AuthorOf;
+  readonly #waiting: WaitingTasks;
 
   constructor(options: AgentHandlerOptions) {
     const card = options.card();
@@ -81,6 +84,7 @@ class AgentHandler implements A2ARequestHandler {
     this.#inputModes = card.defaultInputModes;
     this.#outputModes = card.defaultOutputModes;
     this.#authorOf = (event) => event.author ?? options.rootAgentName;
+    this.#waiting = new WaitingTasks(this.#authorOf);
   }
 
   async getAgentCard(): Promise<AgentCard> {
@@ -100,7 +104,7 @@ class AgentHandler implements A2ARequestHandler {
   async sendMessage(params: SendMessageRequest, context: ServerCallContext): Promise<WireMessage | Task> {
     const call = callOf(context);
     const accepted = await this.#submit(params, context);
-    const { historyLength, returnImmediately } = params.configuration ?? {};
+    const { historyLength = ANSWERED_MESSAGES, returnImmediately } = params.configuration ?? {};
     const view = { historyLength, includeArtifacts: true, asked: call.extensions };
     return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
   }
@@ -117,7 +121,8 @@ class AgentHandler implements A2ARequestHandler {
       return;
     }
     // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
-    const view = { historyLength: params.configuration?.historyLength, includeArtifacts: true };
+    const { historyLength = ANSWERED_MESSAGES } = params.configuration ?? {};
+    const view = { historyLength, includeArtifacts: true };
     yield await this.#snapshot(task, seq, { ...view, asked: call.extensions });
     yield* this.#events(task, { after: seq, call, isLast: endsRun });
   }
@@ -259,15 +264,17 @@ class AgentHandler implements A2ARequestHandler {
    * executor's reply is the result in place of the task.
    */
   async #settled({ task, seq }: Accepted, view: TaskView, call: Call): Promise<WireMessage | Task> {
-    const reading = new TaskReading(task, this.#authorOf);
+    const reading = this.#waiting.take(task, seq);
     let isSettled = false;
     let reply: WireMessage | undefined;
-    for await (const batch of this.#journal.follow(task.id, 0, call.signal)) {
+    for await (const batch of this.#journal.follow(task.id, reading.head, call.signal)) {
       for (const event of batch) {
         reading.add(event);
         if (event.seq > seq && !isSettled) reply ??= replyIn(event);
         isSettled ||= event.seq > seq && endsRun(event);
-        if (isSettled && event.seq >= task.head) return reply ?? reading.toTask(view);
+        if (!isSettled || event.seq < task.head) continue;
+        this.#waiting.keep(reading);
+        return reply ?? reading.toTask(view);
       }
     }
     return reading.head < task.head ? this.#read(task, view) : reading.toTask(view);
@@ -284,8 +291,9 @@ class AgentHandler implements A2ARequestHandler {
   }
 
   async #snapshot(task: TaskRecord, head: number, view: TaskView): Promise<NumberedResponse> {
-    const reading = new TaskReading(task, this.#authorOf);
+    const reading = this.#waiting.take(task, head);
     await readUpTo(this.#journal, reading, { id: task.id, head });
+    this.#waiting.keep(reading);
     return { payload: { $case: 'task', value: reading.toTask(view) }, seq: head };
   }
 

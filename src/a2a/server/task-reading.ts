@@ -1,7 +1,8 @@
 import { Task } from '@a2a-js/sdk';
+import { BoundedCache } from '../../core/bounded-cache.js';
 import type { Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
-import { stateAfter } from '../../core/task.js';
+import { isTerminal, stateAfter } from '../../core/task.js';
 import { withAuthor } from '../translate/events.js';
 import type { TaskView } from '../translate/task.js';
 import { TaskFold } from '../translate/task.js';
@@ -23,13 +24,19 @@ export class TaskReading {
     this.#authorOf = authorOf;
   }
 
+  /** The task as it stood after the last event added. */
+  get record(): TaskRecord {
+    return this.#record;
+  }
+
   /** The `seq` of the last event added; 0 before the first. */
   get head(): number {
     return this.#head;
   }
 
-  /** Call it with each event of the log, in order from the first. */
+  /** Call it with each event of the log, in order from the first. Events that it has are left out. */
   add(event: TaskEvent): void {
+    if (event.seq <= this.#head) return;
     this.#fold.add(event, this.#authorOf(event));
     this.#head = event.seq;
     const state = stateAfter(event.body, this.#record.state);
@@ -42,6 +49,44 @@ export class TaskReading {
 
   toTask(view: TaskView): Task {
     return this.#fold.toTask({ ...this.#record, head: this.#head }, view);
+  }
+}
+
+/** What the readings of waiting tasks may hold in all, in characters of their events. */
+const KEPT_CHARACTERS = 8 * 1024 * 1024;
+
+/** A reading with the size of its events. */
+class WaitingTask extends TaskReading {
+  size = 0;
+
+  override add(event: TaskEvent): void {
+    if (event.seq > this.head) this.size += JSON.stringify(event.body).length;
+    super.add(event);
+  }
+}
+
+/**
+ * Keeps the readings of tasks that wait for a further message, so that its answer costs what is new in the log, not what
+ * the log holds. A log only grows, so a reading never becomes wrong.
+ */
+export class WaitingTasks {
+  readonly #tasks = new BoundedCache<WaitingTask>(KEPT_CHARACTERS);
+  readonly #authorOf: AuthorOf;
+
+  constructor(authorOf: AuthorOf) {
+    this.#authorOf = authorOf;
+  }
+
+  /** A reading without any event after `head`. Nobody else has it until it is kept. */
+  take(task: TaskRecord, head: number): TaskReading {
+    if (head === 1) return new TaskReading(task, this.#authorOf);
+    const kept = this.#tasks.take(task.id);
+    return kept && kept.head <= head ? kept : new WaitingTask(task, this.#authorOf);
+  }
+
+  keep(reading: TaskReading): void {
+    const { id, state } = reading.record;
+    if (reading instanceof WaitingTask && !isTerminal(state)) this.#tasks.keep(id, reading, reading.size);
   }
 }
 

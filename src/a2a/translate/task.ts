@@ -102,11 +102,15 @@ export class TaskFold {
     return [...this.#continued];
   }
 
-  #newest(count: number | undefined): readonly Message[] {
-    if (count === 0) return [];
-    const messages = this.#messages.map((message) => (message instanceof Open ? message.close() : message));
-    const said = messages.filter(({ id, parts }) => !this.#streamed.has(id) || textOf(parts).trim() !== '');
-    return count === undefined ? said : said.slice(-count);
+  /** Takes the newest messages first, so that few of many cost little. Leaves out streamed ones that say nothing. */
+  #newest(count = Infinity): readonly Message[] {
+    const said: Message[] = [];
+    for (let index = this.#messages.length - 1; index >= 0 && said.length < count; index -= 1) {
+      const message = this.#messages[index]!;
+      const closed = message instanceof Open ? message.close() : message;
+      if (!this.#streamed.has(closed.id) || textOf(closed.parts).trim() !== '') said.push(closed);
+    }
+    return said.reverse();
   }
 
   /** A message that an executor repeats, such as the one it answers, counts once. */

@@ -8,6 +8,7 @@ import { toTaskRecord } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 import type { Prepared } from './prepared.js';
 import type { RecentEvents } from './recent-events.js';
+import type { TaskCounts } from './task-list.js';
 
 /** The number of events that one transaction removes. */
 const EVENTS_AT_ONCE = 500;
@@ -41,15 +42,23 @@ interface DroppedEvent {
   readonly message: string | null;
 }
 
+/** What is kept of tasks that may be removed here. */
+interface Caches {
+  readonly recent: RecentEvents;
+  readonly counts: TaskCounts;
+}
+
 /** Lists and removes ended tasks, in the same database. */
 export class SqliteRetentionStore implements RetentionStore {
   readonly #database: SqliteDatabase;
   readonly #recent: RecentEvents;
+  readonly #counts: TaskCounts;
   readonly #prepared: Prepared;
 
-  constructor(database: SqliteDatabase, recent: RecentEvents) {
+  constructor(database: SqliteDatabase, { recent, counts }: Caches) {
     this.#database = database;
     this.#recent = recent;
+    this.#counts = counts;
     this.#prepared = database.prepared;
   }
 
@@ -95,6 +104,7 @@ export class SqliteRetentionStore implements RetentionStore {
     this.#prepared.run(SQL.note, task.key);
     this.#prepared.run(SQL.dropPushes, id);
     this.#prepared.run(SQL.dropTask, task.key);
+    this.#counts.clear();
     return true;
   }
 

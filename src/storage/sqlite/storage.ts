@@ -11,6 +11,7 @@ import { SqliteKnowledgeStore } from './knowledge.js';
 import { SqliteLibraryStore } from './library.js';
 import { RecentEvents } from './recent-events.js';
 import { SqliteRetentionStore } from './retention.js';
+import { TaskCounts } from './task-list.js';
 import { SqliteTaskStore } from './task-store.js';
 import { SqliteVaultStore } from './vault-store.js';
 
@@ -31,6 +32,7 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
   try {
     const pushes = new SqlitePushStore(database);
     const recent = new RecentEvents();
+    const counts = new TaskCounts();
     const graph = new SqliteGraphStore(database);
     const library = new SqliteLibraryStore(database, graph);
     return {
@@ -41,8 +43,8 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
       extraction: new SqliteExtractionStore(database, graph),
       vault: new SqliteVaultStore(database),
       memory: new SqliteMemoryStore(database),
-      tasks: new SqliteTaskStore(database, { pushes, recent, eventBytes, messageIdMs }),
-      retention: new SqliteRetentionStore(database, recent),
+      tasks: new SqliteTaskStore(database, { pushes, recent, counts, eventBytes, messageIdMs }),
+      retention: new SqliteRetentionStore(database, { recent, counts }),
       pushes,
       knowledge: new SqliteKnowledgeStore(database, library),
       library,

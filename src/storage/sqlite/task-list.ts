@@ -14,13 +14,17 @@ interface Condition {
  * Reads one page of a caller's tasks. Each combination of filters is one SQL text. It walks an index in the order of the
  * page, or sorts the tasks of one context.
  */
-export function listTasks(prepared: Prepared, scope: Scope, query: TaskQuery): TaskPage {
+export function listTasks(
+  { prepared, counts }: { readonly prepared: Prepared; readonly counts: TaskCounts },
+  scope: Scope,
+  query: TaskQuery,
+): TaskPage {
   const filters = filtersOf(scope, query);
   const onPage = [...filters, ...startOf(query)];
-  const [totalSize = 0] = prepared.column<number>(
-    `SELECT count(*) ${from(query)} ${where(filters)}`,
-    ...valuesOf(filters),
-  );
+  const count = (): number =>
+    prepared.column<number>(`SELECT count(*) ${from(query)} ${where(filters)}`, ...valuesOf(filters))[0] ?? 0;
+  const isAll = [query.contextId, query.state, query.statusFrom].every((filter) => filter === undefined);
+  const totalSize = isAll ? counts.of(prepared, [scope.tenant, scope.owner, query.agent], count) : count();
   const rows = prepared.all<TaskRow>(
     `SELECT * ${from(query)} ${where(onPage)} ORDER BY status_at DESC, id DESC LIMIT ?`,
     ...valuesOf(onPage),
@@ -30,6 +34,36 @@ export function listTasks(prepared: Prepared, scope: Scope, query: TaskQuery): T
   const last = rows.length > tasks.length ? tasks.at(-1) : undefined;
   const nextPageToken = last ? toPositionText([last.status_at, last.id]) : '';
   return { tasks: tasks.map(toTaskRecord), nextPageToken, totalSize };
+}
+
+/** The newest tasks that are counted one by one. Beyond it all are counted by an index. */
+const NEW_TASKS = 500;
+const OWNERS_KEPT = 1_000;
+const NEWEST = 'SELECT coalesce(max(key), 0) FROM tasks';
+const SINCE = 'SELECT count(*) FROM tasks WHERE key > ? AND tenant = ? AND owner = ? AND agent = ?';
+
+/** How many tasks each caller has of each agent, so that a page of a long list need not count all of it. */
+export class TaskCounts {
+  readonly #known = new Map<string, { readonly count: number; readonly newest: number }>();
+
+  /** To be called in each transaction that removes tasks. */
+  clear(): void {
+    this.#known.clear();
+  }
+
+  /** The count that is known and the tasks that came since, or else what `count` returns. */
+  of(prepared: Prepared, owned: readonly [string, string, string], count: () => number): number {
+    const name = JSON.stringify(owned);
+    const known = this.#known.get(name);
+    const [newest = 0] = prepared.column<number>(NEWEST);
+    const isNear = known && newest - known.newest <= NEW_TASKS;
+    const total = isNear
+      ? known.count + (prepared.column<number>(SINCE, known.newest, ...owned)[0] ?? 0)
+      : count();
+    if (this.#known.size >= OWNERS_KEPT) this.#known.clear();
+    this.#known.set(name, { count: total, newest });
+    return total;
+  }
 }
 
 /** Names the index: SQLite alone would walk all tasks of the agent, instead of sorting the few of a context. */

@@ -27,7 +27,7 @@ import type { PushWrites } from './push-store.js';
 import type { RecentEvents } from './recent-events.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
-import { listTasks } from './task-list.js';
+import { type TaskCounts, listTasks } from './task-list.js';
 import type { EncodedBatch, WriteContext } from './task-writes.js';
 import {
   acceptTask,
@@ -43,6 +43,7 @@ import {
 interface SharedParts {
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
+  readonly counts: TaskCounts;
   /** The largest event body, in bytes. Undefined: the default. */
   readonly eventBytes: number | undefined;
   /** How long the id of a message without a context is known, in milliseconds. Undefined: a day. */
@@ -57,17 +58,19 @@ export class SqliteTaskStore implements TaskStore {
   readonly #pushes: PushWrites;
   readonly #statements: Statements;
   readonly #recent: RecentEvents;
+  readonly #counts: TaskCounts;
   readonly #eventBytes: number | undefined;
   readonly #messageIdMs: number;
   readonly lastCrash: string | undefined;
   readonly #served = new Map<number, Scope>();
 
-  constructor(database: SqliteDatabase, { pushes, recent, eventBytes, messageIdMs }: SharedParts) {
+  constructor(database: SqliteDatabase, { pushes, recent, counts, ...limits }: SharedParts) {
     this.#database = database;
     this.#pushes = pushes;
     this.#recent = recent;
-    this.#eventBytes = eventBytes;
-    this.#messageIdMs = messageIdMs ?? DAY_MS;
+    this.#counts = counts;
+    this.#eventBytes = limits.eventBytes;
+    this.#messageIdMs = limits.messageIdMs ?? DAY_MS;
     this.#statements = prepareStatements(database.handle);
     this.#statements.releaseAll.run();
     this.lastCrash = this.#statements.takeCrash.get()?.value;
@@ -149,7 +152,9 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async list(scope: Scope, query: TaskQuery): Promise<TaskPage> {
-    return this.#read(() => listTasks(this.#database.prepared, scope, query));
+    return this.#read(() =>
+      listTasks({ prepared: this.#database.prepared, counts: this.#counts }, scope, query),
+    );
   }
 
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {

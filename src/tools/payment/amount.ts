@@ -14,3 +14,9 @@ function formatAmount(units: bigint, decimals: number): string {
   const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0');
   return `${digits.slice(0, -decimals)}.${fraction}`;
 }
+
+/** Converts an amount to the smallest unit. Call it only for a text without an `amountProblem`. */
+export function toUnits(text: string, decimals = DECIMALS): bigint {
+  const [whole, fraction = ''] = text.split('.');
+  return BigInt(`${whole}${fraction.padEnd(decimals, '0')}`);
+}

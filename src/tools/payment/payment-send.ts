@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { amountProblem, toUnits, ADDRESS } from '../../core/amount.js';
-import { usdc } from './amount.js';
+import { amountProblem, ADDRESS } from '../../core/amount.js';
+import { toUnits, usdc } from './amount.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { PaymentContext } from './context.js';
 import type { Payer } from './payer.js';

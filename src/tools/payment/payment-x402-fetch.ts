@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { usdc } from './amount.js';
-import { toUnits } from '../../core/amount.js';
+import { toUnits, usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { REQUEST_FIELDS, requestInit } from '../web-request.js';

@@ -100,6 +100,26 @@ describe('authors', () => {
 });
 
 describe('X5 tasks as they are read', () => {
+  it('a message to a long task reads what is new of it, and is answered with the newest messages', async () => {
+    const { id } = await send('ask');
+    for (let count = 1; count < 40; count += 1) await send('ask', { taskId: id });
+    const read = node.store.read.bind(node.store);
+    let entries = 0;
+    node.store.read = async (...range) => {
+      const events = await read(...range);
+      entries += events.length;
+      return events;
+    };
+    const answer = await send('ask', { taskId: id });
+    node.store.read = read;
+    expect(entries).toBeLessThan(20);
+    expect(answer.history).toHaveLength(50);
+    const whole = (await ask(node, `/tasks/${id}`)).json as unknown as WireTask;
+    expect(whole.history!.length).toBeGreaterThan(80);
+    expect(whole.history!.slice(-50)).toEqual(answer.history);
+    expect(whole.artifacts).toEqual(answer.artifacts);
+  });
+
   it('have text joined into one part, and the newest messages when asked', async () => {
     const asked = await send('ask');
     const task = await send('chunks 50', { taskId: asked.id });
