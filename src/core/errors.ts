@@ -88,11 +88,8 @@ export async function loadPackage<Module>(name: string, load: () => Promise<Modu
     return await load();
   } catch (cause) {
     if (!codeOf(cause)?.endsWith('MODULE_NOT_FOUND') || !errorText(cause).includes(`'${name}'`)) throw cause;
-    const hint = `Run: npm install ${name}`;
-    throw new LangoError('not-supported', `This needs the package ${name}, which is not installed.`, {
-      hint,
-      cause,
-    });
+    const text = `This needs the package ${name}, which is not installed.`;
+    throw new LangoError('not-supported', text, { hint: `Run: npm install ${name}`, cause });
   }
 }
 
