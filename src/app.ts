@@ -1,17 +1,26 @@
 import type { DefinedAgent } from './agents/defined-agent.js';
-import { createAgents, createModel } from './app/agents.js';
+import { agentFindings, createAgents, createModel } from './app/agents.js';
 import { closeFamilies, openFamilies, startSandboxSearch, logFindings } from './app/families.js';
-import { createAccess, createIdentity, openCredentials } from './app/identity.js';
+import { createAccess, createIdentity, credentialFindings, openCredentials } from './app/identity.js';
 import { openExtraction, openLibrary, openMemory, type Library } from './app/knowledge.js';
 import { assertMountable, createListeners, NodeAddress, type MountedHandler } from './app/listeners.js';
 import { ownerMount } from './app/owners.js';
 import { createDirectory, keepFresh, localSources, remoteSources } from './app/peers.js';
 import { createPush, publish } from './app/publishing.js';
 import { createReload, type ReadConfig, type Reload } from './app/reload.js';
-import { guardOf, healthOf, openStores, prepareFolders, type OnStop, type Stores } from './app/stores.js';
+import {
+  folderFindings,
+  guardOf,
+  healthOf,
+  openStores,
+  prepareFolders,
+  type OnStop,
+  type Stores,
+} from './app/stores.js';
 import { agentLimits } from './config/config.js';
 import { openKeys } from './config/node-credentials.js';
 import type { LoadedConfig } from './config/load.js';
+import { findingOfError, type Finding } from './config/problems.js';
 import { loadPrompts } from './config/prompts.js';
 import { noteRunning } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
@@ -25,6 +34,19 @@ import type { ToolFamily } from './tools/tool-family.js';
 import { answerError } from './http/errors.js';
 import { createJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
+
+/** What a start with this configuration would refuse or leave out: for `config check`, which changes nothing. */
+export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
+  const { agent } = loaded.config;
+  const promptKey = () => ['agent', agent.houseRulesFile === undefined ? 'promptFolder' : 'houseRulesFile'];
+  const findings = [
+    agentFindings(loaded),
+    credentialFindings(loaded),
+    folderFindings(loaded.config),
+    findingOfError(loadPrompts(agent), promptKey),
+  ];
+  return (await Promise.all(findings)).flat();
+}
 
 export { openHome } from './app/owners.js';
 export { backUp, restore, verifyDatabase } from './app/stores.js';

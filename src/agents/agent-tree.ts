@@ -52,7 +52,7 @@ export function buildAgentTree(options: AgentTreeOptions): AgentTree {
 }
 
 function buildFlat(options: AgentTreeOptions): AgentTree {
-  assertPublished(options.publish, [FLAT_AGENT_NAME]);
+  assertPublished(options);
   const runsHere = options.publish?.includes(FLAT_AGENT_NAME) ?? true;
   return { root: runsHere ? flatAgent(options) : undefined, subAgents: [], unmatched: [] };
 }
@@ -61,7 +61,7 @@ function buildFlat(options: AgentTreeOptions): AgentTree {
 function buildTeam(options: AgentTreeOptions): AgentTree {
   const { roster, tools, publish, logger } = options;
   assertRoster(roster);
-  assertPublished(publish, [ORCHESTRATOR_NAME, ...roster.map(({ name }) => name)]);
+  assertPublished(options);
   const runsHere = (name: string) => publish?.includes(name) ?? true;
   const owned = partitionTools(tools, roster);
   for (const { name } of owned.unmatched)
@@ -207,15 +207,25 @@ function assertTools(tools: readonly Tool[]): void {
   if (taken) throw new LangoError('invalid-config', `a tool cannot be named ${taken}`);
 }
 
-function assertPublished(publish: readonly string[] | undefined, known: readonly string[]): void {
-  const unknownName = publish?.find((name) => !known.includes(name));
-  if (unknownName === undefined) return;
-  const hint = `It can hold: ${known.join(', ')}.`;
-  throw new LangoError(
-    'invalid-config',
-    `a2a.publish names ${unknownName}, which is not an agent of this server`,
-    {
-      hint,
-    },
-  );
+function assertPublished(options: Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>): void {
+  const [wrong] = unknownPublished(options);
+  if (wrong === undefined) return;
+  const text = `a2a.publish names ${wrong}, which is not an agent of this server`;
+  throw new LangoError('invalid-config', text, { hint: `It can hold: ${agentNames(options).join(', ')}.` });
+}
+
+/** The names that `publish` may hold besides those of the program's own agents. */
+export function agentNames({
+  multiAgent,
+  roster,
+}: Pick<AgentTreeOptions, 'multiAgent' | 'roster'>): readonly string[] {
+  return multiAgent ? [ORCHESTRATOR_NAME, ...roster.map(({ name }) => name)] : [FLAT_AGENT_NAME];
+}
+
+/** The names in `publish` that are no agents of this server. */
+export function unknownPublished(
+  options: Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>,
+): readonly string[] {
+  const known = agentNames(options);
+  return (options.publish ?? []).filter((name) => !known.includes(name));
 }

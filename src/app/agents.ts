@@ -1,10 +1,12 @@
 import os from 'node:os';
 import { extendRoster, isShipped } from '../agents/agent-specs.js';
-import { buildAgentTree, makeDefinedAgent } from '../agents/agent-tree.js';
+import { agentNames, buildAgentTree, makeDefinedAgent, unknownPublished } from '../agents/agent-tree.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { agentLimits, type Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
+import { finding, nearestOf, type Finding } from '../config/problems.js';
 import type { Secrets } from '../config/secrets.js';
 import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
@@ -15,6 +17,7 @@ import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
+import { areForgotten, FORGOTTEN } from './peers.js';
 import { workFoldersOf } from './stores.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 
@@ -129,6 +132,35 @@ export function createAgents(options: AgentsOptions): Agents {
     tools: allTools,
     root: tree.root?.profile.name ?? requireFirst(agents),
   };
+}
+
+/**
+ * What is wrong with the names of agents, for `config check`: a start with such a configuration fails, or leaves out
+ * remote agents.
+ */
+export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
+  const { agent, a2a } = loaded.config;
+  const names = {
+    multiAgent: agent.multiAgent,
+    roster: extendRoster(agent.roster, agent.ownAgents),
+    publish: a2a.publish,
+  };
+  const known = agentNames(names);
+  const unknown = unknownPublished(names).flatMap((name) => {
+    const nearest = nearestOf(name, known);
+    const advice = nearest ? `did you mean "${nearest}"?` : `it can hold: ${known.join(', ')}`;
+    return finding(
+      ['a2a', 'publish', a2a.publish!.indexOf(name)],
+      `names no agent of this server; ${advice}`,
+    );
+  });
+  const runsHere = (name: string): boolean => (a2a.publish ?? known).includes(name) && known.includes(name);
+  const taken = a2a.remoteAgents.flatMap(({ name }, index) => {
+    const text = `is the name of an agent of this node, which hides the remote one; choose another, or leave ${name} out of a2a.publish`;
+    return a2a.enabled && runsHere(name) ? finding(['a2a', 'remoteAgents', index, 'name'], text) : [];
+  });
+  const forgotten = areForgotten(loaded) ? finding(['a2a', 'remoteAgents'], FORGOTTEN) : [];
+  return [...unknown, ...taken, ...forgotten];
 }
 
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */

@@ -1,11 +1,14 @@
 import type { CardAuth } from '../a2a/server/card.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
+import { findingOfError, type Finding } from '../config/problems.js';
+import type { Path } from '../config/schema.js';
 import type { Secrets } from '../config/secrets.js';
-import { loadOrCreateToken } from '../config/node-credentials.js';
+import { loadOrCreateToken, loadToken } from '../config/node-credentials.js';
 import { isWeakToken } from '../config/risks.js';
 import type { Agent } from '../core/agent.js';
-import { LangoError } from '../core/errors.js';
+import { errorText, LangoError } from '../core/errors.js';
 import { serverUrl } from '../core/card.js';
 import type { Audit, Authenticator, Caller } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
@@ -28,13 +31,42 @@ export interface Credentials {
 export async function openCredentials(config: Config, secrets: Secrets): Promise<Credentials> {
   const token =
     config.auth.mode === 'token' ? (secrets.token ?? (await loadOrCreateToken(config.home))) : undefined;
-  // The token of the configuration was checked with it. The one in the data folder may have been written by hand.
-  if (token !== undefined && isWeakToken(token) && !config.server.allowRisks.includes('weakToken')) {
-    throw new LangoError('invalid-config', 'The token of the data folder can be guessed.', {
-      hint: 'Delete its file, so that the next start makes a new one; or add weakToken to server.allowRisks.',
-    });
-  }
+  assertStrong(token, config);
   return { token, tls: await readTls(config) };
+}
+
+/** The token of the configuration was checked with it. The one in the data folder may have been written by hand. */
+function assertStrong(token: string | undefined, { server }: Config): void {
+  if (token === undefined || !isWeakToken(token) || server.allowRisks.includes('weakToken')) return;
+  throw new LangoError('invalid-config', 'The token of the data folder can be guessed.', {
+    hint: 'Delete its file, so that the next start makes a new one; or add weakToken to server.allowRisks.',
+  });
+}
+
+/** What is wrong with the files that `openCredentials` reads, for `config check`. Makes none of them. */
+export async function credentialFindings({ config, secrets }: LoadedConfig): Promise<readonly Finding[]> {
+  const { mode, jwt } = config.auth;
+  const tlsKey = (error: unknown): Path => {
+    const named = Object.entries(config.server.tls).find(
+      ([key, file]) => key.endsWith('File') && typeof file === 'string' && errorText(error).includes(file),
+    );
+    return ['server', 'tls', named?.[0] ?? 'certFile'];
+  };
+  const checks = [
+    findingOfError(readTls(config), tlsKey),
+    ...(mode === 'token' && secrets.token === undefined
+      ? [
+          findingOfError(
+            loadToken(config.home).then((token) => assertStrong(token, config)),
+            () => ['auth', 'token'],
+          ),
+        ]
+      : []),
+    ...(mode === 'jwt' && jwt.jwksFile !== undefined
+      ? [findingOfError(keysFromFile(jwt.jwksFile)(), () => ['auth', 'jwt', 'jwksFile'])]
+      : []),
+  ];
+  return (await Promise.all(checks)).flat();
 }
 
 /** Reads the certificate, the key and what belongs to them; undefined for plain HTTP. Rejects with `invalid-config`. */

@@ -46,14 +46,22 @@ export interface RemoteList extends LoadedConfig {
   readonly logger: Logger;
 }
 
-/** The remote agents of the configuration as sources of cards; none unless `a2a.enabled`. */
-export function remoteSources({
+/** Whether remote agents are listed and nothing says whether to use them. */
+export function areForgotten({
   config: { a2a },
-  secrets,
-  started,
-  keys,
-  logger,
-}: RemoteList): readonly CardSource[] {
+  origins,
+}: Pick<LoadedConfig, 'config' | 'origins'>): boolean {
+  return a2a.remoteAgents.length > 0 && !a2a.enabled && !origins.has('a2a.enabled');
+}
+
+export const FORGOTTEN =
+  'is not used without a2a.enabled: true; set a2a.enabled to false to keep the list for later';
+
+/** The remote agents of the configuration as sources of cards; none unless `a2a.enabled`. */
+export function remoteSources(list: RemoteList): readonly CardSource[] {
+  const { secrets, started, keys, logger } = list;
+  const { a2a } = list.config;
+  if (areForgotten(list)) logger.warn(`a2a.remoteAgents ${FORGOTTEN}`);
   const shared = connectRules(started, [], logger);
   return (a2a.enabled ? a2a.remoteAgents : []).map((agent): RemoteSource => {
     const { name, url, allowPrivate, verify, relocate } = agent;

@@ -3,7 +3,9 @@ import process from 'node:process';
 import type { Config } from '../config/config.js';
 import { hasSeveralOwners } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import { makeFolder, vaultKeyFile } from '../config/private-file.js';
+import { folderProblem, makeFolder, vaultKeyFile } from '../config/private-file.js';
+import { finding, type Finding } from '../config/problems.js';
+import type { Path } from '../config/schema.js';
 import type { Secrets } from '../config/secrets.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
@@ -84,6 +86,19 @@ export async function prepareFolders(config: Config): Promise<void> {
       });
     }
   }
+}
+
+/** What is wrong with the folders that `prepareFolders` makes, for `config check`. Makes none of them. */
+export async function folderFindings({ home, workspace }: Config): Promise<readonly Finding[]> {
+  const at = async (path: Path, folder: string): Promise<readonly Finding[]> => {
+    const problem = await folderProblem(folder);
+    return problem === undefined
+      ? []
+      : finding(path, `is wrong: ${problem}; choose a folder that you can write to`);
+  };
+  const inHome = await at(['LANGO_HOME'], home);
+  if (inHome.length > 0) return inHome;
+  return (await Promise.all(workspace.map((folder, index) => at(['workspace', index], folder)))).flat();
 }
 
 /** The vault of this node, or the reason why it cannot be opened: the server then runs without it. */

@@ -1,3 +1,4 @@
+import { startFindings } from '../app.js';
 import { describeConfig } from '../config/describe.js';
 import { checkConfig, loadConfig } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
@@ -12,7 +13,7 @@ type FolderCall = Call<FolderFlags>;
 
 /** `lango config check`: lists all that is wrong with the configuration. */
 export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
-  const problems = await checkConfig({ env, overrides: overridesOf(flags) });
+  const problems = await checkConfig({ env, overrides: overridesOf(flags) }, startFindings);
   const isValid = problems.length === 0;
   return {
     json: { ok: isValid, problems },

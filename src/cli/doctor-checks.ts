@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { access, mkdtemp, open, rmdir, stat } from 'node:fs/promises';
+import { access, open, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
-import { ANYONE_ELSE } from '../config/private-file.js';
-import { codeOf, errorText, isLangoError } from '../core/errors.js';
+import { ANYONE_ELSE, folderProblem } from '../config/private-file.js';
+import { errorText, isLangoError } from '../core/errors.js';
 
 /** One result of `lango doctor`. */
 export interface Finding {
@@ -38,30 +37,14 @@ export function failedBy(check: string, error: unknown): Finding {
 
 const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
 
-/** Checks that the folder can be written or made. It tries to write, because permissions do not say everything. */
+/** Checks that the folder can be written or made. */
 export async function checkFolder(check: string, folder: string): Promise<Finding> {
-  let existing = folder;
-  try {
-    existing = await nearestExisting(folder);
-    if (!(await stat(existing)).isDirectory())
-      return fail(check, `${existing} is not a folder.`, FOLDER_ADVICE);
-    await rmdir(await mkdtemp(join(existing, '.lango-doctor-')));
-  } catch (error) {
-    const text = `${existing} cannot be written by this user: ${errorText(error)}.`;
-    return fail(check, text, FOLDER_ADVICE);
-  }
-  const isThere = existing === folder;
-  return ok(check, `${folder} ${isThere ? 'can be written' : 'will be made at the first start'}`);
-}
-
-async function nearestExisting(folder: string): Promise<string> {
-  try {
-    await access(folder);
-    return folder;
-  } catch (error) {
-    if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error;
-    return nearestExisting(dirname(folder));
-  }
+  const problem = await folderProblem(folder);
+  if (problem !== undefined) return fail(check, `${problem}.`, FOLDER_ADVICE);
+  return ok(
+    check,
+    `${folder} ${(await exists(folder)) ? 'can be written' : 'will be made at the first start'}`,
+  );
 }
 
 export async function checkToken({ config, secrets }: LoadedConfig): Promise<Finding> {

@@ -50,9 +50,19 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return resolved(attempt(await readSource(options), options));
 }
 
-/** The problems of the configuration that `loadConfig` would read, in the order of the file. */
-export async function checkConfig(options: LoadOptions): Promise<readonly Problem[]> {
-  return attempt(await readSource(options), options).problems ?? [];
+/**
+ * The problems of the configuration that `loadConfig` would read, in the order of the file. When it has none, `further`
+ * looks for more.
+ */
+export async function checkConfig(
+  options: LoadOptions,
+  further: (loaded: LoadedConfig) => Promise<readonly Finding[]> = async () => [],
+): Promise<readonly Problem[]> {
+  const reading = await readSource(options);
+  const { loaded, problems } = attempt(reading, options);
+  if (!loaded) return problems;
+  const findings = await further(loaded);
+  return findings.map((each) => toProblem(each, reading.source, new Map())).sort(byLocation);
 }
 
 /** Resolves settings given by a program, without reading any file. Throws `invalid-config`. */
@@ -62,7 +72,7 @@ export function resolveConfig(options: ResolveOptions): LoadedConfig {
 
 type Attempt =
   | { readonly loaded: LoadedConfig; readonly problems?: undefined }
-  | { readonly problems: readonly Problem[] };
+  | { readonly loaded?: undefined; readonly problems: readonly Problem[] };
 
 function resolved(result: Attempt): LoadedConfig {
   if (result.problems !== undefined) throw problemsError(result.problems, HINT);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, link, mkdir, mkdtemp, open, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 
 /** The permission bits of everybody but the owner in a file's mode. */
@@ -140,6 +140,32 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   } catch (error) {
     for (const each of made) await rmdir(each).catch(() => undefined);
     throw error;
+  }
+}
+
+/**
+ * Says why a folder can neither be written nor made, without a full stop; undefined when it can. Tries to write, because
+ * permissions do not say everything, and leaves nothing behind.
+ */
+export async function folderProblem(folder: string): Promise<string | undefined> {
+  let existing = folder;
+  try {
+    existing = await nearestExisting(folder);
+    if (!(await stat(existing)).isDirectory()) return `${existing} is not a folder`;
+    await rmdir(await mkdtemp(join(existing, '.lango-check-')));
+    return undefined;
+  } catch (error) {
+    return `${existing} cannot be written by this user: ${errorText(error)}`;
+  }
+}
+
+async function nearestExisting(folder: string): Promise<string> {
+  try {
+    await access(folder);
+    return folder;
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error;
+    return nearestExisting(dirname(folder));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { LangoError } from '../core/errors.js';
+import { errorText, isLangoError, LangoError } from '../core/errors.js';
 import type { KeySchema, Path } from './schema.js';
 
 /** One error in the configuration. `text` never quotes a value, as it might be a secret. */
@@ -41,6 +41,20 @@ export interface Finding {
 /** The single finding of a rule about the value at `path`. */
 export function finding(path: Path, text: string): readonly Finding[] {
   return [{ path, about: 'value', text }];
+}
+
+/** The finding of a check that rejects with what is wrong, as a start does; none when it resolves. */
+export async function findingOfError(
+  check: Promise<unknown>,
+  pathOf: (error: unknown) => Path,
+): Promise<readonly Finding[]> {
+  try {
+    await check;
+    return [];
+  } catch (error) {
+    const hint = isLangoError(error) ? error.hint : undefined;
+    return finding(pathOf(error), ['is wrong:', errorText(error), hint].filter(Boolean).join(' '));
+  }
 }
 
 /** Finds the schemas at a path, to suggest the nearest known key. */

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { langoHere } from './lango-here.js';
 import { lango, makeHome } from './lango-process.js';
 
@@ -16,6 +18,46 @@ describe('lango config', () => {
       ok: false,
       problems: [{ key: 'server.port' }, { key: 'modle' }],
     });
+  });
+
+  it('check finds what a start would refuse or leave out', async () => {
+    const home = await makeHome(
+      [
+        'workspace: [/proc/work]',
+        'agent: { houseRulesFile: none.md }',
+        'server: { tls: { certFile: none.pem, keyFile: none.key } }',
+        'a2a:',
+        '  publish: [lango-orchestrator, operater]',
+        '  remoteAgents: [{ name: lango-far, url: "https://far.example" }]',
+      ].join('\n'),
+    );
+    await writeFile(path.join(home.folder, 'token'), 'letmein\n', { mode: 0o600 });
+    const { code, stdout } = await langoHere(['config', 'check', '--json'], home);
+    const files = await readdir(home.folder);
+    await home.remove();
+    const { problems } = JSON.parse(stdout) as { problems: { at: string; key: string; text: string }[] };
+    expect(code).toBe(1);
+    expect(problems.map(({ at, key, text }) => `${at.replace(/^.*\.yaml/, '')} ${key} ${text}`)).toEqual([
+      expect.stringMatching(
+        /auth\.token is wrong: The token of the data folder can be guessed\. Delete its file/,
+      ),
+      expect.stringMatching(/^:1:13 workspace\[0\] is wrong: \/proc cannot be written/),
+      expect.stringMatching(/^:2:26 agent\.houseRulesFile is wrong: There is no file .*none\.md/),
+      expect.stringMatching(/^:3:28 server\.tls\.certFile is wrong: TLS: .*none\.pem cannot be read/),
+      ':5:33 a2a.publish[1] names no agent of this server; did you mean "operator"?',
+      expect.stringMatching(/^:6:17 a2a\.remoteAgents is not used without a2a\.enabled: true/),
+    ]);
+    expect(files.sort()).toEqual(['config.yaml', 'token']);
+  });
+
+  it('check finds a remote agent behind a name that is taken here', async () => {
+    const remoteAgents = '[{ name: operator, url: "https://far.example" }]';
+    const home = await makeHome(`a2a: { enabled: true, remoteAgents: ${remoteAgents} }`);
+    const taken = await langoHere(['config', 'check'], home);
+    await home.remove();
+    expect(taken.stdout).toMatch(
+      /a2a\.remoteAgents\[0\]\.name is the name of an agent of this node, which hides/,
+    );
   });
 
   it('check is content with a right one', async () => {
