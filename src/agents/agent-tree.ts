@@ -110,7 +110,7 @@ export function makeDefinedAgent(definition: DefinedAgent, options: Omit<AgentTr
   const { name, description, tools, skills, model = options.model } = definition;
   assertTools(tools);
   const toolbox = new Toolbox({ tools, source: undefined, owns: () => false, rules: options });
-  const { run, profile } = toolUser(
+  const agent = toolUser(
     { ...options, model },
     {
       name,
@@ -120,7 +120,11 @@ export function makeDefinedAgent(definition: DefinedAgent, options: Omit<AgentTr
       controls: [declineRequest, askUser],
     },
   );
-  return { run, profile: { name, description, skills, extendedSkills: profile.extendedSkills! } };
+  const { extendedSkills } = agent.profile;
+  return {
+    run: (run) => agent.run(run),
+    profile: { name, description, skills, ...(extendedSkills ? { extendedSkills } : {}) },
+  };
 }
 
 interface ToolUser {

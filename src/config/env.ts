@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { readSecretFile, type SecretFile, type Variables } from './secret-files.js';
 
 /** Every environment variable that Lango reads. */
 export const ENV_VARIABLES = {
@@ -38,6 +39,15 @@ export const ENV_VARIABLES = {
   },
 } as const;
 
+/** The variables of this table that hold secrets: each may be in a file, which the variable with `_FILE` names. */
+export const SECRET_VARIABLES = [
+  'token',
+  'anthropicApiKey',
+  'openaiApiKey',
+  'voyageApiKey',
+  'vaultPassphrase',
+] as const;
+
 type Texts = Readonly<Record<keyof typeof ENV_VARIABLES, string | undefined>>;
 
 export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
@@ -46,18 +56,25 @@ export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
   readonly forceColor: boolean;
   /** Whether npm or npx started this program: `lango` alone is then no command of the shell. */
   readonly isStartedByNpm: boolean;
+  /** By the key of their variable: the secrets that are in files of their own. */
+  readonly files: Readonly<Partial<Record<(typeof SECRET_VARIABLES)[number], SecretFile>>>;
   /** All variables, for `${VAR}` in the configuration file. They hold secrets: never log them. */
   readonly variables: Variables;
 }
-
-export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** The only reader of `process.env`. An empty variable counts as not set. */
 export function readEnv(env: Variables = process.env): Env {
   const read = Object.entries(ENV_VARIABLES).map(([key, { name }]) => [key, env[name] || undefined]);
   const texts = Object.fromEntries(read) as Texts;
+  const files: Env['files'] = Object.fromEntries(
+    SECRET_VARIABLES.flatMap((key) => {
+      const found = readSecretFile(env, ENV_VARIABLES[key].name);
+      return found ? [[key, found]] : [];
+    }),
+  );
+  const values = Object.fromEntries(Object.entries(files).map(([key, { value }]) => [key, value]));
   return {
-    ...texts,
+    ...{ ...texts, ...values, files },
     home: texts.home ?? join(homedir(), '.lango'),
     noColor: texts.noColor !== undefined,
     forceColor: (texts.forceColor ?? '0') !== '0',

@@ -1,6 +1,8 @@
-import type { Env } from './env.js';
+import type { Env, SECRET_VARIABLES } from './env.js';
 import { ENV_VARIABLES } from './env.js';
+import type { Problem } from './problems.js';
 import { keyOf } from './problems.js';
+import { fileVariable } from './secret-files.js';
 import type { Path } from './schema.js';
 
 /** The origin of a value. */
@@ -21,6 +23,10 @@ interface Override {
   readonly origin: Origin;
   /** The name of the variable or flag, for messages. */
   readonly at: string;
+  /** What is wrong with the file that holds the value. */
+  readonly problem?: string | undefined;
+  /** Whether other users can read that file. */
+  readonly isExposed?: boolean;
 }
 
 export interface Layered {
@@ -29,6 +35,10 @@ export interface Layered {
   readonly origins: ReadonlyMap<string, Origin>;
   /** By key: the environment variable or flag that each value came from, if not from the file. */
   readonly sources: ReadonlyMap<string, string>;
+  /** The files of secrets that cannot be read. */
+  readonly problems: readonly Problem[];
+  /** The first key whose secret is in a file that other users can read. */
+  readonly exposed: Path | undefined;
 }
 
 type Group = Record<string, unknown>;
@@ -46,17 +56,24 @@ export function layer(fileValues: Group, env: Env, overrides: Overrides): Layere
     origins.set(keyOf(override.path), override.origin);
     sources.set(keyOf(override.path), override.at);
   };
-  for (const override of secretsFrom(env, values)) if (!origins.has(keyOf(override.path))) apply(override);
+  const secrets = secretsFrom(env, values).filter(({ path }) => !origins.has(keyOf(path)));
+  secrets.forEach(apply);
   for (const override of overridesFrom(env, overrides)) apply(override);
-  return { values, origins, sources };
+  const problems = secrets.flatMap(({ at, path, problem: text }) =>
+    text ? [{ at, key: keyOf(path), text }] : [],
+  );
+  const exposed = secrets.find(({ isExposed }) => isExposed)?.path;
+  return { values, origins, sources, problems, exposed };
 }
 
-type Variable =
-  'token' | 'anthropicApiKey' | 'openaiApiKey' | 'voyageApiKey' | 'vaultPassphrase' | 'logLevel';
+type Variable = (typeof SECRET_VARIABLES)[number] | 'logLevel';
 
 function fromEnv(env: Env, variable: Variable | undefined, path: Path): readonly Override[] {
   if (variable === undefined) return [];
-  return [{ path, value: env[variable], origin: 'env', at: ENV_VARIABLES[variable].name }];
+  const { name } = ENV_VARIABLES[variable];
+  const file = variable === 'logLevel' ? undefined : env.files[variable];
+  if (!file) return [{ path, value: env[variable], origin: 'env', at: name }];
+  return [{ path, origin: 'env', at: fileVariable(name), value: undefined, isExposed: false, ...file }];
 }
 
 function secretsFrom(env: Env, values: Group): readonly Override[] {
@@ -75,7 +92,8 @@ function providerIn(group: unknown): unknown {
 function modelVariable(env: Env, provider: unknown): Variable | undefined {
   if (provider === 'offline') return undefined;
   const isAutomatic = provider === undefined || provider === 'auto';
-  const takesOpenai = provider === 'openai' || (isAutomatic && env.anthropicApiKey === undefined);
+  const takesOpenai =
+    provider === 'openai' || (isAutomatic && env.anthropicApiKey === undefined && !env.files.anthropicApiKey);
   return takesOpenai ? 'openaiApiKey' : 'anthropicApiKey';
 }
 

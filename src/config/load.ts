@@ -4,7 +4,7 @@ import { codeOf, errorText } from '../core/errors.js';
 import { checkSettings, type Purpose } from './check.js';
 import type { Config } from './config.js';
 import { configOf } from './config.js';
-import type { Env, Variables } from './env.js';
+import type { Env } from './env.js';
 import { ENV_VARIABLES } from './env.js';
 import { callValues, concernsCall } from './call-keys.js';
 import type { Origin, Overrides } from './layers.js';
@@ -14,6 +14,7 @@ import { keyOf, problemsError } from './problems.js';
 import { isReadableByAll } from './risks.js';
 import type { Path, SettingsInput } from './schema.js';
 import { schemasAt } from './schema.js';
+import type { Variables } from './secret-files.js';
 import type { Secrets } from './secrets.js';
 import { secretsOf } from './secrets.js';
 import type { Unset } from './substitute.js';
@@ -86,8 +87,8 @@ function homeOf({ env, overrides }: LoadOptions): string {
 interface Reading {
   readonly file: string | undefined;
   readonly source: Source;
-  /** The first secret that the file holds as plain text. */
-  readonly writtenSecret?: Path | undefined;
+  /** The first secret that other users can read: as plain text in this file, or in a file of its own. */
+  readonly exposedSecret?: Path | undefined;
 }
 
 async function readSource(options: LoadOptions): Promise<Reading> {
@@ -97,15 +98,20 @@ async function readSource(options: LoadOptions): Promise<Reading> {
     const text = await readFile(file, 'utf8');
     const variables = { ...options.env.variables, [ENV_VARIABLES.home.name]: homeOf(options) };
     let writtenSecret: Path | undefined;
+    let exposedSecret: Path | undefined;
     const readText = (value: string, path: Path) => {
       if (isSecret(path) && !value.includes('${')) writtenSecret ??= path;
       const reading = readScalar(value, path, variables);
+      if ('isExposed' in reading && reading.isExposed) exposedSecret ??= path;
       return 'isUnset' in reading && mayLack(path, options) ? { value: undefined } : reading;
     };
     // Most servers have no configuration file, so the parser is loaded only when needed.
     const { textSource } = await import('./text-source.js');
     const source = textSource(text, { file, syntax: 'yaml', readText });
-    return { file: resolve(file), source, writtenSecret };
+    return {
+      ...{ file: resolve(file), source },
+      exposedSecret: exposedSecret ?? (isReadableByAll(file) ? writtenSecret : undefined),
+    };
   } catch (error) {
     const missing = NO_SUCH_FILE.has(codeOf(error) ?? '');
     if (missing && named === undefined) return { file: undefined, source: objectSource({}) };
@@ -115,13 +121,17 @@ async function readSource(options: LoadOptions): Promise<Reading> {
 }
 
 /** Substitutes variables and converts the result to the type of the key. An empty result leaves the key out. */
-function readScalar(text: string, path: Path, variables: Variables): TextReading | Unset {
-  const result = substitute(text, variables);
+function readScalar(
+  text: string,
+  path: Path,
+  variables: Variables,
+): (TextReading & { readonly isExposed?: boolean }) | Unset {
+  const result = substitute(text, variables, isSecret(path));
   if ('problem' in result) return result;
   if (!result.changed) return { value: result.text };
   if (result.text === '') return { value: undefined };
   const types = new Set(schemasAt(path).flatMap(({ type }) => type ?? []));
-  return { value: retype(result.text, types) };
+  return { value: retype(result.text, types), isExposed: result.isExposed ?? false };
 }
 
 /** Whether a value may be left out whose variable is not set: a secret that only a server needs, or one that is only shown. */
@@ -131,20 +141,27 @@ function mayLack(path: Path, { purpose }: LoadOptions): boolean {
   return isSecret(path) && (purpose === 'call' || path[0] !== 'vault');
 }
 
+/** Whether a secret of the environment must be there: a client needs the token (`concernsCall`), a data folder its vault. */
+function needsSecret(key: string, { purpose }: LoadOptions): boolean {
+  return purpose !== 'show' && (purpose !== 'data' || key.startsWith('vault.'));
+}
+
 function isSecret(path: Path): boolean {
   return schemasAt(path).some(({ writeOnly }) => writeOnly === true);
 }
 
-function attempt({ source, file, writtenSecret }: Reading, options: LoadOptions): Attempt {
+function attempt({ source, file, ...reading }: Reading, options: LoadOptions): Attempt {
   if (source.values !== undefined && !isGroup(source.values)) {
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
   }
-  const exposedSecret = file !== undefined && isReadableByAll(file) ? writtenSecret : undefined;
+  const layered = layer(source.values ?? {}, options.env, options.overrides ?? {});
+  const { values, origins, sources } = layered;
+  const exposedSecret = reading.exposedSecret ?? layered.exposed;
   const base = { home: homeOf(options), configFile: file, exposedSecret };
-  const { values, origins, sources } = layer(source.values ?? {}, options.env, options.overrides ?? {});
   const isCall = options.purpose === 'call';
   const checked = checkSettings(isCall ? callValues(values) : values, base, options.purpose);
-  const before = source.problems.filter(({ key }) => !isCall || concernsCall(key));
+  const unread = layered.problems.filter(({ key }) => needsSecret(key, options));
+  const before = [...source.problems, ...unread].filter(({ key }) => !isCall || concernsCall(key));
   const reported = new Set(before.map(({ key }) => key));
   const problems = (checked.findings ?? []).map((finding) => toProblem(finding, source, sources));
   const all = [...before, ...problems.filter(({ key }) => !reported.has(key))];

@@ -35,13 +35,17 @@ Every key has a default, so the server starts without a configuration file. To c
 the data folder, or to the file that \`--config\` or \`LANGO_CONFIG\` names. [config.example.yaml](config.example.yaml) is an
 example. With [config.schema.json](config.schema.json), editors complete and check the file.
 
-- \`lango config check\` reports every error with file, line and column. Unknown keys are errors.
+- \`lango config check\` reports every error with file, line and column, and what a start would refuse or leave out.
+  Unknown keys are errors.
 - A key without a value counts as left out. Relative paths start at the folder of the file; \`~/\` is your home folder.
 - A value can contain variables: \`\${NAME}\`, or \`\${NAME:-default}\` if the variable may be unset or empty. They are
   substituted after the file is parsed, so a value cannot add keys. A value that becomes empty counts as left out.
   \`$\${\` is an escaped \`\${\`.
 - Command-line flags override \`LANGO_LOG_LEVEL\`, which overrides the file. Variables with secrets apply only to keys that
   the file leaves out.
+- A secret may be in a file: \`LANGO_TOKEN_FILE=/run/secrets/token\` stands for \`LANGO_TOKEN\`, and the same goes for each
+  variable below that holds a secret and for each \`\${NAME}\` in the value of a secret. A line break at the end of the
+  file does not count. A file that other users can read is refused (\`server.allowRisks: [readableSecrets]\`).
 - Secrets never appear in a log or in the output of a command.
 
 ## Environment variables

@@ -1,9 +1,12 @@
-import type { Variables } from './env.js';
+import { readSecretFile, type Variables } from './secret-files.js';
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
 export type Substituted =
-  { readonly text: string; readonly changed: boolean } | { readonly problem: string } | Unset;
+  /** `isExposed`: a part comes from a file that other users can read. */
+  | { readonly text: string; readonly changed: boolean; readonly isExposed?: boolean }
+  | { readonly problem: string }
+  | Unset;
 
 /** The problem of a variable without a value. */
 export interface Unset {
@@ -13,11 +16,13 @@ export interface Unset {
 
 /**
  * Substitutes variables in a text: `${VAR}`, or `${VAR:-default}` if the variable may be unset or empty. `$${` is an
- * escaped `${`. The value of a variable is not substituted again.
+ * escaped `${`. The value of a variable is not substituted again. In a secret, a variable may be in the file that
+ * `VAR_FILE` names.
  */
-export function substitute(text: string, variables: Variables): Substituted {
+export function substitute(text: string, variables: Variables, isSecret = false): Substituted {
   if (!text.includes('${')) return { text, changed: false };
   let problem: { readonly problem: string } | Unset | undefined;
+  let isExposed = false;
   const result = text.replace(REFERENCE, (match, name?: string, fallback?: string) => {
     if (match === '$${') return '${';
     if (name === undefined) {
@@ -27,7 +32,13 @@ export function substitute(text: string, variables: Variables): Substituted {
       };
       return '';
     }
-    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const file = isSecret ? readSecretFile(variables, name) : undefined;
+    isExposed ||= file?.isExposed ?? false;
+    if (file?.problem !== undefined) {
+      problem ??= { problem: file.problem, isUnset: true };
+      return '';
+    }
+    const value = file?.value ?? (Object.hasOwn(variables, name) ? variables[name] : undefined);
     if (fallback !== undefined) return value || fallback;
     if (value === undefined) {
       problem ??= {
@@ -37,7 +48,7 @@ export function substitute(text: string, variables: Variables): Substituted {
     }
     return value ?? '';
   });
-  return problem ?? { text: result, changed: true };
+  return problem ?? { text: result, changed: true, isExposed };
 }
 
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;

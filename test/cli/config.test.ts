@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdir, writeFile } from 'node:fs/promises';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { readEnv } from '../../src/config/env.js';
+import { loadConfig } from '../../src/config/load.js';
+import { secretValues } from '../../src/config/secrets.js';
 import { langoHere } from './lango-here.js';
 import { lango, makeHome } from './lango-process.js';
 
@@ -58,6 +61,52 @@ describe('lango config', () => {
     expect(taken.stdout).toMatch(
       /a2a\.remoteAgents\[0\]\.name is the name of an agent of this node, which hides/,
     );
+  });
+
+  it('every secret may be in a file that a variable with _FILE names', async () => {
+    const home = await makeHome(
+      [
+        'a2a:',
+        '  enabled: true',
+        '  remoteAgents: [{ name: lango-far, url: "https://far.example", token: "${FAR}" }]',
+        'webSearch: { provider: brave, apiKey: "${BRAVE}" }',
+      ].join('\n'),
+    );
+    const file = path.join(home.folder, 'secret');
+    const names = ['LANGO_TOKEN', 'ANTHROPIC_API_KEY', 'LANGO_VAULT_PASSPHRASE', 'FAR', 'BRAVE'];
+    const env = { ...home.env, ...Object.fromEntries(names.map((name) => [`${name}_FILE`, file])) };
+    const keys = [
+      'auth.token',
+      'model.apiKey',
+      'vault.passphrase',
+      'a2a.remoteAgents[0].token',
+      'webSearch.apiKey',
+    ];
+    const check = async (changed = {}): Promise<readonly string[]> => {
+      const { stdout } = await langoHere(['config', 'check', '--json'], { env: { ...env, ...changed } });
+      const { problems } = JSON.parse(stdout) as { problems: { at: string; key: string; text: string }[] };
+      return problems.map(({ at, key, text }) => `${at.replace(/^.*\.yaml:/, '')} ${key} ${text}`);
+    };
+    const unread = keys.map((key) => expect.stringContaining(`${key} cannot be read from the file of`));
+    expect(await check()).toEqual(expect.arrayContaining(unread));
+    await writeFile(file, '', { mode: 0o600 });
+    expect(await check()).toContain(
+      `LANGO_TOKEN_FILE auth.token comes from ${file}, which is empty (LANGO_TOKEN_FILE)`,
+    );
+    await writeFile(file, 'J7cS2qVxR9dLw4KfZ0bT\n');
+    expect(await check()).toEqual([]);
+    expect(await check({ LANGO_TOKEN: 'another' })).toEqual([
+      'LANGO_TOKEN_FILE auth.token has both LANGO_TOKEN and LANGO_TOKEN_FILE; set one of them',
+    ]);
+    const loaded = await loadConfig({ env: readEnv(env) });
+    expect(new Set(secretValues(loaded.secrets))).toEqual(new Set(['J7cS2qVxR9dLw4KfZ0bT']));
+    const { stdout } = await langoHere(['config', 'show'], { env });
+    for (const key of keys) expect(stdout).toContain(`${key} = "set"`);
+    await chmod(file, 0o644);
+    expect(await check()).toEqual([
+      expect.stringContaining('token is refused: other users of this machine can read'),
+    ]);
+    await home.remove();
   });
 
   it('check is content with a right one', async () => {
