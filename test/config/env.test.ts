@@ -35,6 +35,8 @@ describe('readEnv', () => {
       url: 'http://u',
       noColor: true,
       forceColor: true,
+      isStartedByNpm: false,
+      files: {},
       variables,
     });
   });
