@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { Agent, get } from 'node:http';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -33,6 +36,47 @@ describe('auth.mode token, the default', () => {
       });
     }
     expect(tokens[1]).toBe(tokens[0]);
+  });
+});
+
+describe('an address that fails often', () => {
+  it('waits, with the right token too, but locks out no other address and no connection it already has', async () => {
+    await withServer({ home }, async ({ address }) => {
+      const { port, token } = address;
+      const open = new Agent({ keepAlive: true, maxSockets: 1 });
+      const ask = async (
+        given: string,
+        { from = '127.0.0.1', agent }: { from?: string; agent?: Agent } = {},
+      ) => {
+        const headers = { authorization: `Bearer ${given}` };
+        const connection = agent ? { agent } : { agent: false, localAddress: from };
+        const sent = get({ host: '127.0.0.1', port, path: '/tasks', headers, ...connection });
+        const [response] = (await once(sent, 'response')) as [IncomingMessage];
+        response.resume();
+        await once(response, 'end');
+        return [response.statusCode, response.headers['retry-after'] !== undefined];
+      };
+      expect(await ask(token!, { agent: open })).toEqual([200, false]);
+      for (let n = 0; n < 20; n += 1) expect(await ask('wrong')).toEqual([401, false]);
+      const order: string[] = [];
+      const right = ask(token!).then((told) => order.push(`the right token: ${told[0]}`));
+      const wrong = Array.from({ length: 40 }, () => ask('wrong'));
+      const refused = await Promise.race(wrong);
+      order.push('the guess beyond 32 that wait');
+      expect(refused).toEqual([429, true]);
+      expect(await ask(token!, { from: '127.0.0.2' })).toEqual([200, false]);
+      order.push('another address');
+      expect(await ask(token!, { agent: open })).toEqual([200, false]);
+      order.push('the connection from before');
+      await Promise.all([right, ...wrong]);
+      expect(order).toEqual([
+        'the guess beyond 32 that wait',
+        'another address',
+        'the connection from before',
+        'the right token: 200',
+      ]);
+      open.destroy();
+    });
   });
 });
 
