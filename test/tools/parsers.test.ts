@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { NodeHtmlMarkdown } from 'node-html-markdown';
 import { Parsers } from '../../src/tools/parsers.js';
 
 const ENDLESS = '<div>'.repeat(8_000);
@@ -52,6 +53,22 @@ describe('parsers', () => {
     leaving.abort(new Error('gone'));
     await expect(second).rejects.toThrow('gone');
     expect(await first).toBe('a');
+    parsers.close();
+  });
+
+  it('convert a page of 3 MB, and write what the library writes', async () => {
+    const parsers = new Parsers({ ...LIMITS, timeoutSeconds: 60, maxMemoryBytes: 512 * 1024 * 1024 });
+    const section = `<h2>One</h2><p>The <b>quick</b> <a href="/x">fox</a> &amp; <code>a_b</code>, <i>often</i>.<br>Next</p>
+      <ul><li>one<ol><li>in</li><li></li></ol></li><li>two</li></ul><blockquote>said</blockquote><div></div>
+      <table><tr><th>a</th><th>b|c</th></tr><tr><td>1</td><td></td></tr></table><pre><code>x\n\n\n\n\n\ny</code></pre>`;
+    const [page, long] = [10, 1_700].map(
+      (times) =>
+        `<body>${`${section}<p>${'Some words of a long page. '.repeat(60)}</p>`.repeat(times)}</body>`,
+    );
+    const own = await parsers.parse('html', page!, of('a'));
+    expect(own).toBe(NodeHtmlMarkdown.translate(page!).trim());
+    expect(long!.length).toBeGreaterThan(3_000_000);
+    expect(await parsers.parse('html', long!, of('a'))).toContain('[fox](/x)');
     parsers.close();
   });
 });
