@@ -4,9 +4,11 @@ import * as corpora from '../../scripts/abuse/corpora.js';
 
 const page = readFileSync('docs/internals/threats.md', 'utf8');
 const rows = page.split('\n').filter((line) => /^\| ASI\d\d /.test(line));
-const evidence = rows.flatMap((row) =>
-  [...row.matchAll(/`([\w/.-]+\.test\.ts)` "([^"]+)"/g)].map(([, file, title]) => [file!, title!] as const),
-);
+const evidence = page
+  .split('\n')
+  .flatMap((row) =>
+    [...row.matchAll(/`([\w/.-]+\.test\.ts)` "([^"]+)"/g)].map(([, file, title]) => [file!, title!] as const),
+  );
 
 describe('docs/internals/threats.md', () => {
   it('has the ten risks, each with a test', () => {
@@ -14,6 +16,15 @@ describe('docs/internals/threats.md', () => {
       Array.from({ length: 10 }, (_, n) => `ASI${String(n + 1).padStart(2, '0')}`),
     );
     expect(rows.filter((row) => !row.includes('.test.ts`'))).toEqual([]);
+  });
+
+  it('has each promise of SECURITY.md, with a test', () => {
+    const [, counted] = readFileSync('SECURITY.md', 'utf8').split('## What counts');
+    const promises = [...counted!.matchAll(/^- (.+)$/gm)].map(([, promise]) => promise!);
+    const shown = page
+      .split('\n')
+      .filter((row) => row.startsWith('| SECURITY.md |') && row.includes('.test.ts`'));
+    expect(shown.map((row) => row.split(' | ')[1])).toEqual(promises);
   });
 
   it.each(evidence)('names a test that there is: %s %s', (file, title) => {
