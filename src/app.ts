@@ -30,6 +30,7 @@ import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
+import type { Parsers } from './tools/parsers.js';
 import type { ToolFamily } from './tools/tool-family.js';
 import { answerError } from './http/errors.js';
 import { createJournal } from './journal/journal.js';
@@ -197,11 +198,12 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
 
   const model = options.model ?? (await createModel(config, secrets, logger));
   if (!options.model) logger.info('model chosen', { model: model.id, reason: config.model.reason });
-  const { families, library } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
+  const { families, library, parsers } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
   const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
     config,
     families,
+    parsers,
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
     model,
     peers: directory,
@@ -272,6 +274,12 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   };
 }
 
+interface OpenFamilies {
+  readonly families: readonly ToolFamily[];
+  readonly library: Library;
+  readonly parsers: Parsers;
+}
+
 interface FamilyParts extends Stores {
   readonly sandbox: ReturnType<typeof startSandboxSearch>;
 }
@@ -281,7 +289,7 @@ async function openAllFamilies(
   { config, secrets, model }: AppOptions,
   parts: FamilyParts,
   onStop: OnStop,
-): Promise<{ readonly families: readonly ToolFamily[]; readonly library: Library }> {
+): Promise<OpenFamilies> {
   const context = { config, secrets, model, ...parts };
   const closing = (families: readonly ToolFamily[]) => onStop(() => closeFamilies(families));
   const { Parsers } = await import('./tools/parsers.js');
@@ -297,5 +305,5 @@ async function openAllFamilies(
   closing(memory);
   const families = [...library.families, ...shipped, ...memory];
   logFindings(families, parts.logger);
-  return { families, library };
+  return { families, library, parsers };
 }

@@ -2,13 +2,14 @@ import type { Agent, AgentLimits } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import type { Recollection, RunMemory } from '../core/run.js';
 import { NOTHING_RECALLED } from '../core/run.js';
-import type { ModelProvider } from '../core/model.js';
+import type { ModelMessage, ModelProvider } from '../core/model.js';
 import { rootAgentName } from '../core/agent.js';
 import type { Run, RunEnd } from '../core/run.js';
 import { scrubData } from '../scrub/data.js';
 import type { Scope } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import type { Tool } from '../core/tool.js';
+import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { EventsAdapter } from './events-adapter.js';
 import { runLoop } from './loop.js';
@@ -29,6 +30,8 @@ export interface AgentContext {
   readonly surroundings?: Surroundings;
   /** The memories that are recalled for each run. Default: none. */
   readonly memories?: readonly RunMemory[];
+  /** Reads the files of messages. Default: text files alone. */
+  readonly attachments?: Attachments;
 }
 
 export interface AgentParts {
@@ -50,12 +53,14 @@ const HISTORY_EVENTS = 100;
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
   const { model, limits, nodeId, additions, surroundings, memories = [] } = context;
+  const { attachments = new Attachments(undefined) } = context;
+  const { readsImages } = model;
   const adapter = new EventsAdapter({
     rootAgentName: rootAgentName(context.multiAgent),
     historyTokens: limits.historyTokens,
   });
   return {
-    profile: profileOf(parts),
+    profile: profileOf(parts, inputModes(readsImages)),
     async run(run) {
       const refusal = refuseByGrant(run, nodeId, limits);
       if (refusal) return refusal;
@@ -63,7 +68,10 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       const events = await run.history(HISTORY_EVENTS, recalled.upTo);
       const fromOutside = recalled.fromOutside || events.some(({ body }) => isFromOutside(body));
       // An earlier message may hold a value that became a secret later.
-      const history = scrubData(adapter.toMessages(events), run.scrubber);
+      const readable = (messages: readonly ModelMessage[], limitBytes = limits.toolOutputBytes) =>
+        attachments.readable(messages, { run, readsImages, limitBytes });
+      const earlier = scrubData(adapter.toMessages(events), run.scrubber);
+      const history = await readable(earlier, limits.historyTokens);
       const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
       const where =
         surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox) ? run.task : undefined);
@@ -73,7 +81,7 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
         const { system, functions } = ownSetup();
         return { system: [...system, ...(where ? [where] : []), ...added], functions };
       };
-      const end = await runLoop({ run, model, limits, history, fromOutside, setUpTurn });
+      const end = await runLoop({ run, model, limits, history, readable, fromOutside, setUpTurn });
       for (const memory of memories) memory.runEnded(run.task);
       return end;
     },
@@ -132,10 +140,11 @@ async function recall(run: Run, memories: readonly RunMemory[]): Promise<Recolle
 }
 
 /** Reads description and skills from the toolbox at each call, because tools come and go. */
-function profileOf(parts: Omit<AgentParts, 'open' | 'prepare'>): Agent['profile'] {
+function profileOf(parts: Omit<AgentParts, 'open' | 'prepare'>, modes: readonly string[]): Agent['profile'] {
   const { name, purpose, toolbox, extendedSkills } = parts;
   return {
     name,
+    inputModes: modes,
     extendedSkills,
     get description() {
       return describe(purpose, toolbox?.abilities() ?? []);

@@ -22,6 +22,7 @@ import { cutText } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
 import { PeerRelay } from './peer-relay.js';
+import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
 
 export interface DelegationRun {
@@ -33,6 +34,7 @@ export interface DelegationRun {
   readonly peers: PeerDirectory;
   readonly limits: AgentLimits;
   readonly nodeId: string;
+  readonly attachments: Attachments | undefined;
   /** The number of delegations that share the remaining budget. */
   readonly roundSize: () => number;
   /** The time, by `performance.now`, at which the peer is given up so that this agent can still answer. */
@@ -62,7 +64,7 @@ export async function runDelegation(
   const { call } = delegation;
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
-  const first = { step: call.step, message: requestMessage(delegation) };
+  const first = { step: call.step, message: await requestMessage(delegation) };
   let exchange: Exchange = { ...first, isAnswer: false, isLast: false };
   for (let number = 1; ; number += 1) {
     const recorded = call.run.recorded(exchange.step)?.result;
@@ -218,9 +220,14 @@ function childGrant(
   });
 }
 
-function requestMessage({ call, request }: DelegationRun): Message {
+/** The request, with the files and data of the user as the peer's card says that it takes them. */
+async function requestMessage(delegation: DelegationRun): Promise<Message> {
+  const { call, request, agent, peers, attachments } = delegation;
   const carried = carriedUserMessage(call.run);
-  return { ...carried, id: call.key, role: 'user', parts: [textPart(request), ...carried.parts] };
+  const peer = carried.parts.length > 0 ? await peers.wait(agent, call.run.signal) : undefined;
+  const modes = peer?.inputModes;
+  const parts = modes && attachments ? await attachments.fit(carried.parts, modes, call.run) : carried.parts;
+  return { ...carried, id: call.key, role: 'user', parts: [textPart(request), ...parts] };
 }
 
 /** A reply to the peer's question: a person's message, or a denial because nobody answered in time. */

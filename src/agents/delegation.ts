@@ -2,6 +2,7 @@ import type { Peer, PeerDirectory, AgentLimits } from '../core/agent.js';
 import type { FunctionSpec } from '../core/model.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
+import type { Attachments } from './attachments.js';
 import { runDelegation } from './delegation-run.js';
 import type { Transfer } from './transfer.js';
 import { TRANSFER_NAME, transferReader, transferSpec } from './transfer.js';
@@ -11,6 +12,8 @@ export interface DelegationOptions {
   readonly limits: AgentLimits;
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
+  /** Fits files to what a peer takes. Default: they are sent as they are. */
+  readonly attachments?: Attachments | undefined;
 }
 
 /** The share of a task's time after which its delegations end: the agent needs the rest to answer. */
@@ -58,7 +61,7 @@ export class Delegations {
     if (obstacle !== undefined) return refuse(call, obstacle);
 
     this.#rounds.set(round, (this.#rounds.get(round) ?? 0) + 1);
-    const { peers, limits, nodeId } = this.#options;
+    const { peers, limits, nodeId, attachments } = this.#options;
     const outcome = await runDelegation({
       call,
       agent,
@@ -67,6 +70,7 @@ export class Delegations {
       peers,
       limits,
       nodeId,
+      attachments,
       roundSize: () => this.#rounds.get(round) ?? 1,
       until: this.#until,
     });

@@ -6,6 +6,7 @@ import type { EventBody, TaskEvent } from '../core/task.js';
 import { isInterrupted } from '../core/task.js';
 import { cutText, estimateTokens } from '../core/text.js';
 import { turnStep } from './agent-function.js';
+import { isFile } from './attachments.js';
 import { delegationTo } from './transfer.js';
 import { withoutAnswers } from './user-messages.js';
 
@@ -142,8 +143,12 @@ function newestThatFit(turns: readonly Turn[], tokens: number): readonly Turn[] 
 }
 
 function turnOf(...messages: readonly ModelMessage[]): Turn {
+  const files = messages.flatMap((message) => (message.role === 'user' ? message.parts.filter(isFile) : []));
   const texts = messages.flatMap(textsOf);
-  return { messages, tokens: texts.reduce((total, text) => total + estimateTokens(text), 0) };
+  return {
+    messages,
+    tokens: texts.reduce((total, text) => total + estimateTokens(text), 0) + files.length * FILE_TOKENS,
+  };
 }
 
 function tokensOf(turns: readonly Turn[]): number {
@@ -154,7 +159,9 @@ function tokensOf(turns: readonly Turn[]): number {
 function textsOf(message: ModelMessage): readonly string[] {
   switch (message.role) {
     case 'user':
-      return message.parts.map((part) => (part.kind === 'text' ? part.text : JSON.stringify(part)));
+      return message.parts.flatMap((part) =>
+        part.kind === 'text' ? part.text : isFile(part) ? [] : JSON.stringify(part),
+      );
     case 'assistant':
       return message.content.map((block) => (block.type === 'text' ? block.text : JSON.stringify(block)));
     case 'results':
@@ -162,10 +169,13 @@ function textsOf(message: ModelMessage): readonly string[] {
   }
 }
 
-/** Replaces a file by its name, because files of earlier tasks are not sent again. */
+/** What a file of an earlier task counts: about the tokens of an image. Its text is cut to the budget's size in bytes. */
+const FILE_TOKENS = 1_500;
+
+/** Keeps a file for the reader of attachments, and replaces one that is elsewhere by its name. */
 function shortened(part: Part, longest: number): Part {
-  if (part.kind === 'text') return textPart(cut(part.text, longest));
-  if (part.kind === 'data') return part;
+  if (part.kind === 'text') return { ...part, text: cut(part.text, longest) };
+  if (part.kind === 'data' || isFile(part)) return part;
   return textPart(`[a file: ${[part.filename, part.mediaType].filter(Boolean).join(', ') || 'unnamed'}]`);
 }
 

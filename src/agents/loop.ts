@@ -19,6 +19,7 @@ import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import type { Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
+import { isAttached } from './attachments.js';
 import { CallLedger } from './call-ledger.js';
 import { UserMessages } from './user-messages.js';
 
@@ -34,6 +35,8 @@ export interface LoopOptions {
   readonly limits: AgentLimits;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
+  /** Replaces the files of messages by what the model reads of them. */
+  readonly readable: (messages: readonly ModelMessage[]) => Promise<readonly ModelMessage[]>;
   /** Whether the run begins with text from outside (a page, a document, an agent of another server). */
   readonly fromOutside: boolean;
   /** Called at each turn, because peers and tools come and go. */
@@ -46,9 +49,9 @@ export interface LoopOptions {
  * steps and performs only those without a result.
  */
 export async function runLoop(options: LoopOptions): Promise<RunEnd> {
-  const { run, limits } = options;
+  const { run, limits, readable } = options;
   const messages = new UserMessages(run);
-  const conversation: ModelMessage[] = [...options.history, ...messages.request()];
+  const conversation: ModelMessage[] = [...options.history, ...(await readable(messages.request()))];
   const ledger = new CallLedger(limits);
   let refusals = 0;
   for (let turn = 1; ; turn += 1) {
@@ -56,7 +59,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if (!run.recorded(step)?.result) {
       const spent = tokensSpent(run, limits);
       if (spent) return spent;
-      conversation.push(...messages.unread());
+      conversation.push(...(await readable(messages.unread())));
     }
     const { system, functions } = options.setUpTurn();
     const last = lastTurn(turn, ledger, limits);
@@ -65,10 +68,10 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       run,
       step,
       model: options.model,
-      fromOutside: options.fromOutside || run.hasReadOutside(),
+      fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
       request: {
         system: last ? [...system, note(last.note)] : system,
-        messages: withNewestImages(conversation),
+        messages: withNewestImages(conversation, options.model.readsImages),
         functions: offered,
         maxTokens: limits.answerTokens,
       },
@@ -93,7 +96,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     if (author !== undefined && (unread.length === 0 || last)) {
       return calls.length > 0 ? { state: 'completed', author } : conclude(run, answer);
     }
-    conversation.push(...unread);
+    conversation.push(...(await readable(unread)));
   }
 }
 
@@ -342,8 +345,17 @@ const IMAGES_SHOWN = 2;
 const NO_LONGER_SHOWN =
   '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
 
-/** Returns the conversation with the images of its newest results only; a sentence replaces each older image. */
-function withNewestImages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+/** Whether the user sent a file: its contents are text from outside. */
+function hasFile({ inputs }: Run): boolean {
+  return inputs.some(({ message }) => message.parts.some(isAttached));
+}
+
+/**
+ * Returns the conversation with the images of its newest results only; a sentence replaces each older image. A model that
+ * reads no images gets none.
+ */
+function withNewestImages(messages: readonly ModelMessage[], readsImages = true): readonly ModelMessage[] {
+  if (!readsImages) return messages.map(withoutResultImages);
   let left = IMAGES_SHOWN;
   const newestFirst = messages.toReversed().map((message) => {
     if (message.role !== 'results') return message;
@@ -356,6 +368,11 @@ function withNewestImages(messages: readonly ModelMessage[]): readonly ModelMess
     return { ...message, results: results.reverse() };
   });
   return newestFirst.reverse();
+}
+
+function withoutResultImages(message: ModelMessage): ModelMessage {
+  if (message.role !== 'results') return message;
+  return { ...message, results: message.results.map(({ images: _, ...result }) => result) };
 }
 
 function withoutImages({ images: _, ...result }: FunctionResult): FunctionResult {

@@ -97,9 +97,10 @@ export function relayedUserMessage(run: Run): string | undefined {
 /** Returns what a delegated request carries of the user's message: its text as metadata, its files and data as parts. */
 export function carriedUserMessage(run: Run): Pick<Message, 'parts' | 'metadata'> {
   const parts = run.inputs[0]?.message.parts ?? [];
-  const text = relayedUserMessage(run) ?? textOf(parts).slice(0, LONGEST_USER_MESSAGE);
+  const said = parts.filter(({ filename }) => filename === undefined);
+  const text = relayedUserMessage(run) ?? textOf(said).slice(0, LONGEST_USER_MESSAGE);
   return {
-    parts: withoutAnswers(parts).filter(({ kind }) => kind !== 'text'),
+    parts: withoutAnswers(parts).filter(({ kind, filename }) => kind !== 'text' || filename !== undefined),
     metadata: { [USER_MESSAGE_KEY]: text },
   };
 }

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { extendRoster, isShipped } from '../agents/agent-specs.js';
 import { agentNames, buildAgentTree, makeDefinedAgent, unknownPublished } from '../agents/agent-tree.js';
+import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
@@ -15,6 +16,7 @@ import type { ModelProvider } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
+import type { Parsers } from '../tools/parsers.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
 import { areForgotten, FORGOTTEN } from './peers.js';
@@ -32,9 +34,9 @@ export async function createModel(
     return createOfflineProvider((tool) => roleOf(tool, roster));
   }
   const timeoutMs = 1_000 * model.timeoutSeconds;
-  const { baseUrl, maxRetries } = model;
+  const { baseUrl, maxRetries, images } = model;
   const options = {
-    ...{ model: model.name ?? '', baseUrl, maxRetries, timeoutMs, apiKey: modelApiKey },
+    ...{ model: model.name ?? '', baseUrl, maxRetries, images, timeoutMs, apiKey: modelApiKey },
     fetch: createEgress({
       allowPrivate: egress.allowPrivate,
       configuredUrl: baseUrl,
@@ -57,6 +59,8 @@ export async function createModel(
 export interface AgentsOptions {
   readonly config: Config;
   readonly families: readonly ToolFamily[];
+  /** Read the files that messages bring. */
+  readonly parsers: Parsers;
   /** Agents and tools of the program that uses Lango as a library. */
   readonly own: { readonly agents: readonly (Agent | DefinedAgent)[]; readonly tools: readonly Tool[] };
   readonly model: ModelProvider;
@@ -87,7 +91,7 @@ export interface Agents {
  * them. Throws `invalid-config` when two have one name, or none is left.
  */
 export function createAgents(options: AgentsOptions): Agents {
-  const { config, families, own, ...parts } = options;
+  const { config, families, parsers, own, ...parts } = options;
   const { roster, ownAgents } = config.agent;
   const specs = extendRoster(roster, ownAgents);
   const folders = workFoldersOf(config);
@@ -100,6 +104,7 @@ export function createAgents(options: AgentsOptions): Agents {
   const names = new Set(own.agents.map(nameOf));
   const treeOptions = {
     ...parts,
+    attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     tools,
     source,
     memories: families.flatMap(({ memory }) => memory ?? []),

@@ -2,9 +2,18 @@ import type { SendRequest } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
+import {
+  attach,
+  describeFile,
+  filesDropped,
+  partsFor,
+  saveFilesOf,
+  toPath,
+  type AttachedFile,
+} from './attached-files.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands, converse, leavingOpen, StandingApprovals, terminalAsker } from './conversation.js';
-import { EXIT, onInterrupt } from './exit.js';
+import { EXIT, onInterrupt, usageError } from './exit.js';
 import { absentAgents, agentsHint, ask, missingAgent } from './explain.js';
 import { pipedLines, terminalLines, type TypedLine } from './input.js';
 import { safeLine, safeText } from './safe-text.js';
@@ -14,10 +23,12 @@ import { viewOf } from './view.js';
 
 interface ChatFlags extends ConnectionFlags {
   readonly agent?: string;
+  readonly out?: string;
 }
 
 const HELP = `/new           start a new conversation
 /agent NAME    talk to another agent, in a new conversation
+/file PATH     send this file along with the next message; so does a file that you drop here
 /tasks         the tasks of this conversation
 /exit          leave (so does Ctrl-C)`;
 const LISTED_TASKS = 20;
@@ -42,6 +53,8 @@ class Chat {
   #contextId: string | undefined;
   /** The task that waits for a reply in text. */
   #open: Pick<SendRequest, 'taskId' | 'questions'> = {};
+  /** The files that go along with the next message. */
+  #files: AttachedFile[] = [];
   /** Ends with the conversation. */
   #standing = new StandingApprovals();
 
@@ -53,12 +66,16 @@ class Chat {
   }
 
   async talk(lines: AsyncIterable<TypedLine>): Promise<void> {
-    for await (const { text } of lines) {
+    for await (const { text, pasted } of lines) {
       const line = text.trim();
       if (line === '/exit') return;
       if (line === '') continue;
       try {
-        await (line.startsWith('/') ? this.#command(line) : this.#say(line));
+        const paths = (await Promise.all(pasted.map(filesDropped))).flat();
+        for (const path of paths) await this.#attach(path);
+        const isPathAlone = paths.length > 0 && pasted.join('').trim() === line;
+        if (!isPathAlone)
+          await (line.startsWith('/') && paths.length === 0 ? this.#command(line) : this.#say(line));
       } catch (error) {
         // A person can try again; a script must fail.
         if (!this.#terminal.canAsk || !isLangoError(error)) throw error;
@@ -69,12 +86,17 @@ class Chat {
 
   async #command(line: string): Promise<void> {
     const [command, name] = line.split(/\s+/);
+    const rest = line.slice(command!.length).trim();
     switch (command) {
       case '/new':
         this.#startOver(this.#agent);
         break;
       case '/agent':
         await this.#switchTo(name);
+        break;
+      case '/file':
+        if (rest === '') throw usageError('Name the file: /file PATH');
+        await this.#attach(toPath(rest) ?? rest);
         break;
       case '/tasks':
         await this.#listTasks();
@@ -85,6 +107,12 @@ class Chat {
       default:
         this.#terminal.note(`There is no ${safeLine(line)}.\n${HELP}`);
     }
+  }
+
+  async #attach(path: string): Promise<void> {
+    const file = await attach(path);
+    this.#files.push(file);
+    this.#terminal.note(`Goes along with your next message: ${describeFile(file)}`);
   }
 
   async #switchTo(name: string | undefined): Promise<void> {
@@ -129,11 +157,12 @@ class Chat {
     using _interrupt = onInterrupt(() =>
       canceling.abort(new LangoError('canceled', 'Canceled from the command line.')),
     );
+    const parts = [textPart(line), ...(await partsFor(this.#files.splice(0), this.#connection, this.#agent))];
     progress.start('waiting for the server');
     try {
       const { taskId, end, hasDelegated } = await converse(
         {
-          parts: [textPart(line)],
+          parts,
           agent: this.#agent,
           contextId: this.#contextId,
           ...this.#open,
@@ -154,6 +183,9 @@ class Chat {
         const task = await ask(this.#connection, client.get({ taskId, agent: this.#agent }));
         this.#contextId = task.contextId;
       }
+      const { out } = this.#flags;
+      const place = { connection: this.#connection, terminal: this.#terminal };
+      if (out !== undefined) await saveFilesOf({ taskId, agent: this.#agent }, out, place);
       if (!waitsForText) answerCommands(taskId, end.questions, this.#flags).map(typed).forEach(note);
     } finally {
       progress.stop();

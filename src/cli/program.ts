@@ -34,6 +34,8 @@ export function createProgram(act: Act): Command {
   withAgents(program.command('send').argument('[text...]', 'the request; - reads it from standard input'))
     .description('send one request and show the answer')
     .option('--agent <name>', 'the agent; default: the root agent')
+    .option('--file <path>', 'send this file along; repeatable', collect)
+    .option('--out <folder>', 'save the files and data that the agent makes')
     .option('--context <id>', 'continue this conversation')
     .option('--task <id>', 'answer or follow up on this task')
     .option('--stream', 'show everything as it happens (default on a terminal)')
@@ -47,6 +49,7 @@ export function createProgram(act: Act): Command {
     .action(actionsOf(act, () => import('./send.js'))('send'));
 
   withAgents(program.command('chat').description('talk in one conversation'))
+    .option('--out <folder>', 'save the files and data that agents make')
     .option('--agent <name>', 'the agent; default: the root agent')
     .action(actionsOf(act, () => import('./chat.js'))('chat'));
 
@@ -130,7 +133,10 @@ function addTaskCommands(tasks: Command, act: Act): void {
     .option('--context <id>', 'only tasks of this conversation')
     .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
     .action(action('listTasks'));
-  add('get <id>').description('show one task with its answer').action(action('getTask'));
+  add('get <id>')
+    .description('show one task with its answer')
+    .option('--out <folder>', 'save the files and data of its artifacts')
+    .action(action('getTask'));
   add('watch <id>')
     .description('show every event of a task, from its start')
     .option('--no-stream', 'show only the answer')

@@ -4,6 +4,7 @@ import { LangoError } from '../core/errors.js';
 import { textPart, type Part } from '../core/message.js';
 import { answerPart } from '../core/questions.js';
 import type { Question } from '../core/task.js';
+import { attach, partsFor, saveFilesOf } from './attached-files.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import type { Asker, Outcome } from './conversation.js';
 import { answerCommands, approving, converse, isWhole, leavingOpen, terminalAsker } from './conversation.js';
@@ -19,6 +20,8 @@ const SHORTEST_HASH = 8;
 
 interface SendFlags extends ConnectionFlags {
   readonly agent?: string;
+  readonly file?: readonly string[];
+  readonly out?: string;
   readonly context?: string;
   readonly task?: string;
   readonly stream?: boolean;
@@ -35,6 +38,7 @@ interface SendFlags extends ConnectionFlags {
 export async function send(words: readonly string[], call: Call<SendFlags>): Promise<number> {
   const { flags, terminal } = call;
   const text = await textGiven(words, flags);
+  const files = await Promise.all((flags.file ?? []).map(attach));
   const connection = await connect(call);
   const located =
     flags.task === undefined ? undefined : await locateTask(connection, flags.task, flags.agent);
@@ -42,7 +46,11 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   const agent = located ? located.agent : flags.agent;
   const contextId = flags.context === undefined ? undefined : await contextOf(connection, flags.context);
   const { questions = [] } = located?.task ?? {};
-  const parts = [...(text === '' ? [] : [textPart(text)]), ...answersIn(flags, questions)];
+  const parts = [
+    ...(text === '' ? [] : [textPart(text)]),
+    ...(await partsFor(files, connection, agent)),
+    ...answersIn(flags, questions),
+  ];
 
   const canceling = new AbortController();
   using interrupt = onInterrupt(() => {
@@ -58,6 +66,10 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   if (flags.json && !flags.stream) terminal.print(jsonLine(await summary(outcome, agent, connection)));
   if (outcome.taskId !== undefined && !flags.json) {
     answerCommands(outcome.taskId, outcome.end.questions, flags).map(terminal.typed).forEach(terminal.note);
+  }
+  const { out } = flags;
+  if (out !== undefined && outcome.taskId !== undefined) {
+    await saveFilesOf({ taskId: outcome.taskId, agent }, out, { connection, terminal });
   }
   if (agent === undefined && !outcome.hasDelegated && interrupt.exitCode === undefined) {
     const absent = await absentAgents(connection);
@@ -76,7 +88,7 @@ async function textGiven(words: readonly string[], flags: SendFlags): Promise<st
   if (reason !== undefined && deny.length === 0) throw usageError('--reason goes with --deny.');
   const isPiped = words.length === 1 && words[0] === '-';
   const text = (isPiped ? await readAll(process.stdin) : words.join(' ')).trim();
-  if (text === '' && !hasAnswers) {
+  if (text === '' && !hasAnswers && flags.file === undefined) {
     throw usageError(
       'There is nothing to send.',
       'Write the request behind "send", or - to read it from a pipe.',

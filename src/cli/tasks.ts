@@ -2,6 +2,7 @@ import type { TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import { textOf } from '../core/message.js';
 import { isTerminal, type TaskState } from '../core/task.js';
+import { notesOf, saveArtifacts } from './attached-files.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
 import { answerCommands } from './conversation.js';
 import { EXIT, usageError } from './exit.js';
@@ -49,10 +50,12 @@ export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promi
 }
 
 /** `lango tasks get` */
-export async function getTask(given: string, call: Call<TaskFlags>): Promise<Report> {
+export async function getTask(given: string, call: Call<TaskFlags & { out?: string }>): Promise<Report> {
   const { task, agent } = await locateTask(await connect(call), given, call.flags.agent);
+  const { out } = call.flags;
+  const notes = out === undefined ? [] : notesOf(await saveArtifacts(task.artifacts, out));
   const listed = { ...task, agent };
-  return { json: toJson(listed), lines: detailsOf(listed, call) };
+  return { json: toJson(listed), lines: detailsOf(listed, call), notes };
 }
 
 /** `lango tasks cancel` */

@@ -107,6 +107,10 @@ export const model = group('The language model.', {
     "Address of a compatible server, such as Ollama or vLLM. Default: the vendor's.",
   ),
   apiKey: secret('The key. Default: the variable `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.'),
+  images: flag(
+    true,
+    'Whether the model reads images. With `false` the agents take none: their cards leave the types of images out.',
+  ),
   maxRetries: count(3, 'Retries after an overload or a lost connection.', { min: 0, max: 20 }),
   timeoutSeconds: seconds(
     300,

@@ -41,8 +41,8 @@ export const tasks = group('Limits of tasks, and how long they are kept.', {
   ),
   events: count(100_000, 'The most journal entries of one task. A task that needs more fails.', { min: 100 }),
   eventBytes: count(
-    256 * KIB,
-    'The largest journal entry, in bytes: a message or an artifact, for example. Larger ones are refused.',
+    KIB * KIB,
+    'The largest journal entry, in bytes: a message with its files or an artifact, for example. Larger ones are refused.',
     { min: KIB, max: 16 * KIB * KIB },
   ),
 });

@@ -22,6 +22,7 @@ export interface AgentProfile {
   readonly skills: readonly Skill[];
   /** The skills that only authenticated callers see, such as each tool by name. Called for each request. */
   readonly extendedSkills?: () => readonly Skill[];
+  readonly inputModes?: readonly string[]; // The media types that it takes. Default: text and JSON.
   /** Written for the protocol's SDK: it gets the caller's whole request, and a message may be its answer. */
   readonly isExecutor?: boolean;
 }

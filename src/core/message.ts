@@ -50,9 +50,12 @@ export function textPart(text: string): Part {
   return { kind: 'text', text };
 }
 
-/** Whether the part is text without media type, file name and metadata. */
-export function isPlainText(part: Part): part is { readonly kind: 'text'; readonly text: string } {
-  return part.kind === 'text' && !('mediaType' in part || 'filename' in part || 'metadata' in part);
+const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf'];
+const BEGINNINGS = [/^iVBORw0KGgo/, /^[/_]9j[/_]/, /^R0lGOD/, /^UklGR.{7}RUJQ/, /^JVBERi0/];
+
+/** The type that the contents of a file (base64) show; undefined when they show none that is known here. */
+export function typeOfBytes(bytes: string): string | undefined {
+  return TYPES[BEGINNINGS.findIndex((beginning) => beginning.test(bytes))];
 }
 
 /** Joins the text parts with line breaks; empty without text parts. */

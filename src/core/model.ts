@@ -8,6 +8,7 @@ import type { Part } from './message.js';
 export interface ModelProvider {
   /** Provider and model, for logs and usage: "anthropic/claude-…", "offline". */
   readonly id: string;
+  readonly readsImages?: boolean; // Default: true. Other models get their descriptions.
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
 }
 

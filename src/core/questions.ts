@@ -14,8 +14,7 @@ export function codeOf(hash: string): string {
 }
 
 const CODE_CHARACTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
-const BARE_YES = /^(?:yes|ok|okay|approve|approved)[.!]?$/i;
+export const DECISION = /^(?:(approve|deny) ([0-9a-z]{4})|(no|deny))[.!]?$/i;
 
 /** What words decide about the approval with this hash: its code says which is meant, and a plain "no" denies. */
 export function decisionIn(text: string, hash: string): Answer['decision'] | undefined {
@@ -23,11 +22,6 @@ export function decisionIn(text: string, hash: string): Answer['decision'] | und
   if (no) return 'deny';
   if (code?.toUpperCase() !== codeOf(hash)) return undefined;
   return decision?.toLowerCase() === 'approve' ? 'approve' : 'deny';
-}
-
-/** Whether a text says nothing but a decision, of any question, or a bare "yes". */
-export function isDecision(text: string): boolean {
-  return DECISION.test(text.trim()) || BARE_YES.test(text.trim());
 }
 
 /** The questions in a message from outside. Malformed ones are left out. */

@@ -22,9 +22,7 @@ export interface Run {
    */
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /**
-   * Removes the values of the owner's secrets from text for a model. Appended events pass it in any case.
-   */
+  /** Removes the values of the owner's secrets from text for a model. Appended events pass it in any case. */
   readonly scrubber: Scrubber;
   /** Returns what earlier attempts recorded for a step; undefined for a step that never began. */
   recorded(step: string): RecordedStep | undefined;

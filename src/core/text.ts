@@ -52,8 +52,3 @@ export function isAtLeast(version: string, oldest: string): boolean {
   const different = wanted.findIndex((number, place) => number !== (numbers[place] ?? 0));
   return different === -1 || (numbers[different] ?? 0) > wanted[different]!;
 }
-
-/** Returns one key for all spellings of a name that differ only in case, white space or Unicode form. */
-export function nameKey(name: string): string {
-  return name.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase();
-}

@@ -124,7 +124,7 @@ async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<
 }
 
 function tooLarge(limit: number): LangoError {
-  return new LangoError('too-large', `The body is larger than ${limit} bytes.`);
+  return new LangoError('too-large', `The body is larger than ${limit} bytes (server.limits.bodyBytes).`);
 }
 
 /** A small body arrives in one packet with its headers: then it can be read as soon as that packet is parsed. */

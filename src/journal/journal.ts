@@ -4,7 +4,7 @@ import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
 import { hashJson } from '../core/json.js';
 import { textOf, type Message } from '../core/message.js';
-import { answersIn, decisionIn, isDecision, questionsIn } from '../core/questions.js';
+import { answersIn, DECISION, decisionIn, questionsIn } from '../core/questions.js';
 import type { Logger } from '../core/logger.js';
 import type { SecretGuard } from '../core/secrets.js';
 import { noSecrets } from '../core/secrets.js';
@@ -224,4 +224,11 @@ function inputError(why: 'not-found' | 'already-ended', taskId: string): LangoEr
   return new LangoError('already-ended', `task ${taskId} has ended and takes no more messages`, {
     hint: 'Send the message without a task id, in the same context, to start a new task.',
   });
+}
+
+const BARE_YES = /^(?:yes|ok|okay|approve|approved)[.!]?$/i;
+
+/** Whether a text says nothing but a decision, of any question, or a bare "yes". */
+function isDecision(text: string): boolean {
+  return DECISION.test(text.trim()) || BARE_YES.test(text.trim());
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../core/json.js';
-import type { Part } from '../core/message.js';
+import { typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
   type AnswerBlock,
@@ -167,15 +167,24 @@ export function toContent(parts: readonly Part[]): readonly Content[] {
 }
 
 function contentOf(part: Part): Content {
-  if (part.kind === 'text') return { type: 'text', text: part.text };
+  if (part.kind === 'text') return { type: 'text', text: labeled(part) };
   if (part.kind === 'data') return { type: 'text', text: JSON.stringify(part.data) };
   const name = part.filename ? ` "${part.filename}"` : '';
   const type = part.mediaType ?? 'unknown type';
   if ('url' in part) return { type: 'text', text: `[file${name} (${type}) at ${part.url}]` };
-  const mediaType = IMAGE_TYPES.find((known) => known === type.replace('image/jpg', 'image/jpeg'));
+  // A vendor refuses a request with an image of another type than its own.
+  const seen = typeOfBytes(part.bytes) ?? type.replace('image/jpg', 'image/jpeg');
+  const mediaType = IMAGE_TYPES.find((known) => known === seen);
   if (mediaType) return { type: 'image', mediaType, bytes: part.bytes };
   const size = Buffer.byteLength(part.bytes, 'base64');
   return { type: 'text', text: `[file${name} (${type}, ${size} bytes), contents not shown]` };
+}
+
+/** Marks the text of a file as data, in a block that the text itself cannot close. */
+function labeled({ text, filename }: Extract<Part, { kind: 'text' }>): string {
+  if (filename === undefined) return text;
+  const name = JSON.stringify(filename.replace(/[<>]/g, ' '));
+  return `The text of a file from the user, as data:\n<file name=${name}>\n${text.replace(/<\/file>/gi, '')}\n</file>`;
 }
 
 const LONGEST_INVALID_CHARACTERS = 2_000;

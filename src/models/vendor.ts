@@ -12,6 +12,8 @@ export interface VendorOptions {
   readonly apiKey?: string | undefined;
   /** Default: the vendor's address. */
   readonly baseUrl?: string;
+  /** Whether the model reads images. Default: true. */
+  readonly images?: boolean;
   /** Further attempts after an overload or a lost connection. Default: 3. */
   readonly maxRetries?: number;
   /**
@@ -74,7 +76,7 @@ export interface VendorContext<Client> {
 
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
-  { model, apiKey, timeoutMs, maxRetries, logger }: VendorOptions,
+  { model, apiKey, timeoutMs, maxRetries, images = true, logger }: VendorOptions,
   { name, open, answer, ...place }: Vendor<Client>,
 ): ModelProvider {
   const id = `${name}/${model}`;
@@ -88,6 +90,7 @@ export function createVendorProvider<Client>(
   };
   return {
     id,
+    readsImages: images,
     stream: (request) =>
       streamCall({
         attempt: () => answer(request, context),

@@ -14,7 +14,7 @@ import type {
 import { isTerminal, stateAfter } from '../core/task.js';
 
 /** The default for the largest event body, in bytes of its JSON text. */
-export const MAX_EVENT_BYTES = 256 * 1024;
+export const MAX_EVENT_BYTES = 1024 * 1024;
 
 /** The author of the caller's events: messages and cancel requests. */
 export const CALLER_AUTHOR = 'user';

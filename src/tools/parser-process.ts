@@ -9,6 +9,8 @@ const PARSERS = {
   html: async (html: string) => (await import('./html.js')).toMarkdown(html),
   document: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>
     (await import('./rag/document-text.js')).readDocument(name, content),
+  text: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>
+    (await import('./rag/document-text.js')).readText(name, content),
   skill: async (archive: Buffer) => (await import('./skills/archive.js')).readArchive(archive),
 };
 

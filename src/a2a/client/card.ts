@@ -202,6 +202,7 @@ export function toProfile(card: AgentCard, name: string | undefined): AgentProfi
     name: chosen,
     description: oneLine(card.description, MAX_DESCRIPTION) || nameAndSkills(card),
     skills: card.skills.slice(0, MAX_SKILLS).map(toSkill),
+    ...(card.defaultInputModes.length > 0 ? { inputModes: card.defaultInputModes.slice(0, MAX_ITEMS) } : {}),
   };
 }
 

@@ -70,11 +70,18 @@ export function buildCard(parts: CardParts): AgentCard {
     },
     securitySchemes: security.securitySchemes,
     securityRequirements: security.securityRequirements,
-    defaultInputModes: [...(file?.defaultInputModes ?? DEFAULT_MODES)],
+    defaultInputModes: [...inputModesOf(parts)],
     defaultOutputModes: [...(file?.defaultOutputModes ?? DEFAULT_MODES)],
     skills: uniqueById(profile.skills).map((skill) => toAgentSkill(skill, security)),
     signatures: [],
   };
+}
+
+/** The modes of the card file, without images when the agent's model reads none. */
+function inputModesOf({ file, profile }: CardParts): readonly string[] {
+  const own = profile.inputModes ?? DEFAULT_MODES;
+  if (!file || !profile.inputModes) return file?.defaultInputModes ?? own;
+  return file.defaultInputModes.filter((mode) => !mode.startsWith('image/') || own.includes(mode));
 }
 
 /** Builds the card for authenticated callers: the public card with further skills. */

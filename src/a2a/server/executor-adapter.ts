@@ -13,11 +13,16 @@ import { errorText } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { isJsonObject } from '../../core/json.js';
 import type { Artifact } from '../../core/message.js';
-import { isPlainText } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import type { EventBody, TaskState } from '../../core/task.js';
 import { toCallContext } from '../translate/call.js';
-import { fromWireArtifact, fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
+import {
+  fromWireArtifact,
+  fromWireMessage,
+  fromWireState,
+  isPlainText,
+  toWireMessage,
+} from '../translate/content.js';
 import { ANSWER_ARTIFACT_NAME } from '../translate/events.js';
 import { TaskReading } from './task-reading.js';
 

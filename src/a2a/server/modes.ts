@@ -1,5 +1,5 @@
 import { LangoError } from '../../core/errors.js';
-import type { Part } from '../../core/message.js';
+import { typeOfBytes, type Part } from '../../core/message.js';
 
 const TEXT = 'text/plain';
 export const JSON_TYPE = 'application/json';
@@ -8,6 +8,7 @@ const BYTES = 'application/octet-stream';
 /** Throws `content-type-not-supported` for a part whose media type is none of the card's input modes. */
 export function assertInputModes(parts: readonly Part[], modes: readonly string[]): void {
   for (const part of parts) {
+    assertTrueType(part);
     if (part.kind === 'file' && part.mediaType === undefined && modes.some(isFile)) continue;
     const type = bareType(part.mediaType ?? impliedType(part));
     if (!modes.some((mode) => covers(bareType(mode), type))) {
@@ -16,6 +17,19 @@ export function assertInputModes(parts: readonly Part[], modes: readonly string[
       });
     }
   }
+}
+
+/** The types whose files begin in a way of their own. */
+const CHECKED = /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/;
+
+function assertTrueType(part: Part): void {
+  if (part.kind !== 'file' || !('bytes' in part) || part.mediaType === undefined) return;
+  const type = bareType(part.mediaType);
+  if (!CHECKED.test(type) || typeOfBytes(part.bytes) === type) return;
+  const name = part.filename === undefined ? 'a file' : `the file ${JSON.stringify(part.filename)}`;
+  throw new LangoError('content-type-not-supported', `${name} is sent as ${type}, but holds something else`, {
+    hint: 'Send it with its true media type.',
+  });
 }
 
 /** Throws `content-type-not-supported` when the agent gives none of the accepted modes. An empty list accepts all. */

@@ -49,6 +49,11 @@ export function toWirePart(part: Part): WirePart {
   }
 }
 
+/** Whether the part is text without media type, file name and metadata. */
+export function isPlainText(part: Part): part is { readonly kind: 'text'; readonly text: string } {
+  return part.kind === 'text' && !('mediaType' in part || 'filename' in part || 'metadata' in part);
+}
+
 /** Undefined when the content of the part is unknown. */
 function fromWirePart(part: WirePart): Part | undefined {
   const extras = {

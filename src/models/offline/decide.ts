@@ -55,8 +55,8 @@ function currentRequest(messages: readonly ModelMessage[]): CurrentRequest {
   const parts = messages.slice(start, start + 1).flatMap((each) => (each.role === 'user' ? each.parts : []));
   const results = since.flatMap((each) => (each.role === 'results' ? each.results : []));
   return {
-    text: textOf(parts).trim(),
-    hasAttachments: parts.some(({ kind }) => kind !== 'text'),
+    text: textOf(parts.filter(({ filename }) => filename === undefined)).trim(),
+    hasAttachments: parts.some(({ kind, filename }) => kind !== 'text' || filename !== undefined),
     calls: callsIn(since).filter(({ id }) => id.startsWith(ID_PREFIX)),
     resultOf: ({ id }) => {
       const { content, isError } = results.find((result) => result.id === id) ?? NO_RESULT;

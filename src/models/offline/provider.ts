@@ -13,7 +13,7 @@ const CHUNK = /[^]{1,32}/gu;
  * else. An orchestrator delegates a sentence to the agent that `agentOf` gives for its tool. Deterministic.
  */
 export function createOfflineProvider(agentOf: AgentOf = () => undefined): ModelProvider {
-  return { id: ID, stream: (request) => stream(request, agentOf) };
+  return { id: ID, readsImages: false, stream: (request) => stream(request, agentOf) };
 }
 
 async function* stream(request: ModelRequest, agentOf: AgentOf): AsyncGenerator<ModelEvent, void> {

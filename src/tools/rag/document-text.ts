@@ -27,6 +27,17 @@ export async function readDocument(name: string, content: Buffer): Promise<Readi
   return withText(cutIntoPassages(text, { syntax, hasLines: true }));
 }
 
+/** The whole text of a PDF or an HTML file. Rejects with the reason when it has none. */
+export async function readText(name: string, content: Buffer): Promise<string> {
+  const text = PDF.test(name)
+    ? (await pagesOf(content, await loadPdf()))
+        .map((page, index) => `[page ${index + 1}]\n${page}`)
+        .join('\n\n')
+    : (await import('../html.js')).toMarkdown(content.toString('utf8'));
+  if (text.replace(/\[page \d+\]/g, '').trim() === '') throw new Error('it contains no text');
+  return text;
+}
+
 async function readHtml(text: string): Promise<Reading> {
   const { toMarkdown } = await import('../html.js');
   try {
@@ -38,11 +49,9 @@ async function readHtml(text: string): Promise<Reading> {
 
 /** Reads a PDF page by page, because people refer to its pages. */
 async function readPdf(content: Buffer): Promise<Reading> {
-  const { extractText, getDocumentProxy } = await loadPackage('unpdf', () => import('unpdf'));
+  const unpdf = await loadPdf();
   try {
-    const pdf = await getDocumentProxy(new Uint8Array(content));
-    const { text: pages } = await extractText(pdf, { mergePages: false });
-    await pdf.cleanup();
+    const pages = await pagesOf(content, unpdf);
     let offset = 0;
     const passages = pages.flatMap((page, index) => {
       const start = offset;
@@ -58,6 +67,20 @@ async function readPdf(content: Buffer): Promise<Reading> {
   } catch (error) {
     return { problem: `the PDF cannot be read: ${errorText(error)}` };
   }
+}
+
+type Pdf = typeof import('unpdf');
+
+/** Rejects with a sentence on how to install the package when it is missing. */
+function loadPdf(): Promise<Pdf> {
+  return loadPackage('unpdf', () => import('unpdf'));
+}
+
+async function pagesOf(content: Buffer, { extractText, getDocumentProxy }: Pdf): Promise<readonly string[]> {
+  const pdf = await getDocumentProxy(new Uint8Array(content));
+  const { text } = await extractText(pdf, { mergePages: false });
+  await pdf.cleanup();
+  return text;
 }
 
 function withText(passages: readonly NewPassage[]): Reading {

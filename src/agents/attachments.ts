@@ -1,0 +1,168 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { errorText } from '../core/errors.js';
+import type { Part } from '../core/message.js';
+import { textPart, typeOfBytes } from '../core/message.js';
+import type { ModelMessage } from '../core/model.js';
+import type { Run } from '../core/run.js';
+import type { Scope } from '../core/task.js';
+import { cutText } from '../core/text.js';
+import { scrubData } from '../scrub/data.js';
+
+/** Reads the text of a document (PDF, HTML or text), by its name and contents. Rejects with the reason when it has none. */
+export type ReadDocument = (
+  document: { readonly name: string; readonly content: Buffer },
+  call: { readonly scope: Scope; readonly signal: AbortSignal },
+) => Promise<string>;
+
+type FilePart = Extract<Part, { readonly kind: 'file'; readonly bytes: string }>;
+
+/** The media types that agents read as text. Files of other types count as text when they hold UTF-8. */
+const TEXT_TYPES = [
+  'text/plain',
+  'text/markdown',
+  'text/html',
+  'text/csv',
+  'application/json',
+  'application/pdf',
+] as const;
+export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
+
+/** The input modes of an agent whose model reads images, or not. */
+export function inputModes(readsImages = true): readonly string[] {
+  return readsImages ? [...TEXT_TYPES, ...IMAGE_TYPES] : TEXT_TYPES;
+}
+
+const CACHED_TEXTS = 64;
+const CUT_ADVICE = 'the file holds more: ask the user for the part that matters';
+
+/** Makes the files of messages readable for a model: documents become their text, images stay for a model that reads them. */
+export class Attachments {
+  readonly #read: ReadDocument | undefined;
+  /** The newest texts by the hash of their files: every run of a conversation has the files of its earlier messages. */
+  readonly #texts = new Map<string, string>();
+
+  constructor(read: ReadDocument | undefined) {
+    this.#read = read;
+  }
+
+  /** Returns the messages with at most `limitBytes` of text of each file. Never rejects for a file that cannot be read. */
+  async readable(
+    messages: readonly ModelMessage[],
+    { run, readsImages = true, limitBytes }: ReadableOptions,
+  ): Promise<readonly ModelMessage[]> {
+    const show = async (part: Part): Promise<Part> => {
+      if (part.kind === 'text' && part.filename !== undefined) {
+        return { ...part, text: cutText(part.text, limitBytes, CUT_ADVICE).text };
+      }
+      if (!isFile(part)) return part;
+      const type = typeOfBytes(part.bytes);
+      if (type?.startsWith('image/')) {
+        return readsImages
+          ? { ...part, mediaType: type }
+          : note(part, 'it is an image, and this model reads none');
+      }
+      const { text, problem } = await this.#textOf(part, run);
+      if (text === undefined) return note(part, problem);
+      return fileText(part, cutText(scrubData(text, run.scrubber), limitBytes, CUT_ADVICE).text);
+    };
+    return Promise.all(
+      messages.map(async (message) => {
+        if (message.role !== 'user' || !message.parts.some(isAttached)) return message;
+        return { ...message, parts: await Promise.all(message.parts.map(show)) };
+      }),
+    );
+  }
+
+  /** Returns the parts as an agent with these input modes takes them. A file that it does not take becomes its text. */
+  async fit(parts: readonly Part[], modes: readonly string[], run: Run): Promise<readonly Part[]> {
+    return Promise.all(
+      parts.map(async (part): Promise<Part> => {
+        const type = part.kind === 'file' ? (part.mediaType ?? 'application/octet-stream') : '';
+        const isTaken = type === '' || modes.some((mode) => mode === type || covers(mode, type));
+        if (isTaken || !isFile(part)) return part;
+        const { text, problem } = await this.#textOf(part, run);
+        if (text === undefined) return textPart(`[The file ${nameOf(part)} was not sent: ${problem}.]`);
+        return textPart(`The file ${nameOf(part)}:\n${text}`);
+      }),
+    );
+  }
+
+  async #textOf(part: FilePart, run: Run): Promise<FileText> {
+    const content = Buffer.from(part.bytes, 'base64');
+    const type = typeOfBytes(part.bytes) ?? part.mediaType;
+    const isDocument = type === 'application/pdf' || type === 'text/html';
+    if (type?.startsWith('image/')) return { text: undefined, problem: 'it is an image' };
+    if (!isDocument) {
+      const isText = isUtf8(content) && !content.includes(0);
+      return isText
+        ? { text: content.toString('utf8') }
+        : { text: undefined, problem: `it holds ${content.length} bytes that are no text` };
+    }
+    if (!this.#read) return { text: undefined, problem: 'nothing here reads its type' };
+    const hash = createHash('sha256').update(type).update(content).digest('base64');
+    const known = this.#texts.get(hash);
+    if (known !== undefined) return { text: known };
+    try {
+      const { tenant, owner } = run.task;
+      const name = type === 'text/html' ? 'file.html' : 'file.pdf';
+      const text = await this.#read({ name, content }, { scope: { tenant, owner }, signal: run.signal });
+      this.#keep(hash, text);
+      return { text };
+    } catch (error) {
+      run.signal.throwIfAborted();
+      return { text: undefined, problem: `it could not be read: ${errorText(error)}` };
+    }
+  }
+
+  #keep(hash: string, text: string): void {
+    if (text.length > LONGEST_CACHED) return;
+    this.#texts.set(hash, text);
+    const [oldest] = this.#texts.keys();
+    if (this.#texts.size > CACHED_TEXTS && oldest !== undefined) this.#texts.delete(oldest);
+  }
+}
+
+const LONGEST_CACHED = 128 * 1024;
+
+interface ReadableOptions {
+  readonly run: Run;
+  readonly readsImages?: boolean | undefined;
+  readonly limitBytes: number;
+}
+
+type FileText =
+  | { readonly text: string; readonly problem?: undefined }
+  | { readonly text: undefined; readonly problem: string };
+
+export function isFile(part: Part): part is FilePart {
+  return part.kind === 'file' && 'bytes' in part;
+}
+
+/** Whether a part holds a file, also one that came as text. */
+export function isAttached(part: Part): boolean {
+  return isFile(part) || (part.kind === 'text' && part.filename !== undefined);
+}
+
+function covers(mode: string, type: string): boolean {
+  return mode === '*/*' || (mode.endsWith('/*') && type.startsWith(mode.slice(0, -1)));
+}
+
+function nameOf({ filename, mediaType }: FilePart): string {
+  return JSON.stringify(filename ?? mediaType ?? 'without a name');
+}
+
+/** Tells a model of a file that it does not get. */
+function note(part: FilePart, problem: string): Part {
+  return { kind: 'data', data: { file: part.filename ?? part.mediaType ?? 'without a name', problem } };
+}
+
+/** The text of a file. Its name tells it from what the user wrote. */
+function fileText({ filename, mediaType }: FilePart, text: string): Part {
+  return {
+    kind: 'text',
+    text,
+    filename: filename ?? 'file',
+    ...(mediaType === undefined ? {} : { mediaType }),
+  };
+}
