@@ -34,6 +34,7 @@ describe('readEnv', () => {
       logLevel: 'warn',
       url: 'http://u',
       noColor: true,
+      isStartedByNpm: false,
       forceColor: true,
       isStartedByNpm: false,
       files: {},
