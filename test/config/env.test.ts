@@ -34,7 +34,6 @@ describe('readEnv', () => {
       logLevel: 'warn',
       url: 'http://u',
       noColor: true,
-      isStartedByNpm: false,
       forceColor: true,
       isStartedByNpm: false,
       files: {},
