@@ -26,7 +26,7 @@ const TEXT_TYPES = [
   'application/json',
   'application/pdf',
 ] as const;
-export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
+const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
 /** The input modes of an agent whose model reads images, or not. */
 export function inputModes(readsImages = true): readonly string[] {
