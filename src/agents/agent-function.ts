@@ -89,14 +89,26 @@ export async function refuse(call: Call, reason: string): Promise<CallOutcome> {
 interface TypedFunction<Schema extends z.ZodObject> extends Omit<FunctionSpec, 'parameters'> {
   readonly schema: Schema;
   readonly first?: boolean;
+  readonly isRare?: boolean | undefined;
 }
+
+/** The parameters of a rare function, until it is asked for them. */
+const ANY: JsonObject = { type: 'object', properties: {}, additionalProperties: true };
 
 /** Makes a function that passes its calls to `use` once their arguments match the schema. */
 export function typedFunction<Schema extends z.ZodObject>(
-  { schema, first = false, name, description }: TypedFunction<Schema>,
+  { schema, first = false, isRare = false, name, description }: TypedFunction<Schema>,
   use: (call: Call, input: z.infer<Schema>) => Promise<CallOutcome>,
 ): AgentFunction {
   const reader = argumentReader(schema);
+  const perform = (call: Call) => withArguments(reader, call, (input) => use(call, input));
+  if (isRare) {
+    const [sentence = ''] = description.split(/(?<=\.) /);
+    const spec = { name, description: `${sentence} Call it without arguments first.`, parameters: ANY };
+    const manual = () => `${description} Its arguments: ${JSON.stringify(reader.parameters)}`;
+    const asks = (call: Call) => Object.keys(call.arguments).length === 0;
+    return { name, spec, first, call: (call) => (asks(call) ? reply(call, manual(), false) : perform(call)) };
+  }
   return {
     name,
     spec: {
@@ -107,7 +119,7 @@ export function typedFunction<Schema extends z.ZodObject>(
       },
     },
     first,
-    call: (call) => withArguments(reader, call, (input) => use(call, input)),
+    call: perform,
   };
 }
 

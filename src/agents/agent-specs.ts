@@ -3,7 +3,8 @@ import type { AgentSpec, Roster } from '../core/agent.js';
 /** The planner of both rosters. It has a model and no tools. */
 const PLANNER: AgentSpec = {
   name: 'planner',
-  description: 'Does multi-step planning: breaks a goal into ordered steps and says who could do each.',
+  description:
+    'Does multi-step planning: ordered steps with what each needs and who could do it. It carries nothing out.',
   instruction: `You are the planner. You plan work in several steps; you carry nothing out.
 
 Does: breaks a goal into ordered steps, with what each needs, what it depends on, and how to tell that it worked.
@@ -21,7 +22,7 @@ export type StandardRole = 'operator' | 'navigator' | 'vault' | 'librarian' | 'p
 const librarian: AgentSpec = {
   name: 'librarian',
   description:
-    'Looks up and keeps knowledge: searches, retrieves documents, keeps facts, learnings and skills.',
+    'Looks up and keeps knowledge, always with its source: documents, facts, relations, learnings, skills and the web.',
   instruction: `You are the librarian. You look up and keep knowledge.
 
 Does: searches stored knowledge, learnings, documents and the knowledge graph; keeps new facts, learnings and skills.
@@ -39,7 +40,7 @@ Report: summarize your findings clearly, most relevant first, each with its sour
 
 const chronicler: AgentSpec = {
   name: 'chronicler',
-  description: 'Keeps the memory of conversations: stores, recalls, observes and reflects.',
+  description: 'Keeps the memory of conversations: stores what happened, recalls it later and sums it up.',
   instruction: `You are the chronicler. You keep the memory of conversations.
 
 Does: stores what should be remembered, recalls it, records observations, sums up reflections.
@@ -54,7 +55,7 @@ Report: say exactly what was stored or retrieved.`,
 
 const navigator: AgentSpec = {
   name: 'navigator',
-  description: 'Works on the web: opens pages, reads them, acts on them and takes screenshots.',
+  description: 'Works on the live web: opens pages, reads them, acts on them and takes screenshots.',
   instruction: `You are the navigator. You work on the web.
 
 Does: opens pages, searches, reads and extracts, acts on page elements, takes screenshots.
@@ -69,7 +70,8 @@ Report: say what you saw and where: the page's title and address with each findi
 
 const vault: AgentSpec = {
   name: 'vault',
-  description: 'Handles secrets, keys and payments: stores and uses secrets, signs, encrypts and pays.',
+  description:
+    'Handles secrets, keys and payments, and reveals no secret: stores and uses secrets, signs, encrypts and pays.',
   instruction: `You are the vault. You handle secrets, keys and payments.
 
 Does: stores and uses secrets, creates keys, hashes, signs, verifies, encrypts and decrypts, sends and checks payments.
@@ -85,7 +87,7 @@ Report: say what was done and what it was done with, and never a secret's value.
 const operator: AgentSpec = {
   name: 'operator',
   description:
-    'Takes actions: runs commands, reads and changes files, sends requests to services, runs skills.',
+    'Takes actions on its machine: runs commands, reads and changes files, sends requests to services, runs skills.',
   instruction: `You are the operator. You take actions on this machine.
 
 Does: runs commands, reads, searches, writes, moves and deletes files, sends HTTP requests to services, runs skills.
@@ -103,7 +105,8 @@ export const STANDARD_ROSTER: Roster = [librarian, chronicler, navigator, vault,
 
 const researcher: AgentSpec = {
   name: 'researcher',
-  description: 'Looks up and keeps knowledge: searches, retrieves documents, keeps facts and learnings.',
+  description:
+    'Looks up and keeps knowledge, always with its source: documents, facts, relations, learnings and the web.',
   instruction: `You are the researcher. You look up and keep knowledge.
 
 Does: searches stored knowledge, learnings, documents and the knowledge graph; keeps new facts and learnings.

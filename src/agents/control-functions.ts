@@ -10,8 +10,8 @@ export const declineRequest = typedFunction(
   {
     name: 'decline_request',
     description:
-      'Decline the whole request because it is outside what you do, so that it can go to somebody else. Call nothing else with it.',
-    schema: z.object({ reason: z.string().min(1).max(LONGEST_TEXT).describe('Why, in one sentence.') }),
+      'Decline a request that is outside what you do, so that somebody else gets it. Call nothing else with it.',
+    schema: z.object({ reason: z.string().min(1).max(LONGEST_TEXT) }),
     first: true,
   },
   async (_, { reason }) => ({ type: 'end', end: { state: 'rejected', reason: 'declined', text: reason } }),
@@ -21,9 +21,8 @@ export const declineRequest = typedFunction(
 export const askUser = typedFunction(
   {
     name: 'ask_user',
-    description:
-      'Ask the user for something you need and cannot find out yourself. The task waits for the answer.',
-    schema: z.object({ question: z.string().min(1).max(LONGEST_TEXT).describe('One clear question.') }),
+    description: 'Ask the user for what you need and cannot find out yourself.',
+    schema: z.object({ question: z.string().min(1).max(LONGEST_TEXT) }),
   },
   async (call, { question: text }) => {
     const question: Question = { hash: call.key, kind: 'input', text, author: call.run.task.agent };

@@ -32,11 +32,10 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   describe?(input: z.infer<Schema>): string;
   /** The longest time of a call; the loop then aborts the signal. May depend on the arguments. */
   timeoutMs(input: z.infer<Schema>): number;
-  /**
-   * The place that this tool sends values of secrets to, which their owner must permit. Absent: references in arguments
-   * stay references.
-   */
+  /** The place that this tool sends values of secrets to, which their owner must permit. Default: it sends none. */
   readonly secretPlace?: SecretPlace;
+  /** Needed rarely: the model reads one sentence of it, and the rest when it calls the tool without arguments. */
+  readonly isRare?: boolean;
   /** All output is text from outside: from a page, a document, another agent. */
   readonly bringsOutside?: boolean;
   /** Resolves after the effect is whole, or rejects with nothing done. Honors `context.signal`. */

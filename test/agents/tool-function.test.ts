@@ -54,6 +54,17 @@ describe('tool calls', () => {
     expect(resultsIn(model.requests[1])).toEqual([expect.stringMatching(/^fs_rm failed: /)]);
   });
 
+  it('are told of a rare tool by one sentence, and of the rest when it is called without arguments', async () => {
+    const tool = toolNamed('fs_rm', { isRare: true, description: 'Removes a file. It is gone for good.' });
+    const { agent, model } = flat([call(['fs_rm', {}]), say('done')], { tools: [tool] });
+    await MemoryRun.of('lango-agent', 'remove a').perform(agent);
+    const [spec] = model.requests[0]!.functions;
+    expect(spec?.description).toBe('Removes a file. Call it without arguments first.');
+    expect(resultsIn(model.requests[1])).toEqual([
+      expect.stringMatching(/^Removes a file\. It is gone for good\. Its arguments: \{"type":"object"/),
+    ]);
+  });
+
   it('cuts long output and says how much is missing', async () => {
     const { agent, model, run } = setUp(
       { execute: async () => ({ content: 'x'.repeat(1_000) }) },

@@ -70,6 +70,7 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
       'end of a long output are kept, and missingBytes is the number of bytes dropped before the text. "stop" stops it ' +
       'together with its child processes; its output stays readable. All processes end when the server ends.',
     schema,
+    isRare: true,
     effect: 'unsafe',
     effectOf: ({ action }) => (action === 'start' ? 'unsafe' : action === 'stop' ? 'keyed' : 'pure'),
     danger: ({ action, ...input }) => {

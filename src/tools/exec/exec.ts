@@ -23,16 +23,12 @@ const CPU_LIMIT_EXIT_CODE = 152;
 const FILE_LIMIT_EXIT_CODE = 153;
 
 const FORWARDER_ADVICE =
-  ' A command calls a service with a secret, which it never sees, so: curl --unix-socket "$LANGO_HTTP" ' +
-  "http://HOST/PATH -H 'Authorization: Bearer {{secret:NAME:http}}'. It is sent by TLS.";
+  ' To call a service with a secret that the command never sees, by TLS: curl --unix-socket "$LANGO_HTTP" ' +
+  "http://HOST/PATH -H 'Authorization: Bearer {{secret:NAME:http}}'.";
 
 const schema = z.strictObject({
   ...COMMAND_FIELDS,
-  timeoutSeconds: z
-    .number()
-    .positive()
-    .optional()
-    .describe('Stop the command after this time. The limit of the server is the default and the maximum'),
+  timeoutSeconds: z.number().positive().optional().describe('The server has a limit'),
 });
 
 export function execTool(runner: Runner, { limits, sandbox, openForwarder }: ExecOptions): Tool {
@@ -41,8 +37,8 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
   return defineTool({
     name: 'exec',
     description:
-      'Runs a shell command in the workspace, waits for it, and returns its exit code, stdout and stderr. ' +
-      'For a command that should keep running, use exec_background. The command has no terminal and no input.' +
+      'Runs a shell command and returns its exit code, stdout and stderr. It has no terminal and no input. For one that ' +
+      'should keep running, use exec_background.' +
       (openForwarder ? FORWARDER_ADVICE : ''),
     schema,
     effect: 'unsafe',

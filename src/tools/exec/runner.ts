@@ -21,13 +21,13 @@ export const COMMAND_FIELDS = {
     .min(1)
     .max(COMMAND_MAX_LENGTH)
     .regex(/^[^\0]*$/, 'must not contain a NUL character')
-    .describe('A shell command line, such as "ls -l | sort"'),
+    .describe('A shell command line'),
   cwd: z
     .string()
     .max(4096)
     .regex(/^[^\0]*$/, 'must not contain a NUL character')
     .optional()
-    .describe('The working directory, relative to the workspace; the workspace itself by default'),
+    .describe('The workspace by default'),
   env: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name of letters, digits and _'),
@@ -38,9 +38,7 @@ export const COMMAND_FIELDS = {
     )
     .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX} variables`)
     .optional()
-    .describe(
-      'Additional environment variables by name. Pass a secret by its reference, such as {"TOKEN": "{{secret:github}}"}',
-    ),
+    .describe('Variables; a secret by its reference, {{secret:NAME}}'),
 };
 
 export interface CommandInput {

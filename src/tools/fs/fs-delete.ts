@@ -10,17 +10,17 @@ import { pathArgument, pathField } from './paths.js';
 import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
 
 const schema = z.strictObject({
-  path: pathField('The file or folder'),
-  recursive: z.boolean().optional().describe('Delete a folder with all its content'),
+  path: pathField(),
+  recursive: z.boolean().optional(),
 });
 
 export function deleteTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_delete',
     description:
-      'Deletes a file, a symbolic link (not its target), or an empty folder. Deletes a folder with content only with ' +
-      'recursive: true. Deletion cannot be undone.',
+      'Deletes a file, a link (not its target) or an empty folder, for good. A folder with content needs recursive: true.',
     schema,
+    isRare: true,
     effect: 'queryable',
     // Deleting one file does no more harm than overwriting it with fs_write. A whole tree may hold files that neither
     // the model nor the user has read.

@@ -7,12 +7,9 @@ import { assertFile, assertSize, readWhole, replaceFile } from './files.js';
 import { missingPath, type PathTarget, type WorkspaceAccess, type Workspace } from './workspace.js';
 
 const schema = z.strictObject({
-  path: pathField('The file'),
-  oldText: z
-    .string()
-    .min(1)
-    .describe('The text to replace, copied exactly; it must occur exactly once in the file'),
-  newText: z.string().describe('The text to put in its place'),
+  path: pathField(),
+  oldText: z.string().min(1).describe('Copied exactly; must occur exactly once in the file'),
+  newText: z.string(),
 });
 
 type EditInput = z.infer<typeof schema>;
@@ -21,8 +18,7 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_edit',
     description:
-      'Replaces one text in a file with another. oldText must occur in the file exactly once: include enough of the ' +
-      'surrounding text.',
+      'Replaces one text in a file with another. Include enough of the surrounding text that oldText occurs once.',
     schema,
     effect: 'queryable',
     danger: 'moderate',

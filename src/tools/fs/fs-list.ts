@@ -13,18 +13,17 @@ const LIMIT_DEFAULT = 200;
 const LIMIT_MAX = 2_000;
 
 const schema = z.strictObject({
-  path: pathField('The folder or file; the workspace itself by default').optional(),
-  recursive: z.boolean().optional().describe('Include subfolders, except .git and node_modules'),
-  itself: z.boolean().optional().describe('Describe the folder itself instead of its entries'),
-  limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} entries by default`),
+  path: pathField('The workspace by default').optional(),
+  recursive: z.boolean().optional().describe('With subfolders, except .git and node_modules'),
+  itself: z.boolean().optional(),
+  limit: z.number().int().min(1).max(LIMIT_MAX).optional(),
 });
 
 export function listTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_list',
     description:
-      'Lists a folder, one entry per line: folders end in "/", files are followed by their size. The last line counts the ' +
-      'entries. For a file (or with itself: true), returns its type, size in bytes, modification time and mode.',
+      'Lists a folder, files with their size. For a file, or with itself: true, returns type, size, time and mode.',
     schema,
     effect: 'pure',
     execute: (

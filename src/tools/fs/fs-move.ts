@@ -7,9 +7,9 @@ import { describeType, syncFolder } from './files.js';
 import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
 
 const schema = z.strictObject({
-  from: pathField('The file or folder to move'),
-  to: pathField('The new path, or an existing folder to move it into'),
-  overwrite: z.boolean().optional().describe('Replace an existing file; folders are never replaced'),
+  from: pathField(),
+  to: pathField('The new path, or a folder to move it into'),
+  overwrite: z.boolean().optional(),
 });
 
 type MoveInput = z.infer<typeof schema>;
@@ -18,9 +18,9 @@ export function moveTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_move',
     description:
-      'Moves or renames a file or folder. If "to" is an existing folder, moves it into that folder. Refuses to ' +
-      'replace a file unless overwrite is true.',
+      'Moves or renames a file or folder. Replaces an existing file only with overwrite: true, and no folder.',
     schema,
+    isRare: true,
     effect: 'queryable',
     danger: 'moderate',
     execute: (input, context) =>

@@ -24,15 +24,10 @@ const schema = z.strictObject({
     .string()
     .min(1)
     .max(1000)
-    .describe('The text to find. A pattern without upper-case letters ignores case'),
-  regex: z.boolean().optional().describe('Interpret the pattern as a JavaScript regular expression'),
-  path: pathField('The folder or file to search; the workspace by default').optional(),
-  glob: z
-    .string()
-    .min(1)
-    .max(1000)
-    .optional()
-    .describe('Search only these files, such as "*.ts" or "src/**/*.{ts,tsx}"'),
+    .describe('The text to find; without upper-case letters it ignores case'),
+  regex: z.boolean().optional().describe('A JavaScript regular expression'),
+  path: pathField('The workspace by default').optional(),
+  glob: z.string().min(1).max(1000).optional().describe('Only files such as "src/**/*.{ts,tsx}"'),
   limit: z.number().int().min(1).max(LIMIT_MAX).optional().describe(`${LIMIT_DEFAULT} matches by default`),
 });
 
@@ -40,8 +35,7 @@ export function searchTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_search',
     description:
-      'Searches the lines and the names of files below a folder. Returns "path:line: text" for a matching line and ' +
-      '"path (name)" for a matching name. Skips binary files, .git and node_modules.',
+      'Searches the lines and the names of files below a folder. Skips binary files, .git and node_modules.',
     schema,
     effect: 'pure',
     bringsOutside: true,

@@ -10,12 +10,9 @@ import type { PathTarget, Workspace, WorkspaceAccess } from './workspace.js';
 const LINE_FEED = 10;
 
 const schema = z.strictObject({
-  path: pathField('The file or folder. Missing parent folders are created'),
-  content: z.string().optional().describe('The whole new content, or the text to append; none for a folder'),
-  mode: z
-    .enum(['replace', 'append', 'folder'])
-    .optional()
-    .describe('replace (default): the whole content; append: at the end; folder: make a folder'),
+  path: pathField('Missing folders are made'),
+  content: z.string().optional().describe('None for a folder'),
+  mode: z.enum(['replace', 'append', 'folder']).optional().describe('replace by default'),
 });
 
 interface Writing {
@@ -34,9 +31,8 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_write',
     description:
-      'Writes a text file: creates it, or replaces its whole content. With the mode "append", adds the text to the end of ' +
-      'the file, on a line of its own. With the mode "folder", creates a folder, and succeeds if it already exists. To ' +
-      'change a part of a file, use fs_edit.',
+      'Creates a text file or replaces its whole content. The mode "append" adds a line at the end, "folder" makes a folder. ' +
+      'To change a part of a file, use fs_edit.',
     schema,
     effect: 'unsafe',
     // Whether an append happened cannot be seen in the file: the same text may have ended it before.

@@ -15,8 +15,9 @@ const PATH = z
   .max(PATH_MAX_LENGTH)
   .regex(/^[^\0]*$/, 'must not contain a NUL character');
 
-export function pathField(description: string): z.ZodString {
-  return PATH.describe(`${description}, relative to the workspace`);
+/** The prompt says once that paths are relative to the workspace. */
+export function pathField(description?: string): z.ZodString {
+  return description === undefined ? PATH : PATH.describe(description);
 }
 
 export function pathArgument(value: string): PathArgument {

@@ -22,9 +22,10 @@ export function createHttpTools(webFetch: typeof fetch, timeoutSeconds: number):
     defineTool({
       name: 'http_request',
       description:
-        'Sends one HTTP request to a service and returns the status and text of its answer. To authenticate, pass a ' +
+        'Sends one HTTP request to a service and returns its answer. To authenticate, pass a ' +
         'secret by its reference in a header, such as {"Authorization": "Bearer {{secret:github}}"}. Redirects are not followed.',
       schema,
+      isRare: true,
       effect: 'unsafe',
       effectOf: (input) => (changes(input) ? 'unsafe' : 'pure'),
       danger: (input) => (changes(input) ? 'dangerous' : 'moderate'),
