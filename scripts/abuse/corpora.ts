@@ -4,27 +4,9 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { SettingsInput } from '../../src/index.js';
 import { garbled, mutated } from '../fuzz/mutate.js';
-import { Random } from '../fuzz/random.js';
 import type { Taken } from './child.js';
-import { judge, send, type Case, type Outcome, type Scene } from './corpus.js';
+import { cases, deep, judge, send, type Case, type Outcome, type Scene } from './corpus.js';
 import { cardAt, give, type Answer, type Stranger } from './stranger.js';
-
-/** Makes `count` different cases from the same seed. */
-function cases<Input>(
-  count: number,
-  make: (random: Random) => Input,
-  act: (scene: Scene, input: Input) => Promise<Outcome>,
-): readonly Case[] {
-  const random = new Random(count);
-  const made = new Map<string, Input>();
-  for (let tries = 0; made.size < count && tries < 20 * count; tries += 1) {
-    const input = make(random);
-    made.set(Buffer.isBuffer(input) ? input.toString('latin1') : JSON.stringify(input), input);
-  }
-  return [...made].map(([name, input]) => ({ name: name.slice(0, 200), act: (scene) => act(scene, input) }));
-}
-
-const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
 /** What a well-behaved agent answers to a request for its card. */
 export function goodCard({ url }: Stranger): Answer {

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import type { SettingsInput } from '../../src/index.js';
-import { type Hold, LONGEST_WORK_MS } from '../watchdog.js';
+import { LONGEST_WORK_MS } from '../watchdog.js';
 import * as corpora from './corpora.js';
 import { type Corpus, type Row, run } from './run.js';
+import { pages, scripts, whyNoBrowser } from './pages.js';
 import type { Stranger } from './stranger.js';
 
 /** `npm run abuse`: hostile input of every kind at servers of its own, over loopback, each a process that is watched. */
@@ -38,6 +39,11 @@ const withModel =
     },
   });
 
+const withBrowser = ({ url }: Stranger): SettingsInput => ({
+  ...bare(),
+  tools: { browser: { allowHosts: [new URL(url).host], navigationSeconds: 2 } },
+});
+
 const CORPORA: Readonly<Record<string, Corpus>> = {
   cards: { cases: corpora.cards(), settings: bare },
   settings: { cases: corpora.settings(), settings: bare },
@@ -47,23 +53,27 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },
 };
-/** Each case is a finding: the proof that a hold is seen. It runs only when it is asked for. */
-const HOLDS: Corpus = { cases: corpora.holds(), settings: bare };
+const whyNot = await whyNoBrowser();
+/** They run when they are asked for: pages take minutes, and each case of `holds` is a finding, to prove that it is seen. */
+const ON_REQUEST: Readonly<Record<string, Corpus>> = {
+  pages: { cases: pages(), settings: withBrowser, whyNot },
+  scripts: { cases: scripts(), settings: withBrowser, whyNot },
+  holds: { cases: corpora.holds(), settings: bare },
+};
 
 const only = values.only.split(',').filter((name) => name !== '');
-const asked = Object.entries({ ...CORPORA, ...(only.includes('holds') ? { holds: HOLDS } : {}) }).filter(
-  ([name]) => only.length === 0 || only.includes(name),
-);
+const asked =
+  only.length === 0
+    ? Object.entries(CORPORA)
+    : Object.entries({ ...CORPORA, ...ON_REQUEST }).filter(([name]) => only.includes(name));
+const options = { longestWorkMs: Number(values.work), slowMs: Number(values.slow) };
 const rows = new Map<string, Row>();
 const waiting = [...asked];
 const worker = async (): Promise<void> => {
   for (let next = waiting.shift(); next; next = waiting.shift()) {
     const [name, corpus] = next;
-    const onCase = (what: string, ms: number, { workMs }: Hold): void => {
-      if (ms > Number(values.slow))
-        console.error(`${name}: ${Math.round(ms)} ms, work ${Math.round(workMs)}: ${what}`);
-    };
-    rows.set(name, await run(name, corpus, { longestWorkMs: Number(values.work), onCase }));
+    if (corpus.whyNot !== undefined) console.error(`${name}: left out. ${corpus.whyNot}`);
+    else rows.set(name, await run(name, corpus, options));
   }
 };
 await Promise.all(Array.from({ length: AT_ONCE }, worker));

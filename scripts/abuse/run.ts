@@ -3,15 +3,17 @@ import { describeHolds, type Hold, isTooLong } from '../watchdog.js';
 import { goodCard } from './corpora.js';
 import type { Case, Outcome, Scene } from './corpus.js';
 import { Stage } from './stage.js';
-import { Stranger } from './stranger.js';
+import { Inside, Stranger } from './stranger.js';
 
 /** The bound on memory of issue 15, line 8, in megabytes. */
 const MOST_MB = 400;
-const CASE_SECONDS = 30;
+const CASE_SECONDS = 60;
 
 export interface Corpus {
   readonly cases: readonly Case[];
   readonly settings: (stranger: Stranger) => SettingsInput;
+  /** Why it cannot run on this machine. */
+  readonly whyNot?: string | undefined;
 }
 
 /** What became of the cases of a corpus. */
@@ -28,27 +30,33 @@ export interface Row {
   readonly findings: string[];
 }
 
-/** The bound on work of the event loop, in milliseconds, and where the time of slow cases is told. */
 export interface RunOptions {
+  /** The bound on work of the event loop. */
   readonly longestWorkMs: number;
-  readonly onCase?: (name: string, ms: number, hold: Hold) => void;
+  /** A case that takes longer is told on standard error at once, as findings are. */
+  readonly slowMs: number;
 }
 
 /** Runs the cases of a corpus one after the other at a server of their own. */
 export async function run(
   name: string,
   { cases, settings }: Corpus,
-  { longestWorkMs, onCase }: RunOptions,
+  { longestWorkMs, slowMs }: RunOptions,
 ): Promise<Row> {
   const row: Row = {
     ...{ corpus: name, cases: cases.length, taken: 0, refused: 0 },
     ...{ slowestMs: 0, workMs: 0, silentMs: 0, peakMb: 0, findings: [] },
   };
+  const find = (what: string): void => {
+    row.findings.push(what);
+    console.error(`${name}: FINDING ${what}`);
+  };
   await using stranger = await Stranger.open();
   // Cards are read at the start.
   stranger.answer = goodCard(stranger);
+  await using inside = await Inside.open();
   await using stage = await Stage.open(settings(stranger));
-  const scene = { stage, stranger };
+  const scene = { stage, stranger, inside };
   // Code is loaded and compiled here: nothing is said of it.
   await cases.at(-1)?.act(scene);
   await stage.measure();
@@ -57,24 +65,27 @@ export async function run(
     const outcome = await withinTime(one, scene);
     const ms = performance.now() - began;
     if (typeof outcome === 'string') row[outcome] += 1;
-    else row.findings.push(`${one.name}: ${outcome.finding}`);
+    else find(`${one.name}: ${outcome.finding}`);
+    if (inside.visits > 0) find(`${one.name}: something came to a private address`);
+    inside.visits = 0;
     try {
       const hold = await stage.measure();
-      onCase?.(one.name, ms, hold);
+      if (ms > slowMs)
+        console.error(`${name}: ${Math.round(ms)} ms, work ${Math.round(hold.workMs)}: ${one.name}`);
       row.slowestMs = Math.max(row.slowestMs, Math.round(ms));
       row.workMs = Math.max(row.workMs, Math.round(hold.workMs));
       row.silentMs = Math.max(row.silentMs, Math.round(hold.silentMs));
       if (!isTooLong(hold, longestWorkMs)) continue;
       // What the case before left behind may have held the loop too.
       const again = await holdOf(cases.slice(Math.max(0, index - 1), index + 1), scene);
-      if (isTooLong(again, longestWorkMs)) row.findings.push(`${one.name}: ${describeHolds(hold, again)}`);
+      if (isTooLong(again, longestWorkMs)) find(`${one.name}: ${describeHolds(hold, again)}`);
     } catch {
-      row.findings.push(`${one.name}: the server ${stage.isAlive ? 'answers no more' : 'is gone'}`);
+      find(`${one.name}: the server ${stage.isAlive ? 'answers no more' : 'is gone'}`);
       break;
     }
   }
   row.peakMb = await stage.peakMb();
-  if (row.peakMb > MOST_MB) row.findings.push(`the server had ${row.peakMb} MB at once`);
+  if (row.peakMb > MOST_MB) find(`the server had ${row.peakMb} MB at once`);
   return row;
 }
 

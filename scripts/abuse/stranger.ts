@@ -1,7 +1,8 @@
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 
 /** Answers one request with whatever it likes. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -34,6 +35,33 @@ export class Stranger implements AsyncDisposable {
     this.#server.close();
     this.cut();
     await once(this.#server, 'close');
+  }
+}
+
+/** A private address that nothing from outside may reach: it counts the connections and datagrams that come. */
+export class Inside implements AsyncDisposable {
+  readonly #server = createTcpServer((socket) => {
+    this.visits += 1;
+    socket.destroy();
+  });
+  readonly #datagrams = createSocket('udp4', () => (this.visits += 1));
+  visits = 0;
+
+  static async open(): Promise<Inside> {
+    const inside = new Inside();
+    await once(inside.#server.listen(0, '127.0.0.1'), 'listening');
+    inside.#datagrams.bind(inside.port, '127.0.0.1');
+    await once(inside.#datagrams, 'listening');
+    return inside;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#datagrams.close();
+    await once(this.#server.close(), 'close');
   }
 }
 

@@ -1,3 +1,4 @@
+import * as abuse from './abuse-attacks.js';
 import { grpc, grpcFrames, http2Frames } from './grpc-attacks.js';
 import { httpJson, jsonRpc, paths, sockets } from './http-attacks.js';
 import type { Attack } from './target.js';
@@ -11,4 +12,21 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   sockets,
   'gRPC frames': grpcFrames,
   'HTTP/2 frames': http2Frames,
+  'doubled members': abuse.doubledMembers,
+  'slow bodies': abuse.slowBodies,
+  documents: abuse.documents,
+  owners: abuse.owners,
+  approvals: abuse.approvals,
+  'unseen letters': abuse.invisible,
+  'wrong credentials': abuse.credentials,
+  'push inside': abuse.pushInside,
+  'cut streams': abuse.cutStreams,
 };
+
+/** Each takes a second or more of waiting or parsing: they are few among the others. */
+export const RARE: ReadonlySet<string> = new Set([
+  'slow bodies',
+  'documents',
+  'approvals',
+  'wrong credentials',
+]);

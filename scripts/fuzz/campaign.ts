@@ -1,4 +1,5 @@
-import { ATTACKS } from './attacks.js';
+import { describeHolds, type Hold, isTooLong, Watchdog } from '../watchdog.js';
+import { ATTACKS, RARE } from './attacks.js';
 import { Ledger } from './ledger.js';
 import { Random } from './random.js';
 import { StolenTime } from './stolen-time.js';
@@ -14,10 +15,25 @@ export interface CampaignOptions {
 }
 
 const PARALLEL = 8;
+/** How many of those that may have held the event loop are shot again. */
+const MOST_SUSPECTS = 40;
+/** In percent. */
+const RARITY = 10;
 /** Of gRPC, what HTTP says with 500; and no answer at all. */
 const SERVER_FAULTS: readonly unknown[] = ['UNKNOWN', 'INTERNAL', 'DATA_LOSS', 'silent'];
 /** Where the library itself says INTERNAL of a broken call, as libraries of gRPC do; we are not asked. */
 const NOT_OURS = /^Invalid grpc-timeout|^Failed to decompress message/;
+
+/** What makes a shot again. */
+interface Shot {
+  readonly name: string;
+  readonly seed: number;
+}
+
+interface Suspect {
+  readonly shot: Shot;
+  readonly hold: Hold;
+}
 
 /** Shots at one target, and what is to be said of their answers. */
 export class Campaign {
@@ -27,10 +43,14 @@ export class Campaign {
   readonly findings: string[] = [];
   requests = 0;
   slowestMs = 0;
+  longestWorkMs = 0;
   stolenMs = 0;
   readonly #options: CampaignOptions;
   readonly #target: Target;
   readonly #random: Random;
+  /** By number: the shots under way. */
+  readonly #underWay = new Map<number, Shot>();
+  readonly #suspects = new Map<number, Suspect>();
   readonly #deadline: number;
 
   constructor(options: CampaignOptions, target: Target) {
@@ -42,44 +62,87 @@ export class Campaign {
 
   /** One shot of each kind, which nothing is said of: code is loaded and compiled here. */
   async warmUp(): Promise<void> {
-    for (const attack of Object.values(ATTACKS)) this.ledger.note(await attack(this.#random, this.#target));
+    for (const name of Object.keys(ATTACKS)) await this.#fire({ name, seed: this.#random.below(2 ** 32) });
   }
 
   /** Goes on until so many requests were made in all, or the time is over. */
   async run(requests: number): Promise<void> {
     using stolen = new StolenTime();
+    using dog = new Watchdog();
     const worker = async (): Promise<void> => {
-      while (this.requests < requests && performance.now() < this.#deadline) await this.#shoot(stolen);
+      while (this.requests < requests && performance.now() < this.#deadline) {
+        const number = await this.#shoot(stolen);
+        this.#suspect(dog.take());
+        this.#underWay.delete(number);
+      }
     };
     await Promise.all(Array.from({ length: PARALLEL }, worker));
     this.stolenMs += stolen.ms;
+    await this.#acquit(dog);
   }
 
-  async #shoot(stolen: StolenTime): Promise<void> {
-    this.requests += 1;
-    const name = this.#random.pick(Object.keys(ATTACKS));
-    const shot = `${name} #${this.requests}`;
-    this.transports[name] = (this.transports[name] ?? 0) + 1;
+  async #shoot(stolen: StolenTime): Promise<number> {
+    const number = (this.requests += 1);
+    const shot = { name: this.#pick(), seed: this.#random.below(2 ** 32) };
+    const label = `${shot.name} #${number}`;
+    this.transports[shot.name] = (this.transports[shot.name] ?? 0) + 1;
+    this.#underWay.set(number, shot);
     const begun = performance.now() - stolen.ms;
     try {
-      const outcome = await ATTACKS[name]!(this.#random, this.#target);
-      this.#judge(shot, outcome, performance.now() - stolen.ms - begun);
-      this.ledger.note(outcome);
+      const outcome = await this.#fire(shot);
+      this.#judge(label, outcome, performance.now() - stolen.ms - begun);
     } catch (error) {
-      this.findings.push(`${shot}: ${error instanceof Error ? error.message : String(error)}`);
+      this.findings.push(`${label}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return number;
+  }
+
+  #pick(): string {
+    const name = this.#random.pick(Object.keys(ATTACKS));
+    return RARE.has(name) && !this.#random.chance(RARITY) ? this.#pick() : name;
+  }
+
+  async #fire({ name, seed }: Shot): Promise<Outcome> {
+    const outcome = await ATTACKS[name]!(new Random(seed), this.#target);
+    if (!outcome.isElsewhere) this.ledger.note(outcome);
+    return outcome;
+  }
+
+  /** All that was under way may have held the event loop. */
+  #suspect(hold: Hold): void {
+    this.longestWorkMs = Math.max(this.longestWorkMs, hold.workMs);
+    if (!isTooLong(hold)) return;
+    for (const [number, shot] of this.#underWay) {
+      if (this.#suspects.size < MOST_SUSPECTS) this.#suspects.set(number, { shot, hold });
     }
   }
 
-  #judge(shot: string, { status, text, request }: Outcome, ms: number): void {
+  /** Shoots each suspect twice alone: one that holds the event loop both times is a finding. */
+  async #acquit(dog: Watchdog): Promise<void> {
+    for (const [number, { shot, hold }] of this.#suspects) {
+      let again = hold;
+      for (let tries = 0; tries < 2 && isTooLong(again); tries += 1) {
+        dog.take();
+        await this.#fire(shot).catch(() => undefined);
+        again = dog.take();
+      }
+      if (isTooLong(again)) this.findings.push(`${shot.name} #${number}: ${describeHolds(hold, again)}`);
+    }
+    this.#suspects.clear();
+  }
+
+  #judge(shot: string, { status, text, request, finding, mayBeSlow }: Outcome, ms: number): void {
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     const isFault =
       typeof status === 'number'
         ? status >= 500 && status !== 503
         : SERVER_FAULTS.includes(status) && !NOT_OURS.test(text);
     const find = (what: string): void => void this.findings.push(`${shot}: ${what} to ${request}`);
+    if (finding !== undefined) find(`${finding}; in answer`);
     if (isFault) find(`${status} ${text.slice(0, 200)}`);
     if (/<html/i.test(text)) find('an answer in HTML');
     if (/\n\s+at .+:\d+:\d+/.test(text)) find('a stack in the answer');
+    if (mayBeSlow) return;
     this.slowestMs = Math.max(this.slowestMs, ms);
     if (ms > this.#options.slowMs) find(`an answer after ${Math.round(ms)} ms`);
   }

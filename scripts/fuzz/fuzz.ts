@@ -8,6 +8,7 @@ import { createServer } from '../../src/index.js';
 import type { Agent } from '../../src/core/agent.js';
 import type { CampaignOptions } from './campaign.js';
 import { Campaign } from './campaign.js';
+import { startOwners } from './owners.js';
 import { NOBODY } from './requests.js';
 import { readJson, storedTasks } from './stored.js';
 import type { Target } from './target.js';
@@ -20,6 +21,8 @@ export interface FuzzFigures {
   readonly statuses: Readonly<Record<string, number>>;
   /** Without what the machine stole of it. */
   readonly slowestMs: number;
+  /** The longest work of the event loop at a time: of the server and of the fuzzer, which share it. */
+  readonly longestWorkMs: number;
   /** Time in all in which the machine did not let this process work. */
   readonly stolenMs: number;
   readonly memoryMb: { readonly before: number; readonly after: number };
@@ -39,8 +42,9 @@ const LIMITS = {
   anonymousBurst: PLENTY,
 };
 const SETTINGS: ServerOptions['settings'] = {
-  server: { port: 0, limits: LIMITS, grpc: { enabled: true, port: 0 } },
+  server: { port: 0, limits: { ...LIMITS, bodySeconds: 2 }, grpc: { enabled: true, port: 0 } },
   storage: { sqlite: { file: ':memory:' } },
+  parsing: { timeoutSeconds: 1 },
   egress: { allowPrivate: [NOBODY] },
   tools: { fs: { enabled: false }, exec: { enabled: false } },
 };
@@ -56,6 +60,10 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-fuzz-'));
   const server = createServer({ home, settings: SETTINGS, agents: [ASKING] });
   const { origin, port, grpcPort = 0, token = '', agents, root } = await server.start();
+  const { owners, server: shared } = await startOwners(home, {
+    ...SETTINGS,
+    server: { port: 0, limits: LIMITS },
+  });
   const rejections: string[] = [];
   const onRejection = (reason: unknown): void =>
     void rejections.push(`unhandled rejection: ${String(reason)}`);
@@ -64,7 +72,7 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
     const taskId = await firstTask(origin, token);
     const { name } = ASKING.profile;
     const asking = { agent: name, taskId: await firstTask(`${origin}/agents/${name}`, token) };
-    const target: Target = { origin, port, grpcPort, token, agents, root, taskId, asking };
+    const target: Target = { origin, port, grpcPort, token, agents, root, taskId, asking, owners };
     const ended = await readJson(target, `/tasks/${taskId}`);
     const campaign = new Campaign(options, target);
     for (const path of [`/tasks/${taskId}`, `/agents/${name}/tasks/${asking.taskId}`])
@@ -80,13 +88,14 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
     if (after > before + MEMORY_SLACK_MB) findings.push(`memory grew from ${before} to ${after} MB`);
     if (JSON.stringify(await readJson(target, `/tasks/${taskId}`)) !== JSON.stringify(ended))
       findings.push('a task that had ended was changed');
-    const { requests, transports, statuses, slowestMs, stolenMs, ledger } = campaign;
+    const { requests, transports, statuses, slowestMs, longestWorkMs, stolenMs, ledger } = campaign;
     return {
       seed: options.seed,
       requests,
       transports,
       statuses,
       slowestMs: Math.round(slowestMs),
+      longestWorkMs: Math.round(longestWorkMs),
       stolenMs: Math.round(stolenMs),
       memoryMb: { before, after },
       tasks: {
@@ -98,7 +107,7 @@ export async function fuzz(options: CampaignOptions): Promise<FuzzFigures> {
     };
   } finally {
     process.off('unhandledRejection', onRejection);
-    await server.stop();
+    await Promise.all([server.stop(), shared.stop()]);
     await rm(home, { recursive: true, force: true });
   }
 }

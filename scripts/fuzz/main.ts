@@ -7,6 +7,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     seconds: { type: 'string', default: '30' },
     requests: { type: 'string', default: '20000' },
+    /** An answer that takes longer, in milliseconds, is a finding. */
+    slow: { type: 'string', default: '1000' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -15,7 +17,7 @@ const figures = await fuzz({
   seed: Number(values.seed),
   seconds: Number(values.seconds),
   requests: Number(values.requests),
-  slowMs: 1_000,
+  slowMs: Number(values.slow),
 });
 if (values.json) console.log(JSON.stringify(figures));
 else {

@@ -113,8 +113,7 @@ export function parametersOf({ token }: Target, random: Random): Record<string, 
   const oddly = (percent: number, name: string, values: readonly string[]): Record<string, string> =>
     random.chance(percent) ? { [name]: random.pick(values) } : {};
   return {
-    ...(random.chance(90) ? { authorization: `Bearer ${token}` } : {}),
-    ...oddly(2, 'authorization', ['Bearer', 'Basic eDp5', 'Bearer x y', `Bearer ${'x'.repeat(9_000)}`]),
+    authorization: `Bearer ${token}`,
     ...oddly(10, 'a2a-version', ['1.0', '0.3', '9', '1.0.7', 'x'.repeat(300)]),
     ...oddly(10, 'last-event-id', ['0', '-1', '99999', 'x']),
     ...oddly(5, 'a2a-extensions', ['urn:lango:a2a:cursor:v1', ',,,', 'u,'.repeat(3_000)]),

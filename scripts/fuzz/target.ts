@@ -13,6 +13,19 @@ export interface Target {
   readonly taskId: string;
   /** An agent that always asks, and a task of it that takes any message. */
   readonly asking: { readonly agent: string; readonly taskId: string };
+  readonly owners: Owners;
+}
+
+/** A server of two owners, and a task of the first. */
+export interface Owners {
+  readonly origin: string;
+  /** Their tokens. */
+  readonly first: string;
+  readonly second: string;
+  /** Stands in the task of the first. */
+  readonly mark: string;
+  readonly taskId: string;
+  readonly contextId: string;
 }
 
 /** What came of a shot. */
@@ -25,6 +38,12 @@ export interface Outcome {
   readonly sent: string;
   /** All that went out, for a person to read. */
   readonly request: string;
+  /** What the attack itself found wrong. */
+  readonly finding?: string;
+  /** Whether another server was asked: what it says of tasks is not held against what is stored. */
+  readonly isElsewhere?: boolean;
+  /** Whether its answer takes its time: it waits for a limit, or for a parser. */
+  readonly mayBeSlow?: boolean;
 }
 
 /** One way of asking for trouble. */
