@@ -26,6 +26,8 @@ export interface AgentContext {
   readonly nodeId: string;
   readonly limits: AgentLimits;
   readonly additions?: Additions;
+  /** Whether the person behind a run may read the vendor's own words when the model fails. Default: nobody may. */
+  readonly showsReasons?: (run: Pick<Run, 'task' | 'grant'>) => boolean;
   /** Default: agents are not told where they work. */
   readonly surroundings?: Surroundings;
   /** The memories that are recalled for each run. Default: none. */
@@ -52,7 +54,7 @@ const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { model, limits, nodeId, additions, surroundings, memories = [] } = context;
+  const { model, limits, nodeId, additions, surroundings, memories = [], showsReasons } = context;
   const { attachments = new Attachments(undefined) } = context;
   const { readsImages } = model;
   const adapter = new EventsAdapter({
@@ -81,7 +83,10 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
         const { system, functions } = ownSetup();
         return { system: [...system, ...(where ? [where] : []), ...added], functions };
       };
-      const end = await runLoop({ run, model, limits, history, readable, fromOutside, setUpTurn });
+      const end = await runLoop({
+        ...{ run, model, limits, history, readable, fromOutside, setUpTurn },
+        showsReasons: showsReasons?.(run) ?? false,
+      });
       for (const memory of memories) memory.runEnded(run.task);
       return end;
     },

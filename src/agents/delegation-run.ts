@@ -18,7 +18,7 @@ import type { AskedQuestion, Run } from '../core/run.js';
 import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
-import { cutText } from '../core/text.js';
+import { cutText, shorten } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
 import { PeerRelay } from './peer-relay.js';
@@ -42,6 +42,8 @@ export interface DelegationRun {
 }
 
 type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
+
+const REASON_CHARACTERS = 1_000;
 
 /** One message to the peer: the request, or a person's answer to the peer's question. */
 interface Exchange {
@@ -122,6 +124,7 @@ async function exchangeWithPeer(
     state: end.state,
     result: resultOf(call, resultText(delegation, end, relay), end.state !== 'completed'),
     usage: subtractUsage(end.usage, progress.used),
+    ...(end.state === 'failed' && end.text !== '' ? { reason: shorten(end.text, REASON_CHARACTERS) } : {}),
     ...(end.author === agent ? {} : { author: end.author }),
     ...(questions.length === 0 ? {} : { questions }),
     ...(end.fromOutside ? { fromOutside: true } : {}),

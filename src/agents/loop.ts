@@ -6,9 +6,11 @@ import type {
   FunctionResult,
   FunctionSpec,
   ModelErrorCode,
+  ModelEvent,
   ModelMessage,
   ModelProvider,
   ModelRequest,
+  RefusalReason,
   SystemBlock,
 } from '../core/model.js';
 import { answerText, functionCalls } from '../core/model.js';
@@ -39,6 +41,8 @@ export interface LoopOptions {
   readonly readable: (messages: readonly ModelMessage[]) => Promise<readonly ModelMessage[]>;
   /** Whether the run begins with text from outside (a page, a document, an agent of another server). */
   readonly fromOutside: boolean;
+  /** Whether the person is told the vendor's own words when the model fails. */
+  readonly showsReasons: boolean;
   /** Called at each turn, because peers and tools come and go. */
   readonly setUpTurn: () => TurnSetup;
 }
@@ -68,6 +72,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       run,
       step,
       model: options.model,
+      showsReasons: options.showsReasons,
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
       request: {
         system: last ? [...system, note(last.note)] : system,
@@ -273,6 +278,7 @@ interface TurnOptions {
   readonly request: Omit<ModelRequest, 'signal'>;
   /** Whether the request holds text from outside; the answer is marked the same. */
   readonly fromOutside: boolean;
+  readonly showsReasons: boolean;
 }
 
 /** Returns the recorded answer of this turn, or asks the model and streams its text into the journal. */
@@ -307,7 +313,7 @@ async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
           code: event.code,
           error: event.message,
         });
-        return failure(event.code);
+        return failure(event, options.showsReasons);
     }
   }
   run.signal.throwIfAborted();
@@ -326,17 +332,27 @@ export function sayAnswer(run: Run, { text, replace, author }: Speech): void {
   run.emit({ type: 'text-delta', artifactId: ANSWER_ARTIFACT_ID, text, replace, lastChunk: false }, author);
 }
 
-const FAILURES: Readonly<Record<ModelErrorCode, string>> = {
+/** What callers are told who may not read the vendor's own words: those can name accounts, limits and addresses. */
+const FAILURES: Readonly<Record<ModelErrorCode | RefusalReason, string>> = {
   canceled: 'The model call was canceled.',
   overloaded: 'The model is overloaded. Try again later.',
   'rate-limited': 'The model provider takes no more requests for now. Try again later.',
   unreachable: 'The model could not be reached. `lango doctor --model` says why.',
   rejected: 'The model provider refused the request. The server log says why.',
   'bad-answer': 'The model gave an answer that could not be read.',
+  key: 'The model vendor refused the key of this server. Its operator can see why: `lango doctor --model`.',
+  'model-name':
+    'The model vendor does not know the model of this server. Its operator can see why: `lango doctor --model`.',
+  credit: 'The account of this server at the model vendor has no credit left.',
+  length: 'The conversation is too long for the model. Begin a new one, or send less.',
 };
 
-function failure(code: ModelErrorCode): RunEnd {
-  return { state: 'failed', reason: `model-${code}`, text: FAILURES[code] };
+function failure(
+  { code, message, about }: Extract<ModelEvent, { type: 'error' }>,
+  showsReasons: boolean,
+): RunEnd {
+  const text = showsReasons ? message : FAILURES[about ?? code];
+  return { state: 'failed', reason: `model-${code}`, text };
 }
 
 /** How many images of results a request holds: an image costs about as much as a page of text, at every turn. */

@@ -13,6 +13,7 @@ import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
+import type { Run } from '../core/run.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
@@ -20,6 +21,7 @@ import type { Parsers } from '../tools/parsers.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
 import { areForgotten, FORGOTTEN } from './peers.js';
+import { ONLY_OWNER } from '../http/identity.js';
 import { workFoldersOf } from './stores.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 
@@ -111,6 +113,7 @@ export function createAgents(options: AgentsOptions): Agents {
     multiAgent: config.agent.multiAgent,
     roster: specs,
     limits: agentLimits(config),
+    showsReasons: operatorCheck(config),
     approval: config.approval.policy,
     surroundings: {
       system: `${os.type()} (${os.arch()})`,
@@ -166,6 +169,17 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
   });
   const forgotten = areForgotten(loaded) ? finding(['a2a', 'remoteAgents'], FORGOTTEN) : [];
   return [...unknown, ...taken, ...forgotten];
+}
+
+/**
+ * Makes the check whether the person of a run operates this server: the only owner in the modes `none` and `token`, also
+ * when another node of ours forwards that owner, or a caller with the scope `auth.jwt.operatorScope`.
+ */
+function operatorCheck({ auth }: Config): (run: Pick<Run, 'task' | 'grant'>) => boolean {
+  return ({ task, grant: { scopes } }) => {
+    if (scopes) return scopes.includes(auth.jwt.operatorScope);
+    return auth.mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(task.owner);
+  };
 }
 
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */

@@ -126,8 +126,10 @@ export class Renderer {
       }
       case 'delegation-start':
         return `→ ${this.#name(activity.agent)} ${safeLine(activity.request, REQUEST_CHARACTERS)}`;
-      case 'delegation-end':
-        return `← ${this.#name(activity.agent)} ${paint.state(activity.state)}`;
+      case 'delegation-end': {
+        const why = activity.reason === undefined ? '' : `: ${safeLine(activity.reason)}`;
+        return `← ${this.#name(activity.agent)} ${paint.state(activity.state)}${why}`;
+      }
     }
   }
 

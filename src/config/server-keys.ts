@@ -168,6 +168,11 @@ const jwt = group('Signed tokens, for mode `jwt`.', {
     'The claim that names the tenant of the owner. Default: none; all owners are of one tenant.',
   ),
   scopeClaim: text().default('scope').describe('The claim with the scopes, as a string or a list.'),
+  operatorScope: text()
+    .default('lango:operator')
+    .describe(
+      "The scope of people who operate this server. They are told the model vendor's own words when a model call fails; others are told the kind of failure.",
+    ),
   scopes: list(
     distinct(scopeRule, ({ agent, skill = '' }) => `${agent} ${skill}`, ['agent']),
     'Scopes that agents, or single skills of them, require. Agents that are not listed require none.',

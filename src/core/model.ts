@@ -85,6 +85,8 @@ export interface Usage {
 export type ModelErrorCode =
   'canceled' | 'overloaded' | 'rate-limited' | 'unreachable' | 'rejected' | 'bad-answer';
 
+export type RefusalReason = 'key' | 'model-name' | 'credit' | 'length';
+
 export type ModelEvent =
   /** With `restarts`, the answer begins again after a lost connection: earlier text counts no more. */
   | { readonly type: 'text'; readonly text: string; readonly restarts?: boolean }
@@ -92,9 +94,11 @@ export type ModelEvent =
   | {
       readonly type: 'error';
       readonly code: ModelErrorCode;
-      /** For the log and the operator of the server; holds no key. */
+      /** For the log and the server's operator; holds no key. */
       readonly message: string;
       readonly retryable: boolean;
+      /** What a `rejected` request was refused for; absent when the vendor gave another reason. */
+      readonly about?: RefusalReason;
     };
 
 export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };

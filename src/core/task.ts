@@ -125,7 +125,7 @@ export type Activity =
   | { readonly type: 'tool-call'; readonly tool: string; readonly arguments: JsonObject }
   | { readonly type: 'tool-result'; readonly tool: string; readonly isError: boolean; readonly text: string }
   | { readonly type: 'delegation-start'; readonly agent: string; readonly request: string }
-  | { readonly type: 'delegation-end'; readonly agent: string; readonly state: TaskState };
+  | Readonly<{ type: 'delegation-end'; agent: string; state: TaskState; reason?: string }>;
 
 /**
  * One entry of a task's journal. Steps (turn, tool, delegation) are pairs of an intent and a result with one `step` id,
@@ -201,6 +201,8 @@ export type EventBody =
       /** After an interrupted state, another step continues the peer's task with the person's answer. */
       readonly state: TaskState;
       readonly result: FunctionResult;
+      /** Why the peer did not complete its task, for the people who watch. */
+      readonly reason?: string;
       /** The agent that wrote the answer, when it is another than `agent`: one that `agent` delegated to. */
       readonly author?: string;
       /** The usage of the peer's task since the last entry of this type. */

@@ -29,6 +29,9 @@ export interface AuthenticatorOptions {
   readonly logger: Logger;
 }
 
+/** The owner of all data in the modes that know one person only. */
+export const ONLY_OWNER = { none: 'local', token: 'default' } as const;
+
 /** Throws `invalid-config` when the mode lacks what it needs. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const verifier = verifierOf(options);
@@ -39,12 +42,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 function verifierOf(options: AuthenticatorOptions): Verifier {
   switch (options.mode) {
     case 'none': {
-      const caller: Caller = { owner: options.owner ?? 'local', tenant: '' };
+      const caller: Caller = { owner: options.owner ?? ONLY_OWNER.none, tenant: '' };
       return () => caller;
     }
     case 'token':
       if (!options.token) throw new LangoError('invalid-config', 'The authentication token is missing.');
-      return createTokenVerifier(options.token, { owner: options.owner ?? 'default', tenant: '' });
+      return createTokenVerifier(options.token, { owner: options.owner ?? ONLY_OWNER.token, tenant: '' });
     case 'jwt':
       if (!options.jwt) throw new LangoError('invalid-config', 'The rules for tokens are missing.');
       return createJwtVerifier(options.jwt.rules, options.jwt.keys);

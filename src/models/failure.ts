@@ -1,6 +1,6 @@
 import { causesOf, codeOf, isLangoError } from '../core/errors.js';
 import { isJsonObject } from '../core/json.js';
-import type { ModelErrorCode } from '../core/model.js';
+import type { ModelErrorCode, RefusalReason } from '../core/model.js';
 import { oneLine } from '../core/text.js';
 
 /** The address of a model server, and how messages name it. */
@@ -18,6 +18,7 @@ export interface FailureDetails {
   readonly retryable?: boolean;
   /** The wait before the next attempt that the vendor asks for. */
   readonly retryAfterMs?: number | undefined;
+  readonly about?: RefusalReason;
 }
 
 /** Why a model call ended without an answer; becomes its `error` event. `message` never holds a key. */
@@ -25,6 +26,7 @@ export class ModelFailure extends Error {
   readonly code: ModelErrorCode;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
+  readonly about: RefusalReason | undefined;
 
   constructor(code: ModelErrorCode, message: string, details: FailureDetails = {}) {
     super(message);
@@ -32,13 +34,14 @@ export class ModelFailure extends Error {
     this.code = code;
     this.retryable = details.retryable ?? false;
     this.retryAfterMs = details.retryAfterMs;
+    this.about = details.about;
   }
 }
 
 /** An error that a vendor sent: as the answer to a request, or in the middle of a stream. */
 export interface VendorError {
-  /** The HTTP status, or the status that corresponds to the kind of error. */
-  readonly status: number;
+  /** The vendor's HTTP status; undefined for an error inside a stream. */
+  readonly status: number | undefined;
   /** The parsed body, or its text. */
   readonly body: unknown;
   /** Whether the vendor says that another attempt makes sense. */
@@ -48,87 +51,103 @@ export interface VendorError {
 
 const MAX_QUOTED_CHARACTERS = 500;
 
-/** No credit left. Some vendors send status 429 for it, although waiting does not help; the body tells the kind. */
-const NO_CREDIT = 402;
-
-/** The HTTP statuses that correspond to the kinds of error in the bodies of vendors. */
-const STATUS_OF_KIND: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: NO_CREDIT,
-  insufficient_quota: NO_CREDIT,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  rate_limit_exceeded: 429,
-  api_error: 500,
-  server_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
+/** How the vendors name the kinds of error in their bodies. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  authentication_error: 'key',
+  invalid_api_key: 'key',
+  permission_error: 'key',
+  billing_error: 'credit',
+  insufficient_quota: 'credit',
+  not_found_error: 'model-name',
+  model_not_found: 'model-name',
+  request_too_large: 'length',
+  context_length_exceeded: 'length',
+  rate_limit_error: 'rate',
+  rate_limit_exceeded: 'rate',
+  api_error: 'overload',
+  server_error: 'overload',
+  timeout_error: 'overload',
+  overloaded_error: 'overload',
 };
 
-interface Verdict {
-  readonly code: ModelErrorCode;
-  readonly retryable: boolean;
-  readonly words: string;
+/** A conversation that is too long is an invalid request to most vendors; only their words tell. */
+const TOO_LONG = /prompt is too long|context (length|window)|maximum context|too many (input )?tokens/i;
+
+type Kind = RefusalReason | 'rate' | 'overload' | 'redirect' | 'other';
+
+function kindOfStatus(status: number): Kind {
+  if (status === 401 || status === 403) return 'key';
+  if (status === 402) return 'credit';
+  if (status === 404) return 'model-name';
+  if (status === 413) return 'length';
+  if (status === 429) return 'rate';
+  if (status === 408 || status === 409 || status >= 500) return 'overload';
+  return status >= 300 && status < 400 ? 'redirect' : 'other';
+}
+
+/** What happened, and what to do. `how` is the vendor's status. */
+function verdictOn(kind: Kind, how: string, endpoint: Endpoint): string {
+  switch (kind) {
+    case 'key': {
+      const key = endpoint.apiKey ? 'refuses the API key' : 'wants an API key';
+      return `${key} ${how}. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`;
+    }
+    case 'credit':
+      return `has no credit left for this API key ${how}. Check the account's plan.`;
+    case 'model-name':
+      return `does not know the model "${endpoint.model}" or this address ${how}. Check model.name and model.baseUrl.`;
+    case 'length':
+      return `finds the request too large ${how}. Begin a new conversation, or send less text or smaller images.`;
+    case 'rate':
+      return `limits our rate ${how}.`;
+    case 'overload':
+      return `cannot answer right now ${how}.`;
+    case 'redirect':
+      return `answers with a redirect ${how}, which is not followed. Set model.baseUrl to the final address.`;
+    case 'other':
+      return `rejects the request ${how}. Check model.name and model.baseUrl.`;
+  }
 }
 
 export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFailure {
-  const kind = kindOf(error.body);
-  const status = kind === NO_CREDIT ? kind : error.status;
-  const { code, retryable, words } = verdictOn(status, endpoint);
   const said = vendorText(error.body, endpoint.apiKey);
-  const message = `${endpoint.place} ${words}${said ? ` It says: ${said}` : ''}`;
+  const kind = kindOf(error);
+  const how = error.status === undefined ? '(in its answer)' : `(HTTP ${error.status})`;
+  const message = `${endpoint.place} ${verdictOn(kind, how, endpoint)}${said ? ` It says: ${said}` : ''}`;
+  const passes = kind === 'rate' || kind === 'overload';
+  const code = kind === 'rate' ? 'rate-limited' : kind === 'overload' ? 'overloaded' : 'rejected';
   return new ModelFailure(code, message, {
-    retryable: error.shouldRetry ?? retryable,
+    retryable: error.shouldRetry ?? passes,
     retryAfterMs: error.retryAfterMs,
+    ...(passes || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
   });
 }
 
 /** The failure for an error object inside a stream, which has no HTTP status of its own. */
 export function inStreamFailure(body: unknown, endpoint: Endpoint): ModelFailure {
-  return vendorFailure({ status: kindOf(body) ?? 500, body }, endpoint);
+  return vendorFailure({ status: undefined, body }, endpoint);
 }
 
-function verdictOn(status: number, endpoint: Endpoint): Verdict {
-  const rejected = (words: string): Verdict => ({ code: 'rejected', retryable: false, words });
-  const http = `(HTTP ${status})`;
-  if (status === 401 || status === 403) {
-    const key = endpoint.apiKey ? 'refuses the API key' : 'wants an API key';
-    return rejected(`${key} ${http}. Set ${endpoint.keyVariable} or model.apiKey to a key that may use it.`);
-  }
-  if (status === 402)
-    return rejected(`has no credit left for this API key ${http}. Check the account's plan.`);
-  if (status === 404) {
-    return rejected(
-      `does not know the model "${endpoint.model}" or this address ${http}. Check model.name and model.baseUrl.`,
-    );
-  }
-  if (status === 413)
-    return rejected(`finds the request too large ${http}. Send less text or smaller images.`);
-  if (status === 429) return { code: 'rate-limited', retryable: true, words: `limits our rate ${http}.` };
-  if (status === 408 || status === 409 || status >= 500) {
-    return { code: 'overloaded', retryable: true, words: `cannot answer right now ${http}.` };
-  }
-  if (status >= 300 && status < 400) {
-    return rejected(
-      `answers with a redirect ${http}, which is not followed. Set model.baseUrl to the final address.`,
-    );
-  }
-  return rejected(`rejects the request ${http}. Check model.name and model.baseUrl.`);
+/** The status decides, but for what it does not tell: a lack of credit, and why a request is invalid. */
+function kindOf({ status, body }: VendorError): Kind {
+  const named = namedKind(body);
+  if (status === undefined) return named ?? 'overload';
+  const kind = kindOfStatus(status);
+  if (named === 'credit') return named;
+  return kind === 'other' && named !== 'rate' && named !== 'overload' ? (named ?? kind) : kind;
 }
 
-/** The status for the kind of error in a body; undefined for an unknown kind. */
-function kindOf(body: unknown): number | undefined {
+/** The kind of error that a body names; undefined when it names none that is known. */
+function namedKind(body: unknown): Kind | undefined {
   const error = innerError(body);
   if (!isJsonObject(error)) return undefined;
   const details = isJsonObject(error.details) ? error.details : {};
   for (const word of [error.code, details.error_code, error.type]) {
-    if (typeof word === 'number') return word;
+    if (typeof word === 'number') return kindOfStatus(word);
     if (typeof word !== 'string') continue;
-    if (word.endsWith('spend_limit_reached')) return NO_CREDIT;
-    if (Object.hasOwn(STATUS_OF_KIND, word)) return STATUS_OF_KIND[word];
+    if (word.endsWith('spend_limit_reached')) return 'credit';
+    if (Object.hasOwn(KINDS, word)) return KINDS[word];
+    if (word === 'invalid_request_error') return TOO_LONG.test(String(error.message)) ? 'length' : 'other';
   }
   return undefined;
 }
@@ -138,12 +157,15 @@ function innerError(body: unknown): unknown {
   return isJsonObject(body) && body.error !== undefined ? body.error : body;
 }
 
+/** Anything that looks like a key of a vendor, whole or with its middle left out. */
+const KEY_SHAPE = /\b(sk|xai|gsk|key)-[\w*.-]{6,}/g;
+
 function vendorText(body: unknown, apiKey: string | undefined): string {
   const error = innerError(body);
   const message = isJsonObject(error) ? error.message : error;
   if (typeof message !== 'string' || /<html|<!doctype/i.test(message)) return '';
   const text = apiKey ? message.replaceAll(apiKey, '[API key]') : message;
-  return oneLine(text).slice(0, MAX_QUOTED_CHARACTERS);
+  return oneLine(text.replaceAll(KEY_SHAPE, '[API key]')).slice(0, MAX_QUOTED_CHARACTERS);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -70,6 +70,6 @@ async function isWaitOver(
   return sleep(delayMs, true, { signal }).catch(() => false);
 }
 
-function errorEvent({ code, message, retryable }: ModelFailure): ModelEvent {
-  return { type: 'error', code, message, retryable };
+function errorEvent({ code, message, retryable, about }: ModelFailure): ModelEvent {
+  return { type: 'error', code, message, retryable, ...(about === undefined ? {} : { about }) };
 }

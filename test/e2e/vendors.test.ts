@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { JsonObject } from '../../src/core/json.js';
 import type { ServerOptions } from '../../src/index.js';
+import { connect } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { anthropicStream, anthropicWire, textBlock, toolUseBlock } from '../support/anthropic-wire.js';
+import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { API_KEY } from '../support/model-wire.js';
 import type { Reply } from '../support/scripted-server.js';
 import { ScriptedServer, cutEvents, events, reset, silence, status } from '../support/scripted-server.js';
@@ -94,7 +96,7 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     const settings = { ...options.settings, model: { ...options.settings!.model, maxRetries: 0 } };
     await withServer({ ...options, settings }, async (server) => {
       const { end } = await sendText(server, 'go');
-      expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('could not be reached') });
+      expect(end).toMatchObject({ state: 'failed', text: expect.stringContaining('nothing listens there') });
       expect(JSON.stringify(server.log.lines)).toContain('nothing listens there');
     });
     vendor = await ScriptedServer.open();
@@ -128,22 +130,35 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     [
       'a rate for an hour',
       status(429, wire.errorBody('slow down'), { 'retry-after': '3600' }),
-      { state: 'failed', text: expect.stringContaining('takes no more requests for now') },
+      { state: 'failed', text: expect.stringMatching(/limits our rate \(HTTP 429\)\. It says: slow down/) },
     ],
     [
       'an overload in the middle of an answer',
       events(wire.beginning('so') + wire.streamError('overloaded', 'busy')),
-      { state: 'failed', text: expect.stringContaining('overloaded') },
+      { state: 'failed', text: expect.stringMatching(/cannot answer right now \(in its answer\)\. It says: busy/) },
     ],
     [
       'a connection that breaks in the middle of an answer',
       cutEvents(wire.beginning('so')),
-      { state: 'failed', text: expect.stringContaining('could not be reached') },
+      { state: 'failed', text: expect.stringContaining('the connection failed') },
     ],
     [
       'a key that is refused',
       status(401, wire.errorBody(`Incorrect API key provided: ${API_KEY}.`)),
-      { state: 'failed', text: 'The model provider refused the request. The server log says why.' },
+      { state: 'failed', text: expect.stringMatching(/refuses the API key \(HTTP 401\).*Incorrect API key provided: \[API key\]/) },
+    ],
+    [
+      'an account without credit, with the status of the vendor',
+      status(429, { error: { type: 'insufficient_quota', message: 'You exceeded your quota.' } }),
+      {
+        state: 'failed',
+        text: expect.stringMatching(/no credit left for this API key \(HTTP 429\).*exceeded your quota/),
+      },
+    ],
+    [
+      'a conversation that is too long',
+      status(400, { error: { type: 'invalid_request_error', message: 'prompt is too long: 9 > 8' } }),
+      { state: 'failed', text: expect.stringMatching(/request too large \(HTTP 400\).*9 > 8/) },
     ],
   ];
   it.each(endings)('ends in a clear state after %s, and tells nobody the key', async (_, reply, expected) => {
@@ -156,6 +171,55 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
       expect(vendor.requests).toHaveLength(1);
       expect(JSON.stringify([seen, server.log.lines])).not.toContain(API_KEY);
     });
+  });
+});
+
+describe("the vendor's reason", () => {
+  const [{ wire }] = VENDORS;
+  const refused = status(404, wire.errorBody('model: claude-test'));
+
+  it('of a sub-agent reaches the person who watches the delegation', async () => {
+    const transfer = JSON.stringify({ agent_name: 'operator', request: 'do both' });
+    vendor.willReply(
+      events(
+        wire.answer({
+          calls: [{ id: 'd', name: 'transfer_to_agent', json: [transfer] }],
+          stop: 'function-calls',
+        }),
+      ),
+      refused,
+      events(wire.answer({ texts: ['It did not work.'], stop: 'end' })),
+    );
+    await withServer(optionsFor(VENDORS[0]), async (server) => {
+      const { events: seen } = await sendText(server, 'do both');
+      expect(seen).toContainEqual(
+        expect.objectContaining({
+          activity: {
+            type: 'delegation-end',
+            agent: 'operator',
+            state: 'failed',
+            reason: expect.stringMatching(/does not know the model "claude-test".*It says: model: claude-test/),
+          },
+        }),
+      );
+    });
+  });
+
+  it('is told to operators; others are told its kind', async () => {
+    const issuer = await startIssuer();
+    vendor.willAlwaysReply(refused);
+    const options = optionsFor(VENDORS[0], false);
+    const auth = { mode: 'jwt' as const, jwt: { issuer: issuer.url, audience: [AUDIENCE] } };
+    await withServer({ ...options, settings: { ...options.settings, auth } }, async (server) => {
+      const ask = async (claims: Record<string, string>) => {
+        const token = await issuer.token(claims);
+        const client = connect({ url: server.address.origin, token });
+        return (await sendText({ ...server, client }, 'go')).end.text;
+      };
+      expect(await ask({ sub: 'ann' })).toMatch(/^The model vendor does not know the model of this server/);
+      expect(await ask({ sub: 'ann', scope: 'a lango:operator' })).toContain('It says: model: claude-test');
+    });
+    await issuer.close();
   });
 });
 
@@ -230,6 +294,53 @@ describe('thoughts of Anthropic', () => {
     }
   });
 });
+
+describe("the cache of Anthropic's API", () => {
+  it('holds more of the prompt with each of ten turns of a conversation', async () => {
+    const cache = new Set<string>();
+    const cached: number[] = [];
+    const inputs: number[] = [];
+    vendor.willAlwaysReply((response, request) => {
+      const { hit, input } = countCached(request.body, cache);
+      cached.push(hit);
+      inputs.push(input);
+      const usage = { start: { input_tokens: input - hit, cache_read_input_tokens: hit } };
+      const blocks = [textBlock('One more thing that is worth knowing. '.repeat(10))];
+      return events(anthropicStream({ blocks, stopReason: 'end_turn', usage }))(response, request);
+    });
+    await withServer(optionsFor(VENDORS[0], false), async (server) => {
+      const contextId = 'ten-turns';
+      for (let turn = 1; turn <= 10; turn += 1) {
+        const { end } = await sendText(server, `What about number ${turn}?`, { contextId });
+        expect(end.usage).toMatchObject({ input: inputs.at(-1), cached: cached.at(-1) });
+      }
+    });
+    if (process.env['LANGO_FIGURES']) process.stderr.write(`input ${inputs}\ncached ${cached}\n`);
+    // Each turn finds all that the one before it sent.
+    expect(cached.slice(1)).toEqual(inputs.slice(0, -1));
+  });
+});
+
+/** The tokens of a request, and how many of them the vendor's cache holds: the longest marked prefix that it has seen. */
+function countCached(
+  body: JsonObject,
+  cache: Set<string>,
+): { readonly hit: number; readonly input: number } {
+  const { tools, system } = body as unknown as Record<'tools' | 'system', readonly object[]>;
+  const said = messagesOf(body).flatMap(({ role, content }) => content.map((block) => ({ role, ...block })));
+  let prefix = '';
+  let hit = 0;
+  const marked: string[] = [];
+  for (const block of [...tools, ...system, ...said]) {
+    const { cache_control: mark, ...rest } = block as { readonly cache_control?: object };
+    prefix += JSON.stringify(rest);
+    if (mark) marked.push(prefix);
+    if (mark && cache.has(prefix)) hit = Math.ceil(prefix.length / 4);
+  }
+  expect(marked.length).toBeLessThanOrEqual(4);
+  for (const each of marked) cache.add(each);
+  return { hit, input: Math.ceil(prefix.length / 4) };
+}
 
 function messagesOf(body: JsonObject): readonly { role: string; content: readonly object[] }[] {
   return body['messages'] as unknown as readonly { role: string; content: readonly object[] }[];

@@ -62,7 +62,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       model: 'claude-test',
       max_tokens: 1_000,
       stream: true,
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'hello' }] }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hello', cache_control: CACHE_MARK }] }],
     });
   });
 
@@ -152,7 +152,6 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
             content: [
               { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aW1hZ2U=' } },
             ],
-            cache_control: CACHE_MARK,
           },
         ],
       },

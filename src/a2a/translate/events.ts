@@ -92,8 +92,10 @@ function activityOf({ body }: TaskEvent): Activity | undefined {
     }
     case 'delegation-start':
       return { type: 'delegation-start', agent: body.agent, request: body.request };
-    case 'delegation-end':
-      return { type: 'delegation-end', agent: body.agent, state: body.state };
+    case 'delegation-end': {
+      const { type, agent, state, reason } = body;
+      return { type, agent, state, ...(reason === undefined ? {} : { reason }) };
+    }
     default:
       return undefined;
   }

@@ -138,7 +138,12 @@ const activitySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('tool-call'), tool: text, arguments: z.custom<JsonObject>(isJsonObject) }),
   z.object({ type: z.literal('tool-result'), tool: text, isError: z.boolean(), text }),
   z.object({ type: z.literal('delegation-start'), agent: text, request: text }),
-  z.object({ type: z.literal('delegation-end'), agent: text, state: z.enum(TASK_STATES) }),
+  z.object({
+    type: z.literal('delegation-end'),
+    agent: text,
+    state: z.enum(TASK_STATES),
+    reason: text.optional(),
+  }),
 ]);
 
 function isCount(value: unknown): value is number {

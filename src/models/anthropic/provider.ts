@@ -94,6 +94,7 @@ function toStopReason(reason: string, content: readonly AnswerBlock[]): StopReas
       throw new ModelFailure(
         'rejected',
         "The conversation does not fit into the model's context window. Shorten it or use a model with a larger one.",
+        { about: 'length' },
       );
     default:
       return functionCalls(content).length > 0 ? 'function-calls' : 'end';

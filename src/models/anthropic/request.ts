@@ -21,8 +21,9 @@ import {
 const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 
 /**
- * The body of a Messages API request; opaque blocks of `providerId` are sent back. Cache marks stand at the
- * last function, the last stable block of the instruction, and the newest result of a tool loop.
+ * The body of a Messages API request; opaque blocks of `providerId` are sent back. Cache marks, of which the API takes four,
+ * stand at the last function, the last stable block of the instruction, the end of the conversation, with which the next
+ * request begins, and the end of the turn before the last answer, where the previous request ended.
  */
 export function toAnthropicRequest(
   request: ModelRequest,
@@ -76,13 +77,16 @@ function toMessage(turn: Turn, index: number, turns: readonly Turn[]): MessagePa
     const blocks = turn.content.map(toBlock);
     return { role: 'assistant', content: blocks.slice(0, blocks.findLastIndex(mayBeLast) + 1) };
   }
-  const isLast = index === turns.length - 1;
-  const results = turn.results.map((result, at) => ({
-    ...toResultBlock(result),
-    // In a tool loop the next request begins with all of this one.
-    ...(isLast && at === turn.results.length - 1 ? CACHED : {}),
-  }));
-  return { role: 'user', content: [...results, ...turn.content.map(toContentBlock)] };
+  const blocks = [...turn.results.map(toResultBlock), ...turn.content.map(toContentBlock)];
+  const isMarked = index >= turns.length - MARKED_TURNS;
+  return { role: 'user', content: isMarked ? withMarkAtEnd(blocks) : blocks };
+}
+
+/** The last request of the user, the answer before it, and the request before that. */
+const MARKED_TURNS = 3;
+
+function withMarkAtEnd<Block extends object>(blocks: readonly Block[]): Block[] {
+  return blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...CACHED } : block));
 }
 
 /** The API refuses a message that ends with a thinking block, as a truncated answer may. */
