@@ -49,8 +49,13 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
   const hello = events(anthropicWire.answer({ texts: ['hello'], stop: 'end' }));
   const answered = (...content: readonly object[]): ModelMessage =>
     ({ role: 'assistant', author: 'agent', content }) as unknown as ModelMessage;
+  /** The messages without the marks for the cache. */
   const sentMessages = (number: number) =>
-    server.requests[number]!.body.messages as unknown as { role: string; content: JsonObject[] }[];
+    JSON.parse(
+      JSON.stringify(server.requests[number]!.body.messages, (key, value: unknown) =>
+        key === 'cache_control' ? undefined : value,
+      ),
+    ) as { role: string; content: JsonObject[] }[];
 
   it('speaks to the Messages API in its version', async () => {
     server.willReply(hello);
