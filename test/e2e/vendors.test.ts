@@ -135,7 +135,10 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     [
       'an overload in the middle of an answer',
       events(wire.beginning('so') + wire.streamError('overloaded', 'busy')),
-      { state: 'failed', text: expect.stringMatching(/cannot answer right now \(in its answer\)\. It says: busy/) },
+      {
+        state: 'failed',
+        text: expect.stringMatching(/cannot answer right now \(in its answer\)\. It says: busy/),
+      },
     ],
     [
       'a connection that breaks in the middle of an answer',
@@ -145,7 +148,12 @@ describe.each(VENDORS)('a task with a model of $provider', (kind) => {
     [
       'a key that is refused',
       status(401, wire.errorBody(`Incorrect API key provided: ${API_KEY}.`)),
-      { state: 'failed', text: expect.stringMatching(/refuses the API key \(HTTP 401\).*Incorrect API key provided: \[API key\]/) },
+      {
+        state: 'failed',
+        text: expect.stringMatching(
+          /refuses the API key \(HTTP 401\).*Incorrect API key provided: \[API key\]/,
+        ),
+      },
     ],
     [
       'an account without credit, with the status of the vendor',
@@ -198,7 +206,9 @@ describe("the vendor's reason", () => {
             type: 'delegation-end',
             agent: 'operator',
             state: 'failed',
-            reason: expect.stringMatching(/does not know the model "claude-test".*It says: model: claude-test/),
+            reason: expect.stringMatching(
+              /does not know the model "claude-test".*It says: model: claude-test/,
+            ),
           },
         }),
       );
@@ -322,10 +332,7 @@ describe("the cache of Anthropic's API", () => {
 });
 
 /** The tokens of a request, and how many of them the vendor's cache holds: the longest marked prefix that it has seen. */
-function countCached(
-  body: JsonObject,
-  cache: Set<string>,
-): { readonly hit: number; readonly input: number } {
+function countCached(body: JsonObject, cache: Set<string>): { readonly hit: number; readonly input: number } {
   const { tools, system } = body as unknown as Record<'tools' | 'system', readonly object[]>;
   const said = messagesOf(body).flatMap(({ role, content }) => content.map((block) => ({ role, ...block })));
   let prefix = '';
