@@ -40,13 +40,12 @@ import { openAudit } from './logging.js';
 export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
   const { agent } = loaded.config;
   const promptKey = () => ['agent', agent.houseRulesFile === undefined ? 'promptFolder' : 'houseRulesFile'];
-  const findings = [
-    agentFindings(loaded),
+  const findings = await Promise.all([
     credentialFindings(loaded),
     folderFindings(loaded.config),
     findingOfError(loadPrompts(agent), promptKey),
-  ];
-  return (await Promise.all(findings)).flat();
+  ]);
+  return [agentFindings(loaded), ...findings].flat();
 }
 
 export { openHome } from './app/owners.js';
@@ -201,25 +200,17 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const { families, library, parsers } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
   const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
-    config,
-    families,
-    parsers,
+    ...{ config, families, parsers, model, nodeId, additions, logger },
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
-    model,
     peers: directory,
-    nodeId,
     prompts: await loadPrompts(config.agent),
     secrets: guardOf(vault),
-    additions,
-    logger,
   });
+  const { concurrentRuns, queuedTasks } = config.server.limits;
   const journal = createJournal({
-    agents,
-    peers: directory,
+    ...{ agents, peers: directory, concurrentRuns, queuedTasks },
     store: storage.tasks,
     secrets: guardOf(vault),
-    concurrentRuns: config.server.limits.concurrentRuns,
-    queuedTasks: config.server.limits.queuedTasks,
     eventsPerTask: config.tasks.events,
     runSeconds: agentLimits(config).seconds,
     logger,

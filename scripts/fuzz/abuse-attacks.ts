@@ -276,10 +276,10 @@ export const cutStreams: Attack = async (random, target) => {
     signal: cut.signal,
   });
   const reader = first.body?.getReader();
-  const { value } = (await reader?.read()) ?? {};
+  const piece = await reader?.read();
   cut.abort();
   await reader?.cancel().catch(() => undefined);
-  const text = Buffer.from(value ?? []).toString();
+  const text = Buffer.from(piece?.value ?? []).toString();
   const taskId = /"task":\{"id":"([^"]+)"/.exec(text)?.[1];
   const request = shown('POST /message:stream', body);
   // What was said of the message is not known to the end.

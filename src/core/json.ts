@@ -12,9 +12,8 @@ export interface JsonObject {
  * values from `JSON.parse`). Throws a `TypeError` for a value that JSON cannot hold.
  */
 export function canonicalJson(value: unknown): string {
-  if (typeof value === 'number' && !Number.isFinite(value)) {
+  if (typeof value === 'number' && !Number.isFinite(value))
     throw new TypeError(`JSON cannot hold the number ${value}`);
-  }
   if (value === null || typeof value === 'boolean' || typeof value === 'string' || typeof value === 'number')
     return JSON.stringify(value);
   if (Array.isArray(value)) {

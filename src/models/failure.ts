@@ -147,7 +147,9 @@ function namedKind(body: unknown): Kind | undefined {
     if (typeof word !== 'string') continue;
     if (word.endsWith('spend_limit_reached')) return 'credit';
     if (Object.hasOwn(KINDS, word)) return KINDS[word];
-    if (word === 'invalid_request_error') return TOO_LONG.test(String(error.message)) ? 'length' : 'other';
+    const { message } = error;
+    if (word === 'invalid_request_error')
+      return typeof message === 'string' && TOO_LONG.test(message) ? 'length' : 'other';
   }
   return undefined;
 }

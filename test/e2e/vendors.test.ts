@@ -325,7 +325,7 @@ describe("the cache of Anthropic's API", () => {
         expect(end.usage).toMatchObject({ input: inputs.at(-1), cached: cached.at(-1) });
       }
     });
-    if (process.env['LANGO_FIGURES']) process.stderr.write(`input ${inputs}\ncached ${cached}\n`);
+    console.log(`input ${inputs.join(', ')}; cached ${cached.join(', ')}`);
     // Each turn finds all that the one before it sent.
     expect(cached.slice(1)).toEqual(inputs.slice(0, -1));
   });

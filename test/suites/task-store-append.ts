@@ -148,7 +148,7 @@ export function appendCases(get: () => StoreUnderTest): void {
       const task = await acceptOne(store, { lease: 'worker' });
       const [small, large] = await Promise.allSettled([
         store.append(fenceOf(task), [turnEnd('x')]),
-        store.append(fenceOf(task), [delta('a'), delta('漢'.repeat(100 * 1024))]),
+        store.append(fenceOf(task), [delta('a'), delta('漢'.repeat(400 * 1024))]),
       ]);
       expect(small).toMatchObject({ status: 'fulfilled', value: 2 });
       expect(large).toMatchObject({ status: 'rejected', reason: { code: 'too-large' } });

@@ -69,10 +69,10 @@ async function readPdf(content: Buffer): Promise<Reading> {
   }
 }
 
-type Pdf = typeof import('unpdf');
+type Pdf = Awaited<ReturnType<typeof loadPdf>>;
 
 /** Rejects with a sentence on how to install the package when it is missing. */
-function loadPdf(): Promise<Pdf> {
+function loadPdf() {
   return loadPackage('unpdf', () => import('unpdf'));
 }
 

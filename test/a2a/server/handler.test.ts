@@ -115,8 +115,8 @@ describe('X5 tasks as they are read', () => {
     expect(entries).toBeLessThan(20);
     expect(answer.history).toHaveLength(50);
     const whole = (await ask(node, `/tasks/${id}`)).json as unknown as WireTask;
-    expect(whole.history!.length).toBeGreaterThan(80);
-    expect(whole.history!.slice(-50)).toEqual(answer.history);
+    expect(whole.history.length).toBeGreaterThan(80);
+    expect(whole.history.slice(-50)).toEqual(answer.history);
     expect(whole.artifacts).toEqual(answer.artifacts);
   });
 
