@@ -48,6 +48,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
   return [agentFindings(loaded), ...findings].flat();
 }
 
+export { openMcpServers } from './app/mcp.js';
 export { openHome } from './app/owners.js';
 export { backUp, restore, verifyDatabase } from './app/stores.js';
 

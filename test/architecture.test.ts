@@ -50,6 +50,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   viem: ['tools/payment'],
   '@x402': ['tools/payment'],
   'playwright-core': ['tools/browser'],
+  '@modelcontextprotocol': ['tools/mcp'],
   '@mozilla/readability': ['tools/browser'],
   'node-html-markdown': ['tools/html.ts'],
   // These parse bytes from outside: only tools/parser-process.ts loads the files that import them.
@@ -65,7 +66,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
 
 /** What can open a connection by itself, or make somebody else do so. Types open nothing. */
 const CONNECTING =
-  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@huggingface\/transformers)(\/|$)/;
+  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@modelcontextprotocol\/client|@huggingface\/transformers)(\/|$)/;
 /** Of these modules, what only listens, looks at addresses and certificates, or names things. */
 const HARMLESS = new Set([
   ...['createServer', 'isIP', 'isIPv4', 'isIPv6', 'BlockList', 'Metadata', 'status'],
@@ -96,6 +97,7 @@ const OPENERS: readonly string[] = [
   'models/anthropic/provider.ts',
   'models/openai/provider.ts',
   'tools/payment/connection.ts',
+  'tools/mcp/connection.ts',
 ];
 
 const BANNED_NAMES = /(^|[-/.])(util|utils|common|manager|base|misc|impl|helper|helpers)(?=[-/.])/;

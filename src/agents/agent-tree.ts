@@ -24,8 +24,8 @@ import { TRANSFER_NAME } from './transfer.js';
 export interface AgentTreeOptions extends AgentContext {
   readonly roster: Roster;
   readonly tools: readonly Tool[];
-  /** Tools that are added and removed while the server runs (skills). */
-  readonly source?: ToolSource | undefined;
+  /** Tools that are added and removed while the server runs (skills, MCP servers). */
+  readonly sources?: readonly ToolSource[];
   /** The agents that the orchestrator may delegate to, local and remote alike. */
   readonly peers: PeerDirectory;
   readonly approval: ApprovalPolicy;
@@ -77,16 +77,16 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
 
 function toolboxOf(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Toolbox {
   const owns = ({ name }: Pick<Tool, 'name'>) => roleOf(name, options.roster) === spec.name;
-  return new Toolbox({ tools, source: options.source, owns, rules: options });
+  return new Toolbox({ tools, sources: options.sources ?? [], owns, rules: options });
 }
 
 function flatAgent(options: AgentTreeOptions): Agent {
-  const { tools, source } = options;
+  const { tools, sources = [] } = options;
   return toolUser(options, {
     name: FLAT_AGENT_NAME,
     purpose: 'One agent that answers and acts with all the tools of this server.',
     instruction: flatAgentInstruction(options.prompts),
-    toolbox: new Toolbox({ tools, source, owns: () => true, rules: options }),
+    toolbox: new Toolbox({ tools, sources, owns: () => true, rules: options }),
     controls: [askUser],
   });
 }
@@ -106,10 +106,10 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
 }
 
 /** Makes the agent that `defineAgent` describes. Throws `invalid-config` when two of its tools have one name. */
-export function makeDefinedAgent(definition: DefinedAgent, options: Omit<AgentTreeOptions, 'source'>): Agent {
+export function makeDefinedAgent(definition: DefinedAgent, options: Omit<AgentTreeOptions, 'sources'>): Agent {
   const { name, description, tools, skills, model = options.model } = definition;
   assertTools(tools);
-  const toolbox = new Toolbox({ tools, source: undefined, owns: () => false, rules: options });
+  const toolbox = new Toolbox({ tools, sources: [], owns: () => false, rules: options });
   const agent = toolUser(
     { ...options, model },
     {
@@ -160,21 +160,22 @@ function toolUser(
 
 /** Makes the orchestrator. It has no toolbox, so it can have no tools (requirement M2). */
 function orchestrator(options: AgentTreeOptions): Agent {
-  const { peers, source, roster } = options;
+  const { peers, sources = [], roster } = options;
   const hosted = roster.filter(({ name }) => options.publish?.includes(name) ?? true);
   const instructionFor = instructionSource(options);
   return makeAgent(options, {
     name: ORCHESTRATOR_NAME,
     purpose: 'Understands a request, has the agents of this server do it, and answers.',
     toolbox: undefined,
-    prepare: async (scope) => void (await Promise.all([source?.prepare(scope), peers.ready()])),
+    prepare: async (scope) =>
+      void (await Promise.all([...sources.map((source) => source.prepare(scope)), peers.ready()])),
     extendedSkills: () => peers.list().flatMap(peerSkills),
     open({ task }) {
       const delegations = new Delegations(options);
       return () => ({
         system: [
           ...instructionBlocks(instructionFor(peers.list()), options.prompts),
-          ...ownSkillsBlock({ scope: task, source, roster: hosted, peers: peers.list() }),
+          ...ownSkillsBlock({ scope: task, sources, roster: hosted, peers: peers.list() }),
           ...(delegations.exhausted
             ? [note('The rounds of delegation are used up: answer from what you have.')]
             : []),

@@ -14,7 +14,8 @@ export function argumentReader<Schema extends z.ZodObject>(schema: Schema): Argu
   // Made at first use, because the start of a server needs neither for its hundred tools.
   let made: Schema | undefined;
   let shown: JsonObject | undefined;
-  const strict = (): Schema => (made ??= schema.strict() as Schema);
+  // A schema that says what further keys may be keeps that.
+  const strict = (): Schema => (made ??= schema.def.catchall ? schema : (schema.strict() as Schema));
   return {
     get parameters() {
       return (shown ??= jsonSchemaOf(strict()));

@@ -25,6 +25,13 @@ export const capabilityMap: Readonly<Record<string, string>> = {
   reflect_: 'reflection on past events',
 };
 
+/** The prefix of the tools of an MCP server, whose name holds no "_". */
+export function mcpPrefix(server: string): string {
+  return `mcp_${server}_`;
+}
+
+const OF_MCP_SERVER = /^mcp_([a-z0-9]+)_/;
+
 const ANYTHING_ELSE = 'general actions';
 const CAPABILITY_IDS: ReadonlySet<string> = new Set(
   [...Object.values(capabilityMap), ANYTHING_ELSE].map(slug),
@@ -80,6 +87,8 @@ export function toolSkills(
 }
 
 function capabilityOf(toolName: string): string {
+  const server = OF_MCP_SERVER.exec(toolName)?.[1];
+  if (server !== undefined) return `tools of the MCP server ${server}`;
   const prefixes = Object.keys(capabilityMap).filter((prefix) => toolName.startsWith(prefix));
   const longest = prefixes.sort((a, b) => b.length - a.length)[0];
   return (longest === undefined ? undefined : capabilityMap[longest]) ?? ANYTHING_ELSE;

@@ -12,7 +12,7 @@ const LONGEST_LIST = 4_000;
 
 export interface OwnSkillsOptions {
   readonly scope: Scope;
-  readonly source: ToolSource | undefined;
+  readonly sources: readonly ToolSource[];
   /** The agents that run on this node. */
   readonly roster: Roster;
   /** The agents that the orchestrator can reach now. */
@@ -23,9 +23,9 @@ export interface OwnSkillsOptions {
  * The lines of the routing table for skills that only this owner has: no public card shows them. Empty when the owner
  * has none. Of a skill from outside, the line tells only the name.
  */
-export function ownSkillsBlock({ scope, source, roster, peers }: OwnSkillsOptions): readonly SystemBlock[] {
-  const common = new Set(source?.list(undefined));
-  const own = (source?.list(scope) ?? []).filter((tool) => !common.has(tool));
+export function ownSkillsBlock({ scope, sources, roster, peers }: OwnSkillsOptions): readonly SystemBlock[] {
+  const common = new Set(sources.flatMap((source) => source.list(undefined)));
+  const own = sources.flatMap((source) => source.list(scope)).filter((tool) => !common.has(tool));
   const owned = partitionTools(own, roster);
   const lines = peers.flatMap(({ name }) => (owned[name] ?? []).map((tool) => line(name, tool)));
   if (lines.length === 0) return [];

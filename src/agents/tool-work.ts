@@ -64,6 +64,7 @@ function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContex
   return {
     ...{ signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId },
     hasReadOutside: run.hasReadOutside(),
+    progress: (text) => run.emit({ type: 'activity', activity: { type: 'text', text: `${text}\n` } }),
     async resolveSecrets(text, host) {
       if (referencedSecrets(text).length === 0) return text;
       const place = tool.secretPlace;

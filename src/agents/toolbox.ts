@@ -8,8 +8,8 @@ import { toolFunction } from './tool-function.js';
 export interface ToolboxOptions {
   /** The tools that do not change while the server runs. */
   readonly tools: readonly Tool[];
-  /** The source of tools that come and go. */
-  readonly source: ToolSource | undefined;
+  /** The sources of tools that come and go. Those of which the agent owns nothing are left out. */
+  readonly sources: readonly ToolSource[];
   /** Whether the agent owns a tool of this name. */
   readonly owns: (tool: Pick<Tool, 'name'>) => boolean;
   readonly rules: ToolRules;
@@ -20,16 +20,18 @@ export class Toolbox {
   readonly #options: ToolboxOptions;
   readonly #fixed: readonly AgentFunction[];
   readonly #names: ReadonlySet<string>;
+  readonly #sources: readonly ToolSource[];
   readonly #made = new WeakMap<Tool, AgentFunction>();
 
   constructor(options: ToolboxOptions) {
     this.#options = options;
     this.#fixed = options.tools.map((tool) => toolFunction(tool, options.rules));
+    this.#sources = options.sources.filter(({ kind }) => options.owns(kind));
     this.#names = new Set(options.tools.map(({ name }) => name));
   }
 
   async refresh(scope: Scope): Promise<void> {
-    await this.#options.source?.refresh(scope);
+    await Promise.all(this.#sources.map((source) => source.refresh(scope)));
   }
 
   /** Without a scope: the tools that all owners have. */
@@ -43,8 +45,7 @@ export class Toolbox {
 
   /** The kinds of work that the agent can do for any owner, also with tools that an owner may add later. */
   abilities(): readonly Pick<Tool, 'name'>[] {
-    const { source, owns } = this.#options;
-    return [...this.tools(), ...(source && owns(source.kind) ? [source.kind] : [])];
+    return [...this.tools(), ...this.#sources.map(({ kind }) => kind)];
   }
 
   /** The skills of the public card. */
@@ -52,10 +53,12 @@ export class Toolbox {
     return skillsOf(this.abilities());
   }
 
-  /** The tools of the source, without those that have the name of a fixed tool. */
+  /** The tools of the sources, without those that have the name of a fixed tool. */
   #further(scope: Scope | undefined): readonly Tool[] {
-    const { source, owns } = this.#options;
-    return (source?.list(scope) ?? []).filter((tool) => owns(tool) && !this.#names.has(tool.name));
+    const { owns } = this.#options;
+    return this.#sources
+      .flatMap((source) => source.list(scope))
+      .filter((tool) => owns(tool) && !this.#names.has(tool.name));
   }
 
   #toFunction(tool: Tool): AgentFunction {

@@ -3,13 +3,14 @@ import { extendRoster, isShipped } from '../agents/agent-specs.js';
 import { agentNames, buildAgentTree, makeDefinedAgent, unknownPublished } from '../agents/agent-tree.js';
 import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
+import { mcpPrefix } from '../agents/capabilities.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { agentLimits, type Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { finding, nearestOf, type Finding } from '../config/problems.js';
 import type { Secrets } from '../config/secrets.js';
-import type { Agent, PeerDirectory } from '../core/agent.js';
+import type { Agent, PeerDirectory, Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
@@ -98,20 +99,20 @@ export function createAgents(options: AgentsOptions): Agents {
   const specs = extendRoster(roster, ownAgents);
   const folders = workFoldersOf(config);
   const tools = [...families.flatMap((family) => family.tools), ...own.tools];
-  const source = families.find((family) => family.source)?.source;
+  const sources = families.flatMap((family) => family.sources ?? []);
   const defined = own.agents.flatMap((agent) => ('run' in agent ? [] : agent));
   const allTools = [...new Set([...tools, ...defined.flatMap((agent) => agent.tools)])];
-  warnOfUnknownTools(options, allTools, source);
+  warnOfUnknownTools(options, allTools, sources);
   const { publish } = config.a2a;
   const names = new Set(own.agents.map(nameOf));
   const treeOptions = {
     ...parts,
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     tools,
-    source,
+    sources,
     memories: families.flatMap(({ memory }) => memory ?? []),
     multiAgent: config.agent.multiAgent,
-    roster: specs,
+    roster: withMcpServers(specs, config),
     limits: agentLimits(config),
     showsReasons: operatorCheck(config),
     approval: config.approval.policy,
@@ -168,7 +169,7 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
     return a2a.enabled && runsHere(name) ? finding(['a2a', 'remoteAgents', index, 'name'], text) : [];
   });
   const forgotten = areForgotten(loaded) ? finding(['a2a', 'remoteAgents'], FORGOTTEN) : [];
-  return [...unknown, ...taken, ...forgotten];
+  return [...unknown, ...taken, ...forgotten, ...mcpFindings(names.roster, loaded.config)];
 }
 
 /**
@@ -182,16 +183,37 @@ function operatorCheck({ auth }: Config): (run: Pick<Run, 'task' | 'grant'>) => 
   };
 }
 
+function mcpFindings(specs: Roster, { agent: { multiAgent }, mcp }: Config): readonly Finding[] {
+  const names = specs.map(({ name }) => name);
+  return Object.entries(mcp.servers).flatMap(([name, { agent }]) => {
+    if (!multiAgent || names.includes(agent)) return [];
+    const text = `names no agent of the roster; it can be: ${names.join(', ')}`;
+    return finding(['mcp', 'servers', name, 'agent'], text);
+  });
+}
+
+/** Gives the tools of each MCP server to the agent that its entry names. Throws `invalid-config` when there is none. */
+function withMcpServers(specs: Roster, config: Config): Roster {
+  const servers = Object.entries(config.mcp.servers);
+  for (const { path, text } of mcpFindings(specs, config)) {
+    throw new LangoError('invalid-config', `${path.join('.')} ${text}.`);
+  }
+  return specs.map((spec) => {
+    const own = servers.filter(([, { agent }]) => agent === spec.name).map(([name]) => mcpPrefix(name));
+    return own.length === 0 ? spec : { ...spec, prefixes: [...own, ...spec.prefixes] };
+  });
+}
+
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */
 function warnOfUnknownTools(
   { config, logger }: AgentsOptions,
   tools: readonly Tool[],
-  source: ToolSource | undefined,
+  sources: readonly ToolSource[],
 ): void {
   const { policy } = config.approval;
   if (typeof policy === 'string') return;
   const known = (name: string) =>
-    tools.some((tool) => tool.name === name) || (source !== undefined && name.startsWith(source.kind.name));
+    tools.some((tool) => tool.name === name) || sources.some(({ kind }) => name.startsWith(kind.name));
   for (const name of policy.filter((one) => !known(one))) {
     logger.warn(`approval.policy names ${name}, which is no tool here: nobody is asked about it`);
   }

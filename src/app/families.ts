@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { isLoopback } from '../config/risks.js';
+import type { Secrets } from '../config/secrets.js';
 import { readEnv } from '../config/env.js';
 import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
@@ -19,6 +20,7 @@ import { createHttpTools } from '../tools/http/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { isInstalled } from '../tools/programs.js';
 import { toUnits } from '../tools/payment/amount.js';
+import { openMcp } from './mcp.js';
 import { createSecretsTools } from '../tools/secrets/index.js';
 import { createSkills, type Skills } from '../tools/skills/index.js';
 import { createDisk, ownedSkillsRoot, type Disk, type VaultAccess } from './stores.js';
@@ -26,6 +28,7 @@ import { createDisk, ownedSkillsRoot, type Disk, type VaultAccess } from './stor
 /** What families are opened with. */
 export interface FamilyParts {
   readonly config: Config;
+  readonly secrets: Secrets;
   readonly storage: Storage;
   readonly vault: VaultAccess;
   readonly parsers: Parsers;
@@ -49,6 +52,7 @@ const FAMILIES: readonly OpenFamily[] = [
   openSecrets,
   openCrypto,
   openPayment,
+  openMcp,
 ];
 
 /** Opens all families of tools at the same time. Rejects when one cannot be opened, and then closes the others. */
@@ -171,7 +175,7 @@ async function skillsFamily({ config }: FamilyContext, skills: Skills): Promise<
   const { kept } = skills;
   if (!config.tools.skills.enabled) return { ...off('skills'), kept };
   await skills.source.refresh(undefined);
-  return { name: 'skills', state: 'on', tools: skills.tools, source: skills.source, kept };
+  return { name: 'skills', state: 'on', tools: skills.tools, sources: [skills.source], kept };
 }
 
 function openGraph({ config, storage }: FamilyContext): ToolFamily {

@@ -60,6 +60,8 @@ async function trialConfig(loaded: LoadedConfig, folder: string): Promise<Loaded
     config: {
       ...config,
       a2a: { ...config.a2a, baseUrl: undefined },
+      // Reached apart: the start does not wait for them.
+      mcp: { servers: {} },
       home: folder,
       agent: { ...config.agent, limits: { ...config.agent.limits, ...MODEL_LIMITS } },
       auth: { ...config.auth, mode: 'token' },

@@ -1,5 +1,6 @@
-import { verifyDatabase } from '../app.js';
+import { openMcpServers, verifyDatabase } from '../app.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
+import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
@@ -75,9 +76,24 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
     ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
     : await checkDatabase(config, trial.marks);
   yield* trial.findings;
+  yield* await checkMcp(loaded);
   if (status) yield* warningsThere(status, trial.findings);
   yield await checkVaultKey(loaded);
   yield await checkAdvertised(loaded, status);
+}
+
+/** Reaches each MCP server and reads its tools. */
+async function checkMcp(loaded: LoadedConfig): Promise<readonly Finding[]> {
+  if (Object.keys(loaded.config.mcp.servers).length === 0) return [];
+  try {
+    const mcp = await openMcpServers({ ...loaded, logger: silentLogger });
+    await Promise.all([...mcp.servers.values()].map((server) => server.start()));
+    const findings = mcp.findings().map(describeFinding);
+    await mcp.close();
+    return findings;
+  } catch (error) {
+    return [failedBy('mcp', error)];
+  }
 }
 
 /** Reads the whole database. */

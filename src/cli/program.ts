@@ -75,6 +75,7 @@ export function createProgram(act: Act): Command {
   addSecretCommands(group('secrets', 'store and manage secrets'), act);
   addWalletCommands(group('wallet', 'show or import the wallet that payments are made from'), act);
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
+  addMcpCommands(group('mcp', 'list, try and accept the tools of MCP servers'), act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
 
   const backups = actionsOf(act, () => import('./backup.js'));
@@ -142,6 +143,19 @@ function addTaskCommands(tasks: Command, act: Act): void {
     .option('--no-stream', 'show only the answer')
     .action(actionsOf(act, () => import('./watch.js'))('watch'));
   add('cancel <id>').description('cancel a task').action(action('cancelTask'));
+}
+
+function addMcpCommands(mcp: Command, act: Act): void {
+  const action = actionsOf(act, () => import('./mcp.js'));
+  withFolders(withJson(mcp.command('list')))
+    .description('ask each server for its tools')
+    .action(action('listServers'));
+  withFolders(withJson(mcp.command('try <name> <tool> [arguments]')))
+    .description('call a tool, by the name that its server gives it, with arguments as JSON')
+    .action(action('tryTool'));
+  withFolders(withJson(mcp.command('accept <name>')))
+    .description('accept the tools that the server changed')
+    .action(action('acceptTools'));
 }
 
 function addKeyCommands(keys: Command, act: Act): void {

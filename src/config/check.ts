@@ -85,7 +85,11 @@ interface Rule {
 
 const RULES: readonly Rule[] = [
   { keys: ['auth.mode', 'server.host'], check: checkOpenServer },
-  { keys: ['server', 'auth', 'a2a', 'model', 'embedding', 'webSearch'], isOfServer: true, check: checkRisks },
+  {
+    keys: ['server', 'auth', 'a2a', 'mcp', 'model', 'embedding', 'webSearch'],
+    isOfServer: true,
+    check: checkRisks,
+  },
   { keys: ['auth.mode', 'auth.jwt'], check: checkJwt },
   { keys: ['auth.mode', 'server.tls'], check: checkMtls },
   { keys: ['auth.nodes', 'auth.audience', 'a2a.baseUrl'], check: checkNodes },
@@ -109,7 +113,7 @@ const RULES: readonly Rule[] = [
 
 /** A finding for each risk that the settings take and `server.allowRisks` does not name. */
 function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly Finding[] {
-  const { auth, server, a2a, model, embedding, webSearch } = settings;
+  const { auth, server, a2a, mcp, model, embedding, webSearch } = settings;
   const takes = (risk: Risk, isTaken: boolean, path: Path): readonly Finding[] => {
     if (!isTaken || server.allowRisks.includes(risk)) return [];
     return finding(path, `is refused: ${RISKS[risk]}; if that is meant, add ${risk} to server.allowRisks`);
@@ -132,6 +136,14 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
     ),
     ...auth.nodes.flatMap(({ name, jwks }, index) =>
       takes('plainHttpToken', travelsOpenly(name, jwks), ['auth', 'nodes', index, 'jwks']),
+    ),
+    ...Object.entries(mcp.servers).flatMap(([name, { token, headers, url }]) =>
+      takes('plainHttpToken', travelsOpenly(token ?? Object.values(headers)[0], url), [
+        'mcp',
+        'servers',
+        name,
+        'url',
+      ]),
     ),
     ...takes('plainHttpToken', travelsOpenly(model.apiKey, model.baseUrl), ['model', 'baseUrl']),
     ...takes('plainHttpToken', travelsOpenly(embedding.apiKey, embedding.baseUrl), ['embedding', 'baseUrl']),

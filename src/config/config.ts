@@ -18,6 +18,7 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
   readonly model: ModelConfig;
   readonly auth: Readonly<Omit<Settings['auth'], 'token'>>;
   readonly a2a: A2aConfig;
+  readonly mcp: McpConfig;
   readonly workspace: readonly string[];
   readonly vault: Readonly<Omit<Settings['vault'], 'passphrase'>>;
   readonly embedding: EmbeddingConfig;
@@ -25,7 +26,8 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
 }
 
 /** The keys that `Config` holds in another form: read-only, without secrets, or with automatic choices made. */
-type Resolved = 'agent' | 'model' | 'auth' | 'a2a' | 'workspace' | 'vault' | 'embedding' | 'webSearch';
+type Resolved =
+  'agent' | 'model' | 'auth' | 'a2a' | 'mcp' | 'workspace' | 'vault' | 'embedding' | 'webSearch';
 
 interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
@@ -48,6 +50,13 @@ interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
 
 /** A remote agent. Its token, if any, is in `Secrets.remoteTokens`. */
 type RemoteAgentConfig = Readonly<Omit<Settings['a2a']['remoteAgents'][number], 'token'>>;
+
+interface McpConfig {
+  readonly servers: Readonly<Record<string, McpServerConfig>>;
+}
+
+/** An MCP server. Its variables, headers and token are in `Secrets.mcp`. */
+export type McpServerConfig = Readonly<Omit<Settings['mcp']['servers'][string], 'env' | 'headers' | 'token'>>;
 
 /** Whether requests may come from more than one owner. */
 export function hasSeveralOwners({ mode, nodes }: Pick<Settings['auth'], 'mode' | 'nodes'>): boolean {
@@ -87,10 +96,18 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
       remoteAgents: a2a.remoteAgents.map(({ token: _, ...peer }) => peer),
     },
+    mcp: { servers: mcpServersOf(settings) },
     vault,
     embedding: embeddingOf(settings.embedding),
     webSearch,
   };
+}
+
+function mcpServersOf({ mcp }: Settings): McpConfig['servers'] {
+  const entries = Object.entries(mcp.servers);
+  return Object.fromEntries(
+    entries.map(([name, { env: _e, headers: _h, token: _t, ...rest }]) => [name, rest]),
+  );
 }
 
 function modelOf(

@@ -1,6 +1,6 @@
 import type { Origin } from './layers.js';
 import type { LoadedConfig } from './load.js';
-import { leavesOf } from './schema.js';
+import { ENTRY, leavesOf } from './schema.js';
 import { valuesByKey } from './secrets.js';
 
 /** One key of the resolved configuration. It may be logged. */
@@ -25,8 +25,12 @@ export function describeConfig({ config, origins }: LoadedConfig): readonly Desc
     .filter(({ value }) => !isListOfGroups(value));
 }
 
-/** "list[].name" once for each entry of the list; any other key unchanged. */
+/** "list[].name" or "map.NAME.name" once for each entry; any other key unchanged. */
 function keysOf(key: string, config: unknown): readonly string[] {
+  const [map, member] = key.split(`.${ENTRY}.`);
+  if (map !== undefined && member !== undefined) {
+    return Object.keys(Object(valueAt(config, map))).map((name) => `${map}.${name}.${member}`);
+  }
   const [list, field] = key.split('[]');
   if (list === undefined || field === undefined) return [key];
   const entries = valueAt(config, list);
@@ -41,9 +45,10 @@ function valueAt(value: unknown, key: string): unknown {
   );
 }
 
-/** True for a list whose entries are described key by key. */
+/** True for a list or a map whose entries are described key by key. */
 function isListOfGroups(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every((entry) => typeof entry === 'object');
+  const entries = typeof value === 'object' && value !== null ? Object.values(value) : [];
+  return entries.length > 0 && entries.every((entry) => typeof entry === 'object');
 }
 
 /** The keys whose values differ. A list of groups counts as one key. */

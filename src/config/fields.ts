@@ -108,6 +108,13 @@ export function mapPaths(schema: unknown, value: unknown, change: (path: string)
   if (schema instanceof z.ZodArray && Array.isArray(value)) {
     return value.map((item) => mapPaths(schema.element, item, change));
   }
+  if (schema instanceof z.ZodRecord && typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).map(([key, item]) => [
+      key,
+      mapPaths(schema.valueType, item, change),
+    ]);
+    return Object.fromEntries(entries);
+  }
   if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([key, item]) => [
     key,

@@ -1,6 +1,6 @@
 import { ENV_VARIABLES } from './env.js';
 import type { KeySchema, Leaf } from './schema.js';
-import { alternatives, leavesOf, rootSchema } from './schema.js';
+import { alternatives, leavesOf, rootSchema, valuesOf } from './schema.js';
 
 const VARIABLE_SCHEMA: KeySchema & { readonly pattern: string } = { type: 'string', pattern: '\\$\\{' };
 
@@ -15,6 +15,8 @@ function withVariables(schema: KeySchema): KeySchema {
     const properties = Object.entries(schema.properties).map(([name, child]) => [name, withVariables(child)]);
     return { ...schema, properties: Object.fromEntries(properties) as Record<string, KeySchema> };
   }
+  const values = valuesOf(schema);
+  if (values !== undefined) return { ...schema, additionalProperties: withVariables(values) };
   const { description, default: fallback, writeOnly, ...check } = schema;
   const checks = (check.anyOf ?? [check]).map((one) =>
     one.items === undefined ? one : { ...one, items: withVariables(one.items) },
@@ -87,6 +89,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   boolean: '`true`, `false`',
   integer: 'whole number',
   number: 'number',
+  object: 'map',
   string: 'text',
 };
 

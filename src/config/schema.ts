@@ -3,6 +3,7 @@ import { a2a } from './a2a-keys.js';
 import { agent, model } from './agent-keys.js';
 import { approval, disk, egress, logging, storage, tasks, vault, workspace } from './host-keys.js';
 import { embedding, graph, ingest, observationalMemory, parsing, webSearch } from './knowledge-keys.js';
+import { mcp } from './mcp-keys.js';
 import { auth, server } from './server-keys.js';
 import { payment, tools } from './tool-keys.js';
 
@@ -19,6 +20,7 @@ export const settingsSchema = z.strictObject({
   disk,
   vault,
   tools,
+  mcp,
   graph,
   observationalMemory,
   payment,
@@ -49,6 +51,8 @@ export interface KeySchema {
   readonly properties?: Readonly<Record<string, KeySchema>>;
   readonly required?: readonly string[];
   readonly items?: KeySchema;
+  /** In a map: the schema of its values. */
+  readonly additionalProperties?: KeySchema | boolean;
   readonly anyOf?: readonly KeySchema[];
 }
 
@@ -81,15 +85,27 @@ export function alternatives(schema: KeySchema | undefined): readonly KeySchema[
 function childOf(schema: KeySchema, step: PropertyKey): KeySchema | undefined {
   if (typeof step === 'number') return schema.items;
   const properties = schema.properties ?? {};
-  return typeof step === 'string' && Object.hasOwn(properties, step) ? properties[step] : undefined;
+  if (typeof step !== 'string') return undefined;
+  return Object.hasOwn(properties, step) ? properties[step] : valuesOf(schema);
 }
 
-/** A key that holds a value, not further keys. Keys of list entries are written as `remoteAgents[].url`. */
+/** The schema of the values of a map; undefined for any other schema. */
+export function valuesOf({ additionalProperties }: KeySchema): KeySchema | undefined {
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
+}
+
+/**
+ * A key that holds a value, not further keys. Keys of list entries are written as `remoteAgents[].url`, those of map
+ * entries as `servers.NAME.url`.
+ */
 export interface Leaf {
   readonly key: string;
   readonly schema: KeySchema;
   readonly required: boolean;
 }
+
+/** Stands for the name of a map entry. */
+export const ENTRY = 'NAME';
 
 /** Every leaf in the order of the schema. The fields of list entries follow their list. */
 export function leavesOf(schema: KeySchema = rootSchema(), prefix = ''): readonly Leaf[] {
@@ -97,7 +113,11 @@ export function leavesOf(schema: KeySchema = rootSchema(), prefix = ''): readonl
     const key = prefix === '' ? name : `${prefix}.${name}`;
     if (child.properties !== undefined) return leavesOf(child, key);
     const required = schema.required?.includes(name) ?? false;
-    const entries = alternatives(child).flatMap((one) => (one.items ? leavesOf(one.items, `${key}[]`) : []));
+    const values = valuesOf(child);
+    const entries = [
+      ...alternatives(child).flatMap((one) => (one.items ? leavesOf(one.items, `${key}[]`) : [])),
+      ...(values ? leavesOf(values, `${key}.${ENTRY}`) : []),
+    ];
     return [{ key, schema: child, required }, ...entries];
   });
 }

@@ -11,17 +11,35 @@ export interface Secrets {
   readonly webSearchApiKey: string | undefined;
   /** The bearer tokens of remote agents, by their name. */
   readonly remoteTokens: ReadonlyMap<string, string>;
+  /** What MCP servers are given, by the name of the server. */
+  readonly mcp: ReadonlyMap<string, McpSecrets>;
   /** The passphrase of the vault's master key; undefined if the key is in a file. */
   readonly vaultPassphrase: string | undefined;
 }
 
-export function secretsOf({ auth, model, embedding, webSearch, a2a, vault }: Settings): Secrets {
+export interface McpSecrets {
+  /** The environment of the program. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The headers of each request, the one with the token included. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function secretsOf({ auth, model, embedding, webSearch, a2a, mcp, vault }: Settings): Secrets {
   return {
     token: auth.token,
     modelApiKey: model.apiKey,
     embeddingApiKey: embedding.apiKey,
     webSearchApiKey: webSearch.apiKey,
     vaultPassphrase: vault.passphrase,
+    mcp: new Map(
+      Object.entries(mcp.servers).map(([name, { env, headers, token }]) => [
+        name,
+        {
+          env,
+          headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+        },
+      ]),
+    ),
     remoteTokens: new Map(
       a2a.remoteAgents.flatMap(({ name, token }) => (token === undefined ? [] : [[name, token] as const])),
     ),
@@ -30,8 +48,16 @@ export function secretsOf({ auth, model, embedding, webSearch, a2a, vault }: Set
 
 /** Every value, for the redaction of the log. */
 export function secretValues(secrets: Secrets): readonly string[] {
-  return [...valuesByKey(secrets).values(), ...secrets.remoteTokens.values()];
+  const ofServers = [...secrets.mcp.values()].flatMap(({ env, headers }) => [
+    ...Object.values(env),
+    ...Object.values(headers).map((header) => header.replace(/^Bearer /, '')),
+  ]);
+  const values = [...valuesByKey(secrets).values(), ...secrets.remoteTokens.values()];
+  return [...values, ...ofServers.filter(({ length }) => length >= SHORTEST_SECRET)];
 }
+
+/** Variables and headers of an MCP server are secrets or settings, such as "1": a log without those would be unreadable. */
+const SHORTEST_SECRET = 8;
 
 const KEYS = {
   token: 'auth.token',
@@ -39,7 +65,7 @@ const KEYS = {
   embeddingApiKey: 'embedding.apiKey',
   webSearchApiKey: 'webSearch.apiKey',
   vaultPassphrase: 'vault.passphrase',
-} satisfies Record<keyof Omit<Secrets, 'remoteTokens'>, string>;
+} satisfies Record<keyof Omit<Secrets, 'remoteTokens' | 'mcp'>, string>;
 
 /** The secrets that are set, by configuration key. Without the tokens of remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {

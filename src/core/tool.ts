@@ -25,9 +25,8 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
   /** May depend on the arguments; must not do I/O and must not throw. */
   danger(input: z.infer<Schema>): DangerLevel;
   /**
-   * Describes a call to the person who approves it: "pay 0.50 USDC to 0x… for tea", with everything that matters, also
-   * what the arguments do not say (which network). An approval is bound to this text too. Default: the tool's name. Must
-   * not do I/O and must not throw.
+   * Describes a call to the person who approves it, with all that matters: "pay 0.50 USDC on Base to 0x… for tea". An
+   * approval is bound to this text too. Default: the tool's name. Must not do I/O and must not throw.
    */
   describe?(input: z.infer<Schema>): string;
   /** The longest time of a call; the loop then aborts the signal. May depend on the arguments. */
@@ -65,6 +64,7 @@ export interface ToolContext {
   resolveSecrets(text: string, host?: string): Promise<string>;
   /** Whether this task or its session has read text from outside: what the tool keeps may come from it. */
   readonly hasReadOutside: boolean;
+  progress?(text: string): void; // Tells the person how far the call is.
 }
 
 export interface ToolOutput {

@@ -12,7 +12,7 @@ export interface ToolFamily {
   /** Empty unless it is on. */
   readonly tools: readonly Tool[];
   /** Further tools, which change while the server runs. */
-  readonly source?: ToolSource;
+  readonly sources?: readonly ToolSource[];
   /** The data of owners outside the database, in every state. */
   readonly kept?: OwnedKind;
   /** Recalls something for each run. */

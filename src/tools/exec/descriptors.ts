@@ -5,17 +5,16 @@ const O_CLOEXEC = 0o2000000;
 const STDERR = 2;
 
 /**
- * Calls `start` with the stdio of a child process: no stdin, pipes for stdout and stderr, and `pipes` further pipes
+ * Calls `start` with the stdio of a child process: no stdin unless asked for, pipes for stdout and stderr, and `pipes` further pipes
  * from 3 on. Every descriptor that the server itself inherited (a supervisor's pipe, a lock) is replaced by /dev/null,
  * because Node.js closes only the first sixteen.
  */
-export function withDescriptors<Child>(pipes: number, start: (stdio: StdioOptions) => Child): Child {
-  const stdio: ('ignore' | 'pipe' | number)[] = [
-    'ignore',
-    'pipe',
-    'pipe',
-    ...Array<'pipe'>(pipes).fill('pipe'),
-  ];
+export function withDescriptors<Child>(
+  pipes: number,
+  start: (stdio: StdioOptions) => Child,
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): Child {
+  const stdio: ('ignore' | 'pipe' | number)[] = [stdin, 'pipe', 'pipe', ...Array<'pipe'>(pipes).fill('pipe')];
   const nothing = openSync('/dev/null', 'r');
   try {
     for (const descriptor of listInherited().filter((each) => each >= stdio.length)) {

@@ -43,24 +43,40 @@ const READ_PAUSE_MS = 5;
 export function startProcess(launch: Launch, outputBytes: number): Process {
   const stdout = new Capture(outputBytes);
   const stderr = new Capture(outputBytes);
-  const mark = launch.contained ? undefined : randomBytes(12).toString('hex');
-  const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
-  const child = withDescriptors(launch.pipedInputs.length, (stdio) =>
-    spawn(launch.file, launch.args, { cwd: launch.cwd, env, stdio, detached: true }),
-  );
-  writeInputs(child, launch.pipedInputs);
+  const { child, ...process } = open(launch, 'ignore');
   captureOutput(child.stdout!, stdout);
   captureOutput(child.stderr!, stderr);
+  return { stdout, stderr, ...process };
+}
+
+/** A running program that is talked to through its standard input and output. */
+export interface Dialog extends Omit<Process, 'stdout'> {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+}
+
+/** Like `startProcess`, for a program that serves through its pipes. Only its stderr is kept, in a bounded part. */
+export function startDialog(launch: Launch, stderrBytes: number): Dialog {
+  const stderr = new Capture(stderrBytes);
+  const { child, ...process } = open(launch, 'pipe');
+  captureOutput(child.stderr!, stderr);
+  for (const pipe of [child.stdin!, child.stdout!]) pipe.on('error', () => undefined); // `ended` reports it.
+  return { stdin: child.stdin!, stdout: child.stdout!, stderr, ...process };
+}
+
+function open(launch: Launch, stdin: 'ignore' | 'pipe') {
+  const mark = launch.contained ? undefined : randomBytes(12).toString('hex');
+  const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
+  const child = withDescriptors(
+    launch.pipedInputs.length,
+    (stdio) => spawn(launch.file, launch.args, { cwd: launch.cwd, env, stdio, detached: true }),
+    stdin,
+  );
+  writeInputs(child, launch.pipedInputs);
   const ended = waitForEnd(child, mark);
   ended.catch(() => undefined);
   const killNow = () => signalGroup(child, 'SIGKILL');
-  return {
-    stdout,
-    stderr,
-    ended,
-    killNow,
-    stop: () => stopProcess({ child, ended, contained: launch.contained }),
-  };
+  return { child, ended, killNow, stop: () => stopProcess({ child, ended, contained: launch.contained }) };
 }
 
 function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {

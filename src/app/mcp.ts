@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import type { Config, McpServerConfig } from '../config/config.js';
+import { makeFolder } from '../config/private-file.js';
+import type { Secrets } from '../config/secrets.js';
+import { LangoError } from '../core/errors.js';
+import { hashJson } from '../core/json.js';
+import type { Logger } from '../core/logger.js';
+import { createEgress } from '../http/egress.js';
+import type { Programs } from '../tools/exec/index.js';
+import type { Mcp, McpReach, McpServerOptions } from '../tools/mcp/index.js';
+import { isInstalled } from '../tools/programs.js';
+import { missing, off, type ToolFamily } from '../tools/tool-family.js';
+
+const NAME = 'mcp';
+const PACKAGE = '@modelcontextprotocol/client';
+const MISSING = { message: `the package ${PACKAGE} is not installed`, hint: `Run: npm install ${PACKAGE}` };
+const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
+/** Streams wait for news of a server. A call has a time limit of its own. */
+const STREAM_IDLE_MS = 2 ** 31 - 1;
+
+export interface McpParts {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+}
+
+/** Reaches the configured servers in the background: one that is away does not delay the start. */
+export async function openMcp(parts: McpParts): Promise<ToolFamily> {
+  const servers = Object.entries(parts.config.mcp.servers);
+  if (servers.length === 0) return { ...off(NAME), hint: 'Name servers in mcp.servers.' };
+  if (!isInstalled(PACKAGE)) return missing(NAME, MISSING);
+  const mcp = await createServers(
+    parts,
+    servers.filter(([, { agent }]) => isHere(agent, parts.config)),
+  );
+  for (const server of mcp.servers.values()) void server.start();
+  return {
+    name: NAME,
+    state: 'on',
+    tools: [],
+    sources: [...mcp.servers.values()],
+    get findings() {
+      return mcp.findings();
+    },
+    close: () => mcp.close(),
+  };
+}
+
+/** Opens the servers for a command, without reaching them. Rejects with `unavailable` when their package is missing. */
+export async function openMcpServers(parts: McpParts): Promise<Mcp> {
+  if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
+  return createServers(parts, Object.entries(parts.config.mcp.servers));
+}
+
+/** Whether this node runs the agent that has the tools. */
+function isHere(agent: string, { agent: { multiAgent }, a2a: { publish } }: Config): boolean {
+  return !multiAgent || (publish?.includes(agent) ?? true);
+}
+
+type Entry = readonly [string, McpServerConfig];
+
+async function createServers(parts: McpParts, entries: readonly Entry[]): Promise<Mcp> {
+  const { createMcp } = await import('../tools/mcp/index.js');
+  const { Programs } = await import('../tools/exec/index.js');
+  const programs = new Programs();
+  const mcp = createMcp(entries.map((entry) => optionsOf(entry, parts, programs)));
+  return {
+    ...mcp,
+    async close() {
+      await mcp.close();
+      await programs.close();
+    },
+  };
+}
+
+function optionsOf([name, entry]: Entry, parts: McpParts, programs: Programs): McpServerOptions {
+  const { config, logger } = parts;
+  const { include, exclude, approval, effect, timeoutSeconds, command, args, url } = entry;
+  return {
+    ...{ name, include, exclude, approval, effect },
+    timeoutMs: timeoutSeconds * 1_000,
+    reach: reachOf([name, entry], parts, programs),
+    target: hashJson(url ?? [command, ...args]),
+    acceptedFile: join(config.home, 'mcp', `${name}.json`),
+    logger: logger.child({ family: NAME }),
+  };
+}
+
+function reachOf([name, entry]: Entry, { config, secrets, logger }: McpParts, programs: Programs): McpReach {
+  const { env = {}, headers = {} } = secrets.mcp.get(name) ?? {};
+  const { url, command, args, writable, readable, network, sandbox } = entry;
+  if (url !== undefined) {
+    const fetch = createEgress({
+      ...config.egress,
+      configuredUrl: url,
+      timeoutMs: entry.timeoutSeconds * 1_000,
+      idleMs: STREAM_IDLE_MS,
+      maxBytes: LARGEST_ANSWER_BYTES,
+      logger,
+    });
+    return { kind: 'http', url, headers, fetch };
+  }
+  const { memoryMb, processes } = config.tools.exec;
+  const folder = join(config.home, 'mcp', name);
+  return {
+    kind: 'process',
+    async start() {
+      await makeFolder(folder);
+      return programs.start({
+        ...{ command: command!, args, env, folder, writable, readable, network },
+        isSandboxed: sandbox,
+        limits: { memoryMb, processes },
+      });
+    },
+  };
+}

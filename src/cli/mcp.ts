@@ -1,0 +1,120 @@
+import { openMcpServers } from '../app.js';
+import { LangoError } from '../core/errors.js';
+import { isJsonObject, type JsonObject } from '../core/json.js';
+import { silentLogger } from '../core/logger.js';
+import { counted } from '../core/text.js';
+import { loadConfigOf, type FolderFlags } from './connection.js';
+import { EXIT, usageError } from './exit.js';
+import { safeLine } from './safe-text.js';
+import type { Call, Report, Terminal } from './terminal.js';
+
+type McpCall = Call<FolderFlags>;
+type Servers = Awaited<ReturnType<typeof openMcpServers>>['servers'];
+type Server = Servers extends ReadonlyMap<string, infer One> ? One : never;
+type Tool = Server['offers'][number];
+
+const DESCRIPTION_CHARACTERS = 100;
+
+/** `lango mcp list`: asks each server for its tools, and says which of them agents get. */
+export async function listServers(call: McpCall): Promise<Report> {
+  return withServers(call, async (servers) => {
+    call.terminal.progress.start('asking');
+    await Promise.all([...servers.values()].map((server) => server.start()));
+    call.terminal.progress.stop();
+    const list = [...servers].map(([name, server]) => ({ name, ...server.finding(), tools: server.offers }));
+    const isWell = list.every(({ state }) => state === 'ok');
+    const none = 'There are no MCP servers. Name them in mcp.servers; see docs/guides/use-mcp.md.';
+    return {
+      json: { servers: list.map(({ subject: _, ...server }) => server) },
+      lines:
+        list.length === 0
+          ? [none]
+          : list.flatMap(({ name, text, hint, tools }) => [
+              `${call.terminal.paint.bold(name)}: ${safeLine(text)}`,
+              ...(hint === undefined ? [] : [`  ${call.terminal.typed(safeLine(hint))}`]),
+              ...tools.map((tool) => lineOf(tool, call.terminal)),
+            ]),
+      exitCode: isWell ? EXIT.ok : EXIT.failure,
+    };
+  });
+}
+
+/** `lango mcp try`: calls a tool of a server as a person, and shows its answer. */
+export async function tryTool(
+  name: string,
+  tool: string,
+  given: string | undefined,
+  call: McpCall,
+): Promise<Report> {
+  const input = readArguments(given);
+  return withServers(call, async (servers) => {
+    const server = requireServer(servers, name);
+    const stop = new AbortController();
+    process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The call was given up.')));
+    const progress = (text: string) => call.terminal.note(safeLine(text));
+    const result = await server.call(tool, input, { signal: stop.signal, progress });
+    const texts = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`));
+    return {
+      json: result,
+      lines: texts
+        .join('\n')
+        .split('\n')
+        .map((line) => safeLine(line)),
+      exitCode: result.isError === true ? EXIT.failure : EXIT.ok,
+    };
+  });
+}
+
+/** `lango mcp accept`: accepts the changed tools of a server; a running server offers them from the next request on. */
+export async function acceptTools(name: string, call: McpCall): Promise<Report> {
+  return withServers(call, async (servers) => {
+    const accepted = await requireServer(servers, name).accept();
+    const none = `Nothing of the MCP server ${name} is held back.`;
+    const done = `Accepted ${counted(accepted.length, 'tool')} of the MCP server ${name}: ${accepted.join(', ')}.`;
+    return { json: { accepted }, lines: [accepted.length === 0 ? none : safeLine(done)] };
+  });
+}
+
+async function withServers(call: McpCall, use: (servers: Servers) => Promise<Report>): Promise<Report> {
+  const mcp = await openMcpServers({ ...(await loadConfigOf(call)), logger: silentLogger });
+  try {
+    return await use(mcp.servers);
+  } finally {
+    await mcp.close();
+  }
+}
+
+function requireServer(servers: Servers, name: string): Server {
+  const server = servers.get(name);
+  if (server) return server;
+  const known = [...servers.keys()].join(', ') || 'none';
+  throw usageError(`There is no MCP server ${name} in the configuration.`, `There are: ${known}.`);
+}
+
+function readArguments(given = '{}'): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(given);
+  } catch {
+    value = undefined;
+  }
+  if (isJsonObject(value)) return value;
+  throw usageError(
+    'The arguments must be one JSON object.',
+    `As in: lango mcp try NAME TOOL '{"path": "a.txt"}'`,
+  );
+}
+
+function lineOf({ name, tool, state, reason, danger, description }: Tool, { paint }: Terminal): string {
+  const about = safeLine(description, DESCRIPTION_CHARACTERS);
+  switch (state) {
+    case 'offered':
+      return `  ${paint.green(name)}  ${danger === 'dangerous' ? 'asks first' : 'read-only '}  ${about}`;
+    case 'changed':
+      return `  ${paint.yellow(name)}  changed, held back: ${about}`;
+    case 'excluded':
+      return paint.dim(`  ${safeLine(tool)}  excluded`);
+    case 'unusable':
+      return `  ${paint.red(safeLine(tool))}  left out: ${safeLine(reason ?? '')}`;
+  }
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import {
+  choice,
+  flag,
+  group,
+  httpUrl,
+  list,
+  optional,
+  path,
+  seconds,
+  secret,
+  subAgentName,
+} from './fields.js';
+import { text, variableName } from './fields.js';
+
+/** The name is a part of the names of tools, in which "_" ends it. */
+const serverName = z
+  .string()
+  .regex(/^[a-z][a-z0-9]{0,19}$/, 'must be at most 20 lower-case letters and digits');
+
+const value = z
+  .string()
+  .regex(/^[^\0\r\n]*$/, 'must be one line')
+  .meta({ writeOnly: true });
+
+const server = z
+  .strictObject({
+    command: optional(
+      text(),
+      'The program to start, which is asked through its standard input. It runs in a sandbox.',
+    ),
+    args: list(z.array(z.string()), 'The arguments of the program.'),
+    url: optional(httpUrl(), 'The address of a server that speaks streamable HTTP, in place of `command`.'),
+    agent: subAgentName()
+      .default('operator')
+      .describe(
+        'The agent that gets the tools. The single agent of `agent.multiAgent: false` gets them all.',
+      ),
+    include: optional(
+      z.array(text()).min(1),
+      'The tools to offer, by the names that the server gives them. Default: all.',
+    ),
+    exclude: list(z.array(text()), 'Tools that are not offered.'),
+    approval: choice(
+      ['annotations', 'always', 'never'],
+      'annotations',
+      'Which calls are dangerous, so that they wait for a person under the default `approval.policy`. `annotations`: all but those of tools that the server calls read-only.',
+    ),
+    effect: choice(
+      ['unsafe', 'pure'],
+      'unsafe',
+      'What happens after a crash to a call without a known outcome. `unsafe`: a person is asked. `pure`: it is made again.',
+    ),
+    timeoutSeconds: seconds(60, 'The longest time of one call.'),
+    env: z
+      .record(variableName(), value)
+      .default({})
+      .meta({ description: 'Environment variables for the program, which gets no others.', writeOnly: true }),
+    sandbox: flag(true, 'Run the program in a sandbox. `false`: it has all rights of this server.'),
+    network: flag(false, 'Let the program in the sandbox use the network.'),
+    writable: list(z.array(path()), 'Folders that the program in the sandbox may write to, besides its own.'),
+    readable: list(
+      z.array(path()),
+      "Folders that it may read, besides the system's programs: where it is installed.",
+    ),
+    token: secret('The bearer token to send to `url`.'),
+    headers: z
+      .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'must be the name of a header'), value)
+      .default({})
+      .meta({ description: 'Further headers to send to `url`.', writeOnly: true }),
+  })
+  .refine(
+    ({ command, url }) => (command === undefined) !== (url === undefined),
+    'must have command or url, and not both',
+  );
+
+export const mcp = group(
+  'MCP servers, whose tools agents can call. Needs the package @modelcontextprotocol/client.',
+  {
+    servers: z
+      .record(serverName, server)
+      .default({})
+      .describe(
+        'The servers by name. A tool is `mcp_NAME_TOOL`; it belongs to the agent that the entry names.',
+      ),
+  },
+);

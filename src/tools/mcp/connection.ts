@@ -1,0 +1,134 @@
+import type { CallToolResult, Client, Transport, Tool as Definition } from '@modelcontextprotocol/client';
+import { causesOf, errorText, LangoError } from '../../core/errors.js';
+import { oneLine, shorten } from '../../core/text.js';
+import type { JsonObject } from '../../core/json.js';
+import type { McpServerOptions } from './options.js';
+import { ProcessTransport } from './process-transport.js';
+
+export type { CallToolResult, Definition };
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  readonly onProgress: (done: number, total: number | undefined) => void;
+}
+
+/** A connection to a server that has answered the handshake. */
+export interface Connection {
+  readonly isClosed: boolean;
+  /** Lists all tools, page by page. */
+  list(timeoutMs?: number): Promise<readonly Definition[]>;
+  call(tool: string, input: JsonObject, options: CallOptions): Promise<CallToolResult>;
+  close(): Promise<void>;
+}
+
+interface Listener {
+  onToolsChanged(): void;
+  onClosed(): void;
+}
+
+const CONNECT_MS = 30_000;
+/** A server that knows no question before the handshake may stay silent. */
+const PROBE_MS = 3_000;
+const LIST_MS = 20_000;
+const CHANGE_PAUSE_MS = 200;
+const LAST_WORDS = 500;
+const LONGEST_MESSAGE = 2_000;
+
+/** Connects and agrees on a version of the protocol. Rejects with `unavailable` and a sentence, and leaves nothing open. */
+export async function openConnection(options: McpServerOptions, listener: Listener): Promise<Connection> {
+  // Optional; the first connection loads it.
+  const library = await import('@modelcontextprotocol/client');
+  const { transport, lastWords } = await openTransport(options, library);
+  const client = new library.Client(
+    { name: 'lango', version: '1' },
+    {
+      versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_MS } },
+      listChanged: {
+        tools: {
+          autoRefresh: false,
+          debounceMs: CHANGE_PAUSE_MS,
+          onChanged: () => listener.onToolsChanged(),
+        },
+      },
+      // The patterns of a schema are the server's: checking its answers by them could block this process.
+      jsonSchemaValidator: {
+        getValidator: () => (value) => ({ valid: true, data: value as never, errorMessage: undefined }),
+      },
+    },
+  );
+  let isClosed = false;
+  client.onclose = () => {
+    isClosed = true;
+    listener.onClosed();
+  };
+  // Oddities of a server; what fails because of them says so itself.
+  client.onerror = (error) =>
+    options.logger.debug('an MCP server misbehaves', { server: options.name, error: errorText(error) });
+  try {
+    await client.connect(transport, { timeout: CONNECT_MS });
+  } catch (error) {
+    await transport.close();
+    throw unreachable(error, lastWords());
+  }
+  return {
+    get isClosed() {
+      return isClosed;
+    },
+    list: (timeoutMs = LIST_MS) => listTools(client, timeoutMs),
+    call: (name, input, given) => callTool(client, { name, arguments: input }, given),
+    close: () => client.close(),
+  };
+}
+
+async function openTransport(
+  { reach }: McpServerOptions,
+  { StreamableHTTPClientTransport }: typeof import('@modelcontextprotocol/client'),
+): Promise<{ readonly transport: Transport; readonly lastWords: () => string }> {
+  if (reach.kind === 'http') {
+    const { url, fetch, headers } = reach;
+    const transport = new StreamableHTTPClientTransport(new URL(url), { fetch, requestInit: { headers } });
+    return { transport, lastWords: () => '' };
+  }
+  const process = await reach.start();
+  return { transport: new ProcessTransport(process), lastWords: () => process.stderr.text('') };
+}
+
+async function listTools(client: Client, timeoutMs: number): Promise<readonly Definition[]> {
+  const { tools } = await client.listTools(undefined, {
+    timeout: timeoutMs,
+    maxTotalTimeout: timeoutMs,
+    cacheMode: 'refresh',
+  });
+  return tools;
+}
+
+function callTool(
+  client: Client,
+  params: { readonly name: string; readonly arguments: JsonObject },
+  { signal, timeoutMs, onProgress }: CallOptions,
+): Promise<CallToolResult> {
+  return client.callTool(params, {
+    signal,
+    timeout: timeoutMs,
+    maxTotalTimeout: timeoutMs,
+    onprogress: ({ progress, total }) => onProgress(progress, total),
+  });
+}
+
+function unreachable(error: unknown, lastWords: string): LangoError {
+  // The library wraps the errors of the egress client.
+  const own = causesOf(error).find((cause) => cause instanceof LangoError);
+  if (own) return own;
+  const said = oneLine(lastWords).slice(-LAST_WORDS);
+  const words = said === '' ? '' : ` Its last words: ${said}`;
+  return new LangoError('unavailable', `It did not answer the handshake (${outsideText(error)}).${words}`, {
+    cause: error,
+    retryable: true,
+  });
+}
+
+/** The text of an error that a server may have written. */
+export function outsideText(error: unknown): string {
+  return shorten(oneLine(errorText(error)), LONGEST_MESSAGE);
+}

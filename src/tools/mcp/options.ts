@@ -1,0 +1,41 @@
+import type { Readable, Writable } from 'node:stream';
+import type { Logger } from '../../core/logger.js';
+
+/** One MCP server, as the configuration describes it. */
+export interface McpServerOptions {
+  /** Lower-case letters and digits: a part of the names of its tools. */
+  readonly name: string;
+  /** How to reach it. */
+  readonly reach: McpReach;
+  /** Names what `reach` leads to: other tools behind the same name are accepted anew. */
+  readonly target: string;
+  /** The tools to offer, by the server's own names. Undefined: all. */
+  readonly include: readonly string[] | undefined;
+  readonly exclude: readonly string[];
+  readonly approval: 'annotations' | 'always' | 'never';
+  readonly effect: 'unsafe' | 'pure';
+  readonly timeoutMs: number;
+  /** The file that keeps which definitions of tools were accepted. Its folder exists or can be made. */
+  readonly acceptedFile: string;
+  readonly logger: Logger;
+}
+
+export type McpReach =
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      /** The egress client. */
+      readonly fetch: typeof fetch;
+    }
+  | { readonly kind: 'process'; readonly start: () => Promise<ServerProcess> };
+
+/** The program of a server that is asked through its pipes. */
+export interface ServerProcess {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: { text(advice: string): string };
+  /** Settles when the program has ended. */
+  readonly ended: Promise<unknown>;
+  stop(): Promise<unknown>;
+}

@@ -1,0 +1,74 @@
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { isJsonObject } from '../../core/json.js';
+import type { ServerProcess } from './options.js';
+
+/** The longest message of a server, in bytes. A server that writes a longer one is ended. */
+const LONGEST_MESSAGE = 4 * 1024 * 1024;
+const LINE_FEED = 0x0a;
+
+/**
+ * Messages to and from a program, one a line. Lines that are no message are left out, because programs print to their
+ * standard output by mistake.
+ */
+export class ProcessTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: Transport['onmessage'];
+  // By these two members the library knows that a server which does not answer its first question may be an old one.
+  readonly stderr = null;
+  readonly pid = null;
+  readonly #process: ServerProcess;
+  #line: Buffer[] = [];
+  #lineBytes = 0;
+
+  constructor(process: ServerProcess) {
+    this.#process = process;
+  }
+
+  async start(): Promise<void> {
+    const { stdout, ended } = this.#process;
+    stdout.on('data', (chunk: Buffer) => this.#read(chunk));
+    void ended.catch(() => undefined).then(() => this.onclose?.());
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#process.stdin.write(`${JSON.stringify(message)}\n`, (error) =>
+        error ? reject(error) : resolve(),
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#process.stop().catch(() => undefined);
+  }
+
+  #read(chunk: Buffer): void {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      this.#keep(chunk.subarray(start, end));
+      const line = Buffer.concat(this.#line).toString('utf8');
+      this.#line = [];
+      this.#lineBytes = 0;
+      this.#deliver(line);
+      start = end + 1;
+    }
+    this.#keep(chunk.subarray(start));
+  }
+
+  #keep(part: Buffer): void {
+    this.#lineBytes += part.length;
+    if (this.#lineBytes <= LONGEST_MESSAGE) this.#line.push(part);
+    else void this.close();
+  }
+
+  #deliver(line: string): void {
+    try {
+      const message: unknown = JSON.parse(line);
+      if (isJsonObject(message) && message['jsonrpc'] === '2.0')
+        this.onmessage?.(message as unknown as JSONRPCMessage);
+    } catch (error) {
+      this.onerror?.(error as Error);
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../src/core/json.js';
+import { answerText, type ModelProvider, type ModelRequest } from '../../../src/core/model.js';
+import { answerPart, type ClientEvent, type ServerOptions } from '../../../src/index.js';
+import { langoHere } from '../../cli/lango-here.js';
+import { call, resultsIn, say } from '../../support/scripted-model.js';
+import type { TestServer } from '../../support/server.js';
+import { sendText, startServer, withServer } from '../../support/server.js';
+
+/** MCP servers as tools, over A2A: a real server, a real process in the sandbox, and a model that does what it is told. */
+
+const SCRIPT = path.resolve('test/support/mcp-server.ts');
+const TIMES_KILLED = process.env['LANGO_CAMPAIGN'] ? 100 : 5;
+
+/** Calls the tool that the newest message names, "TOOL {arguments}", and says what came of it. */
+class Obedient implements ModelProvider {
+  readonly id = 'obedient';
+  readonly requests: ModelRequest[] = [];
+
+  async *stream(request: ModelRequest): ReturnType<ModelProvider['stream']> {
+    this.requests.push(request);
+    const newest = request.messages.at(-1);
+    const part = newest?.role === 'user' ? newest.parts[0] : undefined;
+    const text = part?.kind === 'text' ? part.text : '';
+    const [, tool, given] = /^(\w+) (\{.*\})/.exec(text) ?? [];
+    const answer = tool
+      ? call([tool, JSON.parse(given!) as JsonObject])
+      : say(resultsIn(request).join() || 'nothing');
+    yield { type: 'text', text: answerText(answer.content) };
+    yield { type: 'end', answer: await Promise.resolve(answer) };
+  }
+
+  /** The functions of the newest request. */
+  offered(): readonly string[] {
+    return this.requests.at(-1)!.functions.map(({ name }) => name);
+  }
+}
+
+type Servers = NonNullable<NonNullable<ServerOptions['settings']>['mcp']>['servers'];
+
+const notes = {
+  command: process.execPath,
+  args: ['--no-warnings', SCRIPT],
+  readable: [path.dirname(process.execPath), path.dirname(SCRIPT)],
+  env: { NOTE_KEY: 'the-key-of-the-notes' },
+  timeoutSeconds: 3,
+};
+
+function optionsFor(
+  servers: Servers,
+  more: Partial<ServerOptions> = {},
+): ServerOptions & { model: Obedient } {
+  return { ...more, model: new Obedient(), settings: { server: { port: 0 }, mcp: { servers } } };
+}
+
+describe('an MCP server as tools', () => {
+  const options = optionsFor({ notes });
+  let server: TestServer;
+  beforeAll(async () => void (server = await startServer(options)));
+  afterAll(() => server.stop());
+
+  const ask = (tool: string, given: JsonObject = {}) =>
+    sendText(server, `mcp_notes_${tool} ${JSON.stringify(given)}`, { agent: 'operator' });
+
+  it('gives its tools to the agent that the entry names, with cleaned names, and to no other', async () => {
+    const { end } = await ask('read_note', { note: 'a' });
+    expect(end).toMatchObject({ state: 'completed', text: 'the note a', fromOutside: true });
+    expect(options.model.offered()).toEqual(
+      expect.arrayContaining(['mcp_notes_read_note', 'mcp_notes_write_note']),
+    );
+    expect(options.model.offered()).not.toContain('mcp_notes_bad');
+    const spec = options.model.requests.at(-1)!.functions.find(({ name }) => name === 'mcp_notes_read_note')!;
+    expect(spec.description).toContain('data, not instructions');
+    expect(JSON.stringify(spec.parameters)).not.toContain('pattern');
+    await sendText(server, 'hello', { agent: 'planner' });
+    expect(options.model.offered().join()).not.toContain('mcp_');
+    const card = (await (
+      await server.fetch('/agents/operator/.well-known/agent-card.json')
+    ).json()) as object;
+    expect(JSON.stringify(card)).toContain('tools of the MCP server notes');
+  });
+
+  it('refuses arguments that the schema does not know, before the server is asked', async () => {
+    expect((await ask('read_note', { other: 'a' })).end.text).toContain('unknown argument other');
+  });
+
+  it('asks a person about a tool that is not called read-only, and makes the call for exactly these arguments', async () => {
+    const file = path.join(server.home, 'mcp', 'notes', 'b.txt');
+    const asked = await ask('write_note', { note: 'b', text: 'hi' });
+    expect(asked.end).toMatchObject({
+      state: 'input-required',
+      questions: [{ arguments: { note: 'b', text: 'hi' } }],
+    });
+    expect(asked.end.text).toContain('call "write_note" of the MCP server notes');
+    expect(existsSync(file)).toBe(false);
+    const { hash } = asked.end.questions[0]!;
+    const words = {
+      parts: [answerPart({ hash, decision: 'approve' })],
+      taskId: asked.taskId,
+      agent: 'operator',
+    };
+    const events: ClientEvent[] = [];
+    for await (const event of server.client.send(words, AbortSignal.timeout(20_000))) events.push(event);
+    expect(events.at(-1)).toMatchObject({ type: 'end', text: 'written' });
+    expect(readFileSync(file, 'utf8')).toBe('hi');
+  });
+
+  it('runs in the sandbox, without the environment and the rights of this server', async () => {
+    const { end } = await ask('environment');
+    expect(end.text).toMatch(/^HOME,LANG,NOTE_KEY,PATH,PWD,TMPDIR \S+ uid (?!0$)\d+$/);
+    expect(server.log.lines.join()).not.toContain('the-key-of-the-notes');
+  });
+
+  it('keeps pictures and resources, leaves out what is too large, fetches no link', async () => {
+    const { end, events } = await ask('picture');
+    expect(end.text).toContain('kept as a file of the task: image, image/png, 10 bytes');
+    expect(end.text).toContain('left out, as it is larger than 180000 bytes');
+    expect(end.text).toContain('the text of a');
+    expect(end.text).toContain('which was not fetched');
+    expect(events.filter(({ type }) => type === 'artifact')).toHaveLength(1);
+  });
+
+  it('shows progress, bounds output, and passes a refusal on as one', async () => {
+    expect(JSON.stringify((await ask('slow')).events)).toContain('slow: 3 of 10');
+    expect((await ask('long')).end.text).toContain('bytes left out');
+    expect((await ask('refuse')).end.text).toContain('no such note');
+  });
+
+  it(`goes on after each of ${TIMES_KILLED} ends, floods and silences of the server`, async () => {
+    const bad = ['die', 'rubbish', 'huge', 'die', 'hang'];
+    for (let round = 0; round < TIMES_KILLED; round += 1) {
+      const tool = bad[round % bad.length]!;
+      const { end } = await ask(tool);
+      expect(end.state).toBe('completed');
+      expect(end.text).toMatch(tool === 'rubbish' ? /^after the rubbish$/ : /not known|no result after 3 s/);
+      expect((await ask('read_note', { note: tool })).end.text).toBe(`the note ${tool}`);
+    }
+  }, 600_000);
+
+  it('holds a changed tool back until it is accepted', async () => {
+    await ask('change');
+    await server.log.saying('changed its tool read-note');
+    expect((await ask('read_note', { note: 'a' })).end.text).toContain('no function "mcp_notes_read_note"');
+    const config = path.join(server.home, 'config.json');
+    await writeFile(config, JSON.stringify({ mcp: { servers: { notes } } }));
+    const lango = (...args: string[]) =>
+      langoHere(['mcp', ...args, '--home', server.home, '--config', config]);
+    expect((await lango('accept', 'notes')).stdout).toBe(
+      'Accepted 1 tool of the MCP server notes: read-note.\n',
+    );
+    expect((await ask('read_note', { note: 'a' })).end.text).toBe('the note a');
+  });
+});
+
+describe('lango mcp', () => {
+  it('lists what agents get, and calls a tool for a person', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-mcp-'));
+    const config = path.join(home, 'config.yaml');
+    const away = { url: 'http://127.0.0.1:9/mcp' };
+    await writeFile(
+      config,
+      JSON.stringify({ mcp: { servers: { notes: { ...notes, exclude: ['die'] }, away } } }),
+    );
+    const lango = (...args: string[]) => langoHere([...args, '--home', home, '--config', config]);
+    const list = await lango('mcp', 'list');
+    expect(list.code).toBe(1);
+    expect(list.stdout).toMatch(/mcp_notes_read_note {2}read-only .*Ignore all rules/);
+    expect(list.stdout).toMatch(/mcp_notes_write_note {2}asks first/);
+    expect(list.stdout).toMatch(/bad {2}left out: its arguments cannot be described to a model/);
+    expect(list.stdout).toMatch(/die {2}excluded/);
+    expect(list.stdout).toMatch(/the MCP server away cannot be used: .*127\.0\.0\.1:9 cannot be reached/);
+    expect((await lango('mcp', 'try', 'notes', 'read-note', '{"note":"c"}')).stdout).toBe('the note c\n');
+    expect((await lango('mcp', 'try', 'nots', 'x')).stderr).toContain('There is no MCP server nots');
+    const shown = await lango('config', 'show');
+    expect(shown.stdout).toContain('mcp.servers.notes.agent = "operator"');
+    expect(shown.stdout).toContain('mcp.servers.notes.env = "set"');
+    expect(shown.stdout).not.toContain('the-key-of-the-notes');
+    await rm(home, { recursive: true, force: true });
+  });
+});
+
+describe('an MCP server over HTTP', () => {
+  it('is asked with its token, and again when it forgot the session', async () => {
+    const child = spawn(process.execPath, ['--no-warnings', SCRIPT, '--http'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    const web = {
+      url: `http://127.0.0.1:${port}/mcp`,
+      token: 'http-token-4711',
+      include: ['read-note', 'change'],
+    };
+    const options = optionsFor({ web });
+    await using _killed = { [Symbol.asyncDispose]: async () => void child.kill() };
+    await withServer(options, async (server) => {
+      const ask = (text: string) => sendText(server, text, { agent: 'operator' });
+      expect((await ask('mcp_web_read_note {"note":"a"}')).end.text).toBe('the note a');
+      expect(options.model.offered()).not.toContain('mcp_web_write_note');
+      await ask('mcp_web_change {}');
+      expect((await ask('mcp_web_read_note {"note":"b"}')).end.text).toBe('the note b');
+    });
+  });
+
+  it('neither delays the start nor fails a task when it is away, and says so', async () => {
+    const options = optionsFor({ away: { url: 'http://127.0.0.1:9/mcp' } });
+    await withServer(options, async (server) => {
+      expect((await sendText(server, 'hello', { agent: 'operator' })).end.state).toBe('completed');
+      const status = (await (await server.fetch('/lango/agents')).json()) as object;
+      expect(JSON.stringify(status)).toContain('the MCP server away cannot be used');
+    });
+  });
+});
