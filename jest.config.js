@@ -24,6 +24,7 @@ const LENGTHENED = [
   'test/e2e/retention',
   'test/requirements/vault-stream',
   'test/scripts/fuzz',
+  'test/tools/mcp/mcp',
 ];
 
 export default {

@@ -27,7 +27,8 @@ export interface McpParts {
 /** Reaches the configured servers in the background: one that is away does not delay the start. */
 export async function openMcp(parts: McpParts): Promise<ToolFamily> {
   const servers = Object.entries(parts.config.mcp.servers);
-  if (servers.length === 0) return { ...off(NAME), hint: 'Name servers in mcp.servers.' };
+  if (servers.length === 0)
+    return { ...off(NAME), note: 'no server is named', hint: 'Name servers in mcp.servers.' };
   if (!isInstalled(PACKAGE)) return missing(NAME, MISSING);
   const mcp = await createServers(
     parts,

@@ -75,8 +75,9 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
   yield status
     ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
     : await checkDatabase(config, trial.marks);
-  yield* trial.findings;
-  yield* await checkMcp(loaded);
+  const servers = await checkMcp(loaded);
+  yield* trial.findings.filter(({ check }) => servers.length === 0 || check !== 'tools mcp');
+  yield* servers;
   if (status) yield* warningsThere(status, trial.findings);
   yield await checkVaultKey(loaded);
   yield await checkAdvertised(loaded, status);

@@ -42,8 +42,7 @@ export async function listServers(call: McpCall): Promise<Report> {
 /** `lango mcp try`: calls a tool of a server as a person, and shows its answer. */
 export async function tryTool(
   name: string,
-  tool: string,
-  given: string | undefined,
+  [tool = '', given]: readonly string[],
   call: McpCall,
 ): Promise<Report> {
   const input = readArguments(given);

@@ -150,8 +150,8 @@ function addMcpCommands(mcp: Command, act: Act): void {
   withFolders(withJson(mcp.command('list')))
     .description('ask each server for its tools')
     .action(action('listServers'));
-  withFolders(withJson(mcp.command('try <name> <tool> [arguments]')))
-    .description('call a tool, by the name that its server gives it, with arguments as JSON')
+  withFolders(withJson(mcp.command('try <name> <tool...>')))
+    .description('call a tool, by the name that its server gives it; its arguments follow as one JSON object')
     .action(action('tryTool'));
   withFolders(withJson(mcp.command('accept <name>')))
     .description('accept the tools that the server changed')

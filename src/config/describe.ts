@@ -18,18 +18,23 @@ export function describeConfig({ config, origins }: LoadedConfig): readonly Desc
     .flatMap(({ key, schema }) =>
       keysOf(key, config).map((one): DescribedKey => {
         const origin = origins.get(one) ?? 'default';
-        if (schema.writeOnly) return { key: one, value: origins.has(one) ? 'set' : 'not set', origin };
+        if (schema.writeOnly) return { key: one, value: isSet(one, origins) ? 'set' : 'not set', origin };
         return { key: one, value: valueAt(config, one), origin };
       }),
     )
     .filter(({ value }) => !isListOfGroups(value));
 }
 
+/** Whether the configuration has a value for the key, or for an entry of the map at the key. */
+function isSet(key: string, origins: LoadedConfig['origins']): boolean {
+  return origins.has(key) || [...origins.keys()].some((one) => one.startsWith(`${key}.`));
+}
+
 /** "list[].name" or "map.NAME.name" once for each entry; any other key unchanged. */
 function keysOf(key: string, config: unknown): readonly string[] {
   const [map, member] = key.split(`.${ENTRY}.`);
   if (map !== undefined && member !== undefined) {
-    return Object.keys(Object(valueAt(config, map))).map((name) => `${map}.${name}.${member}`);
+    return Object.keys(valueAt(config, map) ?? {}).map((name) => `${map}.${name}.${member}`);
   }
   const [list, field] = key.split('[]');
   if (list === undefined || field === undefined) return [key];

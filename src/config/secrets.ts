@@ -17,7 +17,7 @@ export interface Secrets {
   readonly vaultPassphrase: string | undefined;
 }
 
-export interface McpSecrets {
+interface McpSecrets {
   /** The environment of the program. */
   readonly env: Readonly<Record<string, string>>;
   /** The headers of each request, the one with the token included. */

@@ -1,4 +1,5 @@
 import type { CallToolResult, Client, Transport, Tool as Definition } from '@modelcontextprotocol/client';
+import type * as Library from '@modelcontextprotocol/client';
 import { causesOf, errorText, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
 import type { JsonObject } from '../../core/json.js';
@@ -7,7 +8,7 @@ import { ProcessTransport } from './process-transport.js';
 
 export type { CallToolResult, Definition };
 
-export interface CallOptions {
+interface CallOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   readonly onProgress: (done: number, total: number | undefined) => void;
@@ -83,7 +84,7 @@ export async function openConnection(options: McpServerOptions, listener: Listen
 
 async function openTransport(
   { reach }: McpServerOptions,
-  { StreamableHTTPClientTransport }: typeof import('@modelcontextprotocol/client'),
+  { StreamableHTTPClientTransport }: Pick<typeof Library, 'StreamableHTTPClientTransport'>,
 ): Promise<{ readonly transport: Transport; readonly lastWords: () => string }> {
   if (reach.kind === 'http') {
     const { url, fetch, headers } = reach;

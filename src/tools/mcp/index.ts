@@ -3,8 +3,6 @@ import type { McpServerOptions } from './options.js';
 import { McpServer } from './server.js';
 
 export type { McpServerOptions, McpReach } from './options.js';
-export { outputOf } from './results.js';
-export type { McpServer, OfferedTool } from './server.js';
 
 /** The MCP servers of a node. */
 export interface Mcp {

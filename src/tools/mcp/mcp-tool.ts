@@ -14,7 +14,7 @@ const MARK_LENGTH = 6;
 export type CallContext = Pick<ToolContext, 'signal' | 'progress'>;
 
 /** The server that a tool calls. */
-export interface ToolServer {
+interface ToolServer {
   /** Rejects with a sentence when the server cannot be reached. */
   ready(signal: AbortSignal): Promise<void>;
   call(tool: string, input: JsonObject, context: CallContext): Promise<CallToolResult>;

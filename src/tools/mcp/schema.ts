@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json } from '../../core/json.js';
 import { LangoError } from '../../core/errors.js';
 import { shorten } from '../../core/text.js';
 
@@ -30,7 +30,7 @@ export function argumentsSchema(given: unknown): z.ZodObject {
   if (!isJsonObject(cleaned) || cleaned['type'] !== 'object') throw unreadable('it describes no object');
   let schema: unknown;
   try {
-    schema = z.fromJSONSchema(cleaned as Parameters<typeof z.fromJSONSchema>[0]);
+    schema = z.fromJSONSchema(cleaned);
     z.toJSONSchema(schema as z.ZodType, { io: 'input' });
   } catch (error) {
     throw unreadable((error as Error).message);
@@ -48,10 +48,11 @@ function cleanSchema(schema: Json, depth: number): Json {
 }
 
 function cleanMember(key: string, value: Json, depth: number): Json {
-  if (key === 'description' || key === 'title') return shorten(String(value), LONGEST_DESCRIPTION);
+  if (key === 'description' || key === 'title')
+    return typeof value === 'string' ? shorten(value, LONGEST_DESCRIPTION) : '';
   if (VALUES.has(key)) return value;
   if (MAPS.has(key) && isJsonObject(value)) {
-    const entries = Object.entries(value as JsonObject);
+    const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([name, each]) => [name, cleanSchema(each!, depth + 1)]));
   }
   if (Array.isArray(value)) return value.map((each) => cleanSchema(each as Json, depth + 1));

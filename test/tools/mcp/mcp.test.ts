@@ -7,10 +7,9 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
-import { answerText, type ModelProvider, type ModelRequest } from '../../../src/core/model.js';
 import { answerPart, type ClientEvent, type ServerOptions } from '../../../src/index.js';
 import { langoHere } from '../../cli/lango-here.js';
-import { call, resultsIn, say } from '../../support/scripted-model.js';
+import { Obedient } from '../../support/obedient-model.js';
 import type { TestServer } from '../../support/server.js';
 import { sendText, startServer, withServer } from '../../support/server.js';
 
@@ -18,30 +17,6 @@ import { sendText, startServer, withServer } from '../../support/server.js';
 
 const SCRIPT = path.resolve('test/support/mcp-server.ts');
 const TIMES_KILLED = process.env['LANGO_CAMPAIGN'] ? 100 : 5;
-
-/** Calls the tool that the newest message names, "TOOL {arguments}", and says what came of it. */
-class Obedient implements ModelProvider {
-  readonly id = 'obedient';
-  readonly requests: ModelRequest[] = [];
-
-  async *stream(request: ModelRequest): ReturnType<ModelProvider['stream']> {
-    this.requests.push(request);
-    const newest = request.messages.at(-1);
-    const part = newest?.role === 'user' ? newest.parts[0] : undefined;
-    const text = part?.kind === 'text' ? part.text : '';
-    const [, tool, given] = /^(\w+) (\{.*\})/.exec(text) ?? [];
-    const answer = tool
-      ? call([tool, JSON.parse(given!) as JsonObject])
-      : say(resultsIn(request).join() || 'nothing');
-    yield { type: 'text', text: answerText(answer.content) };
-    yield { type: 'end', answer: await Promise.resolve(answer) };
-  }
-
-  /** The functions of the newest request. */
-  offered(): readonly string[] {
-    return this.requests.at(-1)!.functions.map(({ name }) => name);
-  }
-}
 
 type Servers = NonNullable<NonNullable<ServerOptions['settings']>['mcp']>['servers'];
 

@@ -1,0 +1,27 @@
+import type { JsonObject } from '../../src/core/json.js';
+import { answerText, type ModelProvider, type ModelRequest } from '../../src/core/model.js';
+import { call, resultsIn, say } from './scripted-model.js';
+
+/** Calls the tool that the newest message names, "TOOL {arguments}", and says what came of it. */
+export class Obedient implements ModelProvider {
+  readonly id = 'obedient';
+  readonly requests: ModelRequest[] = [];
+
+  async *stream(request: ModelRequest): ReturnType<ModelProvider['stream']> {
+    this.requests.push(request);
+    const newest = request.messages.at(-1);
+    const part = newest?.role === 'user' ? newest.parts[0] : undefined;
+    const text = part?.kind === 'text' ? part.text : '';
+    const [, tool, given] = /^(\w+) (\{.*\})/.exec(text) ?? [];
+    const answer = tool
+      ? call([tool, JSON.parse(given!) as JsonObject])
+      : say(resultsIn(request).join() || 'nothing');
+    yield { type: 'text', text: answerText(answer.content) };
+    yield { type: 'end', answer: await Promise.resolve(answer) };
+  }
+
+  /** The functions of the newest request. */
+  offered(): readonly string[] {
+    return this.requests.at(-1)!.functions.map(({ name }) => name);
+  }
+}
