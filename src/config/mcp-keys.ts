@@ -27,10 +27,13 @@ const server = z
   .strictObject({
     command: optional(
       text(),
-      'The program to start, which is asked through its standard input. It runs in a sandbox.',
+      'The program to start, which is asked through its standard input. It runs in a sandbox. Default: none.',
     ),
     args: list(z.array(z.string()), 'The arguments of the program.'),
-    url: optional(httpUrl(), 'The address of a server that speaks streamable HTTP, in place of `command`.'),
+    url: optional(
+      httpUrl(),
+      'The address of a server that speaks streamable HTTP, in place of `command`. Default: none.',
+    ),
     agent: subAgentName()
       .default('operator')
       .describe(
@@ -63,7 +66,7 @@ const server = z
       z.array(path()),
       "Folders that it may read, besides the system's programs: where it is installed.",
     ),
-    token: secret('The bearer token to send to `url`.'),
+    token: secret('The bearer token to send to `url`. Default: none.'),
     headers: z
       .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'must be the name of a header'), value)
       .default({})

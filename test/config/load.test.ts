@@ -23,7 +23,12 @@ describe('loadConfig', () => {
       workspace: [join(home, 'workspace')],
     });
     expect(agentLimits(config)).toEqual(DEFAULT_LIMITS);
-    expect(secrets).toEqual({ token: undefined, modelApiKey: undefined, remoteTokens: new Map(), mcp: new Map() });
+    expect(secrets).toEqual({
+      token: undefined,
+      modelApiKey: undefined,
+      remoteTokens: new Map(),
+      mcp: new Map(),
+    });
   });
 
   it('reads config.yaml of the home, or the file that LANGO_CONFIG or the flag names', async () => {

@@ -21,13 +21,19 @@ describe('secrets', () => {
           { name: 'near', url: 'https://near.example' },
         ],
       },
+      mcp: {
+        servers: {
+          files: { command: 'files', env: { KEY: 'SECRET-variable', SHORT: '1' } },
+          web: { url: 'https://web.example', token: 'SECRET-mcp', headers: { key: 'SECRET-header' } },
+        },
+      },
     },
   });
 
   it('stand in Secrets and nowhere in what can be logged', () => {
-    const values = ['embedding', 'far', 'key', 'passphrase', 'token-5b0e7d92fc', 'web'].map(
-      (name) => `SECRET-${name}`,
-    );
+    const values = [
+      ...['embedding', 'far', 'header', 'key', 'mcp', 'passphrase', 'token-5b0e7d92fc', 'variable', 'web'],
+    ].map((name) => `SECRET-${name}`);
     expect([...secretValues(loaded.secrets)].sort()).toEqual(values);
     expect(loaded.secrets.remoteTokens.get('far')).toBe('SECRET-far');
     expect(JSON.stringify(loaded.config)).not.toContain('SECRET');
@@ -40,6 +46,9 @@ describe('secrets', () => {
       'a2a.remoteAgents[].token',
       'auth.token',
       'embedding.apiKey',
+      'mcp.servers.NAME.env',
+      'mcp.servers.NAME.headers',
+      'mcp.servers.NAME.token',
       'model.apiKey',
       'vault.passphrase',
       'webSearch.apiKey',
