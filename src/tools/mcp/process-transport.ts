@@ -4,6 +4,9 @@ import type { ServerProcess } from './options.js';
 
 /** The longest message of a server, in bytes. A server that writes a longer one is ended. */
 const LONGEST_MESSAGE = 4 * 1024 * 1024;
+/** The most lines a second. A server that writes more is ended, because reading them would keep this process from its work. */
+const LINES_PER_SECOND = 2_000;
+const SECOND_MS = 1_000;
 const LINE_FEED = 0x0a;
 
 /**
@@ -20,6 +23,9 @@ export class ProcessTransport implements Transport {
   readonly #process: ServerProcess;
   #line: Buffer[] = [];
   #lineBytes = 0;
+  #lines = 0;
+  #since = 0;
+  #isClosed = false;
 
   constructor(process: ServerProcess) {
     this.#process = process;
@@ -40,12 +46,17 @@ export class ProcessTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#process.stop().catch(() => undefined);
   }
 
   #read(chunk: Buffer): void {
     let start = 0;
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+    for (
+      let end = chunk.indexOf(LINE_FEED);
+      end !== -1 && !this.#isClosed;
+      end = chunk.indexOf(LINE_FEED, start)
+    ) {
       this.#keep(chunk.subarray(start, end));
       const line = Buffer.concat(this.#line).toString('utf8');
       this.#line = [];
@@ -58,11 +69,18 @@ export class ProcessTransport implements Transport {
 
   #keep(part: Buffer): void {
     this.#lineBytes += part.length;
+    if (this.#isClosed) return;
     if (this.#lineBytes <= LONGEST_MESSAGE) this.#line.push(part);
     else void this.close();
   }
 
   #deliver(line: string): void {
+    if (Date.now() - this.#since > SECOND_MS) {
+      this.#since = Date.now();
+      this.#lines = 0;
+    }
+    this.#lines += 1;
+    if (this.#lines > LINES_PER_SECOND) return void this.close();
     try {
       const message: unknown = JSON.parse(line);
       if (isJsonObject(message) && message['jsonrpc'] === '2.0')
