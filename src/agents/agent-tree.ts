@@ -106,7 +106,10 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
 }
 
 /** Makes the agent that `defineAgent` describes. Throws `invalid-config` when two of its tools have one name. */
-export function makeDefinedAgent(definition: DefinedAgent, options: Omit<AgentTreeOptions, 'sources'>): Agent {
+export function makeDefinedAgent(
+  definition: DefinedAgent,
+  options: Omit<AgentTreeOptions, 'sources'>,
+): Agent {
   const { name, description, tools, skills, model = options.model } = definition;
   assertTools(tools);
   const toolbox = new Toolbox({ tools, sources: [], owns: () => false, rules: options });
