@@ -168,6 +168,18 @@ export function libraryStoreSuite(name: string, open: () => Promise<Storage>): v
       expect((await library.list(BOB, { limit: 5 })).documents).toHaveLength(1);
     });
 
+    it('replaces and removes a long document in steps, and lets others write meanwhile', async () => {
+      const long = (word: string) =>
+        Array.from({ length: 700 }, (_, n) => `## Part ${n}\n\n${`${word} ${n} `.repeat(20)}\n\n`).join('');
+      const other = () => library.put(BOB, documentOf('of bob', 'alpha'));
+      await put('long', long('alpha'));
+      expect(await expectTurnWithin(() => put('long', long('beta')), other)).toBe('changed');
+      expect([await find('alpha'), (await find('beta'))[0]]).toEqual([[], 'long']);
+      expect(await put('long', long('beta'))).toBe('unchanged');
+      expect(await expectTurnWithin(() => library.remove(ALICE, 'documents'), other)).toBe(1);
+      expect(await find('beta')).toEqual([]);
+    });
+
     it('lists page by page, and by collection', async () => {
       for (const file of ['a', 'b', 'c']) await put(file, file);
       await put('d', 'd', { collection: 'others' });

@@ -35,7 +35,10 @@ const ADD_PASSAGE = insertInto('passages', [
 ]);
 const ADD_TERMS = 'INSERT INTO passage_words (rowid, terms) VALUES (?, ?)';
 const DROP_DOCUMENT = 'DELETE FROM documents WHERE id = ?';
-const DROP_PASSAGES = 'DELETE FROM passages WHERE document = ? RETURNING id';
+const PASSAGES_OF = 'SELECT id FROM passages WHERE document = ?';
+const BEYOND_FIRST = 'SELECT id FROM passages WHERE document = ? ORDER BY id LIMIT ? OFFSET ?';
+const DROP_PASSAGE = 'DELETE FROM passages WHERE id = ?';
+const MARK_UNFINISHED = 'UPDATE documents SET hash = ? WHERE id = ?';
 const DROP_WORDS = 'DELETE FROM passage_words WHERE rowid = ?';
 const DROP_VECTOR = 'DELETE FROM vectors WHERE passage = ?';
 
@@ -43,7 +46,7 @@ const DROP_VECTOR = 'DELETE FROM vectors WHERE passage = ?';
 const UNFINISHED = '';
 const FINISH = 'UPDATE documents SET hash = ?, reads_left = ? WHERE id = ?';
 const EXISTS = 'SELECT 1 FROM documents WHERE id = ?';
-/** The passages that one transaction writes: a long document would hold the event loop. */
+/** The passages that one transaction writes or removes: a long document would hold the event loop. */
 export const PASSAGES_AT_ONCE = 40;
 
 interface Found extends Omit<DocumentVersion, 'collection'> {
@@ -121,6 +124,32 @@ export function removeDocuments(
   return dropDocuments(prepared, collection, found);
 }
 
+/**
+ * To be called inside a write, again and again before a document is replaced or removed, until it returns nothing.
+ * Removes some of its passages, all but the first ones in the end, unless it has the given hash. From then on the
+ * document counts as changed. Returns the ids of the passages.
+ */
+export function thinDocument(
+  prepared: Prepared,
+  collection: CollectionRow,
+  { origin, hash }: { readonly origin: string; readonly hash?: string },
+): readonly number[] {
+  const found = findDocument(prepared, collection, origin);
+  if (!found || found.hash === hash) return [];
+  const ids = prepared
+    .all<{ readonly id: number }>(BEYOND_FIRST, found.id, PASSAGES_AT_ONCE, PASSAGES_AT_ONCE)
+    .map(({ id }) => id);
+  if (ids.length > 0) prepared.run(MARK_UNFINISHED, UNFINISHED, found.id);
+  for (const id of ids) dropPassage(prepared, id);
+  return ids;
+}
+
+function dropPassage(prepared: Prepared, id: number): void {
+  prepared.run(DROP_WORDS, id);
+  prepared.run(DROP_VECTOR, id);
+  prepared.run(DROP_PASSAGE, id);
+}
+
 function findDocument(prepared: Prepared, { id }: CollectionRow, origin: string): Found | undefined {
   const row = prepared.first<Row>(FIND, id, origin);
   return row && toRecord(row, DOCUMENT_FORMAT);
@@ -134,11 +163,8 @@ function dropDocuments(prepared: Prepared, { name }: CollectionRow, found: reado
 }
 
 function dropDocument(prepared: Prepared, id: number): readonly number[] {
-  const passages = prepared.all<{ readonly id: number }>(DROP_PASSAGES, id).map((row) => row.id);
-  for (const passage of passages) {
-    prepared.run(DROP_WORDS, passage);
-    prepared.run(DROP_VECTOR, passage);
-  }
+  const passages = prepared.all<{ readonly id: number }>(PASSAGES_OF, id).map((row) => row.id);
+  for (const passage of passages) dropPassage(prepared, passage);
   prepared.run(DROP_DOCUMENT, id);
   return passages;
 }

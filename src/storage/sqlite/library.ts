@@ -19,7 +19,13 @@ import type { SqliteDatabase } from './database.js';
 import type { SqliteGraphStore } from './graph.js';
 import type { CollectionRow } from './library-rows.js';
 import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection, sourceOf } from './library-rows.js';
-import { addMorePassages, PASSAGES_AT_ONCE, putDocument, removeDocuments } from './library-writes.js';
+import {
+  addMorePassages,
+  PASSAGES_AT_ONCE,
+  putDocument,
+  removeDocuments,
+  thinDocument,
+} from './library-writes.js';
 import type { WholeDocument } from './library-writes.js';
 import type { Prepared } from './prepared.js';
 import { searchText, TermCounts } from './text-search.js';
@@ -63,6 +69,7 @@ export class SqliteLibraryStore implements LibraryStore {
 
   async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
     assertKeys({ origin: document.origin, name: document.name });
+    await this.#thin(scope, document.collection, document);
     const part = { ...document, atOnce: PASSAGES_AT_ONCE };
     const put = await this.#database.write(() =>
       this.putInTransaction(scope, this.requireInTransaction(scope, document.collection), part),
@@ -74,6 +81,21 @@ export class SqliteLibraryStore implements LibraryStore {
       left = await this.#database.write(() => addMorePassages(this.#prepared, place, passages));
     }
     return put.outcome;
+  }
+
+  /** Shortens the document of an origin in steps, so that the rest can go in one transaction. */
+  async #thin(
+    scope: Scope,
+    collection: string,
+    document: { readonly origin: string; readonly hash?: string },
+  ): Promise<void> {
+    const [row] = this.#database.read(() => findCollections(this.#prepared, scope, { only: [collection] }));
+    if (!row) return;
+    for (let goesOn = true; goesOn;) {
+      const gone = await this.#database.write(() => thinDocument(this.#prepared, row, document));
+      this.#vectors.removed(row.id, gone);
+      goesOn = gone.length > 0;
+    }
   }
 
   /** To be called inside a write. Throws before it writes anything. */
@@ -111,6 +133,7 @@ export class SqliteLibraryStore implements LibraryStore {
     let removed = 0;
     for (let from = 0; from < targets.length; from += REMOVED_AT_ONCE) {
       const some = targets.slice(from, from + REMOVED_AT_ONCE);
+      for (const origin of some) await this.#thin(scope, collection, { origin });
       const gone = await this.#database.write(() => this.removeInTransaction(scope, collection, some));
       if (gone) this.#vectors.removed(gone.row.id, gone.passages);
       removed += gone?.count ?? 0;
