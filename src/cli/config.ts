@@ -1,4 +1,3 @@
-import { startFindings } from '../app.js';
 import { describeConfig } from '../config/describe.js';
 import { checkConfig, loadConfig } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
@@ -13,6 +12,8 @@ type FolderCall = Call<FolderFlags>;
 
 /** `lango config check`: lists all that is wrong with the configuration. */
 export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
+  // Loaded on use: the other commands need no part of a server.
+  const { startFindings } = await import('../app.js');
   const problems = await checkConfig({ env, overrides: overridesOf(flags) }, startFindings);
   const isValid = problems.length === 0;
   return {

@@ -274,7 +274,7 @@ describe('delegation', () => {
   });
 
   it("D7 the sub-agent sees the request, and the user's message beside it, but no answer to a question", async () => {
-    const picture = { kind: 'file', bytes: 'aGk=', mediaType: 'image/png' } as const;
+    const picture = { kind: 'file', bytes: 'iVBORw0KGgo=', mediaType: 'image/png' } as const;
     const { root, model } = team(
       { orchestrator: [call(ask('operator', 'describe it')), say('ok')], operator: [say('a')] },
       { tools: TOOLS },

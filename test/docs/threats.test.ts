@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import * as corpora from '../../scripts/abuse/corpora.js';
+import { pages, scripts } from '../../scripts/abuse/pages.js';
 
 const page = readFileSync('docs/internals/threats.md', 'utf8');
 const rows = page.split('\n').filter((line) => /^\| ASI\d\d /.test(line));
@@ -37,7 +38,17 @@ describe('docs/internals/threats.md', () => {
       Number(count),
     ]);
     const { cards, settings, toolArguments, peers, models, documents, archives } = corpora;
-    const made = { cards, settings, tools: toolArguments, peers, models, documents, archives };
+    const made = {
+      cards,
+      settings,
+      tools: toolArguments,
+      peers,
+      models,
+      documents,
+      archives,
+      pages,
+      scripts,
+    };
     expect(counts).toEqual(Object.entries(made).map(([name, make]) => [name, make().length]));
   });
 });

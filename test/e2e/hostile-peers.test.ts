@@ -75,10 +75,10 @@ describe('a peer that is big', () => {
   });
   const question = (kib: number): object => said('?'.repeat(kib * KIB), 'm1');
   it.each([
-    ['a file', artifact(file(400))],
-    ['a name', artifact({ ...file(1), name: 'n'.repeat(400 * KIB) })],
-    ['an id', artifact({ ...file(1), artifactId: 'n'.repeat(400 * KIB) })],
-    ['a question', status('INPUT_REQUIRED', question(400))],
+    ['a file', artifact(file(1_500))],
+    ['a name', artifact({ ...file(1), name: 'n'.repeat(1_500 * KIB) })],
+    ['an id', artifact({ ...file(1), artifactId: 'n'.repeat(1_500 * KIB) })],
+    ['a question', status('INPUT_REQUIRED', question(1_500))],
   ])('%s that no journal entry holds', async (_what, event) => {
     const { state, text } = await delegate((call) => {
       call.stream();

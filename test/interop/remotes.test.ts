@@ -31,6 +31,7 @@ async function withRemote(program: string, use: Use): Promise<void> {
 interface PeerSettings {
   readonly url: string;
   readonly relocate?: boolean;
+  readonly owners?: 'shared';
   /** Further settings of the server. */
   readonly more?: object;
 }
@@ -137,7 +138,7 @@ describe('with a stock executor of the 0.3 line', () => {
 
   it('nobody answers in time: the call is denied in the form of its agent', async () => {
     const more = { approval: { expirySeconds: 0.5 } };
-    await withAgentAt({ url: old.origin, more }, 'gemini', async (server, model) => {
+    await withAgentAt({ url: old.origin, owners: 'shared', more }, 'gemini', async (server, model) => {
       const asked = await sendText(server, 'ask it');
       await untilEnded(server, asked.taskId);
       expect(resultsIn(model.asked('orchestrator')[1])).toEqual([
@@ -150,7 +151,7 @@ describe('with a stock executor of the 0.3 line', () => {
     const issuer = await startIssuer();
     const auth = { mode: 'jwt', jwt: { issuer: issuer.url, audience: [AUDIENCE] } };
     const more = { auth, approval: { by: 'lango.approve' } };
-    await withAgentAt({ url: old.origin, more }, 'gemini', async ({ address }, model) => {
+    await withAgentAt({ url: old.origin, owners: 'shared', more }, 'gemini', async ({ address }, model) => {
       const post = async (scope: string, message: object): Promise<Response> =>
         fetch(`${address.origin}/message:send`, {
           method: 'POST',

@@ -35,7 +35,7 @@ describe('a message of a new task', () => {
 
   it('of a run that cannot be stored is stored without it, and the task fails', async () => {
     await open(async (run) => {
-      run.emit({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(300_000) } });
+      run.emit({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(1_200_000) } });
       return { state: 'completed' };
     });
     const { task } = await journal.submit(message('go'));
@@ -48,7 +48,7 @@ describe('a message of a new task', () => {
 
   it('that is too large itself is refused, and its run leaves nothing', async () => {
     await open(async () => ({ state: 'completed' }));
-    const large = message('x'.repeat(300_000));
+    const large = message('x'.repeat(1_200_000));
     await expect(journal.submit(large)).rejects.toMatchObject({ code: 'too-large' });
     const page = await journal.list(SCOPE, { agent: 'echo', pageSize: 5 });
     expect(page.totalSize).toBe(0);

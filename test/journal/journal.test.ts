@@ -89,7 +89,7 @@ describe('a run', () => {
 
   it('ends as failed, once, when an entry is too large to keep', async () => {
     await open(async (run) => {
-      await run.append({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(300_000) } });
+      await run.append({ type: 'activity', activity: { type: 'text', text: 'x'.repeat(1_200_000) } });
       return { state: 'completed' };
     });
     const { task } = await journal.submit(message('go'));

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 describe('npm run bench', () => {
   it('measures all three servers with checked answers, and says what counts of it', async () => {
     const args = ['dist/scripts/bench/main.js', '--quick', '--rounds', '1', '--only', 'send', '--json'];
-    const { stdout } = await run(process.execPath, args, { timeout: 60_000 });
+    const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
     const { mode, rounds, figures } = JSON.parse(stdout) as Outcome;
     expect({ mode, rounds }).toEqual({ mode: 'quick', rounds: 1 });
     const pairs = ['send.executor', 'send.database', 'send.executor.database'];
@@ -26,7 +26,7 @@ describe('npm run bench', () => {
       of: 'lango / stock',
       target: { is: 'at least', value: 2.5 },
     });
-  }, 60_000);
+  }, 240_000);
 
   it('refuses a scenario that does not exist, and says which there are', () => {
     expect(() => parseOptions(['--only', 'sned'], ['send', 'memory'])).toThrow(

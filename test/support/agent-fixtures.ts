@@ -24,7 +24,7 @@ export const DEFAULT_LIMITS: AgentLimits = {
   toolOutputBytes: 64 * 1024,
   answerTokens: 8_192,
   historyTokens: 16_000,
-  entryBytes: 256 * 1024,
+  entryBytes: 1024 * 1024,
 };
 
 const NO_PEERS: PeerDirectory = {
