@@ -18,6 +18,7 @@ import { EXTENSIONS, OUR_EXTENSIONS } from '../translate/extensions.js';
 import type { Breaker } from './breaker.js';
 import type { GrpcPeer } from './grpc-transport.js';
 import { createGrpcTransport } from './grpc-transport.js';
+import type { CallFacts } from './in-process.js';
 import { CALL_FACTS } from './in-process.js';
 import { fetchOfOld } from './old-wire.js';
 
@@ -165,8 +166,15 @@ export async function requestOptions(link: Link, call: LinkCall): Promise<Reques
   return {
     signal,
     serviceParameters,
-    ...(scope ? { context: ClientCallContext.create(CALL_FACTS.set({ scope, after, trace })) } : {}),
+    ...(scope
+      ? { context: ClientCallContext.create(CALL_FACTS.set(inProcess(scope, { after, trace }))) }
+      : {}),
   };
+}
+
+/** Without scopes: the request was checked when it came to this server, and its grant goes along. */
+function inProcess({ tenant, owner }: Caller, facts: Pick<LinkCall, 'after' | 'trace'>): CallFacts {
+  return { scope: { tenant, owner }, after: facts.after, trace: facts.trace };
 }
 
 /** Sends a message. Yields the events of its stream, or the one snapshot that a peer without streams returns. */
