@@ -5,9 +5,16 @@ import { createAccess, createIdentity, credentialFindings, openCredentials } fro
 import { openExtraction, openLibrary, openMemory, type Library } from './app/knowledge.js';
 import { assertMountable, createListeners, NodeAddress, type MountedHandler } from './app/listeners.js';
 import { ownerMount } from './app/owners.js';
-import { createDirectory, keepFresh, localSources, remoteSources } from './app/peers.js';
+import {
+  createDirectory,
+  keepFresh,
+  localSources,
+  remoteSources,
+  createReload,
+  type ReadConfig,
+  type Reload,
+} from './app/peers.js';
 import { createPush, publish } from './app/publishing.js';
-import { createReload, type ReadConfig, type Reload } from './app/reload.js';
 import {
   folderFindings,
   guardOf,
