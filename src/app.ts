@@ -43,7 +43,7 @@ import { answerError } from './http/errors.js';
 import { createJournal } from './journal/journal.js';
 import { openAudit } from './logging.js';
 
-/** What a start with this configuration would refuse or leave out: for `config check`, which changes nothing. */
+/** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */
 export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
   const { agent } = loaded.config;
   const promptKey = () => ['agent', agent.houseRulesFile === undefined ? 'promptFolder' : 'houseRulesFile'];

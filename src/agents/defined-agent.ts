@@ -11,7 +11,7 @@ export interface AgentDefinition {
   readonly name: string;
   /** One or two sentences for people and for the orchestrator, which chooses agents by them. */
   readonly description: string;
-  /** Who the agent is, what it does, and what its answer holds. */
+  /** The instruction of its model: its role, its work, and the content of its answer. */
   readonly instruction: string;
   /** Tools of this agent alone, whatever their prefix. Default: none. */
   readonly tools?: readonly Tool[];
@@ -21,7 +21,7 @@ export interface AgentDefinition {
   readonly skills?: readonly Skill[];
 }
 
-/** What `defineAgent` returns. The server makes the agent of it when it starts. */
+/** The result of `defineAgent`. The server makes the agent of it when it starts. */
 export interface DefinedAgent extends AgentDefinition {
   readonly tools: readonly Tool[];
   readonly skills: readonly Skill[];

@@ -169,7 +169,7 @@ function textsOf(message: ModelMessage): readonly string[] {
   }
 }
 
-/** What a file of an earlier task counts: about the tokens of an image. Its text is cut to the budget's size in bytes. */
+/** The tokens that a file of an earlier task counts: about those of an image. Its text is cut to the budget's size. */
 const FILE_TOKENS = 1_500;
 
 /** Keeps a file for the reader of attachments, and replaces one that is elsewhere by its name. */

@@ -332,7 +332,7 @@ export function sayAnswer(run: Run, { text, replace, author }: Speech): void {
   run.emit({ type: 'text-delta', artifactId: ANSWER_ARTIFACT_ID, text, replace, lastChunk: false }, author);
 }
 
-/** What callers are told who may not read the vendor's own words: those can name accounts, limits and addresses. */
+/** The text for callers who may not read the vendor's own words: those can name accounts, limits and addresses. */
 const FAILURES: Readonly<Record<ModelErrorCode | RefusalReason, string>> = {
   canceled: 'The model call was canceled.',
   overloaded: 'The model is overloaded. Try again later.',

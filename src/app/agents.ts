@@ -144,7 +144,7 @@ export function createAgents(options: AgentsOptions): Agents {
 }
 
 /**
- * What is wrong with the names of agents, for `config check`: a start with such a configuration fails, or leaves out
+ * Finds faults of the names of agents, for `config check`: a start with such a configuration fails, or leaves out
  * remote agents.
  */
 export function agentFindings(loaded: LoadedConfig): readonly Finding[] {

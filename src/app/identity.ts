@@ -43,7 +43,7 @@ function assertStrong(token: string | undefined, { server }: Config): void {
   });
 }
 
-/** What is wrong with the files that `openCredentials` reads, for `config check`. Makes none of them. */
+/** Finds faults of the files that `openCredentials` reads, for `config check`. Makes none of them. */
 export async function credentialFindings({ config, secrets }: LoadedConfig): Promise<readonly Finding[]> {
   const { mode, jwt } = config.auth;
   const tlsKey = (error: unknown): Path => {

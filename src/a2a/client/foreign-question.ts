@@ -7,13 +7,13 @@ import type { Question } from '../../core/task.js';
 
 const MAX_QUESTIONS = 16;
 
-/** What is known about a task that waits. */
+/** The facts about a task that waits. */
 interface WaitingTask {
   readonly taskId: string | undefined;
   readonly author: string;
   /** The parts of the message with which it waits. */
   readonly parts: readonly Part[];
-  /** What the agent said before. */
+  /** The texts that the agent sent before. */
   readonly said: string;
   /** The calls that wait for approval, as far as earlier messages named them. */
   readonly approvals: ForeignApprovals;

@@ -44,7 +44,7 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
         yield reader.giveUp('failed', OUTCOME_UNKNOWN);
         return;
       }
-      // What may have been asked before is looked for until the peer is back.
+      // A request that may have been sent before is looked for until the peer is back.
       if (!isWatch && request.isRepeat !== true && link.breaker?.isOpen === true) {
         yield reader.giveUp('failed', `it does not answer at the moment: ${link.breaker.reason}`);
         return;

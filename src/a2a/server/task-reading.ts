@@ -52,7 +52,7 @@ export class TaskReading {
   }
 }
 
-/** What the readings of waiting tasks may hold in all, in characters of their events. */
+/** The most that the readings of waiting tasks hold in all, in characters of their events. */
 const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
 /** A reading with the size of its events. */

@@ -6,7 +6,7 @@ import type {
   Triple,
   TriplePattern,
 } from '../../stores/graph.js';
-import { nameKey } from '../../stores/name-key.js';
+import { nameKey } from '../../stores/graph.js';
 import type { Page } from '../../stores/page.js';
 import type { Scope } from '../../core/task.js';
 import { parsePosition, toPositionText } from '../position.js';

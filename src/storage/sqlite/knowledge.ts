@@ -8,7 +8,7 @@ import type {
   KnowledgeStore,
   NewEntry,
 } from '../../stores/knowledge.js';
-import { nameKey } from '../../stores/name-key.js';
+import { nameKey } from '../../stores/graph.js';
 import type { NewDocument } from '../../stores/library.js';
 import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from '../../stores/library.js';
 import type { Scope } from '../../core/task.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { oneLine } from '../../core/text.js';
-import { nameKey } from '../../stores/name-key.js';
+import { nameKey } from '../../stores/graph.js';
 import type { Scope } from '../../core/task.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { searchTool, textField } from '../findings.js';

@@ -4,7 +4,7 @@ import type { ExtractionStore, Triple, UnreadDocument } from '../../stores/graph
 import type { CollectionFilter } from '../../stores/library.js';
 import type { Logger } from '../../core/logger.js';
 import type { Distiller } from '../../core/model.js';
-import { nameKey } from '../../stores/name-key.js';
+import { nameKey } from '../../stores/graph.js';
 import { NAME_MAX, TRIPLES_MAX } from './fields.js';
 
 export interface ExtractorOptions {

@@ -1,4 +1,4 @@
-import { nameKey } from '../../stores/name-key.js';
+import { nameKey } from '../../stores/graph.js';
 import type { Direction, GraphStore, KnownTriple } from '../../stores/graph.js';
 import type { Scope } from '../../core/task.js';
 
