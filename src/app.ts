@@ -57,7 +57,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
 
 export { openMcpServers } from './app/mcp.js';
 export { openHome } from './app/owners.js';
-export { backUp, restore, verifyDatabase } from './app/stores.js';
+export { backUp, inspectServer, restore, verifyDatabase } from './app/stores.js';
 
 export interface AppOptions extends LoadedConfig {
   readonly logger: Logger;

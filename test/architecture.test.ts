@@ -40,6 +40,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@anthropic-ai/sdk': ['models/anthropic'],
   openai: ['models/openai'],
   'better-sqlite3': ['storage/sqlite'],
+  pg: ['storage/postgres'],
   // In a2a/server for types alone: the routes that it adds to a router.
   express: ['http', 'a2a/server'],
   'node-fetch': ['http'],
@@ -66,7 +67,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
 
 /** What can open a connection by itself, or make somebody else do so. Types open nothing. */
 const CONNECTING =
-  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@modelcontextprotocol\/client|@huggingface\/transformers)(\/|$)/;
+  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|pg|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@modelcontextprotocol\/client|@huggingface\/transformers)(\/|$)/;
 /** Of these modules, what only listens, looks at addresses and certificates, or names things. */
 const HARMLESS = new Set([
   ...['createServer', 'isIP', 'isIPv4', 'isIPv6', 'BlockList', 'Metadata', 'status'],
@@ -85,6 +86,8 @@ const HARMLESS = new Set([
 const OPENERS: readonly string[] = [
   // The egress client: every address is checked as it is connected to.
   'http/checked-connections.ts',
+  // The database that the operator named.
+  'storage/postgres/connection.ts',
   // The browser's way out, over the same agents; and the browser, which has no other.
   'http/browsing-proxy.ts',
   'tools/browser/launch.ts',

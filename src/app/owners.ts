@@ -22,13 +22,12 @@ import { ownerEndpoints } from '../owners/endpoints.js';
 import { createOwnerService, type OwnerParts } from '../owners/service.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
-import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { factKey } from '../tools/facts/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { createOwnedFiles } from '../tools/fs/index.js';
 import { createSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
-import { createDisk, openVaultAccess, ownedSkillsRoot, prepareFolders } from './stores.js';
+import { createDisk, openStorage, openVaultAccess, ownedSkillsRoot, prepareFolders } from './stores.js';
 import { openLibrary } from './knowledge.js';
 import type { VaultAccess } from './stores.js';
 
@@ -97,7 +96,7 @@ export async function openHome(
   { logger, owner }: HomeOptions,
 ): Promise<Home | undefined> {
   const { config } = loaded;
-  const storage = await openStorage(config, logger);
+  const storage = await openIfFree(loaded, logger);
   if (!storage) return undefined;
   const vault = once(() => openVaultAccess({ ...loaded, storage, logger }));
   const { Parsers } = await import('../tools/parsers.js');
@@ -125,11 +124,12 @@ export async function openHome(
   };
 }
 
-async function openStorage(config: Config, logger: Logger): Promise<Storage | undefined> {
-  if (config.storage.sqlite.file === ':memory:') return undefined;
+async function openIfFree(loaded: LoadedConfig, logger: Logger): Promise<Storage | undefined> {
+  const { config, secrets } = loaded;
+  if (secrets.databaseUrl === undefined && config.storage.sqlite.file === ':memory:') return undefined;
   await prepareFolders(config);
   try {
-    return openSqliteStorage({ ...config.storage.sqlite, logger });
+    return await openStorage({ ...loaded, logger });
   } catch (error) {
     if (isLangoError(error, 'storage') && primaryCode(error.cause) === 'SQLITE_BUSY') return undefined;
     throw error;

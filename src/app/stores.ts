@@ -48,10 +48,8 @@ export async function openStores(
   { config, secrets, acceptDamage, logger }: StoresOptions,
   onStop: OnStop,
 ): Promise<Stores> {
-  const { sqlite } = config.storage;
-  const { retentionDays, messageIdHours, eventBytes } = config.tasks;
-  const messageIdMs = messageIdHours * HOUR_MS;
-  const storage = openSqliteStorage({ ...sqlite, eventBytes, messageIdMs, acceptDamage, logger });
+  const { retentionDays } = config.tasks;
+  const storage = await openStorage({ config, secrets, acceptDamage, logger });
   onStop(() => storage.close());
   const noteCrash = (error: unknown) => storage.tasks.noteCrash(crashText(error));
   process.on('uncaughtExceptionMonitor', noteCrash);
@@ -61,6 +59,30 @@ export async function openStores(
   }
   const vault = await openVaultAccess({ config, secrets, storage, logger });
   return { storage, vault, logger: scrubLogger(logger, vault.secrets?.everywhere ?? noScrubber) };
+}
+
+/** Opens the database of the configuration: the embedded one, unless `storage.url` names another. */
+export async function openStorage({
+  config,
+  secrets,
+  acceptDamage,
+  logger,
+}: Omit<StoresOptions, 'origins'>): Promise<Storage> {
+  const { messageIdHours, eventBytes } = config.tasks;
+  const limits = { eventBytes, messageIdMs: messageIdHours * HOUR_MS };
+  const { sqlite, ...server } = config.storage;
+  const { databaseUrl: url } = secrets;
+  if (url === undefined) return openSqliteStorage({ ...sqlite, ...limits, acceptDamage, logger });
+  const { openPostgresStorage } = await import('../storage/postgres/storage.js');
+  return openPostgresStorage({ ...server, ...limits, url, logger });
+}
+
+/** Says what is known of the PostgreSQL database of the configuration; undefined for the embedded one. */
+export async function inspectServer({ config, secrets }: Pick<StoresOptions, 'config' | 'secrets'>) {
+  const { databaseUrl: url } = secrets;
+  if (url === undefined) return undefined;
+  const { inspectPostgres } = await import('../storage/postgres/inspect.js');
+  return inspectPostgres({ ...config.storage, url });
 }
 
 /** A node takes work as long as its last commit succeeded. Everyone may read the reason. */

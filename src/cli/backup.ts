@@ -30,7 +30,12 @@ export async function restore(from: string, call: Call<FolderFlags>): Promise<Re
 }
 
 async function databaseOf({ flags, env }: Call<FolderFlags>): Promise<string> {
-  const { config } = await loadConfig({ env, overrides: overridesOf(flags) });
+  const { config, secrets } = await loadConfig({ env, overrides: overridesOf(flags) });
+  if (secrets.databaseUrl !== undefined) {
+    throw new LangoError('not-supported', 'lango backup and restore are for the embedded database.', {
+      hint: 'This configuration names a PostgreSQL database: use pg_dump and pg_restore.',
+    });
+  }
   const { file } = config.storage.sqlite;
   if (file !== ':memory:') return file;
   throw new LangoError('invalid-input', 'The database of this configuration is in memory.', {

@@ -72,10 +72,11 @@ async function trialConfig(loaded: LoadedConfig, folder: string): Promise<Loaded
         grpc: { ...server.grpc, port: 0 },
         tls: { minVersion: server.tls.minVersion },
       },
-      storage: { sqlite: { ...config.storage.sqlite, file: join(folder, 'lango.db') } },
+      storage: { ...config.storage, sqlite: { ...config.storage.sqlite, file: join(folder, 'lango.db') } },
       workspace: workspace.length > 0 ? workspace : [join(folder, 'workspace')],
     },
-    secrets: { ...secrets, token: newId() },
+    // The trial keeps nothing, so it takes the embedded database in its own folder.
+    secrets: { ...secrets, token: newId(), databaseUrl: undefined },
   };
 }
 

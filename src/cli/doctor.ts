@@ -1,4 +1,4 @@
-import { openMcpServers, verifyDatabase } from '../app.js';
+import { inspectServer, openMcpServers, verifyDatabase } from '../app.js';
 import { loadConfig, type LoadedConfig } from '../config/load.js';
 import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
@@ -61,7 +61,9 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
   for (const risk of config.server.allowRisks)
     yield warn('risk', `${RISKS[risk]} (server.allowRisks: ${risk})`);
   if (flags.database) {
-    yield* readDatabase(config.storage.sqlite.file);
+    yield* loaded.secrets.databaseUrl === undefined
+      ? readDatabase(config.storage.sqlite.file)
+      : [await checkServer(loaded)];
     return;
   }
   yield await checkFolder('data folder', config.home);
@@ -72,9 +74,11 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
   yield finding;
   yield await checkGrpc(config, status !== undefined);
   const trial = await tryServer(loaded, flags.model ?? false);
-  yield status
-    ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
-    : await checkDatabase(config, trial.marks);
+  if (loaded.secrets.databaseUrl !== undefined) yield await checkServer(loaded);
+  else
+    yield status
+      ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
+      : await checkDatabase(config, trial.marks);
   const servers = await checkMcp(loaded);
   yield* trial.findings.filter(({ check }) => servers.length === 0 || check !== 'tools mcp');
   yield* servers;
@@ -94,6 +98,21 @@ async function checkMcp(loaded: LoadedConfig): Promise<readonly Finding[]> {
     return findings;
   } catch (error) {
     return [failedBy('mcp', error)];
+  }
+}
+
+/** Asks the PostgreSQL server of `storage.url`. */
+async function checkServer(loaded: LoadedConfig): Promise<Finding> {
+  const check = 'database';
+  try {
+    const state = await inspectServer(loaded);
+    if (state === undefined) return ok(check, 'the embedded database');
+    const { text, problem } = state;
+    return problem === undefined
+      ? ok(check, text)
+      : fail(check, `${text}. ${problem}`, 'Correct storage.url.');
+  } catch (error) {
+    return failedBy(check, error);
   }
 }
 

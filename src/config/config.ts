@@ -21,13 +21,14 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
   readonly mcp: McpConfig;
   readonly workspace: readonly string[];
   readonly vault: Readonly<Omit<Settings['vault'], 'passphrase'>>;
+  readonly storage: Readonly<Omit<Settings['storage'], 'url'>>;
   readonly embedding: EmbeddingConfig;
   readonly webSearch: Readonly<Omit<Settings['webSearch'], 'apiKey'>>;
 }
 
 /** The keys that `Config` holds in another form: read-only, without secrets, or with automatic choices made. */
 type Resolved =
-  'agent' | 'model' | 'auth' | 'a2a' | 'mcp' | 'workspace' | 'vault' | 'embedding' | 'webSearch';
+  'agent' | 'model' | 'auth' | 'a2a' | 'mcp' | 'workspace' | 'vault' | 'storage' | 'embedding' | 'webSearch';
 
 interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
@@ -82,6 +83,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
   const { agent, a2a, server } = settings;
   const { token: _token, ...auth } = settings.auth;
   const { passphrase: _passphrase, ...vault } = settings.vault;
+  const { url: _url, ...storage } = settings.storage;
   const { apiKey: _apiKey, ...webSearch } = settings.webSearch;
   return {
     ...settings,
@@ -98,6 +100,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     },
     mcp: { servers: mcpServersOf(settings) },
     vault,
+    storage,
     embedding: embeddingOf(settings.embedding),
     webSearch,
   };

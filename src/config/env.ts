@@ -27,6 +27,10 @@ export const ENV_VARIABLES = {
     name: 'LANGO_VAULT_PASSPHRASE',
     description: 'The passphrase of the vault, if the file has no `vault.passphrase`.',
   },
+  databaseUrl: {
+    name: 'LANGO_DATABASE_URL',
+    description: 'The PostgreSQL database, if the file has no `storage.url`.',
+  },
   logLevel: { name: 'LANGO_LOG_LEVEL', description: 'The log level. Overrides `logging.level` of the file.' },
   url: {
     name: 'LANGO_URL',
@@ -46,6 +50,7 @@ export const SECRET_VARIABLES = [
   'openaiApiKey',
   'voyageApiKey',
   'vaultPassphrase',
+  'databaseUrl',
 ] as const;
 
 type Texts = Readonly<Record<keyof typeof ENV_VARIABLES, string | undefined>>;

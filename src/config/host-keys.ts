@@ -9,11 +9,29 @@ import {
   optional,
   path,
   seconds,
+  secret,
   text,
   toolName,
 } from './fields.js';
 
-export const storage = group('The database that holds tasks.', {
+export const storage = group('The database that holds tasks, documents, secrets and all else that is kept.', {
+  url: secret(
+    'A PostgreSQL database, as `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; see [Use PostgreSQL](../guides/use-postgres.md). Without it the embedded database is used. Default: `LANGO_DATABASE_URL`, if it is set.',
+  ),
+  connections: count(
+    10,
+    'With `storage.url`: the most connections of this server, beside one that notifies it.',
+    {
+      min: 2,
+      max: 1_000,
+    },
+  ),
+  statementSeconds: seconds(30, 'With `storage.url`: how long one statement may take.'),
+  pooling: choice(
+    ['session', 'transaction'],
+    'session',
+    'With `storage.url`: `transaction` is for a pooler such as PgBouncer that lends a connection for one transaction. Servers then hear of each other by polling, and take over from one that died when its leases end.',
+  ),
   sqlite: group('The embedded database.', {
     file: path()
       .default(`${HOME_MARK}/lango.db`)

@@ -81,6 +81,7 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
     ...fromEnv(env, 'token', ['auth', 'token']),
     ...fromEnv(env, modelVariable(env, providerIn(values['model'])), ['model', 'apiKey']),
     ...fromEnv(env, 'vaultPassphrase', ['vault', 'passphrase']),
+    ...fromEnv(env, 'databaseUrl', ['storage', 'url']),
     ...fromEnv(env, embeddingVariable(providerIn(values['embedding'])), ['embedding', 'apiKey']),
   ];
 }

@@ -15,6 +15,8 @@ export interface Secrets {
   readonly mcp: ReadonlyMap<string, McpSecrets>;
   /** The passphrase of the vault's master key; undefined if the key is in a file. */
   readonly vaultPassphrase: string | undefined;
+  /** The PostgreSQL database with its password; undefined for the embedded database. */
+  readonly databaseUrl: string | undefined;
 }
 
 interface McpSecrets {
@@ -24,7 +26,16 @@ interface McpSecrets {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function secretsOf({ auth, model, embedding, webSearch, a2a, mcp, vault }: Settings): Secrets {
+export function secretsOf({
+  auth,
+  model,
+  embedding,
+  webSearch,
+  a2a,
+  mcp,
+  vault,
+  storage,
+}: Settings): Secrets {
   return {
     token: auth.token,
     modelApiKey: model.apiKey,
@@ -40,6 +51,7 @@ export function secretsOf({ auth, model, embedding, webSearch, a2a, mcp, vault }
         },
       ]),
     ),
+    databaseUrl: storage.url,
     remoteTokens: new Map(
       a2a.remoteAgents.flatMap(({ name, token }) => (token === undefined ? [] : [[name, token] as const])),
     ),
@@ -65,6 +77,7 @@ const KEYS = {
   embeddingApiKey: 'embedding.apiKey',
   webSearchApiKey: 'webSearch.apiKey',
   vaultPassphrase: 'vault.passphrase',
+  databaseUrl: 'storage.url',
 } satisfies Record<keyof Omit<Secrets, 'remoteTokens' | 'mcp'>, string>;
 
 /** The secrets that are set, by configuration key. Without the tokens of remote agents. */

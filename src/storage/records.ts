@@ -32,10 +32,23 @@ export function toParameters(record: object): Record<string, unknown> {
 }
 
 /** The statement that inserts the named parameters `members` into a table. */
-export function insertInto(table: string, members: readonly string[], otherwise = ''): string {
-  const columns = members.map((member) => `"${columnOf(member)}"`).join(', ');
-  const values = members.map((member) => `@${member}`).join(', ');
-  return `INSERT ${otherwise} INTO ${table} (${columns}) VALUES (${values})`;
+export function insertInto(table: string, members: readonly string[]): string {
+  return `INSERT INTO ${table} (${columnsOf(members)}) VALUES (${members.map((member) => `@${member}`).join(', ')})`;
+}
+
+/** The statement that inserts several rows of the members, with its values. */
+export function insertRows(table: string, members: readonly string[], records: readonly object[]) {
+  const row = `(${members.map(() => '?').join(', ')})`;
+  const sql = `INSERT INTO ${table} (${columnsOf(members)}) VALUES ${records.map(() => row).join(', ')}`;
+  const values = records.flatMap((record) => {
+    const parameters = toParameters(record);
+    return members.map((member) => parameters[member]);
+  });
+  return { sql, values };
+}
+
+function columnsOf(members: readonly string[]): string {
+  return members.map((member) => `"${columnOf(member)}"`).join(', ');
 }
 
 function parameterOf(value: unknown): unknown {

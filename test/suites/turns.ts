@@ -1,8 +1,8 @@
 import { expect } from '@jest/globals';
 
-const TURNS = 4;
+const TURNS = 2;
 
-/** Expects that `long` goes in steps: `other`, begun after it, is done several times before. Resolves with what `long` gives. */
+/** Expects that `long` goes in steps: `other`, begun after it, is done twice before. Resolves with what `long` gives. */
 export async function expectTurnWithin<Result>(
   long: () => Promise<Result>,
   other: () => Promise<unknown>,

@@ -15,10 +15,10 @@ function entry(name: string, version = 1, changes: Partial<NewSealedEntry> = {})
 }
 
 /** What every implementation of `VaultStore` promises. */
-export function vaultStoreSuite(name: string, open: () => Storage): void {
+export function vaultStoreSuite(name: string, open: () => Storage | Promise<Storage>): void {
   describe(`${name} as a vault store`, () => {
     const withStore = async (use: (store: Storage['vault']) => Promise<void>): Promise<void> => {
-      const storage = open();
+      const storage = await open();
       try {
         await use(storage.vault);
       } finally {

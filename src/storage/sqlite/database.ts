@@ -3,20 +3,14 @@ import { LangoError } from '../../core/errors.js';
 import type { ConnectionOptions } from './connection.js';
 import { openConnection } from './connection.js';
 import { storageError } from './failure.js';
-import type { Touch, Work } from './group-commit.js';
+import type { Touch } from '../task-changes.js';
+import type { Work } from './group-commit.js';
 import { GroupCommit } from './group-commit.js';
 import { Prepared } from './prepared.js';
 
 export interface DatabaseOptions extends ConnectionOptions {
   /** The store's clock, in milliseconds since the epoch. Default: the machine's. */
   readonly now?: () => number;
-}
-
-/** The result of one transaction of `writeInSteps`. */
-export interface Step {
-  /** Added to the sum that `writeInSteps` returns. */
-  readonly count: number;
-  readonly isLast: boolean;
 }
 
 /**
@@ -52,18 +46,6 @@ export class SqliteDatabase {
   async write<Result>(work: Work<Result>): Promise<Result> {
     this.#assertOpen();
     return this.#commits.run(work);
-  }
-
-  /**
-   * Splits a write that would block others for long into many small transactions. Resolves with the sum of their counts.
-   * After an interruption the committed steps remain, and a repeated call continues after them.
-   */
-  async writeInSteps(step: () => Step): Promise<number> {
-    for (let sum = 0; ;) {
-      const { count, isLast } = await this.write(step);
-      sum += count;
-      if (isLast) return sum;
-    }
   }
 
   read<Result>(query: () => Result): Result {

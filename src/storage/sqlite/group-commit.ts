@@ -3,6 +3,7 @@ import type { LangoError } from '../../core/errors.js';
 import { errorText, isLangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { EventRow } from '../rows.js';
+import type { Touch } from '../task-changes.js';
 import { Checkpoints } from './checkpoints.js';
 import { isFaultOfDatabase, primaryCode, storageError } from './failure.js';
 
@@ -11,9 +12,6 @@ import { isFaultOfDatabase, primaryCode, storageError } from './failure.js';
  * throws a `LangoError` it must have written nothing.
  */
 export type Work<Result> = (touch: Touch) => Result;
-
-/** Reports that a task got these events. */
-export type Touch = (taskId: string, events: readonly EventRow[]) => void;
 
 /** The committed events by task, in the order of the writes. */
 type Touched = Map<string, readonly EventRow[]>;

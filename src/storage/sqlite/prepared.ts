@@ -1,41 +1,26 @@
 import type Database from 'better-sqlite3';
+import type { Outcome } from '../sql.js';
 
 /** Prepares each SQL text at its first use and keeps it. The texts must be few: constants, or built from few parts. */
 export class Prepared {
   readonly #handle: Database.Database;
-  readonly #asBigInts: boolean;
   readonly #statements = new Map<string, Database.Statement<unknown[]>>();
 
-  /** `asBigInts`: whole numbers of the results are bigints. */
-  constructor(handle: Database.Database, { asBigInts = false } = {}) {
+  constructor(handle: Database.Database) {
     this.#handle = handle;
-    this.#asBigInts = asBigInts;
   }
 
-  all<Row>(sql: string, ...values: readonly unknown[]): readonly Row[] {
-    return this.#get(sql).all(...values) as Row[];
-  }
-
-  first<Row>(sql: string, ...values: readonly unknown[]): Row | undefined {
-    return this.#get(sql).get(...values) as Row | undefined;
-  }
-
-  /** The values of the only column. A text that is read with `column` must always be read with it. */
-  column<Value>(sql: string, ...values: readonly unknown[]): readonly Value[] {
-    return this.#get(sql)
-      .pluck()
-      .all(...values) as Value[];
-  }
-
-  run(sql: string, ...values: readonly unknown[]): Database.RunResult {
-    return this.#get(sql).run(...values);
+  outcome(sql: string, values: readonly unknown[]): Outcome {
+    const statement = this.#get(sql);
+    if (!statement.reader) return { rows: [], changes: statement.run(...values).changes };
+    const rows = statement.all(...values);
+    return { rows, changes: rows.length };
   }
 
   #get(sql: string): Database.Statement<unknown[]> {
     const known = this.#statements.get(sql);
     if (known) return known;
     const statement: Database.Statement<unknown[]> = this.#handle.prepare(sql);
-    if (this.#asBigInts) statement.safeIntegers();
     this.#statements.set(sql, statement);
     return statement;
   }

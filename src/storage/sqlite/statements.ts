@@ -1,19 +1,10 @@
 import type Database from 'better-sqlite3';
-import type { EventBody, TaskState } from '../../core/task.js';
+import type { TaskState } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
-import { SUSPECT_CRASHES } from '../../stores/tasks.js';
 import type { EventRow, TaskRow } from '../rows.js';
+import { LIVE, NOT_ENDED } from '../task-sql.js';
 import type { Value } from './prepared.js';
 import { RowInsert } from './prepared.js';
-
-/** The event types that make up a conversation: what later tasks of the same session read. */
-const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
-  'message',
-  'turn-end',
-  'tool-result',
-  'delegation-end',
-  'run-end',
-]);
 
 /** The parts of parameter lists, in the order of the question marks. */
 type InboxKey = [tenant: string, owner: string, agent: string, context: string, messageId: string];
@@ -22,14 +13,7 @@ type StateChange = [
   ...[expiresAt: number | null, isStep: 0 | 1, leaseUntil: number],
 ];
 
-const LIVE = "state IN ('submitted', 'working')";
-const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
-/**
- * For a task that ends (1): a key that is above those of all tasks there are, and not above those of later ones. Tasks from
- * that key on were accepted after the end.
- */
 const ENDED_BEFORE = 'iif(?, (SELECT coalesce(max(key), 0) + 1 FROM tasks), NULL)';
-const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
 /** The columns of a new task. The database adds the key. */
 const TASK_COLUMNS = [
@@ -54,27 +38,10 @@ const TASK_COLUMNS = [
   'cancel_requested',
 ] as const satisfies readonly (keyof TaskRow)[];
 
-/** The columns that a further message, an expired question or a cancellation changes. */
-const CHANGED_COLUMNS = [
-  'state',
-  'status_message',
-  'status_at',
-  'head',
-  'epoch',
-  'lease_by',
-  'lease_until',
-  'expires_at',
-  'cancel_requested',
-] as const satisfies readonly (keyof TaskRow)[];
-
 const EVENT_COLUMNS = ['task', 'seq', 'at', 'author', 'type', 'body', 'checksum'];
 
 export function taskValues(row: Omit<TaskRow, 'key'>): Value[] {
   return [...TASK_COLUMNS.map((column) => row[column]), isTerminal(row.state) ? 1 : 0];
-}
-
-export function changedValues(row: TaskRow): Value[] {
-  return [...CHANGED_COLUMNS.map((column) => row[column]), isTerminal(row.state) ? 1 : 0, row.key];
 }
 
 export type Statements = ReturnType<typeof prepareStatements>;
@@ -108,10 +75,6 @@ function prepareTasks(prepare: Prepare) {
     ),
     insertTask: prepare<Value[]>(`INSERT INTO tasks (${TASK_COLUMNS.join(', ')}, ended_before)
       VALUES (${TASK_COLUMNS.map(() => '?').join(', ')}, ${ENDED_BEFORE})`),
-    saveTask: prepare<
-      Value[]
-    >(`UPDATE tasks SET ${CHANGED_COLUMNS.join(' = ?, ')} = ?, ended_before = ${ENDED_BEFORE}
-      WHERE key = ?`),
     inbox: prepare<
       [...InboxKey, knownSince: number],
       { readonly request_hash: string; readonly task: string; readonly seq: number }
@@ -151,87 +114,15 @@ function prepareTasks(prepare: Prepare) {
       EventRow
     >(`SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`),
-    setAside: prepare<[key: number, from: number]>(
-      'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
-    ),
-    /**
-     * Newest first: walks the tasks of the context backwards, starting at the task, and the events of each. The task to stop
-     * at may have been removed; ids rise with time.
-     */
-    sessionEvents: prepare<
-      [Readonly<Record<string, string | number>>],
-      EventRow & { readonly task: string }
-    >(`SELECT tasks.id AS task, seq, at, author, body, checksum
-      FROM tasks INDEXED BY tasks_by_context CROSS JOIN events ON events.task = tasks.key
-      WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant
-        AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
-        AND (@unfinished OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
-        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)
-        AND type IN (${SESSION_TYPES}) AND seq > 0
-      ORDER BY tasks.key DESC, seq DESC LIMIT @limit`),
   };
 }
 
 /** The statements that hand tasks to workers. */
 function prepareLeases(prepare: Prepare) {
   return {
-    /** Tasks that wait with an expired question. */
-    expired: prepare<[now: number, agents: string], TaskRow>(`SELECT * FROM tasks INDEXED BY tasks_by_expiry
-      WHERE expires_at <= ? AND agent IN (SELECT value FROM json_each(?)) ORDER BY expires_at`),
-    /** The next level of delegation with unfinished tasks. */
-    level: prepare<[above: number], { readonly level: number }>(
-      `SELECT level FROM tasks INDEXED BY tasks_live WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
-    ),
-    /** The oldest waiting task of the next owner after the given one. */
-    claimNext: prepare<
-      [
-        worker: string,
-        until: number,
-        level: number,
-        tenant: string,
-        owner: string,
-        now: number,
-        agents: string,
-      ],
-      TaskRow
-    >(`UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
-      WHERE id = (
-        SELECT id FROM tasks INDEXED BY tasks_live
-        WHERE ${LIVE} AND level = ? AND (tenant, owner) > (?, ?) AND (lease_by IS NULL OR lease_until <= ?)
-          AND agent IN (SELECT value FROM json_each(?)) AND crashes < ${SUSPECT_CRASHES}
-        ORDER BY tenant, owner, id LIMIT 1
-      )
-      RETURNING *`),
-    /** How many unfinished tasks an owner has at a level; counts no further than the limit. */
-    countLive: prepare<
-      [level: number, tenant: string, owner: string, limit: number],
-      { readonly count: number }
-    >(`SELECT count(*) AS count FROM (
-        SELECT 1 FROM tasks INDEXED BY tasks_live
-        WHERE ${LIVE} AND level = ? AND tenant = ? AND owner = ? LIMIT ?
-      )`),
-    /** Of the suspects one at a time, children before their parents, and last the one with the most crashes. */
-    claimSuspect: prepare<[worker: string, leaseUntil: number, agents: string, now: number], TaskRow>(
-      `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
-      WHERE id = (
-        SELECT id FROM tasks INDEXED BY tasks_live
-        WHERE ${LIVE} AND crashes >= ${SUSPECT_CRASHES} AND agent IN (SELECT value FROM json_each(?))
-          AND NOT EXISTS (
-            SELECT 1 FROM tasks INDEXED BY tasks_live
-            WHERE ${LIVE} AND crashes >= ${SUSPECT_CRASHES} AND lease_by IS NOT NULL AND lease_until > ?
-          )
-        ORDER BY level DESC, crashes, id LIMIT 1
-      )
-      RETURNING *`,
-    ),
     renew: prepare<[leaseUntil: number, id: string, worker: string]>(
       'UPDATE tasks SET lease_until = ? WHERE id = ? AND lease_by = ?',
     ),
-    /** Raises the epoch, so that a run that still holds the old lease can write nothing more. */
-    release: prepare<
-      [worker: string]
-    >(`UPDATE tasks INDEXED BY tasks_live SET epoch = epoch + 1, lease_by = NULL, lease_until = 0
-      WHERE ${LIVE} AND lease_by = ?`),
     /** A process that stops gives its leases back, so a lease that is still there at the start is that of a crash. */
     releaseAll: prepare(`UPDATE tasks INDEXED BY tasks_live
       SET epoch = epoch + 1, lease_by = NULL, lease_until = 0, crashes = crashes + 1

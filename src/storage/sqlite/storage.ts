@@ -2,18 +2,21 @@ import type { Storage } from '../../stores/storage.js';
 import type { DatabaseOptions } from './database.js';
 import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';
-import { SqlitePaymentStore } from './payments.js';
-import { SqliteExtractionStore } from './extraction.js';
-import { SqliteGraphStore } from './graph.js';
-import { SqliteMemoryStore } from './memory.js';
-import { SqlitePushStore } from './push-store.js';
-import { SqliteKnowledgeStore } from './knowledge.js';
-import { SqliteLibraryStore } from './library.js';
-import { RecentEvents } from './recent-events.js';
-import { SqliteRetentionStore } from './retention.js';
-import { TaskCounts } from './task-list.js';
+import { SqlPaymentStore } from '../payments.js';
+import { SqlExtractionStore } from '../extraction.js';
+import { SqlGraphStore } from '../graph.js';
+import { SqlMemoryStore } from '../memory.js';
+import { purgePushes, releaseAllPushes, SqlPushStore } from '../push-store.js';
+import { SqlKnowledgeStore } from '../knowledge.js';
+import { SqlLibraryStore } from '../library.js';
+import { RecentEvents } from '../recent-events.js';
+import type { RemovedTask } from '../retention.js';
+import { SqlRetentionStore } from '../retention.js';
+import { run } from '../sql.js';
+import { StatementRunner } from './statement-runner.js';
 import { SqliteTaskStore } from './task-store.js';
-import { SqliteVaultStore } from './vault-store.js';
+import { TaskCounts } from '../task-list.js';
+import { SqlVaultStore } from '../vault-store.js';
 
 interface StorageOptions extends DatabaseOptions {
   /** The largest event of a task, in bytes. Default: 256 KiB. */
@@ -30,23 +33,26 @@ interface StorageOptions extends DatabaseOptions {
 export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: StorageOptions): Storage {
   const database = new SqliteDatabase(options);
   try {
-    const pushes = new SqlitePushStore(database);
+    const runner = new StatementRunner(database);
+    runner.run(releaseAllPushes());
+    runner.run(purgePushes(database.now()));
+    const pushes = new SqlPushStore(runner);
     const recent = new RecentEvents();
     const counts = new TaskCounts();
-    const graph = new SqliteGraphStore(database);
-    const library = new SqliteLibraryStore(database, graph);
+    const graph = new SqlGraphStore(runner);
+    const library = new SqlLibraryStore(runner, graph);
     return {
       nodeId: database.nodeId,
       problem: () => database.problem,
-      payments: new SqlitePaymentStore(database),
+      payments: new SqlPaymentStore(runner),
       graph,
-      extraction: new SqliteExtractionStore(database, graph),
-      vault: new SqliteVaultStore(database),
-      memory: new SqliteMemoryStore(database),
-      tasks: new SqliteTaskStore(database, { pushes, recent, counts, eventBytes, messageIdMs }),
-      retention: new SqliteRetentionStore(database, { recent, counts }),
+      extraction: new SqlExtractionStore(runner, graph),
+      vault: new SqlVaultStore(runner),
+      memory: new SqlMemoryStore(runner),
+      tasks: new SqliteTaskStore(database, { runner, pushes, recent, counts, eventBytes, messageIdMs }),
+      retention: new SqlRetentionStore(runner, { recent, counts, forgetMessage }),
       pushes,
-      knowledge: new SqliteKnowledgeStore(database, library),
+      knowledge: new SqlKnowledgeStore(runner, library),
       library,
       purge: () => purge(database),
       close: async () => database.close(),
@@ -55,6 +61,13 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
     database.close();
     throw storageError(error);
   }
+}
+
+const FORGET_MESSAGE = `DELETE FROM inbox
+  WHERE tenant = ? AND owner = ? AND agent = ? AND context IN ('', ?) AND message_id = ? AND task = ?`;
+
+function forgetMessage({ tenant, owner, agent, context, id }: RemovedTask, messageId: string) {
+  return run(FORGET_MESSAGE, tenant, owner, agent, context, messageId, id);
 }
 
 /** The number of index pages that one step merges. */

@@ -10,37 +10,34 @@ import type {
 } from '../../stores/tasks.js';
 import { LEASE_MS } from '../../stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import type { EncodedEvent, EventRow } from '../rows.js';
-import {
-  assertKeys,
-  assertUnchanged,
-  CALLER_AUTHOR,
-  changeOf,
-  damagedTask,
-  encodeEvent,
-  toTaskEvent,
-  toTaskRecord,
-} from '../rows.js';
-import { endDamaged } from './damaged-task.js';
+import type { EventRow } from '../rows.js';
+import { assertKeys, toTaskEvent, toTaskRecord } from '../rows.js';
+import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
-import type { PushWrites } from './push-store.js';
-import type { RecentEvents } from './recent-events.js';
+import type { PushWrites } from '../push-store.js';
+import type { StatementRunner } from './statement-runner.js';
+import type { RecentEvents } from '../recent-events.js';
 import type { Statements } from './statements.js';
 import { prepareStatements } from './statements.js';
-import { type TaskCounts, listTasks } from './task-list.js';
-import type { EncodedBatch, WriteContext } from './task-writes.js';
+import { type TaskCounts, listTasks } from '../task-list.js';
+import type { Inbox } from '../task-changes.js';
 import {
-  acceptTask,
   addInput,
-  appendEvents,
   cancelTask,
   claimSuspect,
   claimTasks,
   earlierOutcome,
-} from './task-writes.js';
+  setDamagedAside,
+} from '../task-changes.js';
+import type { TaskSql } from '../task-sql.js';
+import { taskSql } from '../task-sql.js';
+import { run } from '../sql.js';
+import type { WriteContext } from './task-writes.js';
+import { acceptTask, appendEvents, inboxOf } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
 interface SharedParts {
+  readonly runner: StatementRunner;
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
   readonly counts: TaskCounts;
@@ -55,23 +52,29 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** The tasks of a database, for the journal. Opening it voids the leases of an earlier process. */
 export class SqliteTaskStore implements TaskStore {
   readonly #database: SqliteDatabase;
+  readonly #runner: StatementRunner;
   readonly #pushes: PushWrites;
   readonly #statements: Statements;
   readonly #recent: RecentEvents;
   readonly #counts: TaskCounts;
   readonly #eventBytes: number | undefined;
   readonly #messageIdMs: number;
+  readonly #sql: TaskSql;
+  readonly #inbox: Inbox;
   readonly lastCrash: string | undefined;
   readonly #served = new Map<number, Scope>();
 
-  constructor(database: SqliteDatabase, { pushes, recent, counts, ...limits }: SharedParts) {
+  constructor(database: SqliteDatabase, { runner, pushes, recent, counts, ...limits }: SharedParts) {
     this.#database = database;
+    this.#runner = runner;
     this.#pushes = pushes;
     this.#recent = recent;
     this.#counts = counts;
     this.#eventBytes = limits.eventBytes;
     this.#messageIdMs = limits.messageIdMs ?? DAY_MS;
     this.#statements = prepareStatements(database.handle);
+    this.#sql = taskSql(runner.dialect);
+    this.#inbox = inboxOf(this.#statements);
     this.#statements.releaseAll.run();
     this.lastCrash = this.#statements.takeCrash.get()?.value;
     database.onTouch((taskId, events) => this.#recent.add(taskId, events));
@@ -80,16 +83,17 @@ export class SqliteTaskStore implements TaskStore {
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
     return this.#read(() => {
       const knownSince = this.#database.now() - this.#messageIdMs;
-      const earlier = earlierOutcome({ statements: this.#statements, knownSince }, entry);
+      const context = { sql: this.#sql, inbox: this.#inbox, knownSince };
+      const earlier = this.#runner.run(earlierOutcome(context, entry));
       if (!earlier && entry.push)
-        this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
+        this.#runner.run(this.#pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push));
       return earlier;
     });
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
-    const message = this.#encodeMessage(entry);
-    const firstEvents = this.#encodeBatch(start?.firstEvents ?? []);
+    const message = encodeMessage(entry, this.#eventBytes);
+    const firstEvents = encodeBatch(start?.firstEvents ?? [], this.#eventBytes);
     assertKeys({ contextId: entry.contextId });
     return this.#write((context) =>
       acceptTask(context, entry, { message, firstEvents, worker: start?.worker }),
@@ -97,23 +101,27 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
-    const event = this.#encodeMessage(entry);
-    return this.#write((context) => addInput(context, entry, event));
+    const event = encodeMessage(entry, this.#eventBytes);
+    return this.#write((context) => context.runner.run(addInput(context, entry, event)));
   }
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
-    const batch = this.#encodeBatch(events);
+    const batch = encodeBatch(events, this.#eventBytes);
     return this.#write((context) => appendEvents(context, fence, batch));
   }
 
   async endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined> {
-    const batch = this.#encodeBatch([end]);
+    const batch = encodeBatch([end], this.#eventBytes);
     this.#recent.forget([fence.taskId]);
-    return this.#write((context) => endDamaged(context, fence, batch));
+    return this.#write((context) => {
+      const first = context.runner.run(setDamagedAside(context, fence));
+      if (first !== undefined) appendEvents(context, fence, batch);
+      return first;
+    });
   }
 
   async requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
-    return this.#write((context) => cancelTask(context, scope, taskId));
+    return this.#write((context) => context.runner.run(cancelTask(context, scope, taskId)));
   }
 
   async claim(
@@ -121,11 +129,13 @@ export class SqliteTaskStore implements TaskStore {
     agents: readonly string[],
     free: (level: number) => number,
   ): Promise<readonly TaskRecord[]> {
-    return this.#write((context) => claimTasks(context, { worker, agents, free, served: this.#served }));
+    return this.#write((context) =>
+      context.runner.run(claimTasks(context, { worker, agents, free, served: this.#served })),
+    );
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
-    return this.#write((context) => claimSuspect(context, worker, agents));
+    return this.#write((context) => context.runner.run(claimSuspect(context, worker, agents)));
   }
 
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]> {
@@ -135,7 +145,7 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async release(worker: string): Promise<void> {
-    return this.#write(({ statements }) => void statements.release.run(worker));
+    await this.#runner.write('tasks', () => run(this.#sql.release, worker));
   }
 
   noteCrash(reason: string): void {
@@ -152,8 +162,8 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async list(scope: Scope, query: TaskQuery): Promise<TaskPage> {
-    return this.#read(() =>
-      listTasks({ prepared: this.#database.prepared, counts: this.#counts }, scope, query),
+    return this.#runner.read(() =>
+      listTasks({ dialect: this.#runner.dialect, counts: this.#counts }, scope, query),
     );
   }
 
@@ -164,18 +174,8 @@ export class SqliteTaskStore implements TaskStore {
     return rows.map((row) => toTaskEvent(taskId, row));
   }
 
-  async readSession(
-    task: TaskRecord,
-    limit: number,
-    { after = '', unfinished = false }: Parameters<TaskStore['readSession']>[2] = {},
-  ): Promise<readonly TaskEvent[]> {
-    const { contextId, agent, owner, tenant, id } = task;
-    const session = { contextId, agent, owner, tenant, id, after, unfinished: unfinished ? 1 : 0, limit };
-    const newestFirst = this.#read(() => this.#statements.sessionEvents.all(session));
-    return newestFirst.reverse().map((row) => {
-      assertUnchanged(row.task, row);
-      return toTaskEvent(row.task, row);
-    });
+  readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
+    return sessionEvents(this.#runner, this.#sql, asked);
   }
 
   onAppend(listener: (taskId: string, head: number) => void): () => void {
@@ -183,39 +183,27 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
-    // The event numbers of a task have no gaps, so the next `limit` events are those up to `after + limit`.
-    const rows = this.#statements.events.all(taskId, after, after + limit).sort((a, b) => a.seq - b.seq);
-    rows.forEach((row, index) => {
-      assertUnchanged(taskId, row);
-      if (row.seq !== after + index + 1)
-        throw damagedTask(`Entry ${after + index + 1} of task ${taskId} is missing.`);
-    });
-    return rows;
-  }
-
-  /** Checks the keys of a message and encodes its event. */
-  #encodeMessage({ scope, agent, message, request }: NewTask | NewInput): EncodedEvent {
-    assertKeys({ tenant: scope.tenant, owner: scope.owner, agent, 'message.id': message.id });
-    return this.#encode({
-      author: CALLER_AUTHOR,
-      body: { type: 'message', message, ...(request && { request }) },
-    });
-  }
-
-  #encodeBatch(events: readonly NewEvent[]): EncodedBatch {
-    return { change: changeOf(events), events: events.map((event) => this.#encode(event)) };
-  }
-
-  #encode(event: NewEvent): EncodedEvent {
-    return encodeEvent(event, this.#eventBytes);
+    return assertUnbroken(taskId, after, this.#statements.events.all(taskId, after, after + limit));
   }
 
   async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
     const statements = this.#statements;
     const pushes = this.#pushes;
+    const runner = this.#runner;
+    const sql = this.#sql;
+    const inbox = this.#inbox;
     return this.#database.write((touch) => {
       const now = this.#database.now();
-      return work({ statements, pushes, now, knownSince: now - this.#messageIdMs, touch });
+      return work({
+        statements,
+        runner,
+        sql,
+        inbox,
+        pushes,
+        now,
+        knownSince: now - this.#messageIdMs,
+        touch,
+      });
     });
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { EventRow } from '../../../src/storage/rows.js';
-import { RecentEvents } from '../../../src/storage/sqlite/recent-events.js';
+import { RecentEvents } from '../../../src/storage/recent-events.js';
 
 function rows(from: number, to: number, body = '{}'): EventRow[] {
   return Array.from({ length: to - from + 1 }, (_, at) => ({

@@ -1,9 +1,10 @@
-import type { TaskPage, TaskQuery } from '../../core/journal.js';
-import type { Scope } from '../../core/task.js';
-import { parsePosition, toPositionText } from '../position.js';
-import type { TaskRow } from '../rows.js';
-import { toTaskRecord } from '../rows.js';
-import type { Prepared } from './prepared.js';
+import type { TaskPage, TaskQuery } from '../core/journal.js';
+import type { Scope } from '../core/task.js';
+import { parsePosition, toPositionText } from './position.js';
+import type { TaskRow } from './rows.js';
+import { toTaskRecord } from './rows.js';
+import type { Dialect, Query } from './sql.js';
+import { all, column } from './sql.js';
 
 interface Condition {
   readonly sql: string;
@@ -14,19 +15,20 @@ interface Condition {
  * Reads one page of a caller's tasks. Each combination of filters is one SQL text. It walks an index in the order of the
  * page, or sorts the tasks of one context.
  */
-export function listTasks(
-  { prepared, counts }: { readonly prepared: Prepared; readonly counts: TaskCounts },
+export function* listTasks(
+  { dialect, counts }: { readonly dialect: Dialect; readonly counts: TaskCounts | undefined },
   scope: Scope,
   query: TaskQuery,
-): TaskPage {
+): Query<TaskPage> {
   const filters = filtersOf(scope, query);
   const onPage = [...filters, ...startOf(query)];
-  const count = (): number =>
-    prepared.column<number>(`SELECT count(*) ${from(query)} ${where(filters)}`, ...valuesOf(filters))[0] ?? 0;
+  const sql = `SELECT count(*) ${from(dialect, query)} ${where(filters)}`;
+  const count = () => column<number>(sql, ...valuesOf(filters));
   const isAll = [query.contextId, query.state, query.statusFrom].every((filter) => filter === undefined);
-  const totalSize = isAll ? counts.of(prepared, [scope.tenant, scope.owner, query.agent], count) : count();
-  const rows = prepared.all<TaskRow>(
-    `SELECT * ${from(query)} ${where(onPage)} ORDER BY status_at DESC, id DESC LIMIT ?`,
+  const owned = [scope.tenant, scope.owner, query.agent] as const;
+  const totalSize = isAll && counts ? yield* counts.of(owned, count) : ((yield* count())[0] ?? 0);
+  const rows = yield* all<TaskRow>(
+    `SELECT * ${from(dialect, query)} ${where(onPage)} ORDER BY status_at DESC, id DESC LIMIT ?`,
     ...valuesOf(onPage),
     query.pageSize + 1,
   );
@@ -42,7 +44,10 @@ const OWNERS_KEPT = 1_000;
 const NEWEST = 'SELECT coalesce(max(key), 0) FROM tasks';
 const SINCE = 'SELECT count(*) FROM tasks WHERE key > ? AND tenant = ? AND owner = ? AND agent = ?';
 
-/** How many tasks each caller has of each agent, so that a page of a long list need not count all of it. */
+/**
+ * How many tasks each caller has of each agent, so that a page of a long list need not count all of it. Only for a database
+ * that no other process writes to.
+ */
 export class TaskCounts {
   readonly #known = new Map<string, { readonly count: number; readonly newest: number }>();
 
@@ -52,23 +57,22 @@ export class TaskCounts {
   }
 
   /** The count that is known and the tasks that came since, or else what `count` returns. */
-  of(prepared: Prepared, owned: readonly [string, string, string], count: () => number): number {
+  *of(owned: readonly [string, string, string], count: () => Query<readonly number[]>): Query<number> {
     const name = JSON.stringify(owned);
     const known = this.#known.get(name);
-    const [newest = 0] = prepared.column<number>(NEWEST);
+    const [newest = 0] = yield* column<number>(NEWEST);
     const isNear = known && newest - known.newest <= NEW_TASKS;
-    const total = isNear
-      ? known.count + (prepared.column<number>(SINCE, known.newest, ...owned)[0] ?? 0)
-      : count();
+    const [counted = 0] = yield* isNear ? column<number>(SINCE, known.newest, ...owned) : count();
+    const total = isNear ? known.count + counted : counted;
     if (this.#known.size >= OWNERS_KEPT) this.#known.clear();
     this.#known.set(name, { count: total, newest });
     return total;
   }
 }
 
-/** Names the index: SQLite alone would walk all tasks of the agent, instead of sorting the few of a context. */
-function from({ contextId }: TaskQuery): string {
-  return `FROM tasks INDEXED BY ${contextId === undefined ? 'tasks_by_status' : 'tasks_by_context'}`;
+/** Names the index: SQLite by itself would walk all tasks of the agent, instead of sorting the few of a context. */
+function from({ using }: Dialect, { contextId }: TaskQuery): string {
+  return `FROM tasks ${using(contextId === undefined ? 'tasks_by_status' : 'tasks_by_context')}`;
 }
 
 function filtersOf(scope: Scope, query: TaskQuery): readonly Condition[] {

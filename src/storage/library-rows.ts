@@ -1,10 +1,11 @@
-import { LangoError } from '../../core/errors.js';
-import type { CollectionFilter, Hit, NewDocument } from '../../stores/library.js';
-import type { Scope } from '../../core/task.js';
-import type { Row } from '../records.js';
-import { toRecord } from '../records.js';
-import { assertKeys } from '../rows.js';
-import type { Prepared } from './prepared.js';
+import { LangoError } from '../core/errors.js';
+import type { CollectionFilter, Hit, NewDocument } from '../stores/library.js';
+import type { Scope } from '../core/task.js';
+import type { Row } from './records.js';
+import { toRecord } from './records.js';
+import { assertKeys } from './rows.js';
+import type { Dialect, Query } from './sql.js';
+import { all, first } from './sql.js';
 
 /** The members of documents and passages that are stored as JSON. */
 export const DOCUMENT_FORMAT = { json: ['facts', 'heading', 'lines'] };
@@ -12,15 +13,15 @@ export const DOCUMENT_FORMAT = { json: ['facts', 'heading', 'lines'] };
 /** Identifies a document and its version. */
 export type DocumentVersion = Pick<NewDocument, 'collection' | 'origin' | 'name' | 'hash' | 'facts'>;
 
-const HITS = `
-  SELECT p.id, p.start, p.end, p.lines, p.heading, p.text,
+const hits = ({ items }: Dialect): string => `
+  SELECT p.id, p.start, p."end", p.lines, p.heading, p.text,
     c.name AS collection, d.origin, d.name, d.facts, d.saved_at
   FROM passages p JOIN documents d ON d.id = p.document JOIN collections c ON c.id = p.collection
-  WHERE p.id IN (SELECT value FROM json_each(?))`;
+  WHERE p.id IN ${items('number')}`;
 
 /** The passages with their scores, in the given order. Passages that were removed meanwhile are left out. */
-export function readHits(prepared: Prepared, found: ReadonlyMap<number, number>): readonly Hit[] {
-  const rows = prepared.all<Row & Pick<Hit, 'id'>>(HITS, JSON.stringify([...found.keys()]));
+export function* readHits(dialect: Dialect, found: ReadonlyMap<number, number>): Query<readonly Hit[]> {
+  const rows = yield* all<Row & Pick<Hit, 'id'>>(hits(dialect), JSON.stringify([...found.keys()]));
   const byId = new Map(rows.map((row) => [row.id, row]));
   return [...found].flatMap(([id, score]) => {
     const row = byId.get(id);
@@ -55,22 +56,20 @@ const MAX_COLLECTIONS = 100;
 
 const COLLECTIONS = `SELECT id, name, model, dimension, documents, passages, embedded FROM collections
   WHERE tenant = ? AND owner = ? ORDER BY id`;
-const ADD_COLLECTION = 'INSERT INTO collections (tenant, owner, name) VALUES (?, ?, ?)';
+const ADD_COLLECTION = 'INSERT INTO collections (tenant, owner, name) VALUES (?, ?, ?) RETURNING id';
 
 /** The collections of an owner that pass the filter. */
-export function findCollections(
-  prepared: Prepared,
+export function* findCollections(
   scope: Scope,
   { only, except }: CollectionFilter,
-): readonly CollectionRow[] {
-  return prepared
-    .all<CollectionRow>(COLLECTIONS, scope.tenant, scope.owner)
-    .filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
+): Query<readonly CollectionRow[]> {
+  const rows = yield* all<CollectionRow>(COLLECTIONS, scope.tenant, scope.owner);
+  return rows.filter(({ name }) => (only?.includes(name) ?? true) && !except?.includes(name));
 }
 
 /** Returns a collection, and creates it if it does not exist. Throws `too-many` if the owner has too many already. */
-export function requireCollection(prepared: Prepared, scope: Scope, name: string): CollectionRow {
-  const all = findCollections(prepared, scope, {});
+export function* requireCollection(scope: Scope, name: string): Query<CollectionRow> {
+  const all = yield* findCollections(scope, {});
   const known = all.find((row) => row.name === name);
   if (known) return known;
   if (all.length >= MAX_COLLECTIONS) {
@@ -83,7 +82,7 @@ export function requireCollection(prepared: Prepared, scope: Scope, name: string
     );
   }
   assertKeys({ tenant: scope.tenant, owner: scope.owner, collection: name });
-  const { lastInsertRowid } = prepared.run(ADD_COLLECTION, scope.tenant, scope.owner, name);
+  const row = yield* first<Pick<CollectionRow, 'id'>>(ADD_COLLECTION, scope.tenant, scope.owner, name);
   const empty = { model: '', dimension: 0, documents: 0, passages: 0, embedded: 0 };
-  return { id: Number(lastInsertRowid), name, ...empty };
+  return { id: row!.id, name, ...empty };
 }

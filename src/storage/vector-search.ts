@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LangoError } from '../../core/errors.js';
-import type { Near } from '../vector-table.js';
-import { cosine, Nearest, VectorTable } from '../vector-table.js';
-import type { SqliteDatabase } from './database.js';
-import type { Prepared } from './prepared.js';
+import { LangoError } from '../core/errors.js';
+import type { Near } from './vector-table.js';
+import { cosine, Nearest, VectorTable } from './vector-table.js';
 import type { CollectionRow } from './library-rows.js';
+import type { SqlDatabase } from './sql.js';
+import { all, first } from './sql.js';
 
 /** The limit of the cache, over all collections. The collection searched last stays cached even if it is larger. */
 const MEMORY_BYTES = 256 * 1024 * 1024;
@@ -34,14 +34,12 @@ interface VectorRow {
 
 /** Searches the vectors of collections. Keeps compact copies of the collections last searched in memory. */
 export class VectorSearch {
-  readonly #database: SqliteDatabase;
-  readonly #prepared: Prepared;
+  readonly #database: SqlDatabase;
   /** By collection id, the last used at the end. */
   readonly #tables = new Map<number, CachedTable>();
 
-  constructor(database: SqliteDatabase, prepared: Prepared) {
+  constructor(database: SqlDatabase) {
     this.#database = database;
-    this.#prepared = prepared;
   }
 
   /** Ids of passages with their cosines, nearest first. Rejects with `conflict` if the dimension differs. */
@@ -59,7 +57,8 @@ export class VectorSearch {
         if (row + ROWS_PER_TURN < table.size) await nextTurn();
       }
     }
-    const exact = best.list().flatMap(({ id }) => this.#compare(id, vector) ?? []);
+    const exact: Near[] = [];
+    for (const { id } of best.list()) exact.push(...(await this.#compare(id, vector)));
     exact.sort((a, b) => b.score - a.score || a.id - b.id);
     return new Map(exact.slice(0, limit).map(({ id, score }) => [id, score]));
   }
@@ -84,9 +83,9 @@ export class VectorSearch {
     this.#tables.get(collectionId)?.reading.then(change, () => undefined);
   }
 
-  #compare(id: number, vector: Float32Array): Near | undefined {
-    const row = this.#database.read(() => this.#prepared.first<Pick<VectorRow, 'vector'>>(ONE, id));
-    return row && { id, score: cosine(toVector(row.vector), vector) };
+  async #compare(id: number, vector: Float32Array): Promise<readonly Near[]> {
+    const row = await this.#database.read(() => first<Pick<VectorRow, 'vector'>>(ONE, id));
+    return row ? [{ id, score: cosine(toVector(row.vector), vector) }] : [];
   }
 
   async #table(collection: CollectionRow): Promise<VectorTable> {
@@ -106,11 +105,12 @@ export class VectorSearch {
 
   async #load({ id, dimension }: CollectionRow): Promise<VectorTable> {
     const read = <Row>(sql: string, ...values: readonly unknown[]) =>
-      this.#database.read(() => this.#prepared.all<Row>(sql, ...values));
-    const table = new VectorTable(dimension, read<{ readonly count: number }>(COUNT, id)[0]?.count);
+      this.#database.read(() => all<Row>(sql, ...values));
+    const [size] = await read<{ readonly count: number }>(COUNT, id);
+    const table = new VectorTable(dimension, size?.count);
     let after = 0;
     for (;;) {
-      const rows = read<VectorRow>(PAGE, id, after, ROWS_AT_ONCE);
+      const rows = await read<VectorRow>(PAGE, id, after, ROWS_AT_ONCE);
       for (const { passage, vector } of rows) table.set(passage, toVector(vector));
       if (rows.length < ROWS_AT_ONCE) return table;
       after = rows.at(-1)!.passage;

@@ -1,12 +1,14 @@
-import type { Hit, TextQuery } from '../../stores/library.js';
-import type { PassageTerms, QueryTerm } from '../relevance.js';
-import { passageTerms, rarity, relevance } from '../relevance.js';
-import type { QueryWord } from '../search-terms.js';
-import { queryWords, trigramsOf } from '../search-terms.js';
-import { Nearest } from '../vector-table.js';
+import type { Hit, TextQuery } from '../stores/library.js';
+import { indexed } from './index-terms.js';
+import type { QueryTerm } from './relevance.js';
+import { passageTerms, rarity, relevance } from './relevance.js';
+import type { QueryWord } from './search-terms.js';
+import { queryWords, trigramsOf } from './search-terms.js';
+import { Nearest } from './vector-table.js';
 import type { CollectionRow } from './library-rows.js';
 import { readHits } from './library-rows.js';
-import type { Prepared } from './prepared.js';
+import type { Dialect, Query, WordIndex } from './sql.js';
+import { column, first } from './sql.js';
 
 /** The most index rows that one search reads. A thousand take a fifth of a millisecond. */
 const MAX_READ = 20_000;
@@ -17,17 +19,13 @@ const MAX_COUNTED = 2_000;
 /** The most words that a passage is searched for in combination. */
 const MAX_COMBINED = 4;
 
-const COUNT_GUESSED = `SELECT count(*) AS doc FROM (
-  SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT ${MAX_COUNTED})`;
-const NEWEST = 'SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?';
-
 /** The index to search. */
 export interface TextIndex {
-  readonly prepared: Prepared;
+  readonly dialect: Dialect;
   readonly counts: TermCounts;
 }
 
-/** A term of the query, with the FTS5 expressions that find it. */
+/** A term of the query, with the expressions that find it in the index. */
 interface IndexedTerm extends QueryTerm {
   /** Matches the passages that have the term. */
   readonly expression: string;
@@ -42,16 +40,17 @@ interface IndexedTerm extends QueryTerm {
  * passages have each term, rarest terms and newest passages first, up to a limit. The second reads the best candidates and
  * scores them exactly.
  */
-export function searchText(
+export function* searchText(
   index: TextIndex,
   collections: readonly CollectionRow[],
   query: TextQuery,
-): readonly Hit[] {
-  const { prepared } = index;
-  const words = lookUp(index, collections, queryWords(query.text));
+): Query<readonly Hit[]> {
+  const { dialect } = index;
+  const words = yield* lookUp(index, collections, queryWords(query.text));
   const terms = [...new Map(words.flat().map((term) => [term.expression, term])).values()];
-  const likeliest = rankRoughly(prepared, indexQueries(words, terms), Math.max(MAX_SCORED, query.limit));
-  return readHits(prepared, likeliest)
+  const queries = indexQueries(dialect.words, words, terms);
+  const likeliest = yield* rankRoughly(dialect.words, queries, Math.max(MAX_SCORED, query.limit));
+  return (yield* readHits(dialect, likeliest))
     .map((hit) => ({ ...hit, score: relevance(terms, passageTerms(hit)) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || b.id - a.id)
@@ -66,12 +65,13 @@ interface IndexQuery {
 
 /** Passages with all of the rarest words come first, as the rows of common words are not all read. */
 function indexQueries(
+  { and }: WordIndex,
   words: readonly (readonly IndexedTerm[])[],
   terms: readonly IndexedTerm[],
 ): readonly IndexQuery[] {
   const together = rarestFirst(words.map((terms) => rarestFirst(terms)[0]!)).slice(0, MAX_COMBINED);
   const all = {
-    expression: together.map(({ expression }) => `(${expression})`).join(' AND '),
+    expression: and(together.map(({ expression }) => expression)),
     weight: together.reduce((sum, { weight }) => sum + weight, 0),
   };
   const separate = rarestFirst(terms).flatMap(({ often, expression, weight }) =>
@@ -80,17 +80,17 @@ function indexQueries(
   return together.length > 1 ? [all, ...separate] : separate;
 }
 
-function rankRoughly(
-  prepared: Prepared,
+function* rankRoughly(
+  { newest }: WordIndex,
   queries: readonly IndexQuery[],
   limit: number,
-): ReadonlyMap<number, number> {
+): Query<ReadonlyMap<number, number>> {
   const scores = new Map<number, number>();
   // A single term gives two queries (`often` and `expression`), and no combination to rank by.
   let left = queries.length > 2 ? MAX_READ : 2 * limit;
   for (const [index, { expression, weight }] of queries.entries()) {
     const share = Math.floor(left / (queries.length - index));
-    const ids = prepared.column<number>(NEWEST, expression, share);
+    const ids = yield* column<number>(newest, expression, share);
     for (const id of ids) scores.set(id, (scores.get(id) ?? 0) + weight);
     left -= ids.length;
   }
@@ -100,61 +100,68 @@ function rankRoughly(
 }
 
 /** Finds the terms of each word in the index. It keeps all of them: a name counts as a whole as well as by its parts. */
-function lookUp(
+function* lookUp(
   index: TextIndex,
   collections: readonly CollectionRow[],
   words: readonly QueryWord[],
-): readonly (readonly IndexedTerm[])[] {
+): Query<readonly (readonly IndexedTerm[])[]> {
   const total = collections.reduce((sum, { passages }) => sum + passages, 0);
-  return words.flatMap(({ terms, part }) => {
-    const known = terms.flatMap((term) => knownTerm(index, collections, { term, total }) ?? []);
-    const isUnknown = known.length === 0 && part !== undefined;
-    const found = isUnknown ? approximate(index, collections, { part, total }) : known;
-    return found.length === 0 ? [] : [found];
-  });
+  const found: (readonly IndexedTerm[])[] = [];
+  for (const { terms, part } of words) {
+    const known: IndexedTerm[] = [];
+    for (const term of terms) known.push(...(yield* knownTerm(index, collections, { term, total })));
+    if (known.length > 0) found.push(known);
+    else if (part !== undefined) found.push(yield* approximate(index, collections, { part, total }));
+  }
+  return found.filter((terms) => terms.length > 0);
 }
 
 function rarestFirst(terms: readonly IndexedTerm[]): readonly IndexedTerm[] {
   return terms.toSorted((a, b) => a.count - b.count);
 }
 
-function knownTerm(
-  { counts }: TextIndex,
+/** The term, if a passage has it. */
+function* knownTerm(
+  { dialect: { words }, counts }: TextIndex,
   collections: readonly CollectionRow[],
   { term, total }: { readonly term: string; readonly total: number },
-): IndexedTerm | undefined {
-  const matches = collections.flatMap((collection) => {
-    const count = counts.count(collection, term);
-    return count > 0 ? [{ id: collection.id, count }] : [];
-  });
-  if (matches.length === 0) return undefined;
+): Query<readonly IndexedTerm[]> {
+  const matches: { readonly id: number; readonly count: number }[] = [];
+  for (const collection of collections) {
+    const count = yield* counts.count(collection, term);
+    if (count > 0) matches.push({ id: collection.id, count });
+  }
+  if (matches.length === 0) return [];
   const count = matches.reduce((sum, match) => sum + match.count, 0);
-  return {
-    expression: anyOf(matches.map(({ id }) => quoted(indexed.word(id, term)))),
-    often: anyOf(matches.map(({ id }) => quoted(indexed.often(id, term)))),
-    count,
-    weight: rarity(count, total),
-    countIn: (terms) => terms.counts.get(term) ?? 0,
-  };
+  return [
+    {
+      expression: words.or(matches.map(({ id }) => words.term(indexed.word(id, term)))),
+      often: words.or(matches.map(({ id }) => words.term(indexed.often(id, term)))),
+      count,
+      weight: rarity(count, total),
+      countIn: (terms) => terms.counts.get(term) ?? 0,
+    },
+  ];
 }
 
 /** Matches `part` approximately: as the prefix of a term, or as a substring of a name. */
-function approximate(
-  { prepared }: TextIndex,
+function* approximate(
+  { dialect: { words } }: TextIndex,
   collections: readonly CollectionRow[],
   { part, total }: { readonly part: string; readonly total: number },
-): readonly IndexedTerm[] {
+): Query<readonly IndexedTerm[]> {
+  if (collections.length === 0) return [];
   const trigrams = trigramsOf(part);
-  const expression = anyOf(
+  const expression = words.or(
     collections.flatMap(({ id }) => [
-      `${quoted(indexed.word(id, part))} *`,
+      words.prefix(indexed.word(id, part)),
       ...(trigrams.length === 0
         ? []
-        : [`(${trigrams.map((each) => quoted(indexed.trigram(id, each))).join(' AND ')})`]),
+        : [words.and(trigrams.map((each) => words.term(indexed.trigram(id, each))))]),
     ]),
   );
-  if (expression === '') return [];
-  const count = prepared.first<{ readonly doc: number }>(COUNT_GUESSED, expression)?.doc ?? 0;
+  const guessed = yield* first<{ readonly doc: number }>(words.countUpTo, expression, MAX_COUNTED);
+  const count = guessed?.doc ?? 0;
   const countIn: QueryTerm['countIn'] = ({ counts, names }) =>
     Number(
       [...counts.keys()].some((term) => term.startsWith(part)) ||
@@ -163,44 +170,11 @@ function approximate(
   return [{ expression, often: undefined, count, weight: rarity(count, total), countIn }];
 }
 
-function anyOf(expressions: readonly string[]): string {
-  return expressions.join(' OR ');
-}
-
-/** An FTS5 string literal. */
-function quoted(term: string): string {
-  return `"${term.replaceAll('"', '""')}"`;
-}
-
-/** A passage that has a term at least this often is also indexed under the `often` form of the term. */
-const OFTEN = 3;
-
-/** The forms of a term in the index. Each begins with the id of its collection. Terms themselves hold no "~". */
-const indexed = {
-  word: (collectionId: number, term: string) => `${collectionId}~${term}`,
-  /** A word that a passage has often, or in its name or headings. */
-  often: (collectionId: number, term: string) => `${collectionId}~~~${term}`,
-  /** A trigram of a name. */
-  trigram: (collectionId: number, trigram: string) => `${collectionId}~~${trigram}`,
-} as const;
-
-/** The index text of a passage: each of its terms once, in all forms. */
-export function indexTextOf(collectionId: number, { counts, names }: PassageTerms): string {
-  const words = [...counts].flatMap(([term, count]) => [
-    indexed.word(collectionId, term),
-    ...(count >= OFTEN ? [indexed.often(collectionId, term)] : []),
-  ]);
-  const trigrams = new Set([...names].flatMap(trigramsOf));
-  return [...words, ...Array.from(trigrams, (trigram) => indexed.trigram(collectionId, trigram))].join(' ');
-}
-
 /** Counts from this value on are cached. Counting 10,000 passages takes a millisecond, and common words recur. */
 const CACHED_FROM = 1_000;
 const MAX_CACHED = 2_000;
 /** A cached count is used until the collection has grown or shrunk by more than this share. */
 const DRIFT = 0.1;
-
-const COUNT_TERM = 'SELECT doc FROM passage_terms WHERE term = ?';
 
 interface CachedCount {
   readonly count: number;
@@ -210,19 +184,20 @@ interface CachedCount {
 
 /** Counts the passages of a collection that have a term: exactly for rare terms, from a cache for common ones. */
 export class TermCounts {
-  readonly #prepared: Prepared;
+  readonly #countTerm: string;
   /** By indexed term, the latest last. */
   readonly #cache = new Map<string, CachedCount>();
 
-  constructor(prepared: Prepared) {
-    this.#prepared = prepared;
+  constructor(dialect: Dialect) {
+    this.#countTerm = dialect.words.countTerm;
   }
 
-  count({ id, passages }: CollectionRow, term: string): number {
+  *count({ id, passages }: CollectionRow, term: string): Query<number> {
     const name = indexed.word(id, term);
     const known = this.#cache.get(name);
     if (known && Math.abs(known.passages - passages) <= DRIFT * known.passages) return known.count;
-    const count = this.#prepared.first<{ readonly doc: number }>(COUNT_TERM, name)?.doc ?? 0;
+    const row = yield* first<{ readonly doc: number }>(this.#countTerm, name);
+    const count = row?.doc ?? 0;
     this.#cache.delete(name);
     if (count >= CACHED_FROM) this.#cache.set(name, { count, passages });
     if (this.#cache.size > MAX_CACHED) this.#cache.delete(this.#cache.keys().next().value!);

@@ -5,22 +5,22 @@ import type {
   NewTriple,
   Triple,
   TriplePattern,
-} from '../../stores/graph.js';
-import { nameKey } from '../../stores/graph.js';
-import type { Page } from '../../stores/page.js';
-import type { Scope } from '../../core/task.js';
-import { parsePosition, toPositionText } from '../position.js';
-import type { Row } from '../records.js';
-import { toRecord } from '../records.js';
-import type { SqliteDatabase, Step } from './database.js';
-import type { Prepared } from './prepared.js';
+} from '../stores/graph.js';
+import { nameKey } from '../stores/graph.js';
+import type { Page } from '../stores/page.js';
+import type { Scope } from '../core/task.js';
+import type { Query, SqlDatabase, Step } from './sql.js';
+import { all, column, first, lockOf, run } from './sql.js';
+import { parsePosition, toPositionText } from './position.js';
+import type { Row } from './records.js';
+import { toRecord } from './records.js';
 
 const COLUMNS = ['subject', 'predicate', 'object'] as const;
 
 const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key = ?';
-const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?)';
-const INSERT_TRIPLE = `INSERT OR IGNORE INTO graph_triples (subject, predicate, object, source, context, at, from_outside)
-  VALUES (?, ?, ?, ?, ?, ?, ?)`;
+const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?) RETURNING id';
+const INSERT_TRIPLE = `INSERT INTO graph_triples (subject, predicate, object, source, context, at, from_outside)
+  VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`;
 /** The id for "no context". */
 const NONE = 0;
 /** An id that no name has. */
@@ -46,12 +46,12 @@ const DELETE_UNUSED_NAME = `
     AND NOT EXISTS (SELECT 1 FROM graph_triples WHERE context = @id AND context > 0)`;
 
 /** The triples of an owner, one row per source, sorted by subject, from a position on. */
-const LIST = `
+const list = (orderedJoin: string): string => `
   SELECT n.key, n.name AS subject, t.predicate AS predicate_id, t.object AS object_id, t.source AS source_id, t.at, t.from_outside,
     (SELECT name FROM graph_names WHERE id = t.predicate) AS predicate,
     (SELECT name FROM graph_names WHERE id = t.object) AS object,
     (SELECT name FROM graph_names WHERE id = t.source) AS source
-  FROM graph_names n CROSS JOIN graph_triples t ON t.subject = n.id
+  FROM graph_names n ${orderedJoin} graph_triples t ON t.subject = n.id
   WHERE n.tenant = ? AND n.owner = ? AND n.key >= ?
     AND (n.key > ? OR (t.predicate, t.object, t.source) > (?, ?, ?))
   ORDER BY n.key, t.predicate, t.object, t.source LIMIT ?`;
@@ -77,109 +77,113 @@ interface ListRow extends Triple {
 type Ids = Readonly<Record<'subject' | 'predicate' | 'object' | 'source' | 'context', number>>;
 
 /** Stores each triple as the ids of four names. A name belongs to one owner, and so does the triple. See schema.ts. */
-export class SqliteGraphStore implements GraphStore {
-  readonly #database: SqliteDatabase;
-  readonly #prepared: Prepared;
+export class SqlGraphStore implements GraphStore {
+  readonly #database: SqlDatabase;
 
-  constructor(database: SqliteDatabase) {
+  constructor(database: SqlDatabase) {
     this.#database = database;
-    this.#prepared = database.prepared;
   }
 
   async add(scope: Scope, triples: readonly NewTriple[]): Promise<number> {
-    return this.#database.write(() => this.addInTransaction(scope, triples));
+    return this.#database.write(lockOf(scope), (now) => this.addInTransaction(scope, triples, now));
   }
 
   /** Like `add`, inside a write of another store. */
-  addInTransaction(scope: Scope, triples: readonly NewTriple[]): number {
-    const now = this.#database.now();
+  *addInTransaction(scope: Scope, triples: readonly NewTriple[], now: number): Query<number> {
     let added = 0;
     for (const { subject, predicate, object, source, fromOutside, contextId } of triples) {
-      const ids = [subject, predicate, object, source].map((name) => this.#intern(scope, name));
-      const context = contextId === undefined ? NONE : this.#intern(scope, contextName(contextId));
-      added += this.#prepared.run(INSERT_TRIPLE, ...ids, context, now, fromOutside ? 1 : 0).changes;
+      const ids: number[] = [];
+      for (const name of [subject, predicate, object, source]) ids.push(yield* this.#intern(scope, name));
+      const context = contextId === undefined ? NONE : yield* this.#intern(scope, contextName(contextId));
+      added += yield* run(INSERT_TRIPLE, ...ids, context, now, fromOutside ? 1 : 0);
     }
     return added;
   }
 
   async remove(scope: Scope, pattern: TriplePattern): Promise<number> {
     if (COLUMNS.every((column) => pattern[column] === undefined)) return this.#removeAll(scope);
-    return this.#deleteAll(() => this.#matching(scope, pattern));
+    return this.#deleteAll(scope, () => this.#matching(scope, pattern));
   }
 
   async removeSource(scope: Scope, source: string): Promise<number> {
-    return this.#deleteAll(() => this.#statedBy(scope, source));
+    return this.#deleteAll(scope, () => this.#statedBy(scope, source));
   }
 
   /** Like `removeSource`, inside a write of another store. */
-  removeSourceInTransaction(scope: Scope, source: string): void {
-    while (!this.#deleteSome(this.#statedBy(scope, source)).isLast);
+  *removeSourceInTransaction(scope: Scope, source: string): Query<void> {
+    while (!(yield* this.#deleteSome(yield* this.#statedBy(scope, source))).isLast);
   }
 
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
-    return this.#deleteAll(() => ({
-      sql: 'context = ? AND context > 0',
-      values: [this.#idOf(scope, contextName(contextId)) ?? UNKNOWN],
-    }));
+    return this.#deleteAll(scope, () => this.#statedIn(scope, contextId));
   }
 
   async find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]> {
-    return this.#database.read(() => this.#select(this.#matching(scope, pattern), limit));
+    return this.#database.read(() => this.#find(scope, pattern, limit));
   }
 
   async list(scope: Scope, after: string, limit: number): Promise<Page<KnownTriple>> {
     const [key, ...ids] = parsePosition(after, ['', NONE, NONE, NONE]);
-    return this.#database.read(() => {
-      const rows = this.#prepared.all<ListRow>(LIST, scope.tenant, scope.owner, key, key, ...ids, limit);
-      const triples = [...Map.groupBy(rows, tripleOf).values()];
-      const isLast = rows.length < limit;
-      // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
-      const complete = isLast || triples.length === 1 ? triples : triples.slice(0, -1);
-      return {
-        items: complete.map(mergeSources),
-        next: isLast ? undefined : positionAfter(complete.at(-1)!.at(-1)!),
-      };
-    });
+    const sql = list(this.#database.dialect.orderedJoin);
+    const rows = await this.#database.read(() =>
+      all<ListRow>(sql, scope.tenant, scope.owner, key, key, ...ids, limit),
+    );
+    const triples = [...Map.groupBy(rows, tripleOf).values()];
+    const isLast = rows.length < limit;
+    // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
+    const complete = isLast || triples.length === 1 ? triples : triples.slice(0, -1);
+    return {
+      items: complete.map(mergeSources),
+      next: isLast ? undefined : positionAfter(complete.at(-1)!.at(-1)!),
+    };
   }
 
   async edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]> {
-    return this.#database.read(() => {
-      const id = this.#idOf(scope, node);
-      if (id === undefined) return [];
-      const along = this.#along(scope, query.predicates);
-      const ends = query.direction === 'both' ? ['out', 'in'] : [query.direction];
-      return ends.flatMap((end) => {
-        const column = end === 'out' ? 'subject' : 'object';
-        const condition = { sql: `${column} = ?${along.sql}`, values: [id, ...along.values] };
-        return this.#select(condition, query.limit);
-      });
-    });
+    return this.#database.read(() => this.#edges(scope, node, query));
   }
 
-  #along(scope: Scope, predicates: readonly string[] | undefined): Condition {
+  *#find(scope: Scope, pattern: TriplePattern, limit: number): Query<readonly KnownTriple[]> {
+    return yield* this.#select(yield* this.#matching(scope, pattern), limit);
+  }
+
+  *#edges(scope: Scope, node: string, query: EdgeQuery): Query<readonly KnownTriple[]> {
+    const id = yield* this.#idOf(scope, node);
+    if (id === undefined) return [];
+    const along = yield* this.#along(scope, query.predicates);
+    const ends = query.direction === 'both' ? ['out', 'in'] : [query.direction];
+    const found: KnownTriple[] = [];
+    for (const end of ends) {
+      const nodeColumn = end === 'out' ? 'subject' : 'object';
+      const condition = { sql: `${nodeColumn} = ?${along.sql}`, values: [id, ...along.values] };
+      found.push(...(yield* this.#select(condition, query.limit)));
+    }
+    return found;
+  }
+
+  *#along(scope: Scope, predicates: readonly string[] | undefined): Query<Condition> {
     if (!predicates) return { sql: '', values: [] };
-    const ids = predicates.flatMap((name) => this.#idOf(scope, name) ?? []);
+    const ids = [UNKNOWN];
+    for (const name of predicates) ids.push((yield* this.#idOf(scope, name)) ?? UNKNOWN);
     return { sql: ` AND predicate IN (${ids.map(() => '?').join(', ')})`, values: ids };
   }
 
   /** A name that this owner does not have is queried as `UNKNOWN`, which matches nothing. */
-  #matching(scope: Scope, pattern: TriplePattern): Condition {
-    const named = COLUMNS.filter((column) => pattern[column] !== undefined);
+  *#matching(scope: Scope, pattern: TriplePattern): Query<Condition> {
+    const named = COLUMNS.filter((one) => pattern[one] !== undefined);
     if (named.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
-    return {
-      sql: named.map((column) => `${column} = ?`).join(' AND '),
-      values: named.map((column) => this.#idOf(scope, pattern[column]!) ?? UNKNOWN),
-    };
+    const values: number[] = [];
+    for (const one of named) values.push((yield* this.#idOf(scope, pattern[one]!)) ?? UNKNOWN);
+    return { sql: named.map((one) => `${one} = ?`).join(' AND '), values };
   }
 
-  #select({ sql, values }: Condition, limit: number): readonly KnownTriple[] {
-    const rows = this.#prepared.all<Row>(
+  *#select({ sql, values }: Condition, limit: number): Query<readonly KnownTriple[]> {
+    const sources = '(SELECT name FROM graph_names WHERE id = source)';
+    const rows = yield* all<Row>(
       `
       SELECT s.name AS subject, p.name AS predicate, o.name AS object, found.sources, found.at, found.from_outside
       FROM (
-        SELECT subject, predicate, object, max(at) AS at, min(from_outside) AS from_outside, json_group_array(
-          (SELECT name FROM graph_names WHERE id = source) ORDER BY at, source
-        ) AS sources
+        SELECT subject, predicate, object, max(at) AS at, min(from_outside) AS from_outside,
+          ${this.#database.dialect.jsonList(sources, 'at, source')} AS sources
         FROM graph_triples WHERE ${sql} GROUP BY subject, predicate, object LIMIT ?
       ) AS found
       JOIN graph_names s ON s.id = found.subject
@@ -191,64 +195,75 @@ export class SqliteGraphStore implements GraphStore {
     return rows.map((row) => toRecord(row, { json: ['sources'], flags: ['fromOutside'] }));
   }
 
-  #statedBy(scope: Scope, source: string): Condition {
-    return { sql: 'source = ?', values: [this.#idOf(scope, source) ?? UNKNOWN] };
+  *#statedBy(scope: Scope, source: string): Query<Condition> {
+    return { sql: 'source = ?', values: [(yield* this.#idOf(scope, source)) ?? UNKNOWN] };
+  }
+
+  *#statedIn(scope: Scope, contextId: string): Query<Condition> {
+    const id = yield* this.#idOf(scope, contextName(contextId));
+    return { sql: 'context = ? AND context > 0', values: [id ?? UNKNOWN] };
   }
 
   /** Removes triples by ranges of names, so that no step reads the triples of other owners. */
-  async #removeAll({ tenant, owner }: Scope): Promise<number> {
+  async #removeAll(scope: Scope): Promise<number> {
+    const { tenant, owner } = scope;
     let removed = 0;
     for (let after = ''; ;) {
-      const keys = this.#database.read(() =>
-        this.#prepared.column<string>(NAMES_AFTER, tenant, owner, after, ROWS_AT_ONCE),
+      const from = after;
+      const keys = await this.#database.read(() =>
+        column<string>(NAMES_AFTER, tenant, owner, from, ROWS_AT_ONCE),
       );
       const last = keys.at(-1);
       if (last === undefined) return removed;
-      const values = [tenant, owner, after, last];
-      removed += await this.#deleteAll(() => ({ sql: NAMED_BETWEEN, values }));
+      const values = [tenant, owner, from, last];
+      removed += await this.#deleteAll(scope, () => known({ sql: NAMED_BETWEEN, values }));
       after = last;
     }
   }
 
   /** The condition is built again in each step, as the id of a removed name may be reused. */
-  #deleteAll(condition: () => Condition): Promise<number> {
-    return this.#database.writeInSteps(() => this.#deleteSome(condition()));
+  #deleteAll(scope: Scope, condition: () => Query<Condition>): Promise<number> {
+    return this.#database.writeInSteps(lockOf(scope), () => this.#deleteStep(condition));
+  }
+
+  *#deleteStep(condition: () => Query<Condition>): Query<Step> {
+    return yield* this.#deleteSome(yield* condition());
   }
 
   /** Counts the triples that no other source states: those are removed for good. */
-  #deleteSome({ sql, values }: Condition): Step {
-    const rows = this.#prepared.all<Ids>(
+  *#deleteSome({ sql, values }: Condition): Query<Step> {
+    const rows = yield* all<Ids>(
       `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,
       ...values,
       ROWS_AT_ONCE,
     );
     let count = 0;
     for (const { subject, predicate, object, source } of rows) {
-      this.#prepared.run(DELETE_ROW, subject, predicate, object, source);
-      if (this.#prepared.first(STATED, subject, predicate, object) === undefined) count += 1;
+      yield* run(DELETE_ROW, subject, predicate, object, source);
+      if ((yield* first(STATED, subject, predicate, object)) === undefined) count += 1;
     }
     const names = new Set(rows.flatMap((row) => Object.values(row)));
-    for (const id of names) this.#prepared.run(DELETE_UNUSED_NAME, { id });
+    for (const id of names) yield* run(DELETE_UNUSED_NAME, { id });
     return { count, isLast: rows.length < ROWS_AT_ONCE };
   }
 
-  #intern(scope: Scope, name: string): number {
-    const known = this.#idOf(scope, name);
+  *#intern(scope: Scope, name: string): Query<number> {
+    const known = yield* this.#idOf(scope, name);
     if (known !== undefined) return known;
-    const { lastInsertRowid } = this.#prepared.run(
-      INSERT_NAME,
-      scope.tenant,
-      scope.owner,
-      nameKey(name),
-      name.trim(),
-    );
-    return Number(lastInsertRowid);
+    const { tenant, owner } = scope;
+    const row = yield* first<{ readonly id: number }>(INSERT_NAME, tenant, owner, nameKey(name), name.trim());
+    return row!.id;
   }
 
-  #idOf(scope: Scope, name: string): number | undefined {
-    const { tenant, owner } = scope;
-    return this.#prepared.first<{ readonly id: number }>(NAME_ID, tenant, owner, nameKey(name))?.id;
+  *#idOf({ tenant, owner }: Scope, name: string): Query<number | undefined> {
+    return (yield* first<{ readonly id: number }>(NAME_ID, tenant, owner, nameKey(name)))?.id;
   }
+}
+
+/** A condition that needs no query. */
+// eslint-disable-next-line require-yield
+function* known(condition: Condition): Query<Condition> {
+  return condition;
 }
 
 function tripleOf({ key, predicate_id, object_id }: ListRow): string {

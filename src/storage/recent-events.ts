@@ -1,5 +1,5 @@
-import { ReleasingMap } from '../../core/releasing-map.js';
-import type { EventRow } from '../rows.js';
+import { ReleasingMap } from '../core/releasing-map.js';
+import type { EventRow } from './rows.js';
 
 const MAX_EVENTS = 1_000;
 const MAX_CHARACTERS = 1024 * 1024;
@@ -16,7 +16,11 @@ export class RecentEvents {
 
   /** To be called after every commit, in order. */
   add(taskId: string, events: readonly EventRow[]): void {
-    const kept = this.#tasks.get(taskId) ?? [];
+    const known = this.#tasks.get(taskId) ?? [];
+    // Another process wrote events between these.
+    const isGap = known.length > 0 && known.at(-1)!.seq + 1 !== events[0]?.seq;
+    if (isGap) this.#count(known, -1);
+    const kept = isGap ? [] : known;
     kept.push(...events);
     this.#tasks.set(taskId, kept);
     this.#count(events, 1);

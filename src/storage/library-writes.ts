@@ -1,0 +1,191 @@
+import { MAX_EXTRACTION_ATTEMPTS } from '../stores/graph.js';
+import type { NewDocument, NewPassage } from '../stores/library.js';
+import type { Row } from './records.js';
+import { insertInto, insertRows, toParameters, toRecord } from './records.js';
+import { passageTerms } from './relevance.js';
+import type { CollectionRow, DocumentVersion } from './library-rows.js';
+import { DOCUMENT_FORMAT } from './library-rows.js';
+import { indexTextOf } from './index-terms.js';
+import type { Dialect, Query } from './sql.js';
+import { column, first, run } from './sql.js';
+
+/** What a write removed. The caller removes the vectors from memory and the triples from the graph. */
+export interface Removed {
+  readonly documents: readonly DocumentVersion[];
+  readonly passages: readonly number[];
+}
+
+const FIND = 'SELECT id, origin, name, hash, facts FROM documents WHERE collection = ? AND origin = ?';
+const REFRESH = 'UPDATE documents SET name = ?, modified_at = ?, facts = ? WHERE id = ?';
+const ADD_DOCUMENT = `${insertInto('documents', [
+  ...[
+    'collection',
+    'origin',
+    'name',
+    'hash',
+    'modifiedAt',
+    'bytes',
+    'facts',
+    'savedAt',
+    'passages',
+    'readsLeft',
+  ],
+])} RETURNING id`;
+const PASSAGE_MEMBERS = ['document', 'collection', 'start', 'end', 'lines', 'heading', 'text'];
+/** The passages that one statement inserts. */
+const ROWS_AT_ONCE = 20;
+const DROP_DOCUMENT = 'DELETE FROM documents WHERE id = ?';
+const PASSAGES_OF = 'SELECT id FROM passages WHERE document = ?';
+const BEYOND_FIRST = 'SELECT id FROM passages WHERE document = ? ORDER BY id LIMIT ? OFFSET ?';
+const MARK_UNFINISHED = 'UPDATE documents SET hash = ? WHERE id = ?';
+
+/** Stands for the hash of a document whose passages are not all written: it equals no other. */
+const UNFINISHED = '';
+const FINISH = 'UPDATE documents SET hash = ?, reads_left = ? WHERE id = ?';
+const EXISTS = 'SELECT 1 FROM documents WHERE id = ?';
+/** The passages that one transaction writes or removes: a long document would hold the event loop. */
+export const PASSAGES_AT_ONCE = 40;
+
+interface Found extends Omit<DocumentVersion, 'collection'> {
+  readonly id: number;
+}
+
+export interface WholeDocument extends NewDocument {
+  readonly savedAt: number;
+  /** The passages to write in this transaction. Default: all. */
+  readonly atOnce?: number;
+}
+
+/** Where a document goes. */
+interface Place {
+  readonly dialect: Dialect;
+  readonly collection: CollectionRow;
+}
+
+interface PutDocument {
+  readonly outcome: 'added' | 'changed' | 'unchanged';
+  readonly removed: Removed;
+  /** The row of the document, for the passages that are left. */
+  readonly id: number;
+  readonly left: readonly NewPassage[];
+}
+
+/**
+ * To be called inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages
+ * beyond `atOnce` are left to `addMorePassages`; until the last of them is written the document counts as changed.
+ */
+export function* putDocument(
+  place: Place,
+  { atOnce = Infinity, ...document }: WholeDocument,
+): Query<PutDocument> {
+  const found = yield* findDocument(place.collection, document.origin);
+  if (found?.hash === document.hash) {
+    yield* run(REFRESH, document.name, document.modifiedAt, JSON.stringify(document.facts), found.id);
+    return { outcome: 'unchanged', removed: { documents: [], passages: [] }, id: found.id, left: [] };
+  }
+  const removed = yield* dropDocuments(place, found ? [found] : []);
+  const { passages } = document;
+  const left = passages.slice(atOnce);
+  const isWhole = left.length === 0;
+  const row = yield* first<{ readonly id: number }>(
+    ADD_DOCUMENT,
+    toParameters({
+      ...document,
+      collection: place.collection.id,
+      hash: isWhole ? document.hash : UNFINISHED,
+      passages: passages.length,
+      readsLeft: isWhole ? MAX_EXTRACTION_ATTEMPTS : 0,
+    }),
+  );
+  const { id } = row!;
+  yield* addPassages({ ...place, document, id }, passages.slice(0, atOnce));
+  return { outcome: found ? 'changed' : 'added', removed, id, left };
+}
+
+interface PlacedDocument extends Place {
+  readonly document: NewDocument;
+  readonly id: number;
+}
+
+/** To be called inside a write. Returns the passages that are left then; none when the document was replaced meanwhile. */
+export function* addMorePassages(
+  placed: PlacedDocument,
+  passages: readonly NewPassage[],
+): Query<readonly NewPassage[]> {
+  const { id, document } = placed;
+  if (!(yield* first(EXISTS, id))) return [];
+  yield* addPassages(placed, passages.slice(0, PASSAGES_AT_ONCE));
+  const left = passages.slice(PASSAGES_AT_ONCE);
+  if (left.length === 0) yield* run(FINISH, document.hash, MAX_EXTRACTION_ATTEMPTS, id);
+  return left;
+}
+
+/** To be called inside a write. Removes the documents with these origins from a collection. */
+export function* removeDocuments(place: Place, origins: readonly string[]): Query<Removed> {
+  const found: Found[] = [];
+  for (const origin of origins) {
+    const document = yield* findDocument(place.collection, origin);
+    if (document) found.push(document);
+  }
+  return yield* dropDocuments(place, found);
+}
+
+/**
+ * To be called inside a write, again and again before a document is replaced or removed, until it returns nothing.
+ * Removes some of its passages, all but the first ones in the end, unless it has the given hash. From then on the
+ * document counts as changed. Returns the ids of the passages.
+ */
+export function* thinDocument(
+  { dialect, collection }: Place,
+  { origin, hash }: { readonly origin: string; readonly hash?: string },
+): Query<readonly number[]> {
+  const found = yield* findDocument(collection, origin);
+  if (!found || found.hash === hash) return [];
+  const ids = yield* column<number>(BEYOND_FIRST, found.id, PASSAGES_AT_ONCE, PASSAGES_AT_ONCE);
+  if (ids.length > 0) yield* run(MARK_UNFINISHED, UNFINISHED, found.id);
+  yield* dropPassages(dialect, ids);
+  return ids;
+}
+
+function* dropPassages(dialect: Dialect, passages: readonly number[]): Query<void> {
+  const ids = JSON.stringify(passages);
+  yield* run(dialect.words.remove, ids);
+  yield* run(`DELETE FROM vectors WHERE passage IN ${dialect.items('number')}`, ids);
+  yield* run(`DELETE FROM passages WHERE id IN ${dialect.items('number')}`, ids);
+}
+
+function* findDocument({ id }: CollectionRow, origin: string): Query<Found | undefined> {
+  const row = yield* first<Row>(FIND, id, origin);
+  return row && toRecord(row, DOCUMENT_FORMAT);
+}
+
+function* dropDocuments({ dialect, collection }: Place, found: readonly Found[]): Query<Removed> {
+  const passages: number[] = [];
+  for (const { id } of found) {
+    const dropped = yield* column<number>(PASSAGES_OF, id);
+    yield* dropPassages(dialect, dropped);
+    yield* run(DROP_DOCUMENT, id);
+    passages.push(...dropped);
+  }
+  return { passages, documents: found.map((document) => ({ ...document, collection: collection.name })) };
+}
+
+function* addPassages(
+  { dialect, collection, document, id }: PlacedDocument,
+  passages: readonly NewPassage[],
+): Query<void> {
+  for (let from = 0; from < passages.length; from += ROWS_AT_ONCE) {
+    const some = passages.slice(from, from + ROWS_AT_ONCE);
+    const rows = some.map((passage) => ({ ...passage, document: id, collection: collection.id }));
+    const insert = insertRows('passages', PASSAGE_MEMBERS, rows);
+    // Ids rise in the order of the rows.
+    const ids = (yield* column<number>(`${insert.sql} RETURNING id`, ...insert.values)).toSorted(
+      (a, b) => a - b,
+    );
+    const words = some.flatMap((passage, index) => {
+      const terms = passageTerms({ ...document, ...passage });
+      return [ids[index], indexTextOf(collection.id, terms)];
+    });
+    yield* run(dialect.words.add(some.length), ...words);
+  }
+}

@@ -1,0 +1,129 @@
+import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
+import { LangoError } from '../../core/errors.js';
+import type { Outcome, Statement } from '../sql.js';
+
+export interface ConnectionOptions {
+  /** As in libpq: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=… */
+  readonly url: string;
+  /** The most connections at a time, beside one for notifications. */
+  readonly connections: number;
+  /** How long a statement may take. */
+  readonly statementSeconds: number;
+  /**
+   * `session`: straight to the server, or through a pooler that gives a client a connection of its own. `transaction`:
+   * through one that gives it a connection for a transaction, such as PgBouncer; nothing may outlive a transaction then.
+   */
+  readonly pooling: 'session' | 'transaction';
+}
+
+export interface Driver {
+  readonly pool: Pool;
+  /** A connection apart from the pool. */
+  connect(): Promise<Client>;
+}
+
+/** Includes the wait for a free one. */
+const CONNECT_MS = 10_000;
+const IDLE_MS = 60_000;
+/** The types of results that PostgreSQL's driver would give as text: int8 and numeric. */
+const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);
+/** Left as text: the stores read JSON by themselves. */
+const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802]);
+
+/** Loads pg when PostgreSQL is configured: the package is optional. Opens no connection yet. */
+export async function createDriver(options: ConnectionOptions): Promise<Driver> {
+  const { default: pg } = await loadDriver();
+  const { url, connections, statementSeconds, pooling } = options;
+  const limits = {
+    statement_timeout: statementSeconds * 1_000,
+    idle_in_transaction_session_timeout: statementSeconds * 1_000,
+  };
+  const config: ClientConfig = {
+    connectionString: url,
+    application_name: 'lango',
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS,
+    // A pooler refuses settings of the session.
+    ...(pooling === 'session' ? limits : { query_timeout: statementSeconds * 1_000 }),
+    types: {
+      getTypeParser: (type: number, format?: 'text' | 'binary') => {
+        if (NUMBERS.has(type)) return Number;
+        return JSON_TYPES.has(type) ? asText : pg.types.getTypeParser(type, format as 'text');
+      },
+    } as never,
+  };
+  return {
+    pool: new pg.Pool({ ...config, max: connections, idleTimeoutMillis: IDLE_MS }),
+    async connect() {
+      const client = new pg.Client(config);
+      client.on('error', () => undefined);
+      await client.connect();
+      return client;
+    },
+  };
+}
+
+async function loadDriver(): Promise<typeof import('pg')> {
+  try {
+    return await import('pg');
+  } catch (cause) {
+    throw new LangoError('storage', 'The package pg, which connects to PostgreSQL, is not installed.', {
+      hint: 'Install it next to lango: npm install pg',
+      cause,
+    });
+  }
+}
+
+function asText(text: string): string {
+  return text;
+}
+
+interface Compiled {
+  readonly text: string;
+  /** The named parameters by position; empty for positional ones. */
+  readonly names: readonly string[];
+  /** Under this name a connection keeps the statement prepared. */
+  readonly name: string;
+}
+
+/** The texts are few: constants, or built from few parts. */
+const compiled = new Map<string, Compiled>();
+
+/** Turns `?` and `@name` into PostgreSQL's `$1`. */
+function compile(sql: string): Compiled {
+  const known = compiled.get(sql);
+  if (known) return known;
+  const names: string[] = [];
+  let places = 0;
+  const text = sql.replace(/\?|@(\w+)/g, (_, name?: string) => {
+    if (name === undefined) return `$${(places += 1)}`;
+    if (!names.includes(name)) names.push(name);
+    return `$${names.indexOf(name) + 1}`;
+  });
+  const result = { text, names, name: `lango${compiled.size}` };
+  compiled.set(sql, result);
+  return result;
+}
+
+/** Runs one statement. `isPrepared`: the connection keeps it prepared. */
+export async function query(
+  on: Pool | PoolClient,
+  { sql, values }: Statement,
+  isPrepared: boolean,
+): Promise<Outcome> {
+  const { text, names, name } = compile(sql);
+  const given = values[0] as Readonly<Record<string, unknown>> | undefined;
+  const ordered = names.length > 0 ? names.map((each) => given?.[each]) : values;
+  const { rows, rowCount } = await on.query({
+    text,
+    values: ordered.map(toParameter),
+    ...(isPrepared ? { name } : {}),
+  });
+  return { rows, changes: rowCount ?? 0 };
+}
+
+/** PostgreSQL's texts hold every character but U+0000. Keys with one were refused before. */
+function toParameter(value: unknown): unknown {
+  if (typeof value === 'string' && value.includes('\0')) return value.replaceAll('\0', '\ufffd');
+  return value ?? null;
+}

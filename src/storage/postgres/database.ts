@@ -1,0 +1,196 @@
+import { crc32 } from 'node:zlib';
+import type { PoolClient } from 'pg';
+import { LangoError, errorText } from '../../core/errors.js';
+import { KeyedMutex } from '../../core/keyed-mutex.js';
+import type { Logger } from '../../core/logger.js';
+import type { Dialect, Outcome, Query, SqlDatabase, Statement, Step } from '../sql.js';
+import { runLater } from '../sql.js';
+import type { ConnectionOptions, Driver } from './connection.js';
+import { query } from './connection.js';
+import { isFaultOfDatabase, mayRepeat, storageError } from './failure.js';
+
+/** The dialect of PostgreSQL. The index of words is a column of lexemes, found by GIN. */
+const DIALECT: Dialect = {
+  member: (column, name) => `${column} ->> '${name}'`,
+  items,
+  using: () => '',
+  orderedJoin: 'JOIN',
+  forUpdate: ' FOR UPDATE',
+  skipLocked: ' FOR UPDATE SKIP LOCKED',
+  nextKey: '(SELECT last_value + 1 FROM tasks_key_seq)',
+  jsonList: (value, order) => `json_agg(${value} ORDER BY ${order})`,
+  words: {
+    term: lexeme,
+    prefix: (text) => `${lexeme(text)}:*`,
+    and: (expressions) => expressions.map((each) => `(${each})`).join(' & '),
+    or: (expressions) => expressions.join(' | '),
+    add: (passages) => {
+      const row = "(?::bigint, array_to_tsvector(string_to_array(?, ' ')))";
+      return `INSERT INTO passage_words (passage, words) VALUES ${Array(passages).fill(row).join(', ')}`;
+    },
+    remove: `DELETE FROM passage_words WHERE passage IN ${items('number')}`,
+    newest: 'SELECT passage FROM passage_words WHERE words @@ ?::tsquery ORDER BY passage DESC LIMIT ?',
+    countUpTo:
+      'SELECT count(*) AS doc FROM (SELECT 1 FROM passage_words WHERE words @@ ?::tsquery LIMIT ?) AS found',
+    countTerm: "SELECT count(*) AS doc FROM passage_words WHERE words @@ ('''' || ? || '''')::tsquery",
+  },
+};
+
+function items(type: 'text' | 'number', parameter = '?'): string {
+  const value = type === 'number' ? 'value::bigint' : 'value';
+  return `(SELECT ${value} FROM json_array_elements_text(${parameter}::json) AS item(value))`;
+}
+
+/** A lexeme of a tsquery, as it is stored. Terms hold letters, digits and "~" only. */
+function lexeme(term: string): string {
+  return `'${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+}
+
+/** Tells this program's advisory locks from others: "LNGO". */
+export const LOCK_CLASS = 0x4c4e474f;
+const REPEATS = 5;
+/** While the database is gone, it is tried at this interval. */
+const PROBE_MS = 500;
+const NOW = 'SELECT lango_now() AS now';
+
+/** One database with its pool of connections. All stores of this process share it. */
+export class PostgresDatabase implements SqlDatabase {
+  readonly dialect = DIALECT;
+  readonly isShared = true;
+  readonly #driver: Driver;
+  readonly #logger: Logger;
+  readonly #isPrepared: boolean;
+  /** Writes under one lock wait here and not each on a connection. */
+  readonly #locks = new KeyedMutex();
+  readonly #active = new Set<Promise<unknown>>();
+  #isOpen = true;
+  #problem: LangoError | undefined;
+  #probe: NodeJS.Timeout | undefined;
+
+  constructor(driver: Driver, { pooling, logger }: Pick<ConnectionOptions, 'pooling'> & { logger: Logger }) {
+    this.#driver = driver;
+    this.#logger = logger;
+    this.#isPrepared = pooling === 'session';
+    driver.pool.on('error', (error) => this.#onFailure(error));
+  }
+
+  /** Why the database cannot be used; undefined while it can. */
+  get problem(): LangoError | undefined {
+    return this.#problem;
+  }
+
+  async now(): Promise<number> {
+    return ((await this.one({ sql: NOW, values: [] })).rows[0] as { readonly now: number }).now;
+  }
+
+  /** Runs one statement in a transaction of its own, after the earlier ones under the same key. */
+  one(statement: Statement, key?: string): Promise<Outcome> {
+    const ask = () => query(this.#driver.pool, statement, this.#isPrepared);
+    return this.#watched(() => (key === undefined ? ask() : this.#locks.run(key, ask)));
+  }
+
+  /** Throws `LangoError` `storage` after `close`. */
+  assertOpen(): void {
+    if (!this.#isOpen) throw new LangoError('storage', 'The store is closed.');
+  }
+
+  read<Result>(work: () => Query<Result>): Promise<Result> {
+    return this.#watched(() =>
+      runLater(work(), (statement) => query(this.#driver.pool, statement, this.#isPrepared)),
+    );
+  }
+
+  /** An empty lock is none: the rows that the work reads for update keep others away. */
+  write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
+    return this.#watched(() =>
+      lock === '' ? this.#repeat(lock, work) : this.#locks.run(lock, () => this.#repeat(lock, work)),
+    );
+  }
+
+  async #repeat<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
+    for (let left = REPEATS; ; left -= 1) {
+      try {
+        return await this.#transact(lock, work);
+      } catch (error) {
+        if (left === 0 || !mayRepeat(error)) throw error;
+      }
+    }
+  }
+
+  async writeInSteps(lock: string, step: (now: number) => Query<Step>): Promise<number> {
+    for (let sum = 0; ;) {
+      const { count, isLast } = await this.write(lock, step);
+      sum += count;
+      if (isLast) return sum;
+    }
+  }
+
+  /** Waits for what was begun, and closes all connections. */
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    clearTimeout(this.#probe);
+    await Promise.allSettled(this.#active);
+    await this.#driver.pool.end().catch(() => undefined);
+  }
+
+  async #transact<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
+    const client: PoolClient = await this.#driver.pool.connect();
+    let failure: unknown;
+    try {
+      // In one message, so that it is one round trip. The texts hold numbers alone.
+      const locking = lock === '' ? '' : `SELECT pg_advisory_xact_lock(${LOCK_CLASS}, ${crc32(lock) | 0});`;
+      const begun = (await client.query(`BEGIN; ${locking} ${NOW}`)) as never as readonly {
+        readonly rows: readonly { readonly now: number }[];
+      }[];
+      const result = await runLater(work(begun.at(-1)!.rows[0]!.now), (statement) =>
+        query(client, statement, this.#isPrepared),
+      );
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      failure = error;
+      await client.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    } finally {
+      client.release(isFaultOfDatabase(failure));
+    }
+  }
+
+  /** Counts the work as active, wraps what it throws, and keeps the state of the database. */
+  async #watched<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.assertOpen();
+    const active = work();
+    this.#active.add(active);
+    try {
+      const result = await active;
+      if (this.#problem) this.#onSuccess();
+      return result;
+    } catch (error) {
+      if (!(error instanceof LangoError)) this.#onFailure(error);
+      throw storageError(error);
+    } finally {
+      this.#active.delete(active);
+    }
+  }
+
+  #onSuccess(): void {
+    this.#problem = undefined;
+    clearTimeout(this.#probe);
+    this.#probe = undefined;
+    this.#logger.info('the database can be used again');
+  }
+
+  /** Remembers and logs a failure of the database, and tries it from time to time. */
+  #onFailure(error: unknown): void {
+    const failure = storageError(error);
+    const isNew = this.#problem?.message !== failure.message;
+    if (isNew) this.#logger.error('the database failed', { error: errorText(error), hint: failure.hint });
+    if (!isFaultOfDatabase(error) || !this.#isOpen) return;
+    this.#problem = failure;
+    this.#probe ??= setTimeout(() => {
+      this.#probe = undefined;
+      this.now().catch(() => undefined);
+    }, PROBE_MS).unref();
+  }
+}

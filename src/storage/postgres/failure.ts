@@ -1,0 +1,94 @@
+import { codeOf, errorText, LangoError } from '../../core/errors.js';
+
+interface Advice {
+  readonly message: string;
+  readonly hint: string;
+  readonly retryable?: boolean;
+}
+
+const GONE: Advice = {
+  message: 'The PostgreSQL server cannot be reached, or it ended the connection.',
+  hint: 'Check that it runs, and the host and port of storage.url. Work goes on by itself when it is back.',
+  retryable: true,
+};
+
+/** Advice by SQLSTATE, or by its class (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const ADVICE: Readonly<Record<string, Advice>> = {
+  '08': GONE,
+  '57P': GONE,
+  '57014': {
+    message: 'A statement took longer than storage.statementSeconds.',
+    hint: 'Look for what keeps PostgreSQL busy, or allow more time.',
+    retryable: true,
+  },
+  '53300': {
+    message: 'PostgreSQL has no connection left.',
+    hint: 'Lower storage.connections of each server, or raise max_connections of PostgreSQL.',
+    retryable: true,
+  },
+  '53': {
+    message: 'PostgreSQL is out of memory or disk space.',
+    hint: 'Free space on its disk, then try again.',
+    retryable: true,
+  },
+  '25006': {
+    message: 'PostgreSQL takes no writes: it is a standby, or was set to read only.',
+    hint: 'Let storage.url lead to the primary, for example with target_session_attrs or a name that moves.',
+    retryable: true,
+  },
+  '28': {
+    message: 'PostgreSQL refuses this user or password.',
+    hint: 'Check the user and the password in storage.url, and pg_hba.conf of the server.',
+  },
+  '3D000': {
+    message: 'The database of storage.url does not exist.',
+    hint: 'Create it with: createdb NAME',
+  },
+  '42501': {
+    message: 'The user of storage.url lacks a privilege on the database.',
+    hint: 'Let it own the schema, or grant it CREATE and USAGE on it.',
+  },
+  '40': {
+    message: 'Other transactions stood in the way too often.',
+    hint: 'Try again.',
+    retryable: true,
+  },
+};
+
+const NETWORK = /^(E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)|ENOTFOUND)/;
+/** Errors of the driver without a code: a connection that ended, or that could not be had in time. */
+const BROKEN = /Connection terminated|connection error|timeout (exceeded|expired)|Client has encountered/i;
+
+/** When clients should try again after a failure that may pass. */
+const RETRY_AFTER_MS = 2_000;
+
+const OTHER: Advice = {
+  message: 'The database refused the operation.',
+  hint: 'See the server log for details.',
+};
+
+/** Wraps an error of the driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. */
+export function storageError(cause: unknown): LangoError {
+  if (cause instanceof LangoError) return cause;
+  const { message, hint, retryable = false } = adviceFor(cause) ?? OTHER;
+  return new LangoError('storage', message, {
+    ...{ hint, cause, retryable },
+    ...(retryable ? { retryAfterMs: RETRY_AFTER_MS } : {}),
+  });
+}
+
+function adviceFor(error: unknown): Advice | undefined {
+  const code = codeOf(error) ?? '';
+  if (NETWORK.test(code) || BROKEN.test(errorText(error))) return GONE;
+  return ADVICE[code] ?? ADVICE[code.slice(0, 3)] ?? ADVICE[code.slice(0, 2)];
+}
+
+/** Whether the database as a whole fails, and not one operation. */
+export function isFaultOfDatabase(error: unknown): boolean {
+  return adviceFor(error)?.retryable === true && !mayRepeat(error);
+}
+
+/** Whether the transaction lost against others and can be run again from its start. */
+export function mayRepeat(error: unknown): boolean {
+  return (codeOf(error) ?? '').startsWith('40');
+}

@@ -1,0 +1,49 @@
+import type { ConnectionOptions } from './connection.js';
+import { createDriver } from './connection.js';
+import { storageError } from './failure.js';
+import { MIGRATIONS } from './schema.js';
+
+const FACTS = `SELECT current_setting('server_version') AS version, current_setting('data_checksums') AS checksums,
+  current_database() AS name, pg_is_in_recovery() AS standby, to_regclass('meta') IS NOT NULL AS made`;
+const VERSION = "SELECT value FROM meta WHERE key = 'schema'";
+
+interface Facts {
+  readonly version: string;
+  readonly checksums: string;
+  readonly name: string;
+  readonly standby: boolean;
+  readonly made: boolean;
+}
+
+/** A database as it is, read without changing it. */
+export interface PostgresState {
+  /** Names the server and the database, without the password. */
+  readonly text: string;
+  /** Why a server could not use it. */
+  readonly problem: string | undefined;
+}
+
+/** Rejects with `LangoError` `storage` with advice if the database cannot be reached. */
+export async function inspectPostgres(options: ConnectionOptions): Promise<PostgresState> {
+  const { pool } = await createDriver(options);
+  try {
+    const { rows } = await pool.query<Facts>(FACTS);
+    const { version, checksums, name, standby, made } = rows[0]!;
+    const schema = made ? Number((await pool.query<{ readonly value: string }>(VERSION)).rows[0]?.value) : 0;
+    const tables = made ? `schema ${schema}` : 'its tables will be made at the first start';
+    return {
+      text: `PostgreSQL ${version}, database ${name}, ${tables}, page checksums ${checksums}`,
+      problem: problemOf(schema, standby),
+    };
+  } catch (error) {
+    throw storageError(error);
+  } finally {
+    await pool.end().catch(() => undefined);
+  }
+}
+
+function problemOf(schema: number, isStandby: boolean): string | undefined {
+  if (isStandby) return 'It is a standby and takes no writes: let storage.url lead to the primary.';
+  if (schema <= MIGRATIONS.length) return undefined;
+  return `It was made by a newer version of Lango: schema ${schema} > ${MIGRATIONS.length}.`;
+}

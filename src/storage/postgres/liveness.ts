@@ -1,0 +1,137 @@
+import { randomInt } from 'node:crypto';
+import type { Client } from 'pg';
+import { errorText } from '../../core/errors.js';
+import type { Logger } from '../../core/logger.js';
+import type { AppendListeners } from './append-listeners.js';
+import type { Driver } from './connection.js';
+import type { PostgresDatabase } from './database.js';
+import { LOCK_CLASS } from './database.js';
+import { ADD_WORKER, FREE_DEAD } from './task-statements.js';
+
+export interface LivenessOptions {
+  readonly driver: Driver;
+  readonly database: PostgresDatabase;
+  readonly listeners: AppendListeners;
+  /** The channel of this node: other nodes may use the same database. */
+  readonly channel: string;
+  /** Without a session, leases end by their time alone, and nobody hears of the events of other processes. */
+  readonly hasSession: boolean;
+  readonly logger: Logger;
+}
+
+const LARGEST_LOCK = 2 ** 31 - 1;
+const RECONNECT_MS = 250;
+/** Notifications are gathered for so long: NOTIFY makes writers wait for each other at their commits. */
+const GATHER_MS = 10;
+/** PostgreSQL takes 8,000 bytes. */
+const TASKS_PER_NOTIFICATION = 100;
+const MIN_CHECK_MS = 500;
+
+/**
+ * The connection of this process that is not in the pool. While it lives it holds a lock by which others see that the
+ * process lives, and hears of the events that others append.
+ */
+export class Liveness {
+  readonly #options: LivenessOptions;
+  readonly #lock = randomInt(1, LARGEST_LOCK);
+  /** The names of this process in leases. */
+  readonly #workers = new Map<string, Promise<unknown>>();
+  #session: Client | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #gathering: NodeJS.Timeout | undefined;
+  #gathered = new Map<string, number>();
+  #checkedAt = -Infinity;
+  #isOpen = true;
+
+  constructor(options: LivenessOptions) {
+    this.#options = options;
+    if (options.hasSession) options.listeners.onOwn = (taskId, head) => this.#gather(taskId, head);
+  }
+
+  /** Rejects when the database cannot be reached. Later the connection comes back by itself. */
+  async open(): Promise<void> {
+    if (!this.#options.hasSession) return;
+    const session = await this.#options.driver.connect();
+    session.on('notification', ({ payload }) => this.#hear(payload ?? ''));
+    session.once('end', () => this.#onLost(session));
+    // At once, and not when it is free: nobody else can have this number for long.
+    await session.query(`SELECT pg_advisory_lock(${LOCK_CLASS}, ${this.#lock})`);
+    await session.query(`LISTEN ${this.#options.channel}`);
+    this.#session = session;
+    for (const name of this.#workers.keys()) await this.#register(name);
+  }
+
+  /** To be called before the first lease to a name. */
+  async add(worker: string): Promise<void> {
+    if (!this.#options.hasSession || worker === '') return;
+    const known = this.#workers.get(worker) ?? this.#register(worker);
+    this.#workers.set(worker, known);
+    try {
+      await known;
+    } catch (error) {
+      this.#workers.delete(worker);
+      throw error;
+    }
+  }
+
+  /** Voids the leases of processes that are gone. */
+  async freeDead(): Promise<void> {
+    if (!this.#options.hasSession || performance.now() - this.#checkedAt < MIN_CHECK_MS) return;
+    this.#checkedAt = performance.now();
+    const { rows } = await this.#options.database.one({ sql: FREE_DEAD, values: [{ class: LOCK_CLASS }] });
+    if (rows.length > 0) this.#options.logger.info('the leases of ended processes were freed', { rows });
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    clearTimeout(this.#retry);
+    clearTimeout(this.#gathering);
+    await this.#session?.end().catch(() => undefined);
+  }
+
+  #register(name: string): Promise<unknown> {
+    return this.#options.database.one({ sql: ADD_WORKER, values: [{ name, lock: this.#lock }] });
+  }
+
+  #onLost(session: Client): void {
+    if (this.#session === session) this.#session = undefined;
+    if (!this.#isOpen) return;
+    this.#options.logger.warn('the session with the database ended; it is opened again');
+    this.#reopen();
+  }
+
+  #reopen(): void {
+    this.#retry = setTimeout(() => {
+      this.open().catch(() => {
+        if (this.#isOpen) this.#reopen();
+      });
+    }, RECONNECT_MS);
+    this.#retry.unref();
+  }
+
+  #gather(taskId: string, head: number): void {
+    this.#gathered.set(taskId, head);
+    this.#gathering ??= setTimeout(() => void this.#send(), GATHER_MS);
+  }
+
+  async #send(): Promise<void> {
+    this.#gathering = undefined;
+    const heads = [...this.#gathered];
+    this.#gathered = new Map();
+    try {
+      for (let from = 0; from < heads.length; from += TASKS_PER_NOTIFICATION) {
+        const payload = JSON.stringify([this.#lock, ...heads.slice(from, from + TASKS_PER_NOTIFICATION)]);
+        await this.#session?.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]);
+      }
+    } catch (error) {
+      // Followers look again by themselves.
+      this.#options.logger.debug('a notification was not sent', { error: errorText(error) });
+    }
+  }
+
+  #hear(payload: string): void {
+    const [from, ...heads] = JSON.parse(payload) as [number, ...(readonly [string, number])[]];
+    if (from === this.#lock) return;
+    for (const [taskId, head] of heads) this.#options.listeners.tell(taskId, head);
+  }
+}

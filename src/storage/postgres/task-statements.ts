@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { LEASE_MS } from '../../stores/tasks.js';
+import type { Scope } from '../../core/task.js';
+import type { TaskRow } from '../rows.js';
+import { first, run } from '../sql.js';
+import type { Inbox, SentMessage } from '../task-changes.js';
+import { LIVE, NOT_ENDED } from '../task-sql.js';
+
+/** Evaluated once per statement: `clock.now` is the same in all of its parts. */
+const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
+
+/** The columns that a new task gets from its message. The database adds the others. */
+export const TASK_COLUMNS = [
+  'id',
+  'tenant',
+  'owner',
+  'agent',
+  'context',
+  'parent',
+  'authority',
+  'level',
+  'state',
+  'status_message',
+  'head',
+  'lease_by',
+  'expires_at',
+] as const satisfies readonly (keyof TaskRow)[];
+
+/**
+ * Accepts a message in one statement: its row in the inbox, the task, and its first events. Returns no row, and writes
+ * nothing, for a message that was sent before.
+ */
+export const ACCEPT = `
+  WITH ${CLOCK}, received AS (
+    INSERT INTO inbox (key, request_hash, task, seq, at) SELECT @inbox, @hash, @id, 1, now FROM clock
+    ON CONFLICT (key) DO UPDATE
+      SET request_hash = excluded.request_hash, task = excluded.task, seq = excluded.seq, at = excluded.at
+      WHERE CAST(@context_known AS INTEGER) = 0 AND inbox.at <= excluded.at - @known_ms
+    RETURNING 1
+  ), task AS (
+    INSERT INTO tasks (${TASK_COLUMNS.join(', ')},
+      status_at, created_at, epoch, lease_until, crashes, cancel_requested, ended_before)
+    SELECT ${TASK_COLUMNS.map((column) => `@${column}`).join(', ')},
+      now, now, 1, CASE CAST(@leased AS INTEGER) WHEN 1 THEN now + ${LEASE_MS} ELSE 0 END, 0, 0,
+      CASE CAST(@ended AS INTEGER) WHEN 1 THEN (SELECT last_value + 1 FROM tasks_key_seq) END
+    FROM received, clock
+    RETURNING key, created_at
+  ), added AS (
+    INSERT INTO events (task, seq, at, author, type, body)
+    SELECT task.key, e.n, task.created_at, e.author, e.type, e.body
+    FROM task, unnest(@authors::text[], @types::text[], @bodies::text[]) WITH ORDINALITY AS e(author, type, body, n)
+  )
+  SELECT key, created_at FROM task`;
+
+/**
+ * The one conditional append: moves the head where id and epoch still match and the task has not ended, and inserts the
+ * events with the numbers before it. The lock of the row keeps others away until the end of the statement.
+ */
+export const APPEND = `
+  WITH ${CLOCK}, task AS (
+    UPDATE tasks SET head = head + @count, lease_until = clock.now + ${LEASE_MS},
+      crashes = CASE @step::int WHEN 1 THEN 0 ELSE crashes END,
+      state = coalesce(@state, state),
+      status_message = CASE WHEN @state IS NULL THEN status_message ELSE @message END,
+      status_at = CASE WHEN @state IS NULL THEN status_at ELSE clock.now END,
+      expires_at = CASE WHEN @state IS NULL THEN expires_at ELSE @expires END,
+      lease_by = CASE @ends_run::int WHEN 1 THEN NULL ELSE lease_by END,
+      cancel_requested = CASE @ends_run::int WHEN 1 THEN 0 ELSE cancel_requested END,
+      ended_before = CASE @ended::int WHEN 1 THEN (SELECT last_value + 1 FROM tasks_key_seq) END
+    FROM clock WHERE id = @id AND epoch = @epoch AND ${NOT_ENDED}
+    RETURNING key, head, clock.now
+  ), added AS (
+    INSERT INTO events (task, seq, at, author, type, body)
+    SELECT task.key, task.head - @count + e.n, task.now, e.author, e.type, e.body
+    FROM task, unnest(@authors::text[], @types::text[], @bodies::text[]) WITH ORDINALITY AS e(author, type, body, n)
+  )
+  SELECT head, now FROM task`;
+
+export const RENEW = `
+  UPDATE tasks SET lease_until = lango_now() + ${LEASE_MS} WHERE id = ANY(@ids::text[]) AND lease_by = @worker
+  RETURNING id`;
+
+/** Keeps a name of this process in leases, with the number of the lock that it holds while it lives. */
+export const ADD_WORKER = `
+  INSERT INTO workers (name, lock, since) VALUES (@name, @lock, lango_now())
+  ON CONFLICT (name) DO UPDATE SET lock = excluded.lock, since = excluded.since`;
+
+/** For how long after a start of PostgreSQL the workers of before may take their locks again. */
+const GRACE_MS = 5_000;
+
+/**
+ * Voids the leases of workers whose process is gone: the database freed its lock when the connection ended. A restart of
+ * PostgreSQL frees all locks, so those of earlier workers get some time.
+ */
+export const FREE_DEAD = `
+  WITH server AS (SELECT extract(epoch FROM pg_postmaster_start_time()) * 1000 AS started), dead AS (
+    DELETE FROM workers USING server
+    WHERE (since > started OR lango_now() > started + ${GRACE_MS}) AND NOT EXISTS (
+      SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = @class AND objid = workers.lock::oid
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+    RETURNING name
+  ), tasks AS (
+    UPDATE tasks SET epoch = epoch + 1, lease_by = NULL, lease_until = 0, crashes = crashes + 1
+    WHERE ${LIVE} AND lease_by IN (SELECT name FROM dead)
+  ), pushes AS (
+    UPDATE push_configs SET lease_by = NULL, lease_until = 0 WHERE lease_by IN (SELECT name FROM dead)
+  )
+  SELECT name FROM dead`;
+
+interface InboxKey extends Scope {
+  readonly agent: string;
+  /** The context that the sender named; empty for none. */
+  readonly context: string;
+  readonly messageId: string;
+}
+
+export function inboxKey({ tenant, owner, agent, context, messageId }: InboxKey): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([tenant, owner, agent, context, messageId]))
+    .digest();
+}
+
+export function keyOfSent({ scope, agent, givenContextId = '', message }: SentMessage): Buffer {
+  return inboxKey({ ...scope, agent, context: givenContextId, messageId: message.id });
+}
+
+export const inbox: Inbox = {
+  find(sent, knownSince) {
+    const sql = `SELECT request_hash, task, seq FROM inbox WHERE key = ? AND (CAST(? AS INTEGER) = 1 OR at > ?)`;
+    return first(sql, keyOfSent(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownSince);
+  },
+  add(sent, { id, head }, { now }) {
+    const sql = 'INSERT INTO inbox (key, request_hash, task, seq, at) VALUES (?, ?, ?, ?, ?)';
+    return run(sql, keyOfSent(sent), sent.requestHash, id, head, now);
+  },
+};

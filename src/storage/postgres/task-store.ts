@@ -1,0 +1,328 @@
+import type { TaskPage, TaskQuery } from '../../core/journal.js';
+import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
+import { isTerminal } from '../../core/task.js';
+import type {
+  AcceptOutcome,
+  EarlierOutcome,
+  Fence,
+  NewInput,
+  NewTask,
+  TaskStart,
+  TaskStore,
+} from '../../stores/tasks.js';
+import { taskOfNew } from '../../stores/tasks.js';
+import type { PushWrites } from '../push-store.js';
+import type { RecentEvents } from '../recent-events.js';
+import type { EncodedEvent, EventRow, TaskRow } from '../rows.js';
+import { assertKeys, toTaskEvent, toTaskRecord } from '../rows.js';
+import type { Query } from '../sql.js';
+import { all, first, lockOf, run } from '../sql.js';
+import type { EncodedBatch, TaskContext } from '../task-changes.js';
+import {
+  addInput,
+  assertQueueRoom,
+  cancelTask,
+  claimSuspect,
+  claimTasks,
+  earlierOutcome,
+  fenced,
+  setDamagedAside,
+} from '../task-changes.js';
+import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
+import { listTasks } from '../task-list.js';
+import type { TaskSql } from '../task-sql.js';
+import { taskSql } from '../task-sql.js';
+import type { PostgresDatabase } from './database.js';
+import type { AppendListeners } from './append-listeners.js';
+import type { Liveness } from './liveness.js';
+import { ACCEPT, APPEND, inbox, keyOfSent, RENEW, TASK_COLUMNS } from './task-statements.js';
+
+interface Parts {
+  readonly pushes: PushWrites;
+  readonly recent: RecentEvents;
+  readonly listeners: AppendListeners;
+  readonly liveness: Liveness;
+  readonly eventBytes: number | undefined;
+  readonly messageIdMs: number | undefined;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** The rows of a task keep its writers apart; no further lock is needed. */
+const NO_LOCK = '';
+
+/** The first events of a new task, and the worker that gets the lease. */
+interface EncodedStart {
+  readonly message: EncodedEvent;
+  readonly firstEvents: EncodedBatch;
+  readonly worker: string | undefined;
+}
+
+type AcceptedRow = Pick<TaskRow, 'key' | 'created_at'>;
+
+/** The tasks of a database that several processes may share. */
+export class PostgresTaskStore implements TaskStore {
+  /** A process that crashes has no time to write to a database. */
+  readonly lastCrash = undefined;
+  readonly #database: PostgresDatabase;
+  readonly #parts: Parts;
+  readonly #sql: TaskSql;
+  readonly #messageIdMs: number;
+  readonly #served = new Map<number, Scope>();
+
+  constructor(database: PostgresDatabase, parts: Parts) {
+    this.#database = database;
+    this.#parts = parts;
+    this.#sql = taskSql(database.dialect);
+    this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
+  }
+
+  async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
+    const knownSince = (await this.#database.now()) - this.#messageIdMs;
+    return this.#database.read(() => this.#findEarlier(entry, knownSince));
+  }
+
+  async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
+    const message = encodeMessage(entry, this.#parts.eventBytes);
+    const firstEvents = encodeBatch(start?.firstEvents ?? [], this.#parts.eventBytes);
+    assertKeys({ contextId: entry.contextId });
+    const encoded = { message, firstEvents, worker: start?.worker };
+    if (start) await this.#parts.liveness.add(start.worker);
+    const { push } = entry;
+    if (push || (!start && entry.queueLimit !== undefined)) {
+      return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
+    }
+    const statement = { sql: ACCEPT, values: [this.#newRow(entry, encoded)] };
+    const [row] = (await this.#database.one(statement)).rows as readonly AcceptedRow[];
+    if (!row) return (await this.findEarlier(entry))!;
+    this.#announce(entry.id, eventRows([message, ...firstEvents.events], 0, row.created_at));
+    return accepted(entry, row, start !== undefined);
+  }
+
+  async addInput(entry: NewInput): ReturnType<TaskStore['addInput']> {
+    const event = encodeMessage(entry, this.#parts.eventBytes);
+    if (entry.lease !== undefined) await this.#parts.liveness.add(entry.lease);
+    const lock = entry.push ? lockOf(entry.scope) : NO_LOCK;
+    return this.#write(lock, (context) => addInput(context, entry, event));
+  }
+
+  async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
+    const batch = encodeBatch(events, this.#parts.eventBytes);
+    const statement = { sql: APPEND, values: [appendValues(fence, batch)] };
+    const [row] = (await this.#database.one(statement, fence.taskId)).rows as readonly AppendedRow[];
+    if (!row) throw fenced();
+    this.#announce(fence.taskId, eventRows(batch.events, row.head - events.length, row.now));
+    return row.head;
+  }
+
+  async endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined> {
+    const batch = encodeBatch([end], this.#parts.eventBytes);
+    this.#parts.recent.forget([fence.taskId]);
+    return this.#write(NO_LOCK, (context) => endDamaged(context, fence, batch));
+  }
+
+  async requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
+    return this.#write(NO_LOCK, (context) => cancelTask(context, scope, taskId));
+  }
+
+  async claim(
+    worker: string,
+    agents: readonly string[],
+    free: (level: number) => number,
+  ): Promise<readonly TaskRecord[]> {
+    await this.#parts.liveness.add(worker);
+    await this.#parts.liveness.freeDead();
+    return this.#write(NO_LOCK, (context) => {
+      // The work may run again from its start; the turn of the owners must not move by both.
+      const served = new Map(this.#served);
+      return remember(claimTasks(context, { worker, agents, free, served }), () => {
+        served.forEach((scope, level) => this.#served.set(level, scope));
+      });
+    });
+  }
+
+  async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
+    // One suspect at a time, over all processes.
+    return this.#write('suspects', (context) => claimSuspect(context, worker, agents));
+  }
+
+  async renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await this.#database.one({ sql: RENEW, values: [{ ids: taskIds, worker }] });
+    const renewed = new Set((rows as readonly Pick<TaskRow, 'id'>[]).map(({ id }) => id));
+    return taskIds.filter((id) => !renewed.has(id));
+  }
+
+  async release(worker: string): Promise<void> {
+    await this.#database.write(NO_LOCK, () => run(this.#sql.release, worker));
+  }
+
+  noteCrash(): void {
+    // See `lastCrash`.
+  }
+
+  async get(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
+    const { tenant, owner } = scope;
+    const row = await this.#database.read(() => first<TaskRow>(this.#sql.task, taskId, tenant, owner));
+    return row && toTaskRecord(row);
+  }
+
+  async list(scope: Scope, query: TaskQuery): Promise<TaskPage> {
+    return this.#database.read(() =>
+      listTasks({ dialect: this.#database.dialect, counts: undefined }, scope, query),
+    );
+  }
+
+  async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
+    this.#database.assertOpen();
+    const cached = this.#parts.recent.read(taskId, after, limit);
+    // Another process may have added events since: only the database says that there are no more.
+    const rows = cached && cached.length > 0 ? cached : await this.#select(taskId, after, limit);
+    return rows.map((row) => toTaskEvent(taskId, row));
+  }
+
+  readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
+    return sessionEvents(this.#database, this.#sql, asked);
+  }
+
+  onAppend(listener: (taskId: string, head: number) => void): () => void {
+    return this.#parts.listeners.add(listener);
+  }
+
+  async #select(taskId: string, after: number, limit: number): Promise<readonly EventRow[]> {
+    const rows = await this.#database.read(() =>
+      all<EventRow>(this.#sql.events, taskId, after, after + limit),
+    );
+    return assertUnbroken(taskId, after, rows);
+  }
+
+  *#findEarlier(entry: NewTask, knownSince: number): Query<EarlierOutcome | undefined> {
+    const earlier = yield* earlierOutcome({ sql: this.#sql, inbox, knownSince }, entry);
+    if (!earlier && entry.push) {
+      yield* this.#parts.pushes.assertRoom({ scope: entry.scope, taskId: entry.id }, entry.push);
+    }
+    return earlier;
+  }
+
+  /** Accepts a task that needs room among others of its owner. */
+  *#acceptIfRoom(context: TaskContext, entry: NewTask, start: EncodedStart): Query<AcceptOutcome> {
+    const { push, queueLimit } = entry;
+    const task = { scope: entry.scope, taskId: entry.id };
+    const earlier = yield* earlierOutcome(context, entry);
+    if (earlier) return earlier;
+    if (push) yield* context.pushes.assertRoom(task, push);
+    const waits = start.worker === undefined;
+    if (waits && queueLimit !== undefined) yield* assertQueueRoom(context.sql, entry, queueLimit);
+    const row = yield* first<AcceptedRow>(ACCEPT, this.#newRow(entry, start));
+    if (!row) return (yield* earlierOutcome(context, entry))!;
+    context.touch(entry.id, eventRows([start.message, ...start.firstEvents.events], 0, row.created_at));
+    if (push) yield* context.pushes.put(task, push, { cursor: 1, now: context.now });
+    return accepted(entry, row, !waits);
+  }
+
+  /** The values of `ACCEPT`. */
+  #newRow(entry: NewTask, { message, firstEvents, worker }: EncodedStart) {
+    const { change, events } = firstEvents;
+    const row: Readonly<Record<(typeof TASK_COLUMNS)[number], unknown>> = {
+      id: entry.id,
+      tenant: entry.scope.tenant,
+      owner: entry.scope.owner,
+      agent: entry.agent,
+      context: entry.contextId,
+      parent: entry.parentTaskId,
+      authority: JSON.stringify(entry.grant),
+      level: entry.grant.chain.length,
+      state: change.state ?? 'submitted',
+      status_message: change.statusMessage,
+      head: 1 + events.length,
+      lease_by: change.endsRun ? null : worker,
+      expires_at: change.expiresAt,
+    };
+    const context = entry.givenContextId ?? '';
+    return {
+      ...row,
+      ...listsOf([message, ...events]),
+      inbox: keyOfSent(entry),
+      context_known: context === '' ? 0 : 1,
+      known_ms: this.#messageIdMs,
+      hash: entry.requestHash,
+      leased: worker === undefined ? 0 : 1,
+      ended: change.state !== undefined && isTerminal(change.state) ? 1 : 0,
+    };
+  }
+
+  /** Tells of the events after the commit. */
+  async #write<Result>(lock: string, work: (context: TaskContext) => Query<Result>): Promise<Result> {
+    const { pushes } = this.#parts;
+    let touched: [taskId: string, events: readonly EventRow[]][] = [];
+    const result = await this.#database.write(lock, (now) => {
+      touched = [];
+      const touch: TaskContext['touch'] = (...one) => void touched.push(one);
+      const knownSince = now - this.#messageIdMs;
+      return work({ sql: this.#sql, inbox, pushes, now, knownSince, touch });
+    });
+    for (const [taskId, events] of touched) this.#announce(taskId, events);
+    return result;
+  }
+
+  #announce(taskId: string, events: readonly EventRow[]): void {
+    const head = events.at(-1)?.seq;
+    if (head === undefined) return;
+    this.#parts.recent.add(taskId, events);
+    this.#parts.listeners.announce(taskId, head);
+  }
+}
+
+interface AppendedRow extends Pick<TaskRow, 'head'> {
+  readonly now: number;
+}
+
+/** The values of `APPEND`. */
+function appendValues({ taskId, epoch }: Fence, { change, events }: EncodedBatch) {
+  const { state, statusMessage, isStep, endsRun, expiresAt } = change;
+  return {
+    ...listsOf(events),
+    id: taskId,
+    epoch,
+    count: events.length,
+    step: isStep ? 1 : 0,
+    state,
+    message: statusMessage,
+    expires: expiresAt,
+    ends_run: endsRun ? 1 : 0,
+    ended: state !== undefined && isTerminal(state) ? 1 : 0,
+  };
+}
+
+function* endDamaged(context: TaskContext, fence: Fence, batch: EncodedBatch): Query<number | undefined> {
+  const damaged = yield* setDamagedAside(context, fence);
+  if (damaged === undefined) return undefined;
+  const row = yield* first<AppendedRow>(APPEND, appendValues(fence, batch));
+  if (!row) throw fenced();
+  context.touch(fence.taskId, eventRows(batch.events, row.head - batch.events.length, row.now));
+  return damaged;
+}
+
+/** One list per column. */
+function listsOf(events: readonly EncodedEvent[]) {
+  return {
+    authors: events.map(({ author }) => author),
+    types: events.map(({ type }) => type),
+    bodies: events.map(({ body }) => body),
+  };
+}
+
+/** The rows that a statement wrote which numbers the events by itself. */
+function eventRows(events: readonly EncodedEvent[], before: number, at: number): readonly EventRow[] {
+  return events.map(({ author, body }, index) => ({
+    ...{ seq: before + index + 1, at, author, body, checksum: null },
+  }));
+}
+
+function accepted(entry: NewTask, row: AcceptedRow, leased: boolean): AcceptOutcome {
+  return { kind: 'accepted', task: taskOfNew(entry, row.created_at), seq: 1, leased };
+}
+
+function* remember<Result>(work: Query<Result>, done: () => void): Query<Result> {
+  const result = yield* work;
+  done();
+  return result;
+}

@@ -1,0 +1,233 @@
+import { LangoError } from '../core/errors.js';
+import { newId } from '../core/ids.js';
+import type { NewPush, PushConfig, PushDelivery, PushTask } from '../core/push.js';
+import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from '../stores/pushes.js';
+import type { Grant } from '../core/task.js';
+import { isTerminal } from '../core/task.js';
+import type { Row } from './records.js';
+import { insertInto, toParameters, toRecord } from './records.js';
+import type { TaskRow } from './rows.js';
+import { assertKeys } from './rows.js';
+import type { Query, SqlDatabase } from './sql.js';
+import { all, column, first, lockOf, run } from './sql.js';
+
+/** How long the row of a given-up config is kept, in milliseconds. */
+const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+
+const ACTIVE = "state = 'active'";
+const CONFIG = 'p.id, p.task_id, p.url, p.scheme, p.sealed, p.version, p.created_at';
+const WORK = `SELECT ${CONFIG}, p.key, p.cursor, p.up_to, p.attempts, p.next_at,
+    t.agent, t.context AS context_id, t.authority
+  FROM push_configs p JOIN tasks t ON t.id = p.task_id WHERE p.state = 'active'`;
+const SETTLED = 'lease_by = NULL, lease_until = 0';
+
+const TASK = 'SELECT state, head FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
+/** The lock of writes that concern the configs of many owners. */
+const LOCK = 'pushes';
+
+const SQL = {
+  one: `SELECT ${CONFIG} FROM push_configs p WHERE task_id = ? AND id = ? AND tenant = ? AND owner = ? AND ${ACTIVE}`,
+  page: `SELECT ${CONFIG} FROM push_configs p WHERE task_id = ? AND id > ? AND tenant = ? AND owner = ? AND ${ACTIVE}
+      ORDER BY id LIMIT ?`,
+  remove: 'DELETE FROM push_configs WHERE task_id = ? AND id = ? AND tenant = ? AND owner = ?',
+  countOfTask: `SELECT count(*) FROM push_configs WHERE task_id = ? AND ${ACTIVE}`,
+  countOfOwner: `SELECT count(*) FROM push_configs WHERE tenant = ? AND owner = ? AND ${ACTIVE}`,
+  /** Replacing an active config keeps its cursor. Replacing a given-up config starts after the current head. */
+  put: `${insertInto('push_configs', [
+    ...[
+      'key',
+      'tenant',
+      'owner',
+      'taskId',
+      'id',
+      'url',
+      'scheme',
+      'sealed',
+      'version',
+      'createdAt',
+      'cursor',
+    ],
+    ...['upTo', 'attempts', 'nextAt', 'leaseUntil', 'state'],
+  ])}
+      ON CONFLICT (task_id, id) DO UPDATE SET key = excluded.key, url = excluded.url, scheme = excluded.scheme,
+        sealed = excluded.sealed, version = excluded.version, created_at = excluded.created_at,
+        cursor = CASE push_configs.state WHEN 'active' THEN push_configs.cursor ELSE excluded.cursor END, up_to = 0, attempts = 0, next_at = 0,
+        lease_by = NULL, lease_until = 0, state = 'active', reason = NULL`,
+  active: `${WORK} AND p.key > ? ORDER BY p.key LIMIT ?`,
+  activeOf: `${WORK} AND p.task_id = ?`,
+  activeOne: `${WORK} AND p.key = ?`,
+  claim: `UPDATE push_configs SET lease_by = @worker, lease_until = @until, up_to = @upTo
+      WHERE key = @key AND ${ACTIVE} AND cursor = @cursor AND (lease_by IS NULL OR lease_until <= @now)`,
+  delivered: `UPDATE push_configs SET cursor = ?, up_to = 0, attempts = 0, next_at = 0, reason = NULL, ${SETTLED}
+      WHERE key = ? AND lease_by = ?`,
+  failed: `UPDATE push_configs SET attempts = attempts + 1, next_at = ?, reason = ?, ${SETTLED}
+      WHERE key = ? AND lease_by = ?`,
+  ended: 'DELETE FROM push_configs WHERE key = ? AND lease_by = ?',
+  /** Clears the secrets, which are not needed any more. */
+  givenUp: `UPDATE push_configs SET state = 'given-up', next_at = ?, reason = ?, sealed = NULL, ${SETTLED}
+      WHERE key = ? AND lease_by = ?`,
+  release: `UPDATE push_configs SET ${SETTLED} WHERE lease_by = ?`,
+  releaseAll: `UPDATE push_configs SET ${SETTLED} WHERE lease_by IS NOT NULL`,
+  purge: "DELETE FROM push_configs WHERE state = 'given-up' AND next_at < ?",
+  counts: `SELECT count(*) FILTER (WHERE state = 'active') AS active,
+        count(*) FILTER (WHERE state = 'active' AND attempts > 0) AS failing,
+        count(*) FILTER (WHERE state = 'given-up') AS "givenUp" FROM push_configs`,
+} as const;
+
+type TaskHead = Pick<TaskRow, 'state' | 'head'>;
+
+/** Used inside a transaction that accepts a message, to store a push config with it. */
+export interface PushWrites {
+  /** Throws `too-many` if a limit is reached. Writes nothing. */
+  assertRoom(owned: PushTask, push: NewPush): Query<void>;
+  /** Stores a config that starts after the event `cursor`. */
+  put(owned: PushTask, push: NewPush, start: PushStart): Query<PushConfig>;
+}
+
+/** The event after which a new config starts, and the time of the store's clock. */
+export interface PushStart {
+  readonly cursor: number;
+  readonly now: number;
+}
+
+/** Push configs, in the same database as their tasks. */
+export class SqlPushStore implements PushStore, PushWrites {
+  readonly #database: SqlDatabase;
+
+  readonly #announce: (worker: string) => Promise<void>;
+
+  /** `announce` is called with the name of a worker before it claims. */
+  constructor(database: SqlDatabase, announce: (worker: string) => Promise<void> = async () => undefined) {
+    this.#database = database;
+    this.#announce = announce;
+  }
+
+  async save(owned: PushTask, push: NewPush): Promise<PushConfig> {
+    assertKeys({ id: push.target.id });
+    return this.#database.write(lockOf(owned.scope), (now) => this.#save(owned, push, now));
+  }
+
+  async get({ scope, taskId }: PushTask, id: string): Promise<PushConfig | undefined> {
+    const row = await this.#database.read(() => first<Row>(SQL.one, taskId, id, scope.tenant, scope.owner));
+    return row && toRecord(row);
+  }
+
+  async list({ scope, taskId }: PushTask, after: string, limit: number): Promise<readonly PushConfig[]> {
+    const rows = await this.#database.read(() =>
+      all<Row>(SQL.page, taskId, after, scope.tenant, scope.owner, limit),
+    );
+    return rows.map((row) => toRecord(row));
+  }
+
+  async delete({ scope, taskId }: PushTask, id: string): Promise<void> {
+    await this.#database.write(lockOf(scope), () => run(SQL.remove, taskId, id, scope.tenant, scope.owner));
+  }
+
+  async listActive(after: string, limit: number): Promise<readonly PushDelivery[]> {
+    return this.#deliveries(SQL.active, after, limit);
+  }
+
+  async listActiveOf(taskId: string): Promise<readonly PushDelivery[]> {
+    return this.#deliveries(SQL.activeOf, taskId);
+  }
+
+  async getActive(key: string): Promise<PushDelivery | undefined> {
+    return (await this.#deliveries(SQL.activeOne, key))[0];
+  }
+
+  async claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean> {
+    await this.#announce(worker);
+    const { key, cursor } = work;
+    const changes = await this.#database.write(key, (now) =>
+      run(SQL.claim, { key, cursor, upTo, worker, until: now + PUSH_LEASE_MS, now }),
+    );
+    return changes === 1;
+  }
+
+  async settle(key: string, worker: string, outcome: PushOutcome): Promise<void> {
+    await this.#database.write(key, (now) => settle(key, worker, { outcome, now }));
+  }
+
+  async release(worker: string): Promise<void> {
+    await this.#database.write(LOCK, () => run(SQL.release, worker));
+  }
+
+  async counts(): Promise<PushCounts> {
+    return (await this.#database.read(() => first<PushCounts>(SQL.counts)))!;
+  }
+
+  *assertRoom({ scope, taskId }: PushTask, { target, caps }: NewPush): Query<void> {
+    const { tenant, owner } = scope;
+    if (yield* first(SQL.one, taskId, target.id, tenant, owner)) return;
+    const [ofTask = 0] = yield* column<number>(SQL.countOfTask, taskId);
+    if (ofTask >= caps.perTask) throw full('A task', caps.perTask);
+    const [ofOwner = 0] = yield* column<number>(SQL.countOfOwner, tenant, owner);
+    if (ofOwner >= caps.perOwner) throw full('A caller', caps.perOwner);
+  }
+
+  *put({ scope, taskId }: PushTask, { target }: NewPush, { cursor, now }: PushStart): Query<PushConfig> {
+    const config: PushConfig = { ...target, taskId, createdAt: now };
+    const { tenant, owner } = scope;
+    const unsent = { cursor, upTo: 0, attempts: 0, nextAt: 0, leaseUntil: 0, state: 'active' };
+    yield* run(SQL.put, toParameters({ ...config, ...unsent, key: newId(), tenant, owner }));
+    return config;
+  }
+
+  *#save(owned: PushTask, push: NewPush, now: number): Query<PushConfig> {
+    const { taskId, scope } = owned;
+    const { forUpdate } = this.#database.dialect;
+    const task = yield* first<TaskHead>(`${TASK}${forUpdate}`, taskId, scope.tenant, scope.owner);
+    if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
+    yield* this.assertRoom(owned, push);
+    const cursor = isTerminal(task.state) ? task.head - 1 : task.head;
+    return yield* this.put(owned, push, { cursor, now });
+  }
+
+  async #deliveries(sql: string, ...values: readonly unknown[]): Promise<readonly PushDelivery[]> {
+    const rows = await this.#database.read(() => all<DeliveryRow>(sql, ...values));
+    return rows.map(({ authority, ...row }) => {
+      const { trace } = JSON.parse(authority) as Grant;
+      return { ...toRecord<PushDelivery>(row), ...(trace && { trace }) };
+    });
+  }
+}
+
+type DeliveryRow = Row & Pick<TaskRow, 'authority'>;
+
+function* settle(
+  key: string,
+  worker: string,
+  { outcome, now }: { readonly outcome: PushOutcome; readonly now: number },
+): Query<void> {
+  switch (outcome.kind) {
+    case 'delivered':
+      yield* run(SQL.delivered, outcome.cursor, key, worker);
+      break;
+    case 'failed':
+      yield* run(SQL.failed, outcome.nextAt, outcome.reason, key, worker);
+      break;
+    case 'ended':
+      yield* run(SQL.ended, key, worker);
+      break;
+    case 'given-up':
+      yield* run(SQL.givenUp, now, outcome.reason, key, worker);
+      yield* run(SQL.purge, now - GIVEN_UP_KEPT_MS);
+      break;
+  }
+}
+
+/** To be called when the storage is opened. Removes what is kept of given-up configs for long enough. */
+export function purgePushes(now: number): Query<number> {
+  return run(SQL.purge, now - GIVEN_UP_KEPT_MS);
+}
+
+/** Ends all claims. Only for a database that no other process uses. */
+export function releaseAllPushes(): Query<number> {
+  return run(SQL.releaseAll);
+}
+
+function full(whose: string, limit: number): LangoError {
+  return new LangoError('too-many', `${whose} cannot have more than ${limit} push notification configs.`, {
+    hint: 'Delete the configs that are not needed any more.',
+  });
+}

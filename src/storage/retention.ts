@@ -1,0 +1,144 @@
+import type { Page } from '../stores/page.js';
+import type { RetentionStore } from '../stores/tasks.js';
+import type { EventBody, Scope, TaskRecord } from '../core/task.js';
+import { isTerminal } from '../core/task.js';
+import { parsePosition, toPositionText } from './position.js';
+import type { TaskRow } from './rows.js';
+import { toTaskRecord } from './rows.js';
+import type { Dialect, Query, SqlDatabase } from './sql.js';
+import { all, first, run } from './sql.js';
+import type { RecentEvents } from './recent-events.js';
+import type { TaskCounts } from './task-list.js';
+
+/** The number of events that one transaction removes. */
+const EVENTS_AT_ONCE = 500;
+
+const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
+
+const SQL = {
+  made: 'SELECT key, id, state, status_at, created_at FROM tasks WHERE key > ? ORDER BY key LIMIT ?',
+  removable: `SELECT key FROM tasks AS task WHERE id = ? AND ${ENDED}
+      AND NOT EXISTS (SELECT 1 FROM tasks AS above WHERE above.id = task.parent AND NOT above.${ENDED})`,
+  note: 'INSERT INTO removed_tasks SELECT key, tenant, owner, agent, id, context FROM tasks WHERE key = ?',
+  dropPushes: 'DELETE FROM push_configs WHERE task_id = ?',
+  dropTask: 'DELETE FROM tasks WHERE key = ?',
+  removed: 'SELECT * FROM removed_tasks LIMIT 1',
+  /** Also returns the messages: their ids are the only way from a task to its inbox rows. */
+  dropEvents: `DELETE FROM events WHERE task = ? AND seq IN (SELECT seq FROM events WHERE task = ? ORDER BY seq LIMIT ?)
+      RETURNING CASE type WHEN 'message' THEN body END AS message`,
+  forget: 'DELETE FROM removed_tasks WHERE key = ?',
+} as const;
+
+type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'>;
+export type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
+
+interface DroppedEvent {
+  /** The body of a `message` event. */
+  readonly message: string | null;
+}
+
+const owned = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_status')}
+  WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`;
+const ofContext = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_context')}
+  WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`;
+/** Two processes that remove would wait for each other's rows in different orders. */
+const LOCK = 'retention';
+
+/** Removes the row by which the message of a removed task is known. */
+export type ForgetMessage = (task: RemovedTask, messageId: string) => Query<unknown>;
+
+interface RetentionParts {
+  readonly recent: RecentEvents;
+  /** Undefined where other processes remove tasks too. */
+  readonly counts: TaskCounts | undefined;
+  readonly forgetMessage: ForgetMessage;
+}
+
+/** Lists and removes ended tasks, in the same database. */
+export class SqlRetentionStore implements RetentionStore {
+  readonly #database: SqlDatabase;
+  readonly #recent: RecentEvents;
+
+  readonly #counts: TaskCounts | undefined;
+  readonly #forgetMessage: ForgetMessage;
+
+  constructor(database: SqlDatabase, { recent, counts, forgetMessage }: RetentionParts) {
+    this.#database = database;
+    this.#recent = recent;
+    this.#counts = counts;
+    this.#forgetMessage = forgetMessage;
+  }
+
+  /** Walks the tasks in the order of their creation, up to the first one that was created after the age limit. */
+  async listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>> {
+    const before = (await this.#database.now()) - ageMs;
+    const rows = await this.#database.read(() => all<MadeRow>(SQL.made, Number(after), limit));
+    const young = rows.findIndex((row) => row.created_at > before);
+    const old = young === -1 ? rows : rows.slice(0, young);
+    const ended = old.filter((row) => isTerminal(row.state) && row.status_at <= before);
+    const isLast = young !== -1 || rows.length < limit;
+    return { items: ended.map(({ id }) => id), next: isLast ? undefined : String(rows.at(-1)?.key) };
+  }
+
+  async listOwned({ tenant, owner }: Scope, after: string, limit: number): Promise<Page<TaskRecord>> {
+    const position = parsePosition(after, ['', 0, '']);
+    const sql = owned(this.#database.dialect);
+    const rows = await this.#database.read(() => all<TaskRow>(sql, tenant, owner, ...position, limit));
+    const last = rows.length < limit ? undefined : rows.at(-1);
+    const next = last && toPositionText([last.agent, last.status_at, last.id]);
+    return { items: rows.map(toTaskRecord), next };
+  }
+
+  async listContext({ tenant, owner }: Scope, contextId: string, limit: number) {
+    const sql = ofContext(this.#database.dialect);
+    const rows = await this.#database.read(() => all<TaskRow>(sql, contextId, owner, tenant, limit));
+    return rows.map(toTaskRecord);
+  }
+
+  async remove(taskIds: readonly string[]): Promise<readonly string[]> {
+    const gone = await this.#database.write(LOCK, () => hideAll(taskIds, this.#counts));
+    this.#recent.forget(gone);
+    while (await this.#database.write(LOCK, () => this.#clear()));
+    return gone;
+  }
+
+  /** Removes some of the rows of removed tasks. False if none are left. */
+  *#clear(): Query<boolean> {
+    for (let room = EVENTS_AT_ONCE; room > 0;) {
+      const task = yield* first<RemovedTask>(SQL.removed);
+      if (!task) return false;
+      const { key } = task;
+      const events = yield* all<DroppedEvent>(SQL.dropEvents, key, key, room);
+      for (const { message } of events) {
+        if (message !== null) yield* this.#forgetMessage(task, messageIdOf(message));
+      }
+      if (events.length < room) yield* run(SQL.forget, key);
+      room -= events.length + 1;
+    }
+    return true;
+  }
+}
+
+/** Removes the rows of these tasks, so that no reader finds them. Resolves with the ids of those that could go. */
+function* hideAll(taskIds: readonly string[], counts: TaskCounts | undefined): Query<readonly string[]> {
+  const gone: string[] = [];
+  for (const id of taskIds) {
+    const task = yield* first<Pick<TaskRow, 'key'>>(SQL.removable, id);
+    if (!task) continue;
+    yield* run(SQL.note, task.key);
+    yield* run(SQL.dropPushes, id);
+    yield* run(SQL.dropTask, task.key);
+    counts?.clear();
+    gone.push(id);
+  }
+  return gone;
+}
+
+/** Empty for a damaged event: its inbox row stays. */
+function messageIdOf(body: string): string {
+  try {
+    return (JSON.parse(body) as Extract<EventBody, { readonly type: 'message' }>).message.id;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * The port between a database and the stores that stand once for all databases. A store describes its work as a generator
+ * that yields statements. A database that answers at once runs it in one go, another one waits for each answer.
+ */
+
+import type { Scope } from '../core/task.js';
+import { scopeKey } from '../core/task.js';
+
+/** SQL with `?` or `@name` for its values. With names, the only value is an object of them. */
+export interface Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+export interface Outcome {
+  /** What the statement returns; empty without `SELECT` or `RETURNING`. */
+  readonly rows: readonly unknown[];
+  /** The number of rows that were inserted, updated or deleted. */
+  readonly changes: number;
+}
+
+/** Work that yields statements and is resumed with their outcomes. It may be run again from its start. */
+export type Query<Result> = Generator<Statement, Result, Outcome>;
+
+/** The result of one transaction of `writeInSteps`. */
+export interface Step {
+  /** Added to the sum that `writeInSteps` returns. */
+  readonly count: number;
+  readonly isLast: boolean;
+}
+
+/** What the shared stores need of a database. All methods reject with `LangoError` `storage` when it fails. */
+export interface SqlDatabase {
+  readonly dialect: Dialect;
+  /** Whether other processes may write to the same database. */
+  readonly isShared: boolean;
+  /** The time of the store's clock, in milliseconds since the epoch. */
+  now(): Promise<number>;
+  read<Result>(query: () => Query<Result>): Promise<Result>;
+  /**
+   * Runs the work in one transaction, after all earlier work under the same lock, and resolves after the commit. `now` is
+   * as of its begin. If the work throws a `LangoError` it must have written nothing.
+   */
+  write<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result>;
+  /** Splits a long write into small transactions. After an interruption the committed steps remain. */
+  writeInSteps(lock: string, step: (now: number) => Query<Step>): Promise<number>;
+}
+
+/** How databases differ in what the shared stores ask. */
+export interface Dialect {
+  /** A member of a JSON column, as text. */
+  member(column: string, name: string): string;
+  /** A subquery: the items of a JSON list that is bound to the parameter. */
+  items(type: 'text' | 'number', parameter?: string): string;
+  /** Names the index to use, where the database chooses badly by itself. */
+  using(index: string): string;
+  /** A join that reads the left table first, where the database can be told so. */
+  readonly orderedJoin: string;
+  /** Ends a SELECT of rows that the transaction depends on, so that no other one changes them. */
+  readonly forUpdate: string;
+  /** The same, for rows that no other transaction works with: those that one does are left out. */
+  readonly skipLocked: string;
+  /** A key that is above those of all tasks there are, and not above those of later ones. */
+  readonly nextKey: string;
+  /** The text of a JSON list of `value`, in an order: an aggregate. */
+  jsonList(value: string, order: string): string;
+  /** The index of the words of passages. */
+  readonly words: WordIndex;
+}
+
+/** Queries to the index of words are expressions: terms, joined by `and` and `or`. */
+export interface WordIndex {
+  term(text: string): string;
+  /** Matches every term that begins with the text. */
+  prefix(text: string): string;
+  and(expressions: readonly string[]): string;
+  or(expressions: readonly string[]): string;
+  /** Adds so many passages. The values are the id and the terms of each, separated by spaces. */
+  add(passages: number): string;
+  /** Removes the passages of a JSON list. */
+  readonly remove: string;
+  /** The ids of the newest passages that match an expression, at most so many. */
+  readonly newest: string;
+  /** How many passages match an expression, counted up to a limit. */
+  readonly countUpTo: string;
+  /** How many passages have a term, as `doc`. The value is the term itself. */
+  readonly countTerm: string;
+}
+
+/** The lock of everything that one owner keeps. */
+export function lockOf(scope: Scope): string {
+  return scopeKey(scope);
+}
+
+export function* all<Row>(sql: string, ...values: readonly unknown[]): Query<readonly Row[]> {
+  return (yield { sql, values }).rows as readonly Row[];
+}
+
+/** The first row. For statements that return one row, or few. */
+export function* first<Row>(sql: string, ...values: readonly unknown[]): Query<Row | undefined> {
+  return (yield { sql, values }).rows[0] as Row | undefined;
+}
+
+/** The values of the first column. */
+export function* column<Value>(sql: string, ...values: readonly unknown[]): Query<readonly Value[]> {
+  const { rows } = yield { sql, values };
+  return rows.map((row) => Object.values(row as object)[0] as Value);
+}
+
+/** Resolves with the number of changed rows. */
+export function* run(sql: string, ...values: readonly unknown[]): Query<number> {
+  return (yield { sql, values }).changes;
+}
+
+/** Runs work on a database that answers at once. */
+export function runNow<Result>(query: Query<Result>, answer: (statement: Statement) => Outcome): Result {
+  let step = query.next();
+  while (!step.done) step = query.next(answer(step.value));
+  return step.value;
+}
+
+/** Runs work on a database that answers later. */
+export async function runLater<Result>(
+  query: Query<Result>,
+  answer: (statement: Statement) => Promise<Outcome>,
+): Promise<Result> {
+  let step = query.next();
+  while (!step.done) step = query.next(await answer(step.value));
+  return step.value;
+}

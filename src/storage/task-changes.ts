@@ -1,0 +1,312 @@
+import { LangoError } from '../core/errors.js';
+import { NO_USAGE } from '../core/model.js';
+import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask } from '../stores/tasks.js';
+import { LEASE_MS } from '../stores/tasks.js';
+import type { EventBody, NewEvent, Scope, TaskRecord } from '../core/task.js';
+import { isTerminal } from '../core/task.js';
+import type { PushWrites } from './push-store.js';
+import type { EncodedEvent, EventRow, TaskChange, TaskRow } from './rows.js';
+import {
+  assertUnchanged,
+  CALLER_AUTHOR,
+  checksumOf,
+  damagedTask,
+  encodeEvent,
+  toTaskRecord,
+} from './rows.js';
+import type { Query } from './sql.js';
+import { all, first, run } from './sql.js';
+import type { TaskSql } from './task-sql.js';
+import { CHANGED_COLUMNS, insertEventRows } from './task-sql.js';
+
+/**
+ * The changes to tasks that are rarer than accepting a message and appending events: those two are written for each
+ * database by hand. All of these run inside a transaction, and have written nothing if they throw.
+ */
+export interface TaskContext {
+  readonly sql: TaskSql;
+  readonly inbox: Inbox;
+  readonly pushes: PushWrites;
+  /** The time of the store's clock, in milliseconds since the epoch. */
+  readonly now: number;
+  /** A message without a context is a repeat only of one that came after this time. */
+  readonly knownSince: number;
+  readonly touch: Touch;
+}
+
+/** Reports that a task got these events. */
+export type Touch = (taskId: string, events: readonly EventRow[]) => void;
+
+/** Events to be written together, with the change they make to the row of their task. */
+export interface EncodedBatch {
+  readonly change: TaskChange;
+  readonly events: readonly EncodedEvent[];
+}
+
+export type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'requestHash'>;
+
+/** The task and the event that a message became. */
+export interface Received {
+  readonly request_hash: string;
+  readonly task: string;
+  readonly seq: number;
+}
+
+/** Maps the messages that were sent to tasks. */
+export interface Inbox {
+  find(sent: SentMessage, knownSince: number): Query<Received | undefined>;
+  /** To be called when `find` found nothing in the same transaction. */
+  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<unknown>;
+}
+
+/** The outcome of an earlier send of this message; undefined if there was none. */
+export function* earlierOutcome(
+  { sql, inbox, knownSince }: Pick<TaskContext, 'sql' | 'inbox' | 'knownSince'>,
+  entry: SentMessage,
+): Query<EarlierOutcome | undefined> {
+  const { tenant, owner } = entry.scope;
+  const sent = yield* inbox.find(entry, knownSince);
+  if (!sent) return undefined;
+  const task = yield* first<TaskRow>(sql.task, sent.task, tenant, owner);
+  if (!task || sent.request_hash !== entry.requestHash) return { kind: 'conflict' };
+  return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
+}
+
+const QUEUE_RETRY_MS = 2_000;
+
+/** Throws `too-many` for an owner with so many unfinished tasks that a further one may not wait. */
+export function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number): Query<void> {
+  const level = grant.chain.length;
+  const found = yield* first<{ readonly count: number }>(
+    sql.countLive,
+    level,
+    scope.tenant,
+    scope.owner,
+    limit,
+  );
+  if ((found?.count ?? 0) < limit) return;
+  throw new LangoError(
+    'too-many',
+    `${limit} tasks of this caller are unfinished (server.limits.queuedTasks).`,
+    {
+      hint: 'Send further tasks when some of them have ended.',
+      retryable: true,
+      retryAfterMs: QUEUE_RETRY_MS,
+    },
+  );
+}
+
+/** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */
+export function* addInput(
+  context: TaskContext,
+  entry: NewInput,
+  event: EncodedEvent,
+): Query<AcceptOutcome | { readonly kind: 'not-found' | 'already-ended' }> {
+  const { sql, inbox, pushes, now } = context;
+  const task = yield* first<TaskRow>(sql.lockedTask, entry.taskId, entry.scope.tenant, entry.scope.owner);
+  if (task?.agent !== entry.agent) return { kind: 'not-found' };
+  const sent = { ...entry, givenContextId: task.context };
+  const earlier = yield* earlierOutcome(context, sent);
+  if (earlier) return earlier;
+  if (isTerminal(task.state)) return { kind: 'already-ended' };
+  if (entry.push) yield* pushes.assertRoom(entry, entry.push);
+  const idle = isIdle(task, now);
+  const leased = entry.lease !== undefined && idle;
+  const row: TaskRow = {
+    ...task,
+    ...(idle ? claimable(context) : {}),
+    head: task.head + 1,
+    ...(leased ? { epoch: task.epoch + 1, lease_by: entry.lease, lease_until: now + LEASE_MS } : {}),
+  };
+  yield* inbox.add(sent, row, context);
+  yield* saveTask(context, row);
+  yield* insertEvents(context, row, [event]);
+  if (entry.push) yield* pushes.put(entry, entry.push, { cursor: row.head, now });
+  return { kind: 'accepted', task: toTaskRecord(row), seq: row.head, leased };
+}
+
+/** Ends an idle task at once, or asks the worker of a leased task. Undefined if the task is not in this scope. */
+export function* cancelTask(
+  context: TaskContext,
+  scope: Scope,
+  taskId: string,
+): Query<TaskRecord | undefined> {
+  const task = yield* first<TaskRow>(context.sql.lockedTask, taskId, scope.tenant, scope.owner);
+  if (!task) return undefined;
+  if (isTerminal(task.state)) return toTaskRecord(task);
+  if (isIdle(task, context.now)) return yield* endCanceled(context, task);
+  if (task.cancel_requested === 1) return toTaskRecord(task);
+  const row: TaskRow = { ...task, head: task.head + 1, cancel_requested: 1 };
+  return yield* saveWithEvent(context, row, { author: CALLER_AUTHOR, body: { type: 'cancel-request' } });
+}
+
+export interface Claim {
+  readonly worker: string;
+  readonly agents: readonly string[];
+  readonly free: (level: number) => number;
+  /** The owner that was served last at each level. `claimTasks` continues after it. */
+  readonly served: Map<number, Scope>;
+}
+
+const NO_OWNER: Scope = { tenant: '', owner: '' };
+
+/**
+ * Claims tasks level by level, of each owner in turn the oldest, so that nobody waits for all tasks of somebody else. Before
+ * that, tasks with an expired question become claimable again.
+ */
+export function* claimTasks(context: TaskContext, claim: Claim): Query<readonly TaskRecord[]> {
+  const { sql, now } = context;
+  for (const task of yield* all<TaskRow>(sql.expired, now, JSON.stringify(claim.agents))) {
+    const row = { ...task, ...claimable(context), head: task.head + 1 };
+    yield* saveWithEvent(context, row, { author: task.agent, body: { type: 'question-expiry' } });
+  }
+  const claimed: TaskRecord[] = [];
+  for (let level = -1; ;) {
+    const next = yield* first<Pick<TaskRow, 'level'>>(sql.level, level);
+    if (!next) return claimed;
+    ({ level } = next);
+    claimed.push(...(yield* claimLevel(context, claim, level)));
+  }
+}
+
+function* claimLevel(
+  { sql, now }: TaskContext,
+  { worker, agents, free, served }: Claim,
+  level: number,
+): Query<readonly TaskRecord[]> {
+  const claimed: TaskRecord[] = [];
+  const next = ({ tenant, owner }: Scope) =>
+    first<TaskRow>(
+      sql.claimNext,
+      ...[worker, now + LEASE_MS, level, tenant, owner, now, JSON.stringify(agents)],
+    );
+  for (let left = free(level); left > 0; left -= 1) {
+    const row = (yield* next(served.get(level) ?? NO_OWNER)) ?? (yield* next(NO_OWNER));
+    if (!row) break;
+    served.set(level, { tenant: row.tenant, owner: row.owner });
+    claimed.push(toClaimed(row));
+  }
+  return claimed;
+}
+
+/** Claims one task that may have crashed its process, if no other such task is in work. */
+export function* claimSuspect(
+  { sql, now }: TaskContext,
+  worker: string,
+  agents: readonly string[],
+): Query<TaskRecord | undefined> {
+  const values = [worker, now + LEASE_MS, JSON.stringify(agents), now];
+  const row = yield* first<TaskRow>(sql.claimSuspect, ...values);
+  return row && toClaimed(row);
+}
+
+/** Stands for an entry that is gone: readers of tasks and of conversations take nothing from it. */
+const PLACEHOLDER: NewEvent['body'] = { type: 'turn-start', step: 'damaged' };
+/** More placeholders than this are not written: the number of entries in the task's record is wrong then. */
+const MOST_PLACEHOLDERS = 1_000_000;
+
+/**
+ * Ends a task whose journal has a gap or a damaged entry. The entries from there on get negative numbers, which no reader
+ * looks at and the retention removes. Those before it stay as they are, and no cursor of a client becomes invalid. Returns
+ * the number of the first one; `end` is still to be appended then.
+ */
+export function* setDamagedAside(context: TaskContext, { taskId, epoch }: Fence): Query<number | undefined> {
+  const { sql } = context;
+  const task = yield* first<Pick<TaskRow, 'key' | 'head'>>(sql.fenced, taskId, epoch);
+  if (!task) throw fenced();
+  const firstLost = yield* firstDamaged(sql, taskId, task.head);
+  if (firstLost === undefined) return undefined;
+  const lost = task.head - firstLost + 1;
+  if (lost > MOST_PLACEHOLDERS) throw damagedTask(`The record of task ${taskId} is damaged.`);
+  yield* run(sql.setAside, task.key, firstLost);
+  const placeholder = encodeEvent({ author: undefined, body: PLACEHOLDER });
+  yield* insertEvents(context, { ...task, id: taskId }, Array<EncodedEvent>(lost).fill(placeholder));
+  return firstLost;
+}
+
+/** The error of a worker that writes to a task which is not its own any more. */
+export function fenced(): LangoError {
+  return new LangoError('fenced', 'The task has ended, or another worker owns it now.');
+}
+
+function* firstDamaged(sql: TaskSql, taskId: string, head: number): Query<number | undefined> {
+  const rows = (yield* all<EventRow>(sql.events, taskId, 0, head)).toSorted((a, b) => a.seq - b.seq);
+  const found = rows.findIndex((row, index) => row.seq !== index + 1 || isChanged(taskId, row));
+  if (found !== -1) return found + 1;
+  return rows.length < head ? rows.length + 1 : undefined;
+}
+
+function isChanged(taskId: string, row: EventRow): boolean {
+  try {
+    assertUnchanged(taskId, row);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Without the status message, which no run reads: a damaged one must not keep all tasks from being claimed. */
+function toClaimed(row: TaskRow): TaskRecord {
+  return toTaskRecord({ ...row, status_message: null });
+}
+
+/** The changes to the row of an idle task that becomes claimable. */
+function claimable({ now }: TaskContext) {
+  return { state: 'submitted', status_message: null, status_at: now, expires_at: null } as const;
+}
+
+/** Ends the task. Raises its epoch, so that a worker with an expired lease is fenced. */
+function endCanceled(context: TaskContext, task: TaskRow): Query<TaskRecord> {
+  const row: TaskRow = {
+    ...task,
+    state: 'canceled',
+    status_message: null,
+    status_at: context.now,
+    expires_at: null,
+    head: task.head + 1,
+    epoch: task.epoch + 1,
+    lease_by: null,
+    lease_until: 0,
+  };
+  const body: EventBody = { type: 'run-end', state: 'canceled', usage: NO_USAGE };
+  return saveWithEvent(context, row, { author: task.agent, body });
+}
+
+function* saveWithEvent(context: TaskContext, row: TaskRow, event: NewEvent): Query<TaskRecord> {
+  yield* saveTask(context, row);
+  yield* insertEvents(context, row, [encodeEvent(event)]);
+  return toTaskRecord(row);
+}
+
+function saveTask({ sql }: TaskContext, row: TaskRow): Query<number> {
+  const values = CHANGED_COLUMNS.map((column) => row[column]);
+  return run(sql.saveTask, ...values, isTerminal(row.state) ? 1 : 0, row.key);
+}
+
+/** Inserts events. Their numbers end at `task.head`, which the task's row already has. */
+function* insertEvents(
+  { now, touch }: TaskContext,
+  task: Pick<TaskRow, 'id' | 'key' | 'head'>,
+  events: readonly EncodedEvent[],
+): Query<void> {
+  const rows = numberEvents(events, task.head - events.length, now);
+  yield* insertEventRows(task.key, rows);
+  touch(task.id, rows);
+}
+
+/** The events as rows with the numbers after `before`. */
+export function numberEvents(
+  events: readonly EncodedEvent[],
+  before: number,
+  at: number,
+): readonly (EventRow & EncodedEvent)[] {
+  return events.map((event, index) => {
+    const row = { ...event, seq: before + index + 1, at };
+    return { ...row, checksum: checksumOf(row) };
+  });
+}
+
+/** True if no worker owns the task: it was never leased, or the lease was released or has expired. */
+function isIdle(task: TaskRow, now: number): boolean {
+  return task.lease_by === null || task.lease_until <= now;
+}

