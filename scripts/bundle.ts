@@ -14,7 +14,7 @@ const root = packageRoot();
 const OUT = 'dist/cli';
 const NATIVE = 'better-sqlite3';
 /** Optional packages that are large and seldom used. The others, such as the vendors' SDKs, are in the bundle in part. */
-const NOT_BUNDLED = ['@x402/core', 'playwright-core', 'viem'];
+const NOT_BUNDLED = ['@x402/core', 'pg', 'playwright-core', 'viem'];
 
 const { metafile, outputFiles } = await build({
   absWorkingDir: root,

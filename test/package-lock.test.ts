@@ -55,6 +55,7 @@ describe('npm install of the package', () => {
       '@grpc/grpc-js',
       'unpdf',
       'viem',
+      'pg',
       'playwright-core',
       'commander',
     ];

@@ -18,6 +18,9 @@ const CANDIDATES = 4;
 const COUNT = 'SELECT count(*) AS count FROM vectors WHERE collection = ?';
 const PAGE =
   'SELECT passage, vector FROM vectors WHERE collection = ? AND passage > ? ORDER BY passage LIMIT ?';
+/** The vectors that were written after a stamp, and the newest stamp. Only databases that are shared have stamps. */
+const NEW = 'SELECT passage, vector, stamp FROM vectors WHERE collection = ? AND stamp > ? ORDER BY stamp';
+const NEWEST = 'SELECT coalesce(max(stamp), 0) AS stamp FROM vectors WHERE collection = ?';
 const ONE = 'SELECT vector FROM vectors WHERE passage = ?';
 
 /** The vectors of a collection, in memory or still being read. */
@@ -25,12 +28,17 @@ interface CachedTable {
   readonly reading: Promise<VectorTable>;
   /** The memory they take. 0 while they are being read. */
   bytes: number;
+  readonly dimension: number;
+  /** Of a shared database: what was written up to here is in the table, or still being read. */
+  stamp: number;
 }
 
 interface VectorRow {
   readonly passage: number;
   readonly vector: Buffer;
 }
+
+type StampedRow = VectorRow & { readonly stamp: number };
 
 /** Searches the vectors of collections. Keeps compact copies of the collections last searched in memory. */
 export class VectorSearch {
@@ -89,17 +97,37 @@ export class VectorSearch {
   }
 
   async #table(collection: CollectionRow): Promise<VectorTable> {
-    const cached = this.#tables.get(collection.id) ?? { reading: this.#load(collection), bytes: 0 };
+    const known = this.#tables.get(collection.id);
+    const isOf = known?.dimension === collection.dimension;
+    const cached = known && isOf ? known : await this.#begin(collection);
     this.#tables.delete(collection.id);
     this.#tables.set(collection.id, cached);
     try {
       const table = await cached.reading;
+      if (this.#database.isShared) await this.#catchUp(collection.id, cached, table);
       cached.bytes = table.bytes;
       this.#makeRoom(collection.id);
       return table;
     } catch (error) {
       if (this.#tables.get(collection.id) === cached) this.#tables.delete(collection.id);
       throw error;
+    }
+  }
+
+  async #begin(collection: CollectionRow): Promise<CachedTable> {
+    const { id, dimension } = collection;
+    const newest = this.#database.isShared
+      ? await this.#database.read(() => first<Pick<StampedRow, 'stamp'>>(NEWEST, id))
+      : undefined;
+    return { reading: this.#load(collection), bytes: 0, dimension, stamp: newest?.stamp ?? 0 };
+  }
+
+  /** Reads what other processes wrote. What they removed stays in the table, and is left out when it is compared. */
+  async #catchUp(collectionId: number, cached: CachedTable, table: VectorTable): Promise<void> {
+    const rows = await this.#database.read(() => all<StampedRow>(NEW, collectionId, cached.stamp));
+    for (const { passage, vector, stamp } of rows) {
+      table.set(passage, toVector(vector));
+      cached.stamp = stamp;
     }
   }
 

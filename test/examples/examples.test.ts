@@ -16,7 +16,7 @@ async function example(name: string): Promise<string> {
 /** Starts a server of the library where the optional packages are not installed. */
 const WITHOUT_PACKAGES = String.raw`
   import { registerHooks } from 'node:module';
-  const absent = /^(openai|@anthropic-ai\/sdk|@grpc\/grpc-js|unpdf|viem|playwright-core)(\/|$)/;
+  const absent = /^(openai|@anthropic-ai\/sdk|@grpc\/grpc-js|unpdf|viem|pg|playwright-core)(\/|$)/;
   registerHooks({
     resolve(name, context, next) {
       if (!absent.test(name)) return next(name, context);

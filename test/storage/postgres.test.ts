@@ -1,4 +1,5 @@
-import { afterAll, describe } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
 import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
 import { extractionStoreSuite } from '../suites/extraction-store.js';
@@ -10,11 +11,27 @@ import { paymentStoreSuite } from '../suites/payment-store.js';
 import { pushStoreSuite } from '../suites/push-store.js';
 import { retentionStoreSuite } from '../suites/retention-store.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
-import { ALICE } from '../suites/task-store-fixtures.js';
+import type { TaskStore } from '../../src/stores/tasks.js';
+import { lango, makeHome } from '../cli/lango-process.js';
+import { documentOf, unit } from '../suites/library-fixtures.js';
+import {
+  acceptOne,
+  AGENT,
+  ALICE,
+  BOB,
+  delta,
+  fenceOf,
+  RUN_START,
+  runEnd,
+  seqsOf,
+} from '../suites/task-store-fixtures.js';
+import { sendText, withServer } from '../support/server.js';
 import { taskStoreSuite } from '../suites/task-store.js';
+import { turns } from '../suites/turns.js';
 import { vaultStoreSuite } from '../suites/vault-store.js';
 import { startPostgres } from '../support/postgres.js';
 
+turns.least = 1;
 const server = await startPostgres();
 
 const OPTIONS = { connections: 8, statementSeconds: 30, pooling: 'session', logger: silentLogger } as const;
@@ -68,4 +85,144 @@ const openOne = async () => {
   extractionStoreSuite('postgres', openOne);
   memoryStoreSuite('postgres', openOne);
   vaultStoreSuite('postgres', openOne);
+
+  const openTwo = async () => {
+    const one = await open();
+    const two = await openPostgresStorage({ ...OPTIONS, url: database!.url });
+    return { one: one.storage, two, dispose: one.dispose };
+  };
+
+  describe('several processes', () => {
+    it('keep their leases when another one starts, until their connection ends', async () => {
+      const { one, two, dispose } = await openTwo();
+      const task = await acceptOne(one.tasks, { lease: 'one' });
+      expect(await two.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
+      expect(await one.tasks.append(fenceOf(task), [delta('still mine')])).toBe(2);
+      await one.close();
+      const three = await openPostgresStorage({ ...OPTIONS, url: database!.url });
+      const [taken] = await three.tasks.claim('three', [AGENT], () => 1);
+      expect(taken).toMatchObject({ id: task.id, epoch: task.epoch + 2, crashes: 1 });
+      await expect(two.tasks.append(fenceOf(task), [delta('zombie')])).rejects.toMatchObject({
+        code: 'fenced',
+      });
+      expect(await three.tasks.append(fenceOf(taken!), [delta('mine')])).toBe(3);
+      await Promise.all([two.close(), three.close()]);
+      await dispose();
+    });
+
+    it('hear of what the others append, in one order without gaps', async () => {
+      const { one, two, dispose } = await openTwo();
+      const task = await acceptOne(one.tasks, { lease: 'one' });
+      const heard = untilHeard(two.tasks, 22);
+      const cancel = two.tasks.requestCancel(ALICE, task.id);
+      const appends = Array.from({ length: 19 }, (_, n) => one.tasks.append(fenceOf(task), [delta(`${n}`)]));
+      await Promise.all([cancel, ...appends]);
+      expect(await one.tasks.append(fenceOf(task), [RUN_START])).toBe(22);
+      expect(await heard).toBe(task.id);
+      expect(await seqsOf(two.tasks, task)).toEqual(await seqsOf(one.tasks, task));
+      await Promise.all([one.close(), two.close()]);
+      await dispose();
+    });
+
+    it('claim a task once, in turns of the owners', async () => {
+      const { one, two, dispose } = await openTwo();
+      for (const scope of [ALICE, ALICE, ALICE, ALICE, BOB]) await acceptOne(one.tasks, { scope });
+      const claims = await Promise.all(
+        [one, two].map(({ tasks }, n) => tasks.claim(`worker ${n}`, [AGENT], () => 4)),
+      );
+      const ids = claims.flat().map(({ id }) => id);
+      expect(ids).toHaveLength(5);
+      expect(new Set(ids).size).toBe(5);
+      await Promise.all([one.close(), two.close()]);
+      await dispose();
+    });
+
+    it('find the vectors that the others add', async () => {
+      const { one, two, dispose } = await openTwo();
+      const near = async () =>
+        (await two.library.findNear(ALICE, { vector: unit(1, 0), model: 'm', limit: 5 })).map(
+          ({ name }) => name,
+        );
+      const add = async (file: string) => {
+        await one.library.put(ALICE, documentOf(file, `about ${file}`));
+        const [passage] = await one.library.unembedded(ALICE, 'm', 1);
+        await one.library.addVectors(ALICE, 'm', new Map([[passage!.id, unit(1, 0)]]));
+      };
+      await add('first');
+      expect(await near()).toEqual(['first']);
+      await add('second');
+      expect(await near()).toEqual(['first', 'second']);
+      await one.library.remove(ALICE, 'documents', ['file:///first']);
+      expect(await near()).toEqual(['second']);
+      await Promise.all([one.close(), two.close()]);
+      await dispose();
+    });
+  });
+
+  it('says why it cannot be used, and comes back by itself', async () => {
+    const { url } = database!;
+    const wrong = (change: Partial<URL>) =>
+      openPostgresStorage({ ...OPTIONS, url: Object.assign(new URL(url), change).toString() });
+    await expect(wrong({ port: '1' })).rejects.toMatchObject({ code: 'storage', retryable: true });
+    await expect(wrong({ pathname: '/nowhere' })).rejects.toThrow(
+      'The database of storage.url does not exist',
+    );
+    await expect(wrong({ password: 'wrong' })).rejects.toThrow('refuses this user or password');
+    const { storage, store, dispose } = await open();
+    const task = await acceptOne(store, { lease: 'one' });
+    await database!.run(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
+    );
+    await store.append(fenceOf(task), [delta('x')]).catch(() => undefined);
+    while (storage.problem()) await sleep(20);
+    await store.append(fenceOf(task), [delta('y')]);
+    await storage.close();
+    await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
+    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 1.');
+    await database!.run("UPDATE meta SET value = '1' WHERE key = 'schema'");
+    await dispose();
+  });
+
+  it('works behind a pooler of transactions, without a session', async () => {
+    const storage = await openPostgresStorage({ ...OPTIONS, pooling: 'transaction', url: database!.url });
+    const task = await acceptOne(storage.tasks, { lease: 'one' });
+    expect(await storage.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
+    expect(await storage.tasks.append(fenceOf(task), [RUN_START, runEnd('completed')])).toBe(3);
+    expect((await database!.run('SELECT * FROM workers')).rows).toEqual([]);
+    await storage.close();
+    await empty();
+  });
+
+  it('keeps the tasks of a server over a restart, answers for those of another one, and is in the doctor', async () => {
+    const own = await server!.database();
+    const settings = { storage: { url: own.url }, vault: { passphrase: 'correct horse battery' } };
+    const taskId = await withServer({ settings }, async (first) => {
+      const sent = await sendText(first, 'hello');
+      expect(sent.end.state).toBe('completed');
+      await withServer({ settings }, async (second) => {
+        expect(await second.client.get(sent)).toMatchObject({ state: 'completed' });
+      });
+      return sent.taskId;
+    });
+    await withServer({ settings }, async (again) => {
+      expect(await again.client.get({ taskId })).toMatchObject({ state: 'completed' });
+      expect((await sendText(again, 'hello')).end.state).toBe('completed');
+    });
+    const home = await makeHome('server: { port: 0 }');
+    const env = { ...home.env, LANGO_DATABASE_URL: own.url };
+    const { stdout } = await lango(['doctor'], { env });
+    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 1, page checksums o/m);
+    expect((await lango(['backup', 'x'], { env })).stderr).toContain('use pg_dump');
+    await home.remove();
+    await own.drop();
+  });
 });
+
+/** Resolves with the task that got an event of this number. */
+function untilHeard(tasks: TaskStore, number: number): Promise<string> {
+  return new Promise((resolve) => {
+    tasks.onAppend((taskId, head) => {
+      if (head === number) resolve(taskId);
+    });
+  });
+}

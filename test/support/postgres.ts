@@ -57,6 +57,7 @@ export async function startPostgres(): Promise<PostgresServer | undefined> {
 
 async function serverAt(url: string, stop: () => Promise<void>): Promise<PostgresServer> {
   const admin = new pg.Pool({ connectionString: url, max: 2 });
+  admin.on('error', () => undefined);
   let count = 0;
   return {
     async database() {

@@ -137,6 +137,8 @@ export class PostgresDatabase implements SqlDatabase {
   async #transact<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
     const client: PoolClient = await this.#driver.pool.connect();
     let failure: unknown;
+    // A connection may end between two statements; the next statement fails then.
+    client.on('error', ignore);
     try {
       // In one message, so that it is one round trip. The texts hold numbers alone.
       const locking = lock === '' ? '' : `SELECT pg_advisory_xact_lock(${LOCK_CLASS}, ${crc32(lock) | 0});`;
@@ -153,6 +155,7 @@ export class PostgresDatabase implements SqlDatabase {
       await client.query('ROLLBACK').catch(() => undefined);
       throw error;
     } finally {
+      client.off('error', ignore);
       client.release(isFaultOfDatabase(failure));
     }
   }
@@ -194,3 +197,5 @@ export class PostgresDatabase implements SqlDatabase {
     }, PROBE_MS).unref();
   }
 }
+
+function ignore(): void {}

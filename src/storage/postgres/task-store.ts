@@ -92,7 +92,9 @@ export class PostgresTaskStore implements TaskStore {
       return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
     }
     const statement = { sql: ACCEPT, values: [this.#newRow(entry, encoded)] };
-    const [row] = (await this.#database.one(statement)).rows as readonly AcceptedRow[];
+    // Sends of the same message are answered in their order.
+    const key = keyOfSent(entry).toString('hex');
+    const [row] = (await this.#database.one(statement, key)).rows as readonly AcceptedRow[];
     if (!row) return (await this.findEarlier(entry))!;
     this.#announce(entry.id, eventRows([message, ...firstEvents.events], 0, row.created_at));
     return accepted(entry, row, start !== undefined);
