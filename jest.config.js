@@ -25,6 +25,7 @@ const LENGTHENED = [
   'test/requirements/vault-stream',
   'test/scripts/fuzz',
   'test/tools/mcp/mcp',
+  'test/storage/postgres',
 ];
 
 export default {

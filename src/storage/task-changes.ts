@@ -46,7 +46,7 @@ export interface EncodedBatch {
 export type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'requestHash'>;
 
 /** The task and the event that a message became. */
-export interface Received {
+interface Received {
   readonly request_hash: string;
   readonly task: string;
   readonly seq: number;

@@ -12,7 +12,7 @@ const SESSION_EVENT_TYPES: ReadonlySet<EventBody['type']> = new Set([
   'delegation-end',
   'run-end',
 ]);
-export const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
+const SESSION_TYPES = [...SESSION_EVENT_TYPES].map((type) => `'${type}'`).join(', ');
 
 export const LIVE = "state IN ('submitted', 'working')";
 export const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";

@@ -15,7 +15,7 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-export interface TestDatabase {
+interface TestDatabase {
   readonly url: string;
   run(sql: string): Promise<pg.QueryResult>;
   drop(): Promise<void>;
