@@ -49,11 +49,11 @@ export interface SqlDatabase {
 /** How databases differ in what the shared stores ask. */
 export interface Dialect {
   /** A member of a JSON column, as text. */
-  member(column: string, name: string): string;
+  readonly member: (column: string, name: string) => string;
   /** A subquery: the items of a JSON list that is bound to the parameter. */
-  items(type: 'text' | 'number', parameter?: string): string;
+  readonly items: (type: 'text' | 'number', parameter?: string) => string;
   /** Names the index to use, where the database chooses badly by itself. */
-  using(index: string): string;
+  readonly using: (index: string) => string;
   /** A join that reads the left table first, where the database can be told so. */
   readonly orderedJoin: string;
   /** Ends a SELECT of rows that the transaction depends on, so that no other one changes them. */
@@ -63,20 +63,20 @@ export interface Dialect {
   /** A key that is above those of all tasks there are, and not above those of later ones. */
   readonly nextKey: string;
   /** The text of a JSON list of `value`, in an order: an aggregate. */
-  jsonList(value: string, order: string): string;
+  readonly jsonList: (value: string, order: string) => string;
   /** The index of the words of passages. */
   readonly words: WordIndex;
 }
 
 /** Queries to the index of words are expressions: terms, joined by `and` and `or`. */
 export interface WordIndex {
-  term(text: string): string;
+  readonly term: (text: string) => string;
   /** Matches every term that begins with the text. */
-  prefix(text: string): string;
-  and(expressions: readonly string[]): string;
-  or(expressions: readonly string[]): string;
+  readonly prefix: (text: string) => string;
+  readonly and: (expressions: readonly string[]) => string;
+  readonly or: (expressions: readonly string[]) => string;
   /** Adds so many passages. The values are the id and the terms of each, separated by spaces. */
-  add(passages: number): string;
+  readonly add: (passages: number) => string;
   /** Removes the passages of a JSON list. */
   readonly remove: string;
   /** The ids of the newest passages that match an expression, at most so many. */

@@ -12,6 +12,7 @@ describe('secrets', () => {
     settings: {
       auth: { token: 'SECRET-token-5b0e7d92fc' },
       vault: { passphrase: 'SECRET-passphrase' },
+      storage: { url: 'SECRET-database' },
       model: { provider: 'anthropic', apiKey: 'SECRET-key' },
       embedding: { provider: 'voyage', apiKey: 'SECRET-embedding' },
       webSearch: { provider: 'brave', apiKey: 'SECRET-web' },
@@ -32,7 +33,18 @@ describe('secrets', () => {
 
   it('stand in Secrets and nowhere in what can be logged', () => {
     const values = [
-      ...['embedding', 'far', 'header', 'key', 'mcp', 'passphrase', 'token-5b0e7d92fc', 'variable', 'web'],
+      ...[
+        'database',
+        'embedding',
+        'far',
+        'header',
+        'key',
+        'mcp',
+        'passphrase',
+        'token-5b0e7d92fc',
+        'variable',
+        'web',
+      ],
     ].map((name) => `SECRET-${name}`);
     expect([...secretValues(loaded.secrets)].sort()).toEqual(values);
     expect(loaded.secrets.remoteTokens.get('far')).toBe('SECRET-far');
@@ -50,6 +62,7 @@ describe('secrets', () => {
       'mcp.servers.NAME.headers',
       'mcp.servers.NAME.token',
       'model.apiKey',
+      'storage.url',
       'vault.passphrase',
       'webSearch.apiKey',
     ]);

@@ -16,6 +16,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   'auth.token': 'config/secrets.ts',
   'vault.passphrase': 'config/secrets.ts',
   'embedding.apiKey': 'config/secrets.ts',
+  'storage.url': 'config/secrets.ts',
   'webSearch.apiKey': 'config/secrets.ts',
   'logging.level': 'cli/serve.ts, before the node is made',
   'logging.format': 'cli/serve.ts',

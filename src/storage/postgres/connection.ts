@@ -1,3 +1,4 @@
+import type * as PgModule from 'pg';
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
 import { LangoError } from '../../core/errors.js';
 import type { Outcome, Statement } from '../sql.js';
@@ -46,11 +47,11 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     // A pooler refuses settings of the session.
     ...(pooling === 'session' ? limits : { query_timeout: statementSeconds * 1_000 }),
     types: {
-      getTypeParser: (type: number, format?: 'text' | 'binary') => {
+      getTypeParser: (type) => {
         if (NUMBERS.has(type)) return Number;
-        return JSON_TYPES.has(type) ? asText : pg.types.getTypeParser(type, format as 'text');
+        return JSON_TYPES.has(type) ? asText : (pg.types.getTypeParser(type) as (text: string) => unknown);
       },
-    } as never,
+    },
   };
   return {
     pool: new pg.Pool({ ...config, max: connections, idleTimeoutMillis: IDLE_MS }),
@@ -63,7 +64,7 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
   };
 }
 
-async function loadDriver(): Promise<typeof import('pg')> {
+async function loadDriver(): Promise<typeof PgModule> {
   try {
     return await import('pg');
   } catch (cause) {

@@ -35,7 +35,8 @@ import { taskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from './append-listeners.js';
 import type { Liveness } from './liveness.js';
-import { ACCEPT, APPEND, inbox, keyOfSent, RENEW, TASK_COLUMNS } from './task-statements.js';
+import type { TASK_COLUMNS } from './task-statements.js';
+import { ACCEPT, APPEND, inbox, keyOfSent, RENEW } from './task-statements.js';
 
 interface Parts {
   readonly pushes: PushWrites;
