@@ -60,6 +60,8 @@ function verifierOf(options: AuthenticatorOptions): Verifier {
 class CountingAuthenticator implements Authenticator {
   readonly #verify: Verifier;
   readonly #failures = new FailureCounter();
+  /** Requests without credentials. They are no guesses, so they slow nobody down; the count bounds what is logged. */
+  readonly #missing = new FailureCounter();
   /** Whether a connection was accepted and never failed. Its owner is not slowed down by the failures of a neighbor. */
   readonly #isTrusted = new WeakMap<object, boolean>();
   readonly #callers: RateLimit | undefined;
@@ -80,7 +82,7 @@ class CountingAuthenticator implements Authenticator {
     const { connection } = credentials;
     const isTrusted = connection !== undefined && this.#isTrusted.get(connection);
     try {
-      if (!isTrusted) await this.#turn(credentials.address);
+      if (!isTrusted) await this.#turn(credentials);
       const known = this.#verify(credentials);
       caller = known instanceof Promise ? await known : known;
     } catch (error) {
@@ -104,20 +106,29 @@ class CountingAuthenticator implements Authenticator {
    * Lets an attempt of a slowed address wait before its credentials are looked at. Right credentials wait too: an answer
    * that came sooner would let the address go on guessing.
    */
-  #turn(address: string): Promise<void> | undefined {
-    const network = networkOf(address);
-    return this.#failures.slowedFor(network) === undefined ? undefined : this.#failures.turn(network);
+  #turn(credentials: Credentials): Promise<void> | undefined {
+    const network = networkOf(credentials.address);
+    const mayPass = this.#failures.slowedFor(network) === undefined || isMissing(credentials);
+    return mayPass ? undefined : this.#failures.turn(network);
   }
 
-  #failed(error: LangoError, { address, connection }: Credentials): LangoError {
-    if (connection) this.#isTrusted.set(connection, false);
+  #failed(error: LangoError, credentials: Credentials): LangoError {
+    const { address, connection } = credentials;
+    const isGuess = !isMissing(credentials);
+    if (connection && isGuess) this.#isTrusted.set(connection, false);
+    const counter = isGuess ? this.#failures : this.#missing;
     const network = networkOf(address);
-    const slowedMs = this.#failures.slowedFor(network);
-    if (slowedMs !== undefined) return tooManyFailures(slowedMs);
-    this.#failures.add(network);
+    const slowedMs = counter.slowedFor(network);
+    if (slowedMs !== undefined) return isGuess ? tooManyFailures(slowedMs) : error;
+    counter.add(network);
     const reason = error.hint ?? error.message;
     this.#logger.warn('authentication failed', { address, reason });
     this.#audit({ operation: 'Authenticate', outcome: 'unauthenticated', from: address, reason });
     return error;
   }
+}
+
+/** Whether a request came with neither a token nor a certificate. */
+function isMissing({ authorization, certificate }: Credentials): boolean {
+  return authorization === undefined && certificate?.() === undefined;
 }

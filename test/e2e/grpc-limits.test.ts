@@ -84,6 +84,17 @@ describe('a call whose message does not come', () => {
     });
   });
 
+  it('has its whole time also where wrong credentials slowed its address down', async () => {
+    await withLimits({ bodySeconds: 0.3 }, async ({ server, open }) => {
+      const headers = { authorization: 'Bearer wrong' };
+      for (let n = 0; n < 20; n += 1) await fetch(`${server.address.origin}/tasks`, { headers });
+      using peer = open();
+      const { stream, answer } = peer.begin();
+      stream.end(framedMessage('say hi'));
+      expect(await answer).toMatchObject({ status: 'OK' });
+    });
+  });
+
   it('is refused before it comes, when nobody is known behind it or its metadata is too large', async () => {
     await withLimits({ bodySeconds: 60, headerBytes: 2_048 }, async ({ open }) => {
       using peer = open();

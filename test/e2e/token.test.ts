@@ -40,6 +40,15 @@ describe('auth.mode token, the default', () => {
 });
 
 describe('an address that fails often', () => {
+  it('is not slowed down by requests without credentials, which are no guesses', async () => {
+    await withServer({ home }, async ({ address: { origin, token } }) => {
+      const statuses = [];
+      for (let n = 0; n < 25; n += 1) statuses.push(await statusFor(origin));
+      expect(new Set(statuses)).toEqual(new Set([401]));
+      expect(await statusFor(origin, `Bearer ${token}`)).toBe(200);
+    });
+  });
+
   it('waits, with the right token too, but locks out no other address and no connection it already has', async () => {
     await withServer({ home }, async ({ address }) => {
       const { port, token } = address;

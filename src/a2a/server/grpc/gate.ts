@@ -25,7 +25,7 @@ export interface GateOptions {
   readonly authenticator: Authenticator;
   readonly limits: {
     readonly headerBytes: number;
-    /** Time a client has from the start of a call until its message has arrived. */
+    /** Time a client has from its admission until its message has arrived. */
     readonly bodySeconds: number;
   };
   /** Aborts when the server stops. */
@@ -61,13 +61,18 @@ export class Gate {
     const refuse = (error: unknown): void => call.sendStatus(statusOf(error, { path, logger }));
     const tooLate = (): void => refuse(late(limits.bodySeconds));
     let isReceived = false;
-    let timer: NodeJS.Timeout;
+    let isOver = false;
+    let timer: NodeJS.Timeout | undefined;
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, pass) => {
-            timer = setTimeout(tooLate, limits.bodySeconds * 1_000);
-            this.#admit(call, metadata).then(() => pass(metadata), refuse);
+            // The wait of a slowed address is no time of the message: the library reads it only after this.
+            const passOn = (): void => {
+              if (!isOver) timer = setTimeout(tooLate, limits.bodySeconds * 1_000);
+              pass(metadata);
+            };
+            this.#admit(call, metadata).then(passOn, refuse);
           },
           onReceiveHalfClose(pass) {
             isReceived = true;
@@ -76,6 +81,7 @@ export class Gate {
           },
           /** Runs at the end of every call, also of a completed one. */
           onCancel() {
+            isOver = true;
             clearTimeout(timer);
             if (!isReceived) reset(call, NO_ERROR);
           },
