@@ -15,7 +15,7 @@ export interface Credentials {
   readonly address: string;
   /** The client's own connection; absent where a proxy may share one among clients. */
   readonly connection?: object;
-  /** The client's certificate. Called only in modes that use certificates. */
+  /** The client's certificate. Called in modes that use certificates, and for failed requests without a token. */
   certificate(): ClientCertificate | undefined;
 }
 

@@ -129,6 +129,6 @@ class CountingAuthenticator implements Authenticator {
 }
 
 /** Whether a request came with neither a token nor a certificate. */
-function isMissing({ authorization, certificate }: Credentials): boolean {
-  return authorization === undefined && certificate?.() === undefined;
+function isMissing(credentials: Credentials): boolean {
+  return credentials.authorization === undefined && credentials.certificate() === undefined;
 }
