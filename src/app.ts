@@ -10,6 +10,7 @@ import {
   keepFresh,
   localSources,
   remoteSources,
+  PeerRegistry,
   createReload,
   type ReadConfig,
   type Reload,
@@ -56,10 +57,13 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
 }
 
 export { openMcpServers } from './app/mcp.js';
+export type { ReadConfig } from './app/peers.js';
 export { openHome } from './app/owners.js';
 export { backUp, inspectServer, restore, verifyDatabase } from './app/stores.js';
 
 export interface AppOptions extends LoadedConfig {
+  /** Reads the configuration again. Without it no remote agents can be added while the node runs. */
+  readonly read?: ReadConfig;
   readonly logger: Logger;
   /** The values that `logger` hides. Each reload adds the secrets of the new configuration. Default: an own set. */
   readonly hidden?: Set<string>;
@@ -242,6 +246,11 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   ]);
   onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
+  const reload = createReload({
+    ...{ started: options, hidden, peers: directory, local, keys: keys.read, stopping, logger },
+    renewTls: (material) => listeners.renewTls(material),
+  });
+  const registry = new PeerRegistry({ home: config.home, peers: directory, read: options.read, reload });
   const listeners = await createListeners({
     ...{ config, agents: published, root, tls, address, logger },
     authenticator: createIdentity({ config, token, audit, logger }),
@@ -252,6 +261,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
         ...{ config, storage, journal, vault, families, root, model, agents },
         documents: library.documents,
         peers: directory,
+        registry,
         pushes: push && storage.pushes,
       }),
     ],
@@ -263,13 +273,10 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   if (bound) onStop(await noteRunning(config.home, bound.port));
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
-  const { renewTls, answerMounted } = listeners;
   return {
     address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
-    reload: createReload({
-      ...{ started: options, hidden, peers: directory, local, keys: keys.read, renewTls, stopping, logger },
-    }),
-    answerMounted,
+    reload,
+    answerMounted: listeners.answerMounted,
   };
 }
 

@@ -21,8 +21,8 @@ import type { Tool, ToolSource } from '../core/tool.js';
 import type { Parsers } from '../tools/parsers.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
+import { isOperator } from './identity.js';
 import { areForgotten, FORGOTTEN } from './peers.js';
-import { ONLY_OWNER } from '../http/identity.js';
 import { workFoldersOf } from './stores.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 
@@ -114,7 +114,8 @@ export function createAgents(options: AgentsOptions): Agents {
     multiAgent: config.agent.multiAgent,
     roster: withMcpServers(specs, config),
     limits: agentLimits(config),
-    showsReasons: operatorCheck(config),
+    showsReasons: ({ task, grant }: Pick<Run, 'task' | 'grant'>) =>
+      isOperator(config.auth, task.owner, grant.scopes),
     approval: config.approval.policy,
     surroundings: {
       system: `${os.type()} (${os.arch()})`,
@@ -170,17 +171,6 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
   });
   const forgotten = areForgotten(loaded) ? finding(['a2a', 'remoteAgents'], FORGOTTEN) : [];
   return [...unknown, ...taken, ...forgotten, ...mcpFindings(names.roster, loaded.config)];
-}
-
-/**
- * Makes the check whether the person of a run operates this server: the only owner in the modes `none` and `token`, also
- * when another node of ours forwards that owner, or a caller with the scope `auth.jwt.operatorScope`.
- */
-function operatorCheck({ auth }: Config): (run: Pick<Run, 'task' | 'grant'>) => boolean {
-  return ({ task, grant: { scopes } }) => {
-    if (scopes) return scopes.includes(auth.jwt.operatorScope);
-    return auth.mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(task.owner);
-  };
 }
 
 function mcpFindings(specs: Roster, { agent: { multiAgent }, mcp }: Config): readonly Finding[] {

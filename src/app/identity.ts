@@ -14,7 +14,7 @@ import type { Audit, Authenticator, Caller } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
-import { createAuthenticator, type AuthenticatorOptions } from '../http/identity.js';
+import { createAuthenticator, ONLY_OWNER, type AuthenticatorOptions } from '../http/identity.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
@@ -188,4 +188,17 @@ function assertKnown({ agent, skill }: Rule, known: Agent | undefined): void {
 
 function unknown(message: string): LangoError {
   return new LangoError('invalid-config', message, { hint: 'Correct auth.jwt.scopes.' });
+}
+
+/**
+ * Whether a person operates this server: the only owner in the modes `none` and `token`, also when another node of ours
+ * forwards that owner, or a caller with the scope `auth.jwt.operatorScope`. In mode `mtls` nobody does.
+ */
+export function isOperator(
+  { mode, jwt }: Config['auth'],
+  owner: string,
+  scopes: Iterable<string> | undefined,
+): boolean {
+  if (scopes) return new Set(scopes).has(jwt.operatorScope);
+  return mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(owner);
 }

@@ -19,7 +19,7 @@ import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { createDirectClient, type OwnerClient } from '../owners/client.js';
 import { createOwnedData, type OwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
-import { createOwnerService, type OwnerParts } from '../owners/service.js';
+import { createOwnerService, type OwnerContext, type OwnerParts } from '../owners/service.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
 import { factKey } from '../tools/facts/index.js';
@@ -27,6 +27,8 @@ import type { Parsers } from '../tools/parsers.js';
 import { createOwnedFiles } from '../tools/fs/index.js';
 import { createSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
+import { isOperator } from './identity.js';
+import type { PeerRegistry } from './peers.js';
 import { createDisk, openStorage, openVaultAccess, ownedSkillsRoot, prepareFolders } from './stores.js';
 import { openLibrary } from './knowledge.js';
 import type { VaultAccess } from './stores.js';
@@ -45,11 +47,12 @@ export interface NodeParts {
   readonly peers: RefreshingDirectory;
   /** Undefined when no push notifications are sent. */
   readonly pushes: PushStore | undefined;
+  readonly registry: PeerRegistry;
 }
 
 /** The routes of a running node about what its callers keep, and about the node itself. */
 export function ownerMount(parts: NodeParts): Mount {
-  const { journal, vault, documents, families } = parts;
+  const { config, journal, vault, documents, families, registry } = parts;
   const { root, model, agents, peers, pushes } = parts;
   const service = createOwnerService({
     ...vaultParts(() => Promise.resolve(vault)),
@@ -70,6 +73,17 @@ export function ownerMount(parts: NodeParts): Mount {
         findings: families.flatMap(({ findings = [] }) => findings),
         push: await pushes?.counts(),
       };
+    },
+    agents: {
+      async addAgent(agent, caller) {
+        assertOperator(config.auth, caller);
+        return { agent: await registry.add(agent) };
+      },
+      async removeAgent({ name }, caller) {
+        assertOperator(config.auth, caller);
+        await registry.remove(name);
+        return { removed: name };
+      },
     },
   });
   return mountEndpoints(ownerEndpoints({ service, maxBytes: documents.maxBytes }));
@@ -106,11 +120,8 @@ export async function openHome(
     ...vaultParts(vault.open),
     documents: async () => (await library.open()).documents,
     data: openData({ config, storage }, storedTasks(storage), ownedElsewhere({ config, parsers, logger })),
-    async status() {
-      throw new LangoError('unavailable', 'No server runs with this data folder.', {
-        hint: 'Start one with: lango serve',
-      });
-    },
+    status: noServer,
+    agents: { addAgent: noServer, removeAgent: noServer },
   });
   const scope: Scope = { tenant: '', owner: owner ?? (config.auth.mode === 'none' ? 'local' : 'default') };
   return {
@@ -122,6 +133,22 @@ export async function openHome(
       await storage.close();
     },
   };
+}
+
+async function noServer(): Promise<never> {
+  throw new LangoError('unavailable', 'No server runs with this data folder.', {
+    hint: 'Start one with: lango serve',
+  });
+}
+
+/** Throws `forbidden` for a caller who does not operate this server. */
+function assertOperator(auth: Config['auth'], { scope, scopes }: OwnerContext): void {
+  if (isOperator(auth, scope.owner, scopes)) return;
+  const hint =
+    auth.mode === 'jwt'
+      ? `It takes a token with the scope ${auth.jwt.operatorScope}.`
+      : 'List the agent in a2a.remoteAgents of the configuration.';
+  throw new LangoError('forbidden', 'Only an operator of this server changes its remote agents.', { hint });
 }
 
 async function openIfFree(loaded: LoadedConfig, logger: Logger): Promise<Storage | undefined> {

@@ -4,6 +4,7 @@ import type { CredentialFor } from '../a2a/client/link.js';
 import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
 import { signJwt } from '../a2a/server/signing.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
+import { AddedAgents, type AddedAgent } from '../config/added-agents.js';
 import type { Config } from '../config/config.js';
 import { changedKeys } from '../config/describe.js';
 import type { LoadedConfig } from '../config/load.js';
@@ -129,8 +130,11 @@ function trustOf({ jwks, keys, hash }: Verify, egress: typeof fetch, logger: Log
   return { hash, findKey: trusted ? (header, token) => trusted.find(header, token) : undefined };
 }
 
-/** Reads the configuration as it is now. Rejects with `invalid-config` when it is wrong. */
-export type ReadConfig = () => Promise<LoadedConfig>;
+/**
+ * Reads the configuration as it is now, with `added` in place of the agents that the data folder keeps. Rejects with
+ * `invalid-config` when it is wrong.
+ */
+export type ReadConfig = (added?: readonly AddedAgent[]) => Promise<LoadedConfig>;
 
 /** Without `read`, the newest configuration stays, and only the files of the TLS certificate are read again. */
 export type Reload = (read?: ReadConfig) => Promise<void>;
@@ -176,6 +180,74 @@ export function createReload({ started, hidden, peers, local, ...options }: Relo
     logger.info('reloaded the configuration', { ...change, certificate: tls && 'read again' });
   };
   return (read = async () => current) => mutex.run('reload', () => reload(read));
+}
+
+export interface RegistryOptions {
+  readonly home: string;
+  readonly peers: RefreshingDirectory;
+  /** Undefined when a program gave the settings: there is no configuration to add to. */
+  readonly read: ReadConfig | undefined;
+  readonly reload: Reload;
+}
+
+/** The remote agents that operators add to the running node and remove again. Changes run one after the other. */
+export class PeerRegistry {
+  readonly #options: RegistryOptions;
+  readonly #kept: AddedAgents;
+  readonly #mutex = new KeyedMutex();
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+    this.#kept = new AddedAgents(options.home);
+  }
+
+  /** Resolves with the state of the agent once its card was asked for. Rejects with `conflict` or `invalid-input`. */
+  add(agent: AddedAgent): Promise<ReturnType<RefreshingDirectory['states']>[number]> {
+    return this.#mutex.run('', async () => {
+      const { name } = agent;
+      const { peers } = this.#options;
+      if (peers.states().some((peer) => peer.name === name)) {
+        const hint = 'Choose another name, or remove that one first.';
+        throw new LangoError('conflict', `There is an agent ${name} already.`, { hint });
+      }
+      await this.#apply([...(await this.#kept.read()), agent]);
+      return peers.states().find((peer) => peer.name === name)!;
+    });
+  }
+
+  /** Rejects with `not-found` for an agent that was not added, and with `conflict` for one of the configuration. */
+  remove(name: string): Promise<void> {
+    return this.#mutex.run('', async () => {
+      const kept = await this.#kept.read();
+      const rest = kept.filter((agent) => agent.name !== name);
+      if (rest.length < kept.length) return this.#apply(rest);
+      if (!this.#options.peers.states().some((peer) => peer.name === name)) {
+        throw new LangoError('not-found', `There is no agent ${name}.`, { hint: 'See: lango agents' });
+      }
+      const hint = 'Remove it from the configuration and send the server SIGHUP, or restart it.';
+      throw new LangoError('conflict', `The agent ${name} was not added by "lango agents add".`, { hint });
+    });
+  }
+
+  /** The list is checked as a part of the whole configuration before it is kept. */
+  async #apply(agents: readonly AddedAgent[]): Promise<void> {
+    const { read, reload } = this.#options;
+    if (!read) {
+      const hint = 'Name the agent in its settings, or in a configuration file of "lango serve".';
+      throw new LangoError('not-supported', 'A program started this server and gave its settings.', { hint });
+    }
+    const loaded = await read(agents).catch((error: unknown) => {
+      throw new LangoError('invalid-input', `The agent cannot be used: ${errorText(error)}`, {
+        cause: error,
+      });
+    });
+    if (!loaded.config.a2a.enabled) {
+      const hint = 'Set a2a.enabled to true in the configuration.';
+      throw new LangoError('invalid-input', 'This server uses no remote agents.', { hint });
+    }
+    await this.#kept.replace(agents);
+    await reload(() => Promise.resolve(loaded));
+  }
 }
 
 /** Waits for both. When both fail, rejects with one error that has both texts. */

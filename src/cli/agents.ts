@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import { counted } from '../core/text.js';
 import type { AgentStatus, NodeStatus } from '../owners/operations.js';
 import { connect, type Connection, type ConnectionFlags } from './connection.js';
+import { usageError } from './exit.js';
+import { readPiped } from './input.js';
 import { USED_STATES, ask, readStatus } from './explain.js';
 import type { Paint } from './paint.js';
 import { safeLine } from './safe-text.js';
@@ -26,6 +29,56 @@ export async function agents(call: Call<ConnectionFlags>): Promise<Report> {
       ...list.flatMap((agent) => linesOf(agent, { isRoot: agent.name === root, width, ...call.terminal })),
     ],
   };
+}
+
+interface AddFlags extends ConnectionFlags {
+  readonly name?: string;
+  readonly agentToken?: string;
+  readonly allowPrivate?: boolean;
+  readonly relocate?: boolean;
+  readonly owners?: 'forward' | 'shared';
+  readonly hash?: string;
+}
+
+/** `lango agents add`: the running server keeps the agent and asks for its card. */
+export async function addAgent(address: string, call: Call<AddFlags>): Promise<Report> {
+  const { name = nameIn(address), agentToken, allowPrivate, relocate, owners, hash } = call.flags;
+  const token = agentToken === undefined ? undefined : await readToken(agentToken);
+  const connection = await connect(call);
+  const entry = {
+    ...{ name, url: address, token, allowPrivate, relocate, owners },
+    verify: hash === undefined ? undefined : { hash },
+  };
+  const { agent } = await ask(connection, connection.owner.addAgent(entry));
+  const isUsed = USED_STATES.includes(agent.state);
+  return {
+    json: { agent },
+    lines: [
+      isUsed ? `Added ${safeLine(name)}.` : `Added ${safeLine(name)}, which cannot be used yet.`,
+      ...linesOf(agent, { isRoot: false, width: agent.name.length, ...call.terminal }),
+    ],
+  };
+}
+
+/** `lango agents remove` */
+export async function removeAgent(name: string, call: Call<ConnectionFlags>): Promise<Report> {
+  const connection = await connect(call);
+  const { removed } = await ask(connection, connection.owner.removeAgent({ name }));
+  return { json: { removed }, lines: [`Removed ${safeLine(removed)}.`] };
+}
+
+/** The last word of the path, else the first word of the host: "weather" for https://a.example/agents/weather. */
+function nameIn(address: string): string {
+  if (!URL.canParse(address)) throw usageError(`"${address}" is no address.`, 'Write https://HOST/PATH.');
+  const { pathname, hostname } = new URL(address);
+  const words = pathname
+    .split('/')
+    .filter((word) => word !== '' && !word.startsWith('.') && !word.endsWith('.json'));
+  return (words.at(-1) ?? hostname.split('.')[0]!).toLowerCase().replace(/[^a-z0-9]+/g, '-');
+}
+
+async function readToken(file: string): Promise<string> {
+  return (file === '-' ? await readPiped() : await readFile(file, 'utf8')).trim();
 }
 
 /** The published agents that no agent delegates to (the root), then all peers; without a status the catalog. */

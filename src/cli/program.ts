@@ -53,9 +53,7 @@ export function createProgram(act: Act): Command {
     .option('--agent <name>', 'the agent; default: the root agent')
     .action(actionsOf(act, () => import('./chat.js'))('chat'));
 
-  withServer(withJson(program.command('agents')))
-    .description('list agents, local and remote, and why some are skipped')
-    .action(actionsOf(act, () => import('./agents.js'))('agents'));
+  addAgentCommands(program.command('agents'), act);
 
   withServer(program.command('card').description('show an agent card, or check it'))
     .argument(
@@ -93,6 +91,25 @@ export function createProgram(act: Act): Command {
     .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
   throwErrors(program, 'lango');
   return program;
+}
+
+function addAgentCommands(agents: Command, act: Act): void {
+  const action = actionsOf(act, () => import('./agents.js'));
+  withServer(withJson(agents))
+    .description('list agents, local and remote, and why some are skipped')
+    .action(action('agents'));
+  withServer(withJson(agents.command('add <address>')))
+    .description('add a remote agent to the running server; it stays over restarts')
+    .option('--name <name>', 'its name on this server; default: the end of the address')
+    .option('--agent-token <file>', 'a file with the bearer token to send to it; - reads standard input')
+    .option('--allow-private', 'allow a private or loopback address')
+    .option('--relocate', 'call it where its card was found, also when the card names another host')
+    .option('--owners <whom>', 'with several owners here, who asks there: forward or shared')
+    .option('--hash <hash>', 'the hash that its card must have, as `lango card --verify` shows it')
+    .action(action('addAgent'));
+  withServer(withJson(agents.command('remove <name>')))
+    .description('remove a remote agent that was added')
+    .action(action('removeAgent'));
 }
 
 /** Refuses empty values. They come from unset variables, as in --home "$FOLDER"; a default must not replace them. */

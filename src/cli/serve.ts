@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createApp, type App, type AppAddress } from '../app.js';
+import { createApp, type App, type AppAddress, type ReadConfig } from '../app.js';
 import type { Config } from '../config/config.js';
 import { readEnv } from '../config/env.js';
-import { loadConfig, type LoadedConfig } from '../config/load.js';
+import { loadConfig } from '../config/load.js';
 import { loadToken, tokenPath } from '../config/node-credentials.js';
 import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
@@ -45,11 +45,12 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   const logger = createLogger({ ...config.logging, color: terminal.notePaint.isColored, secrets: hidden });
   const stopping = new AbortController();
   using _interrupt = onInterrupt(() => stopping.abort());
-  const app = createApp({ ...loaded, acceptDamage: flags.acceptDamage, logger, hidden });
-  const address = await app.start();
-  // The reload must fail when the file has been deleted, and not take the defaults.
+  // A later reading must fail when the file has been deleted, and not take the defaults.
   const again = { env, overrides: { ...overrides, configFile: config.file } };
-  using _reload = onHangup(() => reload(app, () => loadConfig(again), logger));
+  const read: ReadConfig = (added) => loadConfig({ ...again, added });
+  const app = createApp({ ...loaded, read, acceptDamage: flags.acceptDamage, logger, hidden });
+  const address = await app.start();
+  using _reload = onHangup(() => reload(app, read, logger));
 
   // Clients on this machine find the token of the data folder without a flag.
   const isKept =
@@ -65,7 +66,7 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
 }
 
 /** Reloads the configuration. When it is wrong, the server logs why and keeps the present one. */
-async function reload(app: App, read: () => Promise<LoadedConfig>, logger: Logger): Promise<void> {
+async function reload(app: App, read: ReadConfig, logger: Logger): Promise<void> {
   try {
     await app.reload(read);
   } catch (error) {

@@ -41,7 +41,7 @@ export interface Layered {
   readonly exposed: Path | undefined;
 }
 
-type Group = Record<string, unknown>;
+export type Group = Record<string, unknown>;
 
 /**
  * Combines the sources of values. Environment variables with secrets apply only where the file has no value. Other

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { codeOf, errorText } from '../core/errors.js';
+import { AddedAgents, withAddedAgents, type AddedAgent } from './added-agents.js';
 import { checkSettings, type Purpose } from './check.js';
 import type { Config } from './config.js';
 import { configOf } from './config.js';
@@ -37,6 +38,8 @@ export interface LoadOptions {
   readonly overrides?: Overrides;
   /** What the configuration is read for. Only what that needs must be there. Default: `serve`. */
   readonly purpose?: Purpose;
+  /** Used in place of the agents that `lango agents add` kept in the data folder. */
+  readonly added?: readonly AddedAgent[] | undefined;
 }
 
 export interface ResolveOptions extends LoadOptions {
@@ -91,7 +94,17 @@ interface Reading {
   readonly exposedSecret?: Path | undefined;
 }
 
+/** Reads the file, and the agents that were added beside it: only a server uses them. */
 async function readSource(options: LoadOptions): Promise<Reading> {
+  const { purpose = 'serve', added } = options;
+  const reading = await readConfigFile(options);
+  const { source } = reading;
+  if (purpose === 'call' || source.problems.length > 0) return reading;
+  const agents = added ?? (await new AddedAgents(homeOf(options)).read());
+  return { ...reading, source: withAddedAgents(source, agents, homeOf(options)) };
+}
+
+async function readConfigFile(options: LoadOptions): Promise<Reading> {
   const named = options.overrides?.configFile ?? options.env.configFile;
   const file = named ?? join(homeOf(options), 'config.yaml');
   try {

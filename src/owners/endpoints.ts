@@ -16,13 +16,19 @@ export function ownerEndpoints({ service, maxBytes }: EndpointOptions): readonly
     method: operation.method,
     path: operation.path,
     handle: async (exchange, params) => {
-      const { tenant, owner } = await exchange.caller();
+      const { tenant, owner, scopes } = await exchange.caller();
       const fields = {
         ...(await readBody(operation, exchange, maxBytes)),
         ...readQuery(operation, exchange),
         ...params,
       };
-      return performCall(service, { name, fields, scope: { tenant, owner }, signal: exchange.signal });
+      return performCall(service, {
+        name,
+        fields,
+        scope: { tenant, owner },
+        scopes,
+        signal: exchange.signal,
+      });
     },
   }));
 }

@@ -239,6 +239,29 @@ export const OPERATIONS = {
     input: nothing,
     result: nodeStatus,
   },
+  /** Adds a remote agent, which stays over restarts; for operators. The fields are those of `a2a.remoteAgents`. */
+  addAgent: {
+    method: 'post',
+    path: '/lango/agents',
+    input: z.strictObject({
+      name: z.string(),
+      url: z.string(),
+      token: z.string().optional(),
+      allowPrivate: z.boolean().optional(),
+      relocate: z.boolean().optional(),
+      owners: z.enum(['forward', 'shared']).optional(),
+      audience: z.string().optional(),
+      verify: z.record(z.string(), z.string()).optional(),
+    }),
+    result: z.object({ agent: agentStatus }),
+  },
+  /** Removes an agent that was added; for operators. Its running tasks end with an error. */
+  removeAgent: {
+    method: 'delete',
+    path: '/lango/agents/:name',
+    input: z.object({ name: z.string() }),
+    result: z.object({ removed: z.string() }),
+  },
 } as const satisfies Readonly<Record<string, Operation>>;
 
 type Operations = typeof OPERATIONS;

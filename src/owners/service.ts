@@ -8,10 +8,12 @@ import type { Answer, CheckedInput, Operation, OperationName } from './operation
 import { OPERATIONS } from './operations.js';
 
 /** The owner of the data that an operation works on, and the signal of the call. */
-interface OwnerContext {
+export interface OwnerContext {
   readonly scope: Scope;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
+  /** The scopes of the caller's token; undefined when it has none. */
+  readonly scopes?: ReadonlySet<string> | undefined;
 }
 
 /** The operations on a node or a data folder. Data of another owner is `not-found`, like data that does not exist. */
@@ -32,12 +34,22 @@ export interface OwnerParts {
   readonly data: OwnedData;
   /** Reads the status of the node. */
   readonly status: () => Promise<Answer<'readStatus'>>;
+  /** Adds and removes remote agents. Rejects with `forbidden` for callers who do not operate the node. */
+  readonly agents: Pick<OwnerService, 'addAgent' | 'removeAgent'>;
 }
 
 const DOCUMENTS_PER_PAGE = 500;
 
-export function createOwnerService({ secrets, wallets, documents, data, status }: OwnerParts): OwnerService {
+export function createOwnerService({
+  secrets,
+  wallets,
+  documents,
+  data,
+  status,
+  agents,
+}: OwnerParts): OwnerService {
   return {
+    ...agents,
     listSecrets: async (_input, { scope }) => ({ secrets: await (await secrets()).list(scope) }),
     storeSecret: async (input, { scope }) => ({ secret: await (await secrets()).store(scope, input) }),
     allowSecret: async ({ name, ...permission }, { scope }) => ({

@@ -24,15 +24,19 @@ beforeEach(async () => {
     settings: { auth: { token: TOKEN } },
   });
   home = await makeHome(NOBODY);
-  server = await startServer({ ...home, env: { ...home.env, LANGO_LOG_LEVEL: 'debug' } });
-  log = '';
-  server.child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString('utf8')));
+  await start();
 });
 afterEach(async () => {
   await server.stop();
   await far.stop();
   await home.remove();
 });
+
+async function start(): Promise<void> {
+  server = await startServer({ ...home, env: { ...home.env, LANGO_LOG_LEVEL: 'debug' } });
+  log = '';
+  server.child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString('utf8')));
+}
 
 /** Changes the file and sends SIGHUP; what is said then. */
 async function reload(config: string | undefined): Promise<string> {
@@ -85,4 +89,42 @@ it('X4 SIGHUP takes up the remote agents of a changed file, or nothing of a wron
   expect((await run('agents')).stdout).not.toContain('forecaster');
   expect((await run('send', `ask ${TOKEN} to tell the weather`)).stdout).not.toContain('you said: ');
   expect((await server.stop()).stderr).not.toContain(TOKEN);
+});
+
+it('X4 an agent that a person adds is used at once, stays over restarts, and goes when it is removed', async () => {
+  const url = `${far.address.origin}/agents/weather`;
+  const token = path.join(home.folder, 'far-token');
+  await writeFile(token, `${TOKEN}\n`);
+  const add = (...more: readonly string[]) => run('agents', 'add', url, '--agent-token', token, ...more);
+
+  const wrong = await add('--name', 'Wrong Name');
+  expect([wrong.code, wrong.stderr]).toEqual([
+    1,
+    expect.stringContaining('added-agents.json: a2a.remoteAgents[0].name must be lower-case letters'),
+  ]);
+  const taken = await add('--name', 'operator');
+  expect(taken.stderr).toContain('There is an agent operator already.');
+  const lone = await add();
+  expect(lone.stdout).toContain('Added weather, which cannot be used yet.');
+  expect(lone.stdout).toContain('has a private or loopback address');
+  expect((await run('agents', 'remove', 'weather')).stdout).toBe('Removed weather.\n');
+
+  const added = await add('--allow-private');
+  expect(added.stdout).toMatch(/^Added weather\.\nweather +ready +remote/);
+  expect((await run('send', 'ask weather to tell the weather')).stdout).toContain('you said: ');
+  expect((await add('--allow-private')).stderr).toContain('There is an agent weather already.');
+
+  await server.stop();
+  await start();
+  expect((await run('send', 'ask weather to tell the weather')).stdout).toContain('you said: ');
+  expect((await run('config', 'check')).code).toBe(0);
+
+  const removed = await run('agents', 'remove', 'weather', '--json');
+  expect(JSON.parse(removed.stdout)).toEqual({ removed: 'weather' });
+  expect((await run('agents')).stdout).not.toContain('weather');
+  expect((await run('agents', 'remove', 'weather')).stderr).toContain('There is no agent weather.');
+
+  await reload(`a2a: { enabled: true, remoteAgents: [{ name: mine, url: "${url}", allowPrivate: true }] }`);
+  expect((await run('agents', 'remove', 'mine')).stderr).toContain('was not added by');
+  expect(log).not.toContain(TOKEN);
 });

@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import { LangoError } from '../core/errors.js';
+import { isGroup, type Group } from './layers.js';
+import { PrivateFile } from './private-file.js';
+import type { Path } from './schema.js';
+import type { Source } from './text-source.js';
+
+const HINT = 'Correct the file, or delete it and add its agents again.';
+
+/** An entry of `a2a.remoteAgents` before its check. */
+export type AddedAgent = Readonly<Record<string, unknown>> & { readonly name: string };
+
+/**
+ * The remote agents that `lango agents add` gave this node. They are kept in the data folder, because the configuration
+ * file belongs to its author, and hold tokens, so that only this user can read them.
+ */
+export class AddedAgents {
+  readonly #file: PrivateFile;
+
+  constructor(home: string) {
+    const title = 'list of added agents';
+    this.#file = new PrivateFile(fileIn(home), { title, hint: HINT, createsFolder: true });
+  }
+
+  /** In the order in which they were added. Throws `invalid-config` when the file cannot be read as a list. */
+  async read(): Promise<readonly AddedAgent[]> {
+    const text = await this.#file.load();
+    if (text === undefined) return [];
+    const list = parseJson(text);
+    if (Array.isArray(list) && list.every(isNamed)) return list;
+    throw new LangoError('invalid-config', `${this.#file.path} holds no list of agents.`, { hint: HINT });
+  }
+
+  async replace(agents: readonly AddedAgent[]): Promise<void> {
+    await this.#file.replace(`${JSON.stringify(agents, undefined, 2)}\n`);
+  }
+}
+
+/**
+ * The configuration file's values with the added agents behind its own. An agent of the file hides an added one of the
+ * same name. `a2a.enabled` is true then, unless the file says otherwise. Problems of added agents are located in `home`.
+ */
+export function withAddedAgents(source: Source, added: readonly AddedAgent[], home: string): Source {
+  const { a2a = {}, ...others } = (source.values ?? {}) as Group;
+  const { remoteAgents: listed = [] } = isGroup(a2a) ? a2a : {};
+  if (!isGroup(a2a) || !Array.isArray(listed)) return source;
+  const names = new Set(listed.map((agent: unknown) => (isNamed(agent) ? agent.name : undefined)));
+  const rest = added.filter(({ name }) => !names.has(name));
+  if (rest.length === 0) return source;
+  const isAdded = ([group, list, index]: Path): boolean =>
+    group === 'a2a' && list === 'remoteAgents' && Number(index) >= listed.length;
+  const located = (locate: Source['locate']) => (at: Path) => (isAdded(at) ? fileIn(home) : locate(at));
+  return {
+    ...source,
+    values: { ...others, a2a: { enabled: true, ...a2a, remoteAgents: [...(listed as unknown[]), ...rest] } },
+    locate: located(source.locate),
+    locateKey: located(source.locateKey),
+  };
+}
+
+function fileIn(home: string): string {
+  return join(home, 'added-agents.json');
+}
+
+function isNamed(value: unknown): value is AddedAgent {
+  return isGroup(value) && typeof value['name'] === 'string';
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
