@@ -49,12 +49,11 @@ export function withAddedAgents(source: Source, added: readonly AddedAgent[], ho
   if (rest.length === 0) return source;
   const isAdded = ([group, list, index]: Path): boolean =>
     group === 'a2a' && list === 'remoteAgents' && Number(index) >= listed.length;
-  const located = (locate: Source['locate']) => (at: Path) => (isAdded(at) ? fileIn(home) : locate(at));
   return {
     ...source,
     values: { ...others, a2a: { enabled: true, ...a2a, remoteAgents: [...(listed as unknown[]), ...rest] } },
-    locate: located(source.locate),
-    locateKey: located(source.locateKey),
+    locate: (path) => (isAdded(path) ? fileIn(home) : source.locate(path)),
+    locateKey: (path) => (isAdded(path) ? fileIn(home) : source.locateKey(path)),
   };
 }
 

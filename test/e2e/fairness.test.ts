@@ -20,7 +20,9 @@ const RUNS = isCampaign ? 8 : 2;
 const AT_ONCE = 60;
 
 it('a caller with many tasks delays nobody else, and has a bound on those that wait', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const worker = scriptedAgent('worker', async () => {
+    await released;
     await sleep(10);
     return { state: 'completed' };
   });
@@ -61,6 +63,7 @@ it('a caller with many tasks delays nobody else, and has a bound on those that w
     expect(accepted + refused.length).toBe(replies.length);
     expect(accepted).toBeGreaterThanOrEqual(QUEUED);
 
+    release();
     const before = await unfinished(alice!);
     const began = performance.now();
     const sent = await ask(bob!, '/message:send', userMessage('go'));

@@ -117,6 +117,16 @@ describeSandboxed('owners on one disk', () => {
     ]);
   });
 
+  it('add no remote agents: only an operator does', async () => {
+    await start();
+    const alice = await person('alice');
+    const body = JSON.stringify({ name: 'far', url: 'https://far.example' });
+    expect(await alice.fetch('/lango/agents', { method: 'POST', body })).toContain(
+      'the scope lango:operator',
+    );
+    expect(await alice.fetch('/lango/agents/far', { method: 'DELETE' })).toContain('PERMISSION_DENIED');
+  });
+
   it('put no skill into the prompt of another, and change none of the operator', async () => {
     const { home } = await start();
     const [alice, bob] = [await person('alice'), await person('bob')];

@@ -31,7 +31,7 @@ import { turns } from '../suites/turns.js';
 import { vaultStoreSuite } from '../suites/vault-store.js';
 import { startPostgres } from '../support/postgres.js';
 
-turns.least = 1;
+turns.areNeeded = false;
 const server = await startPostgres();
 
 const OPTIONS = { connections: 8, statementSeconds: 30, pooling: 'session', logger: silentLogger } as const;

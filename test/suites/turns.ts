@@ -1,9 +1,14 @@
 import { expect } from '@jest/globals';
 
-/** How often at least. Several connections to one server take no turns with each other: for them it is once. */
-export const turns = { least: 4 };
+/** Whether all share one connection, as on SQLite. Several connections to one server need no turns with each other. */
+export const turns = { areNeeded: true };
 
-/** Expects that `long` goes in steps: `other`, begun after it, is done before, and more than once where one connection is shared. Resolves with what `long` gives. */
+const TURNS = 4;
+
+/**
+ * Expects that `long` goes in steps: `other`, begun after it, is done several times before, where one connection is
+ * shared. Elsewhere both must come to their end. Resolves with what `long` gives.
+ */
 export async function expectTurnWithin<Result>(
   long: () => Promise<Result>,
   other: () => Promise<unknown>,
@@ -12,7 +17,8 @@ export async function expectTurnWithin<Result>(
   const working = long().finally(() => {
     isDone = true;
   });
-  for (let turn = 0; turn < turns.least; turn += 1) await other();
+  if (!turns.areNeeded) return (await Promise.all([working, other()]))[0];
+  for (let turn = 0; turn < TURNS; turn += 1) await other();
   expect(isDone).toBe(false);
   return working;
 }

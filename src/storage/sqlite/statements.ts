@@ -73,6 +73,7 @@ function prepareTasks(prepare: Prepare) {
     task: prepare<[id: string, tenant: string, owner: string], TaskRow>(
       'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?',
     ),
+    head: prepare<[id: string], Pick<TaskRow, 'head'>>('SELECT head FROM tasks WHERE id = ?'),
     insertTask: prepare<Value[]>(`INSERT INTO tasks (${TASK_COLUMNS.join(', ')}, ended_before)
       VALUES (${TASK_COLUMNS.map(() => '?').join(', ')}, ${ENDED_BEFORE})`),
     inbox: prepare<

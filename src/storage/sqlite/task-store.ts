@@ -11,7 +11,7 @@ import type {
 import { LEASE_MS } from '../../stores/tasks.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import type { EventRow } from '../rows.js';
-import { assertKeys, toTaskEvent, toTaskRecord } from '../rows.js';
+import { assertKeys, damagedTask, toTaskEvent, toTaskRecord } from '../rows.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';
@@ -183,7 +183,12 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {
-    return assertUnbroken(taskId, after, this.#statements.events.all(taskId, after, after + limit));
+    const rows = assertUnbroken(taskId, after, this.#statements.events.all(taskId, after, after + limit));
+    const next = after + rows.length + 1;
+    // A damaged page can hide the last entries, which leaves no gap.
+    if (rows.length < limit && next <= (this.#statements.head.get(taskId)?.head ?? 0))
+      throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
+    return rows;
   }
 
   async #write<Result>(work: (context: WriteContext) => Result): Promise<Result> {
