@@ -1,4 +1,4 @@
-import type { Agent, Peer, PeerDirectory, ApprovalPolicy, AgentSpec, Roster } from '../core/agent.js';
+import type { Agent, Peer, PeerDirectory, AgentSpec, Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { SystemBlock } from '../core/model.js';
 import type { Logger } from '../core/logger.js';
@@ -19,6 +19,7 @@ import { assertRoster, partitionTools, roleOf } from './partition.js';
 import type { PromptTexts } from './prompts.js';
 import { flatAgentInstruction, instructionBlocks, subAgentInstruction } from './prompts.js';
 import { Toolbox } from './toolbox.js';
+import type { ApprovalPolicy } from './tool-work.js';
 import { TRANSFER_NAME } from './transfer.js';
 
 export interface AgentTreeOptions extends AgentContext {

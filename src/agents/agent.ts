@@ -13,6 +13,7 @@ import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { EventsAdapter } from './events-adapter.js';
 import { runLoop } from './loop.js';
+import type { Meter } from './meter.js';
 import type { TurnSetup } from './loop.js';
 import type { Additions, Surroundings } from './prompts.js';
 import { runtimeBlocks, surroundingsBlock } from './prompts.js';
@@ -25,6 +26,8 @@ export interface AgentContext {
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
   readonly limits: AgentLimits;
+  /** What the model costs. Default: no bill is kept. */
+  readonly meter?: Meter | undefined;
   readonly additions?: Additions;
   /** Whether the person behind a run may read the vendor's own words when the model fails. Default: nobody may. */
   readonly showsReasons?: (run: Pick<Run, 'task' | 'grant'>) => boolean;
@@ -54,7 +57,7 @@ const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { model, limits, nodeId, additions, surroundings, memories = [], showsReasons } = context;
+  const { model, limits, nodeId, additions, surroundings, memories = [], showsReasons, meter } = context;
   const { attachments = new Attachments(undefined) } = context;
   const { readsImages } = model;
   const adapter = new EventsAdapter({
@@ -84,7 +87,7 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
         return { system: [...system, ...(where ? [where] : []), ...added], functions };
       };
       const end = await runLoop({
-        ...{ run, model, limits, history, readable, fromOutside, setUpTurn },
+        ...{ run, model, meter, limits, history, readable, fromOutside, setUpTurn },
         showsReasons: showsReasons?.(run) ?? false,
       });
       for (const memory of memories) memory.runEnded(run.task);

@@ -21,6 +21,7 @@ import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
 import type { Call, CallOutcome } from './agent-function.js';
 import { resultOf } from './agent-function.js';
+import { moneyLeft, shareOf } from './meter.js';
 import { PeerRelay } from './peer-relay.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -123,7 +124,8 @@ async function exchangeWithPeer(
     agent,
     state: end.state,
     result: resultOf(call, resultText(delegation, end, relay), end.state !== 'completed'),
-    usage: subtractUsage(end.usage, progress.used),
+    // A peer reports the total of its task at the end of each exchange.
+    usage: addUsage(end.usage, progress.used, -1),
     ...(end.state === 'failed' && end.text !== '' ? { reason: shorten(end.text, REASON_CHARACTERS) } : {}),
     ...(end.author === agent ? {} : { author: end.author }),
     ...(questions.length === 0 ? {} : { questions }),
@@ -212,6 +214,7 @@ function childGrant(
   { limits, nodeId, sharedBy }: { limits: AgentLimits; nodeId: string; sharedBy: number },
 ): Grant {
   const { input, output } = run.usage();
+  const money = moneyLeft(run, limits);
   const { trace } = run.grant;
   const left = Math.min(limits.tokens, run.grant.tokens ?? Infinity) - input - output;
   return narrowGrant(run.grant, {
@@ -219,6 +222,7 @@ function childGrant(
     depth: run.grant.depth - 1,
     tokens: Math.max(0, Math.floor(left / sharedBy)),
     fromOutside: run.hasReadOutside(),
+    ...(money && { cost: shareOf(money, sharedBy) }),
     ...(trace === undefined ? {} : { trace: continueTrace(trace, run.task.id) }),
   });
 }
@@ -364,13 +368,4 @@ function resultText({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerR
 
 function failed(author: string, text: string): PeerEnd {
   return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE, fromOutside: false };
-}
-
-/** Returns the usage that is not counted yet: a peer reports the total of its task at the end of each exchange. */
-function subtractUsage(total: Usage, counted: Usage): Usage {
-  return {
-    input: Math.max(0, total.input - counted.input),
-    output: Math.max(0, total.output - counted.output),
-    cached: Math.max(0, total.cached - counted.cached),
-  };
 }

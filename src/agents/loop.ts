@@ -23,6 +23,7 @@ import type { Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import { CallLedger } from './call-ledger.js';
+import { billed, withinBudget, type Meter } from './meter.js';
 import { UserMessages } from './user-messages.js';
 
 /** The system blocks and functions of one turn. */
@@ -35,6 +36,7 @@ export interface LoopOptions {
   readonly run: Run;
   readonly model: ModelProvider;
   readonly limits: AgentLimits;
+  readonly meter?: Meter | undefined;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
   /** Replaces the files of messages by what the model reads of them. */
@@ -69,9 +71,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
     const answer = await takeTurn({
-      run,
-      step,
-      model: options.model,
+      ...{ run, step, limits, model: options.model, meter: options.meter },
       showsReasons: options.showsReasons,
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
       request: {
@@ -275,6 +275,8 @@ interface TurnOptions {
   readonly run: Run;
   readonly step: string;
   readonly model: ModelProvider;
+  readonly meter: Meter | undefined;
+  readonly limits: AgentLimits;
   readonly request: Omit<ModelRequest, 'signal'>;
   /** Whether the request holds text from outside; the answer is marked the same. */
   readonly fromOutside: boolean;
@@ -286,10 +288,12 @@ async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
   const { run, step, model } = options;
   const recorded = run.recorded(step);
   if (recorded?.result?.type === 'turn-end') return recorded.result;
+  const request = withinBudget(options);
+  if ('state' in request) return request;
   if (!recorded) run.emit({ type: 'turn-start', step });
 
   let hasText = false;
-  for await (const event of model.stream({ ...options.request, signal: run.signal })) {
+  for await (const event of model.stream({ ...request, signal: run.signal })) {
     run.signal.throwIfAborted();
     switch (event.type) {
       case 'text':
@@ -301,7 +305,7 @@ async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
         // Scrubbed here, so that this run and a resumed run perform the same calls.
         const mark = options.fromOutside ? { fromOutside: true } : {};
         const turnEnd = scrubEvent<TurnEnd>(
-          { type: 'turn-end', step, ...event.answer, ...mark },
+          { type: 'turn-end', step, ...billed(event.answer, options), ...mark },
           run.scrubber,
         );
         run.emit(turnEnd);

@@ -1,5 +1,5 @@
 import { errorText, LangoError } from '../core/errors.js';
-import type { AgentLimits, ApprovalPolicy } from '../core/agent.js';
+import type { AgentLimits } from '../core/agent.js';
 import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { referencedSecrets, noSecrets } from '../core/secrets.js';
 import type { SecretGuard } from '../core/secrets.js';
@@ -7,6 +7,9 @@ import type { Question } from '../core/task.js';
 import type { Tool, ToolContext } from '../core/tool.js';
 import type { Call } from './agent-function.js';
 import { withinAnswerTime } from './asking.js';
+
+/** The tool calls that wait for a person: dangerous ones, all, none, or those of the named tools. */
+export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
 
 export interface ToolRules {
   readonly approval: ApprovalPolicy;

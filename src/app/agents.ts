@@ -4,6 +4,7 @@ import { agentNames, buildAgentTree, makeDefinedAgent, unknownPublished } from '
 import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import { mcpPrefix } from '../agents/capabilities.js';
+import type { Meter } from '../agents/meter.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { agentLimits, type Config } from '../config/config.js';
@@ -25,6 +26,7 @@ import { isOperator } from './identity.js';
 import { areForgotten, FORGOTTEN } from './peers.js';
 import { workFoldersOf } from './stores.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
+import { KNOWN_PRICES, PRICES_CURRENCY, PRICES_READ } from '../models/prices.js';
 
 /** The configured model provider. A new one is a folder in models/ and a line here; only the one in use is loaded. */
 export async function createModel(
@@ -107,6 +109,7 @@ export function createAgents(options: AgentsOptions): Agents {
   const names = new Set(own.agents.map(nameOf));
   const treeOptions = {
     ...parts,
+    meter: createMeter(options),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     tools,
     sources,
@@ -192,6 +195,24 @@ function withMcpServers(specs: Roster, config: Config): Roster {
     const own = servers.filter(([, { agent }]) => agent === spec.name).map(([name]) => mcpPrefix(name));
     return own.length === 0 ? spec : { ...spec, prefixes: [...own, ...spec.prefixes] };
   });
+}
+
+/** Throws `invalid-config` for a limit of cost with a model that has no price: nothing would hold it. */
+function createMeter({ config, model, nodeId, logger }: AgentsOptions): Meter {
+  const { prices, bill, agent } = config;
+  const { currency } = bill;
+  const name = model.id.slice(model.id.indexOf('/') + 1);
+  const known = currency === PRICES_CURRENCY ? KNOWN_PRICES[name] : undefined;
+  const price = model.id === 'offline' ? { input: 0, output: 0 } : (prices[name] ?? known);
+  if (!price) {
+    const text = `The price of the model ${name} is not known in ${currency} (known prices: ${PRICES_READ}).`;
+    const hint = `Set prices.${name}: { input, output }, for a million tokens each.`;
+    if (agent.limits.cost !== undefined) {
+      throw new LangoError('invalid-config', `${text} agent.limits.cost needs it.`, { hint });
+    }
+    if (config.model.provider !== 'offline') logger.warn(`${text} Bills have its tokens only. ${hint}`);
+  }
+  return { node: nodeId, model: model.id, currency, price };
 }
 
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */

@@ -17,6 +17,7 @@ import type { Vault } from '../stores/vault.js';
 import type { WalletStore } from '../stores/payments.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { createDirectClient, type OwnerClient } from '../owners/client.js';
+import { createOwnedBill } from '../owners/bill.js';
 import { createOwnedData, type OwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
 import { createOwnerService, type OwnerContext, type OwnerParts } from '../owners/service.js';
@@ -62,6 +63,7 @@ export function ownerMount(parts: NodeParts): Mount {
       journal,
       families.flatMap(({ kept }) => kept ?? []),
     ),
+    bill: createOwnedBill({ ...parts.storage, tasks: journal }),
     status: async () => {
       await peers.ready();
       return {
@@ -120,6 +122,7 @@ export async function openHome(
     ...vaultParts(vault.open),
     documents: async () => (await library.open()).documents,
     data: openData({ config, storage }, storedTasks(storage), ownedElsewhere({ config, parsers, logger })),
+    bill: createOwnedBill(storage),
     status: noServer,
     agents: { addAgent: noServer, removeAgent: noServer },
   });

@@ -66,6 +66,13 @@ export function createProgram(act: Act): Command {
     .option('--json', 'the card as it is served, or the findings')
     .action(actionsOf(act, () => import('./card.js'))('card'));
 
+  withServer(withJson(program.command('bill')))
+    .description('show the tokens and the money that your tasks cost')
+    .addOption(
+      new Option('--by <what>', 'group by this').choices(['agent', 'model', 'day', 'node']).default('model'),
+    )
+    .action(actionsOf(act, () => import('./bill.js'))('bill'));
+
   const group = (name: string, description: string) => program.command(name).description(description);
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
   addDataCommands(group('data', 'export, forget and delete the data that is kept for you'), act);

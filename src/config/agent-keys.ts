@@ -54,6 +54,10 @@ const limits = group('Limits of one task. The server enforces each of them.', {
   ),
   toolCalls: count(100, 'The most tool calls in one task.'),
   tokens: count(1_000_000, 'The most input and output tokens of one task and all tasks below it.'),
+  cost: optional(
+    z.number().positive(),
+    'The most money that the models of one task and all tasks below it may cost, in `bill.currency`. Needs the price of the model. Default: no limit.',
+  ),
   seconds: seconds(900, 'The longest time of one task, in seconds. Waiting for a person does not count.'),
   repeats: count(3, 'How often a tool may be called with equal arguments. Further calls are refused.'),
   toolOutputBytes: count(64 * KIB, 'The most output of one tool call that a model gets, in bytes.'),
@@ -90,6 +94,30 @@ export const agent = group('The agents of this server, and their limits.', {
   ),
   houseRulesFile: optional(path(), 'A file with further rules for all agents of this node. Default: none.'),
   limits,
+});
+
+const price = z.number().nonnegative();
+
+export const prices = z
+  .record(
+    z.string(),
+    z.strictObject({
+      input: price.describe('A million tokens of input.'),
+      output: price.describe('A million tokens of output.'),
+      cacheRead: optional(price, "A million tokens of input read from the vendor's cache. Default: `input`."),
+      cacheWrite: optional(
+        price,
+        "A million tokens of input written to the vendor's cache. Default: `input`.",
+      ),
+    }),
+  )
+  .default({})
+  .describe(
+    "What models cost, by their names, in `bill.currency`. Default: the vendors' list prices in US dollars, as far as this version knows them.",
+  );
+
+export const bill = group('How money is counted.', {
+  currency: text().default('USD').describe('The currency of `prices` and of limits of cost.'),
 });
 
 export const model = group('The language model.', {

@@ -33,7 +33,7 @@ type Resolved =
 interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits'>> {
   readonly roster: 'standard' | 'classic' | Roster;
   readonly ownAgents: Roster;
-  readonly limits: Omit<AgentLimits, 'delegationRounds' | 'approvalSeconds' | 'entryBytes'>;
+  readonly limits: Settings['agent']['limits'];
 }
 
 interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
@@ -69,10 +69,13 @@ export function agentLimits({
   agent,
   approval,
   tasks,
-}: Pick<Config, 'agent' | 'approval' | 'tasks'>): AgentLimits {
-  const { limits, maxDelegationRounds: delegationRounds } = agent;
+  bill,
+}: Pick<Config, 'agent' | 'approval' | 'tasks' | 'bill'>): AgentLimits {
+  const { cost, ...limits } = agent.limits;
+  const { maxDelegationRounds: delegationRounds } = agent;
   const { expirySeconds: approvalSeconds } = approval;
-  return { ...limits, delegationRounds, approvalSeconds, entryBytes: tasks.eventBytes };
+  const money = cost === undefined ? {} : { cost: { amount: cost, currency: bill.currency } };
+  return { ...limits, ...money, delegationRounds, approvalSeconds, entryBytes: tasks.eventBytes };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { a2a } from './a2a-keys.js';
-import { agent, model } from './agent-keys.js';
+import { agent, bill, model, prices } from './agent-keys.js';
 import { approval, disk, egress, logging, storage, tasks, vault, workspace } from './host-keys.js';
 import { embedding, graph, ingest, observationalMemory, parsing, webSearch } from './knowledge-keys.js';
 import { mcp } from './mcp-keys.js';
@@ -11,6 +11,8 @@ import { payment, tools } from './tool-keys.js';
 export const settingsSchema = z.strictObject({
   agent,
   model,
+  prices,
+  bill,
   server,
   auth,
   a2a,

@@ -1,7 +1,7 @@
 import type { Message, Artifact } from './message.js';
 import type { Usage } from './model.js';
 import type { Run, RunEnd } from './run.js';
-import type { Activity, Grant, Question, Scope, TaskState } from './task.js';
+import type { Activity, Grant, Money, Question, Scope, TaskState } from './task.js';
 
 /** An agent that this server runs. */
 export interface Agent {
@@ -145,6 +145,7 @@ export interface AgentLimits {
   readonly toolCalls: number;
   /** Input plus output tokens of a task and the tasks below it. */
   readonly tokens: number;
+  readonly cost?: Money; // Default: none.
   /** Wall-clock time without the time of questions to a person. */
   readonly seconds: number;
   /** How long a call waits for approval. */
@@ -158,9 +159,6 @@ export interface AgentLimits {
   /** The largest journal entry, in bytes (tasks.eventBytes). */
   readonly entryBytes: number;
 }
-
-/** The tool calls that wait for a person: dangerous ones, all, none, or those of the named tools. */
-export type ApprovalPolicy = 'dangerous' | 'all' | 'none' | readonly string[];
 
 /** The longest time that `setTimeout` can wait; with a longer one it fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -75,11 +75,21 @@ export interface ModelAnswer {
   readonly usage: Usage;
 }
 
-/** Tokens of one or more model calls. `cached` is the part of `input` that was read from a cache. */
-export interface Usage {
+/** Tokens of model calls. `cached` and `written` are the parts of `input` that were read from and written to a cache. */
+interface Tokens {
   readonly input: number;
   readonly output: number;
   readonly cached: number;
+  readonly written?: number;
+}
+
+export interface Usage extends Tokens {
+  readonly rows?: readonly UsageRow[]; // The bill: one row for each node, agent and model.
+}
+
+/** One row of a bill. Without `cost` the model has no price. */
+export interface UsageRow extends Tokens, Readonly<Record<'node' | 'agent' | 'model' | 'currency', string>> {
+  readonly cost?: number;
 }
 
 export type ModelErrorCode =
@@ -103,8 +113,26 @@ export type ModelEvent =
 
 export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };
 
-export function addUsage(a: Usage, b: Usage): Usage {
-  return { input: a.input + b.input, output: a.output + b.output, cached: a.cached + b.cached };
+/** Adds `b` to `a`, row by row. With `sign` -1 takes it away, to no less than 0. */
+export function addUsage(a: Usage, b: Usage, sign: 1 | -1 = 1): Usage {
+  const keyOf = (row: UsageRow): string => JSON.stringify([row.node, row.agent, row.model, row.currency]);
+  const rows = new Map((a.rows ?? []).map((row) => [keyOf(row), row]));
+  for (const row of b.rows ?? []) {
+    rows.set(keyOf(row), { ...row, ...addNumbers(rows.get(keyOf(row)) ?? NO_USAGE, row, sign) });
+  }
+  const used = [...rows.values()].filter((row) => row.input + row.output > 0);
+  return { ...addNumbers(a, b, sign), ...(used.length > 0 && { rows: used }) };
+}
+
+function addNumbers(a: Tokens & { cost?: number }, b: typeof a, sign: number): typeof a {
+  // Rounded, so that sums of money stay exact to a billionth.
+  const sum = (x = 0, y = 0): number => Math.max(0, Math.round((x + sign * y) * 1e9) / 1e9);
+  const { written = b.written, cost = b.cost } = a;
+  return {
+    ...{ input: sum(a.input, b.input), output: sum(a.output, b.output), cached: sum(a.cached, b.cached) },
+    ...(written !== undefined && { written: sum(a.written, b.written) }),
+    ...(cost !== undefined && { cost: sum(a.cost, b.cost) }),
+  };
 }
 
 /** Joins the text blocks of an answer. */

@@ -26,47 +26,6 @@ export function replaceReferences(text: string, valueOf: (name: string) => strin
   return text.replace(REFERENCE, (_, name: string) => valueOf(name));
 }
 
-/** Where an owner permits a secret to be sent. Without places, nowhere. */
-export interface SecretPermission {
-  readonly places: readonly SecretPlace[];
-  /** Lower-case names, exact: "api.example.com". */
-  readonly hosts: readonly string[];
-}
-
-/** A secret without its value. */
-export interface SecretItem extends SecretPermission {
-  readonly name: string;
-  /** The placeholder in arguments: `{{secret:NAME}}`. */
-  readonly reference: string;
-  readonly version: number;
-  /** Milliseconds since the epoch. */
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  /** True when the stored value was damaged or tampered with, and cannot be read. */
-  readonly isDamaged?: boolean;
-}
-
-export interface NewSecret extends SecretPermission {
-  readonly name: string;
-  readonly value: string;
-  /** The idempotency key of the call: a repeat changes nothing. */
-  readonly key?: string;
-  /** Whether to replace a secret of that name; otherwise it is a `conflict`. */
-  readonly replace: boolean;
-}
-
-/** Manages the secrets of an owner. Secrets of other owners are absent. */
-export interface SecretStore {
-  /** Rejects with `invalid-input` for a value that is too short or too long to be found in texts. */
-  store(scope: Scope, secret: NewSecret): Promise<SecretItem>;
-  list(scope: Scope): Promise<readonly SecretItem[]>;
-  get(scope: Scope, name: string): Promise<SecretItem | undefined>;
-  /** Replaces the permission. Rejects with `not-found`. */
-  allow(scope: Scope, name: string, permission: SecretPermission): Promise<SecretItem>;
-  /** False when there was none. */
-  delete(scope: Scope, name: string): Promise<boolean>;
-}
-
 /** The access of agents and the journal to secrets. */
 export interface SecretGuard {
   /** Returns the scrubber of an owner. It always knows the newest secrets. */

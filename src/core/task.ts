@@ -54,6 +54,8 @@ export interface Grant {
   readonly deadline?: number;
   /** The model tokens that this task and the tasks below it may still use. */
   readonly tokens?: number;
+  /** The money that this task and the tasks below it may still cost. */
+  readonly cost?: Money;
   /** The names of the only tools that may run; absent for all tools of the agent. */
   readonly tools?: readonly string[];
   /** The scopes of the person's token; absent when there are none. Another node of ours is told them. */
@@ -63,6 +65,8 @@ export interface Grant {
   /** The trace of the task. It gives no authority, but travels the same way. */
   readonly trace?: Trace;
 }
+
+export type Money = Readonly<{ amount: number; currency: string }>;
 
 /** A task as lists show it, without its log. */
 export interface TaskRecord extends Scope {
@@ -268,12 +272,14 @@ export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
   const scopes = narrower(parent.scopes, by.scopes, shared);
   const deadline = narrower(parent.deadline, by.deadline, Math.min);
   const tokens = narrower(parent.tokens, by.tokens, Math.min);
+  const cost = narrower(parent.cost, by.cost, lesser);
   const trace = by.trace ?? parent.trace;
   return {
     chain: by.chain ?? parent.chain,
     depth: Math.min(parent.depth, by.depth ?? parent.depth),
     ...(deadline === undefined ? {} : { deadline }),
     ...(tokens === undefined ? {} : { tokens }),
+    ...(cost === undefined ? {} : { cost }),
     ...(tools === undefined ? {} : { tools }),
     ...(scopes === undefined ? {} : { scopes }),
     ...(parent.fromOutside || by.fromOutside ? { fromOutside: true } : {}),
@@ -281,6 +287,11 @@ export function narrowGrant(parent: Grant, by: Partial<Grant>): Grant {
   };
 }
 
+/** Amounts of two currencies cannot be compared: nothing is left. */
+const lesser = (a: Money, b: Money): Money => ({
+  amount: a.currency === b.currency ? Math.min(a.amount, b.amount) : 0,
+  currency: a.currency,
+});
 const shared = (a: readonly string[], b: readonly string[]) => a.filter((name) => b.includes(name));
 
 function narrower<T>(a: T | undefined, b: T | undefined, narrow: (a: T, b: T) => T): T | undefined {

@@ -53,6 +53,18 @@ const accepted = z.union([
   z.object({ outcome: z.literal('skipped'), reason: z.string() }),
 ]);
 
+const tokens = z.number();
+/** A row of a bill. Without `cost`, the model had no price. */
+const billRow = z.object({
+  day: z.string(),
+  node: z.string(),
+  agent: z.string(),
+  model: z.string(),
+  ...{ input: tokens, output: tokens, cached: tokens, written: tokens.exactOptional() },
+  currency: z.string(),
+  cost: z.number().exactOptional(),
+});
+
 const agentStatus = z.object({
   name: z.string(),
   kind: z.enum(['local', 'remote']),
@@ -231,6 +243,15 @@ export const OPERATIONS = {
     path: '/lango/data',
     input: nothing,
     result: z.object({ deleted: counts }),
+  },
+
+  /** Reads one page; `after` is the `next` of the page before. Rows of one day may be on several pages. */
+  readBill: {
+    method: 'get',
+    path: '/lango/bill',
+    query: ['after'],
+    input: z.object({ after: z.string().default('') }),
+    result: z.object({ rows: z.array(billRow).readonly(), next: z.string().optional() }),
   },
 
   readStatus: {

@@ -1,8 +1,9 @@
 import { LangoError } from '../core/errors.js';
 import { KEPT_BY_AGENTS, type DocumentIndex } from '../stores/library.js';
-import type { SecretStore } from '../core/secrets.js';
+import type { SecretStore } from '../stores/vault.js';
 import type { Scope } from '../core/task.js';
 import type { WalletStore } from '../stores/payments.js';
+import type { OwnedBill } from './bill.js';
 import type { OwnedData } from './data.js';
 import type { Answer, CheckedInput, Operation, OperationName } from './operations.js';
 import { OPERATIONS } from './operations.js';
@@ -32,6 +33,7 @@ export interface OwnerParts {
   readonly wallets: () => Promise<WalletStore>;
   readonly documents: () => Promise<DocumentIndex>;
   readonly data: OwnedData;
+  readonly bill: OwnedBill;
   /** Reads the status of the node. */
   readonly status: () => Promise<Answer<'readStatus'>>;
   /** Adds and removes remote agents. Rejects with `forbidden` for callers who do not operate the node. */
@@ -40,14 +42,8 @@ export interface OwnerParts {
 
 const DOCUMENTS_PER_PAGE = 500;
 
-export function createOwnerService({
-  secrets,
-  wallets,
-  documents,
-  data,
-  status,
-  agents,
-}: OwnerParts): OwnerService {
+export function createOwnerService(parts: OwnerParts): OwnerService {
+  const { secrets, wallets, documents, data, bill, status, agents } = parts;
   return {
     ...agents,
     listSecrets: async (_input, { scope }) => ({ secrets: await (await secrets()).list(scope) }),
@@ -88,6 +84,11 @@ export function createOwnerService({
     readData: ({ kind, after }, { scope }) => data.read(scope, kind, after),
     forgetData: async ({ kind, name }, { scope }) => ({ deleted: await data.forget(scope, kind, name) }),
     deleteData: async (_input, { scope }) => ({ deleted: await data.removeAll(scope) }),
+
+    async readBill({ after }, { scope }) {
+      const { items, next } = await bill(scope, after);
+      return { rows: items, next };
+    },
 
     readStatus: status,
   };

@@ -2,16 +2,7 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import { compileScrubber } from '../scrub/scrubber.js';
-import type {
-  NewSecret,
-  ScrubStream,
-  Scrubber,
-  SecretGuard,
-  SecretItem,
-  SecretStore,
-  SecretPermission,
-  SecretUse,
-} from '../core/secrets.js';
+import type { ScrubStream, Scrubber, SecretGuard, SecretUse } from '../core/secrets.js';
 import {
   SECRET_PLACES,
   referencedSecrets,
@@ -21,7 +12,7 @@ import {
 } from '../core/secrets.js';
 import type { Scope } from '../core/task.js';
 import { scopeKey } from '../core/task.js';
-import type { VaultItem } from '../stores/vault.js';
+import type { NewSecret, SecretItem, SecretPermission, SecretStore, VaultItem } from '../stores/vault.js';
 import type { SealedVault } from './vault.js';
 
 /** Scrubbers search texts for the value. A shorter one would also occur in ordinary text. */

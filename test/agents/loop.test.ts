@@ -201,6 +201,18 @@ describe('the loop', () => {
   });
 
   it.each([
+    ['its money is used up', { input: 1, output: 50 }, 'USD', 'do not pay for another answer'],
+    ['the model has no price', undefined, 'USD', 'the price of scripted in USD is not known'],
+    ['its money is of another currency', { input: 1, output: 50 }, 'EUR', 'the price of scripted in EUR'],
+  ])('stops before a call when %s', async (_, price, currency, reason) => {
+    const meter = { node: 'n', model: 'scripted', currency: 'USD', price };
+    const { end, model } = await perform([spender], { meter }, { cost: { amount: 0.001, currency } });
+    expect(end).toMatchObject({ state: 'failed', reason: 'limit-cost' });
+    expect(end.text).toContain(reason);
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it.each([
     ['a cycle', { chain: ['x@n', 'lango-agent@node'] }, 'delegation-cycle'],
     ['too deep', { depth: -1 }, 'limit-depth'],
     ['too long a chain', { chain: ['a@1', 'b@1', 'c@1', 'd@1', 'e@1', 'f@1'] }, 'limit-depth'],

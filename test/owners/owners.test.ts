@@ -51,6 +51,7 @@ async function story(owner: OwnerClient): Promise<readonly unknown[]> {
   return [
     ...[refusals, secret.reference, secret.places, submitted, listed, elsewhere, removed, kinds],
     (await owner.listSecrets({})).secrets.map(({ name, version }) => [name, version]),
+    await owner.readBill({}),
     await owner.deleteSecret({ name: 'github' }),
     (await owner.deleteData({})).deleted,
   ];

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { textPart } from '../../src/core/message.js';
-import type { FunctionSpec, ModelProvider } from '../../src/core/model.js';
+import type { FunctionSpec, ModelAnswer, ModelProvider } from '../../src/core/model.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
@@ -79,6 +79,69 @@ describe('D. Delegation', () => {
         if (event.type === 'activity' && event.activity.type === 'tool-call') seen.resolve();
       }
       expect(events.at(-1)).toMatchObject({ type: 'end', state: 'completed', text: 'done' });
+    });
+  });
+
+  it('bills what each agent used, over a delegation and a restart, by the price of each kind of token', async () => {
+    const usage = { input: 1_000_000, output: 100_000, cached: 200_000, written: 100_000 };
+    const used = (answer: ModelAnswer): ModelAnswer => ({ ...answer, usage });
+    const model = new ScriptedModel({
+      orchestrator: [used(call(ask('operator'))), used(call(ask('operator'))), used(say('done'))],
+      operator: [used(say('worked')), used(say('worked again'))],
+    });
+    const price = { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 };
+    const settings = { server: { port: 0 }, prices: { scripted: price }, agent: { limits: { tokens: 1e9 } } };
+    const home = await mkdtemp(path.join(tmpdir(), 'lango-bill-'));
+    const bill = async (server: TestServer): Promise<unknown> => (await server.fetch('/lango/bill')).json();
+    let first: unknown;
+    await withServer({ home, tools: TOOLS, model, settings }, async (server) => {
+      expect((await sendText(server, 'work')).end.state).toBe('completed');
+      first = await bill(server);
+      // 0.7 M plain, 0.2 M read, 0.1 M written and 0.1 M of output: 1.4 + 0.02 + 0.25 + 1 each.
+      expect(first).toMatchObject({
+        rows: [
+          {
+            agent: 'lango-orchestrator',
+            model: 'scripted',
+            input: 3e6,
+            written: 3e5,
+            currency: 'USD',
+            cost: 8.01,
+          },
+          { agent: 'operator', model: 'scripted', input: 2e6, output: 2e5, cached: 4e5, cost: 5.34 },
+        ],
+      });
+    });
+    // Other prices change nothing of what was spent.
+    await withServer({ home, tools: TOOLS, model }, async (server) =>
+      expect(await bill(server)).toEqual(first),
+    );
+    await rm(home, { recursive: true });
+  });
+
+  it('reserves the money of a call before it is made, and gives a sub-agent what is left', async () => {
+    const usage = { input: 1_000, output: 1_000, cached: 0 };
+    const model = new ScriptedModel({
+      orchestrator: [{ ...call(ask('operator')), usage }, say('done')],
+      operator: [
+        { ...call(['exec_shell', { path: 'x' }]), usage: { ...usage, output: 6_000 } },
+        say('worked'),
+      ],
+    });
+    const limits = { cost: 0.1, answerTokens: 8_000 };
+    const settings = {
+      server: { port: 0 },
+      prices: { scripted: { input: 0, output: 10 } },
+      agent: { limits },
+    };
+    await withServer({ tools: TOOLS, model, settings }, async (server) => {
+      const { end, taskId } = await sendText(server, 'work');
+      expect(model.requests.map(({ maxTokens }) => maxTokens)).toEqual([8_000, 8_000, 3_000, 2_995]);
+      expect(end).toMatchObject({ state: 'completed', text: 'done' });
+      const { tasks } = await server.client.list({ agent: 'operator' });
+      const { metadata } = await firstMessage(server, tasks[0]!.id);
+      const cost = { amount: 0.09, currency: 'USD' };
+      expect(metadata).toMatchObject({ 'urn:lango:a2a:chain:v1': { parentTaskId: taskId, cost } });
     });
   });
 

@@ -140,7 +140,7 @@ export class MemoryRun implements Run {
   usage(): Usage {
     return this.events
       .flatMap(({ body }) => (body.type === 'turn-end' || body.type === 'delegation-end' ? [body.usage] : []))
-      .reduce(addUsage, NO_USAGE);
+      .reduce((sum, one) => addUsage(sum, one), NO_USAGE);
   }
 
   hasReadOutside(): boolean {

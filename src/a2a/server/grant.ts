@@ -6,7 +6,7 @@ import { narrowGrant } from '../../core/task.js';
 import type { ChainMark } from '../translate/extensions.js';
 
 export interface GrantRules {
-  readonly limits: Pick<AgentLimits, 'depth' | 'tokens'>;
+  readonly limits: Pick<AgentLimits, 'depth' | 'tokens' | 'cost'>;
   /** The name of this agent in a delegation chain: `name@node`. */
   readonly self: string;
   /** The only tools that may run for a caller; undefined allows all. Default: all tools for every caller. */
@@ -28,12 +28,14 @@ export function createGrant(rules: GrantRules): (mark: ChainMark, caller: Caller
       chain,
       depth: limits.depth - chain.length,
       tokens: limits.tokens,
+      ...(limits.cost && { cost: limits.cost }),
       ...(tools === undefined ? {} : { tools }),
       ...(caller.scopes === undefined ? {} : { scopes: [...caller.scopes] }),
     };
     const grant = narrowGrant(base, asked);
     if (grant.depth < 0) throw refused('the chain of delegations is too deep');
     if (grant.tokens !== undefined && grant.tokens <= 0) throw refused('this delegation has no tokens left');
+    if (grant.cost && grant.cost.amount <= 0) throw refused('this delegation has no money left to spend');
     return grant;
   };
 }

@@ -20,7 +20,7 @@ export const EXTENSIONS = {
   chain: 'urn:lango:a2a:chain:v1',
   /** Questions and answers as data parts: `{ question }`, `{ answer }`. */
   approval: 'urn:lango:a2a:approval:v1',
-  /** The tokens of the task and its sub-tasks, on the final status: `{ input, output, cached }`. */
+  /** The tokens of the task and its sub-tasks, on the final status: `{ input, output, cached, rows }`. */
   usage: 'urn:lango:a2a:usage:v1',
 } as const;
 
@@ -28,6 +28,9 @@ export const EXTENSIONS = {
 export const GRPC_TLS = 'urn:lango:a2a:grpc-tls:v1';
 
 export const OUR_EXTENSIONS: readonly string[] = Object.values(EXTENSIONS);
+
+/** The most rows of a bill that a peer may send. */
+const MAX_ROWS = 50;
 
 /** The longest id that a client may send, in characters. */
 export const MAX_ID_LENGTH = 256;
@@ -83,6 +86,7 @@ const chainSchema = z
     depth: z.int(),
     deadline: z.int(),
     tokens: z.int(),
+    cost: z.object({ amount: z.number(), currency: z.string() }),
     tools: z.array(z.string()),
     scopes: z.array(z.string()),
     fromOutside: z.boolean(),
@@ -110,13 +114,21 @@ export function chainIn(metadata: unknown): ChainMark {
 }
 
 export function usageMetadata(usage: Usage): JsonObject {
-  return { [EXTENSIONS.usage]: { ...usage } };
+  return { [EXTENSIONS.usage]: { ...usage } as unknown as JsonObject };
 }
 
+const tokens = z.int().nonnegative();
+const name = z.string().max(MAX_ID_LENGTH);
+const counted = z.object({ input: tokens, output: tokens, cached: tokens, written: tokens.exactOptional() });
+const row = counted.extend({
+  ...{ node: name, agent: name, model: name, currency: name },
+  cost: z.number().nonnegative().exactOptional(),
+});
+const usageSchema = counted.extend({ rows: z.array(row).max(MAX_ROWS).exactOptional() });
+
+/** Counts nothing of a malformed report. */
 export function usageIn(metadata: unknown): Usage {
-  const mark = extensionIn(metadata, EXTENSIONS.usage);
-  const { input, output, cached } = mark ?? {};
-  return isCount(input) && isCount(output) && isCount(cached) ? { input, output, cached } : NO_USAGE;
+  return usageSchema.safeParse(extensionIn(metadata, EXTENSIONS.usage)).data ?? NO_USAGE;
 }
 
 function extensionIn(metadata: unknown, uri: string): JsonObject | undefined {

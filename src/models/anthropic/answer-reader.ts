@@ -97,6 +97,7 @@ export class AnthropicAnswerReader implements AnswerReader {
       input: (counts.input_tokens ?? 0) + (counts.cache_creation_input_tokens ?? 0) + cached,
       output: counts.output_tokens ?? 0,
       cached,
+      ...(counts.cache_creation_input_tokens ? { written: counts.cache_creation_input_tokens } : {}),
     };
   }
 

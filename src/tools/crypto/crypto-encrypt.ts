@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { BASE64 } from '../../core/message.js';
-import type { SecretStore } from '../../core/secrets.js';
+import type { SecretStore } from '../../stores/vault.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { nameField } from '../vault-fields.js';
 import { decryptJwe, encryptJwe } from './jws.js';

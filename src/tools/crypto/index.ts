@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SecretStore } from '../../core/secrets.js';
+import type { SecretStore } from '../../stores/vault.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import type { Vault } from '../../stores/vault.js';
 import { generateKey, KEY_ALGORITHMS } from './algorithms.js';

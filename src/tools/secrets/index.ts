@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { SECRET_PLACES, type SecretItem, type SecretStore } from '../../core/secrets.js';
+import { SECRET_PLACES } from '../../core/secrets.js';
+import type { SecretItem, SecretStore } from '../../stores/vault.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { nameField } from '../vault-fields.js';
 

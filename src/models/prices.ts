@@ -1,0 +1,25 @@
+/** The price of a million tokens, in US dollars. */
+interface Price {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite?: number;
+}
+
+/** The day on which the prices below were read. */
+export const PRICES_READ = '2026-11-23';
+export const PRICES_CURRENCY = 'USD';
+
+/**
+ * The vendors' list prices of that day. Models whose price depends on the length of the prompt are left out, as one price
+ * would be wrong for some requests. A cache is written for five minutes.
+ */
+export const KNOWN_PRICES: Readonly<Record<string, Price>> = {
+  'claude-fable-5-1': { input: 10, output: 50, cacheRead: 0.25, cacheWrite: 12.5 },
+  'claude-opus-5-5': { input: 4, output: 20, cacheRead: 0.2, cacheWrite: 5 },
+  'claude-opus-5': { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6.25 },
+  'claude-sonnet-5-5': { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 },
+  'claude-sonnet-5': { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 },
+  'claude-haiku-4-5': { input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25 },
+  'gpt-5': { input: 1.25, output: 10, cacheRead: 0.125 },
+};

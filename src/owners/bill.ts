@@ -1,0 +1,54 @@
+import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js';
+import type { Journal } from '../core/journal.js';
+import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
+import type { Page } from '../stores/page.js';
+import type { RetentionStore } from '../stores/tasks.js';
+
+/** A row of the bill of an owner: of the tasks whose state was last set on that day. */
+interface BillRow extends UsageRow {
+  /** In UTC: "2026-11-23". */
+  readonly day: string;
+}
+
+/** Reads what the tasks of an owner cost, some tasks at a time. Rows of one day are on several pages. */
+export type OwnedBill = (scope: Scope, after: string) => Promise<Page<BillRow>>;
+
+export interface OwnedBillParts {
+  readonly retention: Pick<RetentionStore, 'listOwned'>;
+  readonly tasks: Pick<Journal, 'read'>;
+  /** This node, as chains of delegation name it. */
+  readonly nodeId: string;
+}
+
+const TASKS_PER_PAGE = 100;
+const EVENTS_PER_READ = 200;
+
+/** A task that this node delegated, also by way of other nodes, is a part of the bill of the task that delegated it. */
+export function createOwnedBill({ retention, tasks, nodeId }: OwnedBillParts): OwnedBill {
+  const isOwn = ({ grant }: TaskRecord): boolean => !grant.chain.some((link) => link.endsWith(`@${nodeId}`));
+  return async (scope, after) => {
+    const page = await retention.listOwned(scope, after, TASKS_PER_PAGE);
+    const days = new Map<string, Usage>();
+    for (const task of page.items.filter(isOwn)) {
+      const day = new Date(task.statusAt).toISOString().slice(0, 'yyyy-mm-dd'.length);
+      days.set(day, addUsage(days.get(day) ?? NO_USAGE, await usageOf(tasks, task)));
+    }
+    const items = [...days].flatMap(([day, { rows = [] }]) => rows.map((row) => ({ day, ...row })));
+    return { items, next: page.next };
+  };
+}
+
+/** The last entry of an ended task has its usage, unless another than its agent ended it. */
+async function usageOf(tasks: OwnedBillParts['tasks'], task: TaskRecord): Promise<Usage> {
+  if (isTerminal(task.state)) {
+    const [last] = await tasks.read(task.id, task.head - 1, 1);
+    if (last?.body.type === 'run-end' && last.body.usage.rows) return last.body.usage;
+  }
+  let usage: Usage = NO_USAGE;
+  for (let seq = 0; seq < task.head; seq += EVENTS_PER_READ) {
+    for (const { body } of await tasks.read(task.id, seq, EVENTS_PER_READ)) {
+      if (body.type === 'turn-end' || body.type === 'delegation-end') usage = addUsage(usage, body.usage);
+    }
+  }
+  return usage;
+}
