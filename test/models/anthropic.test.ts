@@ -270,7 +270,7 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       ),
     );
     const { usage } = await answerOf(provider, modelRequest());
-    expect(usage).toEqual({ input: 543, output: 9, cached: 500 });
+    expect(usage).toEqual({ input: 543, output: 9, cached: 500, written: 40 });
   });
 
   it('takes a stop sequence, and a reason it does not know, for an end', async () => {
