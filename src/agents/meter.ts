@@ -5,7 +5,7 @@ import type { Money } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
 
 /** The price of a million tokens. Tokens of a cache cost as much as other input, unless they have a price. */
-export interface Price {
+interface Price {
   readonly input: number;
   readonly output: number;
   readonly cacheRead?: number | undefined;
