@@ -5,12 +5,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { textPart } from '../../src/core/message.js';
 import type { FunctionSpec, ModelAnswer, ModelProvider } from '../../src/core/model.js';
+import type { ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
 import { doings, sendText, withServer } from '../support/server.js';
 
 const BARE = { fs: { enabled: false }, exec: { enabled: false } };
+type Settings = NonNullable<ServerOptions['settings']>;
+
 const TOOLS = ['exec_shell', 'search_web'].map((name) => toolNamed(name));
 
 describe('D. Delegation', () => {
@@ -117,6 +120,35 @@ describe('D. Delegation', () => {
       expect(await bill(server)).toEqual(first),
     );
     await rm(home, { recursive: true });
+  });
+
+  it('bills what an agent of another node used at the price of that node, also when the task is canceled', async () => {
+    const usage = { input: 1_000, output: 0, cached: 0 };
+    const used = (answer: ModelAnswer): ModelAnswer => ({ ...answer, usage });
+    const far = new ScriptedModel({ operator: [used(call(['ask_user', { question: 'Go on?' }]))] });
+    const near = new ScriptedModel({ orchestrator: [used(call(ask('operator')))] });
+    const priced = (input: number): Settings => ({ prices: { scripted: { input, output: 0 } } });
+    const node = {
+      ...{ server: { port: 0 }, auth: { token: 'token-of-the-node-4f7a92' } },
+      a2a: { publish: ['operator'] },
+      ...priced(3),
+    };
+    await withServer({ tools: TOOLS, model: far, settings: node }, async ({ address }) => {
+      const peer = { name: 'operator', url: address.origin, token: node.auth.token, allowPrivate: true };
+      const a2a = { enabled: true, publish: ['lango-orchestrator'], remoteAgents: [peer] };
+      const settings = { server: { port: 0 }, a2a, ...priced(2) };
+      await withServer({ model: near, settings }, async (server) => {
+        const { end, taskId } = await sendText(server, 'work');
+        expect(end).toMatchObject({ state: 'input-required', text: 'Go on?' });
+        await server.client.cancel({ taskId });
+        const { rows } = (await (await server.fetch('/lango/bill')).json()) as { rows: { node: string }[] };
+        expect(rows).toMatchObject([
+          { agent: 'lango-orchestrator', input: 1_000, cost: 0.002 },
+          { agent: 'operator', input: 1_000, cost: 0.003 },
+        ]);
+        expect(rows[0]!.node).not.toBe(rows[1]!.node);
+      });
+    });
   });
 
   it('reserves the money of a call before it is made, and gives a sub-agent what is left', async () => {

@@ -124,11 +124,14 @@ const row = counted.extend({
   ...{ node: name, agent: name, model: name, currency: name },
   cost: z.number().nonnegative().exactOptional(),
 });
-const usageSchema = counted.extend({ rows: z.array(row).max(MAX_ROWS).exactOptional() });
+const rowsSchema = z.array(row).max(MAX_ROWS);
 
-/** Counts nothing of a malformed report. */
+/** Counts nothing of a malformed report. Tokens count also when their rows are malformed or too many: limits need them. */
 export function usageIn(metadata: unknown): Usage {
-  return usageSchema.safeParse(extensionIn(metadata, EXTENSIONS.usage)).data ?? NO_USAGE;
+  const mark = extensionIn(metadata, EXTENSIONS.usage);
+  const { data: usage = NO_USAGE } = counted.safeParse(mark);
+  const { data: rows } = rowsSchema.safeParse(mark?.['rows']);
+  return { ...usage, ...(rows && { rows }) };
 }
 
 function extensionIn(metadata: unknown, uri: string): JsonObject | undefined {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { StreamResponse, Task } from '@a2a-js/sdk';
 import { toStreamResponse } from '../../../src/a2a/translate/events.js';
-import { EXTENSIONS, authorIn, chainIn, seqIn } from '../../../src/a2a/translate/extensions.js';
+import { EXTENSIONS, authorIn, chainIn, seqIn, usageIn } from '../../../src/a2a/translate/extensions.js';
 import { TaskFold } from '../../../src/a2a/translate/task.js';
 import type { WireTask } from '../../support/a2a-requests.js';
 import { NO_USAGE } from '../../../src/core/model.js';
@@ -201,5 +201,20 @@ describe('what a sender says of its chain', () => {
     5,
   ])('is refused when it cannot be read: %j', (mark) => {
     expect(() => chainIn({ [EXTENSIONS.chain]: mark })).toThrow('cannot be read');
+  });
+});
+
+describe('the usage that a peer reports', () => {
+  const tokens = { input: 5, output: 2, cached: 0 };
+  const row = { node: 'n', agent: 'a', model: 'm', currency: 'USD', cost: 1, ...tokens };
+  const read = (mark: unknown) => usageIn({ [EXTENSIONS.usage]: mark });
+
+  it.each([
+    ['too many', Array.from({ length: 51 }, () => row)],
+    ['of negative cost', [{ ...row, cost: -1 }]],
+    ['no list', 'rows'],
+  ])('counts tokens, so that limits hold, when its rows are %s', (_, rows) => {
+    expect(read({ ...tokens, rows })).toEqual(tokens);
+    expect(read({ ...tokens, rows: [row] })).toEqual({ ...tokens, rows: [row] });
   });
 });
