@@ -10,10 +10,12 @@ const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 const CAMPAIGNS = [
   'test/a2a/beside-stock/.*',
   'test/cli/idle-memory',
+  'test/cli/local-embeddings',
   'test/e2e/payments',
   'test/e2e/tool-kills',
   'test/scripts/abuse',
   'test/scripts/bench',
+  'test/scripts/fuzz',
   'test/tools/browser/lifetime',
 ];
 /** In both: short in `npm test`, long in a campaign. */
@@ -23,7 +25,6 @@ const LENGTHENED = [
   'test/e2e/push-kill',
   'test/e2e/retention',
   'test/requirements/vault-stream',
-  'test/scripts/fuzz',
   'test/tools/mcp/mcp',
   'test/storage/postgres',
 ];

@@ -10,6 +10,7 @@ import { ENV_VARIABLES } from './env.js';
 import { callValues, concernsCall } from './call-keys.js';
 import type { Origin, Overrides } from './layers.js';
 import { isGroup, layer } from './layers.js';
+import { NO_SUCH_FILE } from './private-file.js';
 import type { Finding, Problem } from './problems.js';
 import { keyOf, problemsError } from './problems.js';
 import { isReadableByAll } from './risks.js';
@@ -22,8 +23,6 @@ import type { Unset } from './substitute.js';
 import { retype, substitute } from './substitute.js';
 import type { Source, TextReading } from './text-source.js';
 
-/** Error codes that mean the file does not exist. */
-const NO_SUCH_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 const HINT = 'Correct this, then check it with: lango config check';
 
 export interface LoadedConfig {

@@ -3,6 +3,9 @@ import { access, link, mkdir, mkdtemp, open, rename, rm, rmdir, stat } from 'nod
 import { dirname, join } from 'node:path';
 import { codeOf, errorText, isLangoError, LangoError } from '../core/errors.js';
 
+/** Error codes that mean the file does not exist. */
+export const NO_SUCH_FILE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
+
 /** The permission bits of everybody but the owner in a file's mode. */
 export const ANYONE_ELSE = 0o077;
 
@@ -45,7 +48,7 @@ export class PrivateFile {
         await handle.close();
       }
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
+      if (NO_SUCH_FILE.has(codeOf(error) ?? '')) return undefined;
       throw isLangoError(error) ? error : this.#unusable(error);
     }
   }
