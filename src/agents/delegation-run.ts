@@ -315,7 +315,7 @@ function questionsOf(delegation: DelegationRun, step: string, end: PeerEnd): rea
       return one.kind === 'input' ? visible : withinAnswerTime(visible, limits);
     });
   }
-  const text = end.text || `${agent} needs something from you to continue.`;
+  const text = withVisibleCharacters(end.text) || `${agent} needs something from you to continue.`;
   return [{ hash: questionHash(call.key, step), kind: 'input', text, author: end.author }];
 }
 

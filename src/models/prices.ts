@@ -6,7 +6,7 @@ interface Price {
   readonly cacheWrite?: number;
 }
 
-/** The day on which the prices below were read. */
+/** The day on which the prices below were looked up, in part from what others say of the vendors' lists. */
 export const PRICES_READ = '2026-11-23';
 export const PRICES_CURRENCY = 'USD';
 

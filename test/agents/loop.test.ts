@@ -200,11 +200,11 @@ describe('the loop', () => {
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-tokens' });
   });
 
-  it.each([
-    ['its money is used up', { input: 1, output: 50 }, 'USD', 'do not pay for another answer'],
-    ['the model has no price', undefined, 'USD', 'the price of scripted in USD is not known'],
-    ['its money is of another currency', { input: 1, output: 50 }, 'EUR', 'the price of scripted in EUR'],
-  ])('stops before a call when %s', async (_, price, currency, reason) => {
+  it.each<[string, [{ input: number; output: number } | undefined, string], string]>([
+    ['its money is used up', [{ input: 1, output: 50 }, 'USD'], 'do not pay for another answer'],
+    ['the model has no price', [undefined, 'USD'], 'the price of scripted in USD is not known'],
+    ['its money is of another currency', [{ input: 1, output: 50 }, 'EUR'], 'the price of scripted in EUR'],
+  ])('stops before a call when %s', async (_, [price, currency], reason) => {
     const meter = { node: 'n', model: 'scripted', currency: 'USD', price };
     const { end, model } = await perform([spender], { meter }, { cost: { amount: 0.001, currency } });
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-cost' });
