@@ -90,13 +90,14 @@ describe('questions of those below', () => {
     expect(model.asked('orchestrator')).toHaveLength(1);
   });
 
-  const where: Question = { hash: 'where', kind: 'input', text: 'Where?', author: 'weather' };
+  const hidden = 'Where\u200b?';
+  const where: Question = { hash: 'where', kind: 'input', text: hidden, author: 'weather' };
   it.each([
     ['only says what it waits for', []],
     ['asks with the same hash again', [where]],
-  ])('a peer that %s gets each answer once', async (_, questions) => {
+  ])('a peer that %s gets each answer once, and hides no letter in its question', async (_, questions) => {
     const requests: PeerRequest[] = [];
-    const waits = { ...ending('weather', 'Where?'), state: 'input-required', questions } as PeerEvent;
+    const waits = { ...ending('weather', hidden), state: 'input-required', questions } as PeerEvent;
     const answers: PeerEvent[][] = [
       [{ type: 'task', taskId: 'w1' }, waits],
       [waits],
@@ -115,9 +116,9 @@ describe('questions of those below', () => {
     const model = new ScriptedModel({ orchestrator: [call(ask('weather')), say('Sunny, it says.')] });
     const { root } = tree({ model, peers: directoryOf(peer) });
     let run = MemoryRun.of(ROOT, 'weather?');
-    expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where?' });
+    expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where<U+200B>?' });
     run = run.followedBy('there');
-    expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where?' });
+    expect(await run.perform(root!)).toMatchObject({ state: 'input-required', text: 'Where<U+200B>?' });
     run = run.followedBy('in Rome');
     expect(await run.perform(root!)).toEqual({ state: 'completed' });
     expect(requests.map(({ message, isAnswer, taskId }) => [message.parts[0], isAnswer, taskId])).toEqual([
