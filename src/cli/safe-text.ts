@@ -4,7 +4,7 @@ import { oneLine } from '../core/text.js';
 const UNSAFE =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 /** The first of Unicode's pictures of control characters: "␛" stands for escape. */
 const PICTURES = 0x2400;
 const ELLIPSIS = '…';

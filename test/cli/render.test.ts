@@ -122,14 +122,14 @@ describe('the renderer', () => {
       text: 'May operator run exec?',
       author: 'operator',
       tool: 'exec',
-      arguments: { command: 'rm \u202efdp.txt\u200b\u001b[1A' },
+      arguments: { command: 'rm \u202efdp.txt\u200b\u3164\ufe00\u001b[1A' },
     };
     expect(shown([end({ state: 'input-required', questions: [question] })])).toBe(
       [
         '⏸ input-required',
         '? operator asks: May operator run exec?',
         '  exec {',
-        '    "command": "rm \\u202efdp.txt\\u200b\\u001b[1A"',
+        '    "command": "rm \\u202efdp.txt\\u200b\\u3164\\ufe00\\u001b[1A"',
         '  }',
         '',
       ].join('\n'),
