@@ -38,7 +38,12 @@ function optionsFor(
 describe('an MCP server as tools', () => {
   const options = optionsFor({ notes });
   let server: TestServer;
-  beforeAll(async () => void (server = await startServer(options)));
+  beforeAll(async () => {
+    server = await startServer(options);
+    // A run waits three seconds for a program that starts, and a loaded machine takes longer.
+    do await ask('read_note', { note: 'a' });
+    while (!options.model.offered().includes('mcp_notes_read_note'));
+  });
   afterAll(() => server.stop());
 
   const ask = (tool: string, given: JsonObject = {}) =>
