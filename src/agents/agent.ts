@@ -26,8 +26,8 @@ export interface AgentContext {
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
   readonly limits: AgentLimits;
-  /** What the model costs. Default: no bill is kept. */
-  readonly meter?: Meter | undefined;
+  /** Finds the price of an agent's model. Default: no bill is kept. */
+  readonly meterOf?: (model: ModelProvider) => Meter;
   readonly additions?: Additions;
   /** Whether the person behind a run may read the vendor's own words when the model fails. Default: nobody may. */
   readonly showsReasons?: (run: Pick<Run, 'task' | 'grant'>) => boolean;
@@ -57,7 +57,8 @@ const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { model, limits, nodeId, additions, surroundings, memories = [], showsReasons, meter } = context;
+  const { model, limits, nodeId, additions, surroundings, memories = [], showsReasons } = context;
+  const meter = context.meterOf?.(model);
   const { attachments = new Attachments(undefined) } = context;
   const { readsImages } = model;
   const adapter = new EventsAdapter({

@@ -12,7 +12,7 @@ interface Price {
   readonly cacheWrite?: number | undefined;
 }
 
-/** What the model of this node costs, and how bills name both. */
+/** The price of an agent's model, and the names of node and model on bills. */
 export interface Meter {
   readonly node: string;
   readonly model: string;

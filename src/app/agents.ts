@@ -109,7 +109,7 @@ export function createAgents(options: AgentsOptions): Agents {
   const names = new Set(own.agents.map(nameOf));
   const treeOptions = {
     ...parts,
-    meter: createMeter(options),
+    meterOf: createMeters(options),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     tools,
     sources,
@@ -197,13 +197,23 @@ function withMcpServers(specs: Roster, config: Config): Roster {
   });
 }
 
+/** Makes the meter of each model, which all agents with that model share. */
+function createMeters(options: AgentsOptions): (model: ModelProvider) => Meter {
+  const meters = new Map<string, Meter>();
+  return ({ id }) => {
+    const meter = meters.get(id) ?? createMeter(id, options);
+    meters.set(id, meter);
+    return meter;
+  };
+}
+
 /** Throws `invalid-config` for a limit of cost with a model that has no price: nothing would hold it. */
-function createMeter({ config, model, nodeId, logger }: AgentsOptions): Meter {
+function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): Meter {
   const { prices, bill, agent } = config;
   const { currency } = bill;
-  const name = model.id.slice(model.id.indexOf('/') + 1);
+  const name = model.slice(model.indexOf('/') + 1);
   const known = currency === PRICES_CURRENCY ? KNOWN_PRICES[name] : undefined;
-  const price = model.id === 'offline' ? { input: 0, output: 0 } : (prices[name] ?? known);
+  const price = model === 'offline' ? { input: 0, output: 0 } : (prices[name] ?? known);
   if (!price) {
     const text = `The price of the model ${name} is not known in ${currency} (known prices: ${PRICES_READ}).`;
     const hint = `Set prices.${name}: { input, output }, for a million tokens each.`;
@@ -212,7 +222,7 @@ function createMeter({ config, model, nodeId, logger }: AgentsOptions): Meter {
     }
     if (config.model.provider !== 'offline') logger.warn(`${text} Bills have its tokens only. ${hint}`);
   }
-  return { node: nodeId, model: model.id, currency, price };
+  return { node: nodeId, model, currency, price };
 }
 
 /** A misspelled name in `approval.policy` would silently leave a tool without the approval that is meant for it. */

@@ -236,17 +236,18 @@ export class PeerRegistry {
       const hint = 'Name the agent in its settings, or in a configuration file of "lango serve".';
       throw new LangoError('not-supported', 'A program started this server and gave its settings.', { hint });
     }
-    const loaded = await read(agents).catch((error: unknown) => {
+    const { config } = await read(agents).catch((error: unknown) => {
       throw new LangoError('invalid-input', `The agent cannot be used: ${errorText(error)}`, {
         cause: error,
       });
     });
-    if (!loaded.config.a2a.enabled) {
+    if (!config.a2a.enabled) {
       const hint = 'Set a2a.enabled to true in the configuration.';
       throw new LangoError('invalid-input', 'This server uses no remote agents.', { hint });
     }
     await this.#kept.replace(agents);
-    await reload(() => Promise.resolve(loaded));
+    // Read again: the configuration file may have changed meanwhile, and a reload of it may be first.
+    await reload(read);
   }
 }
 

@@ -29,9 +29,12 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
     unpriced: rows.some(({ cost }) => cost === undefined),
   }));
   json.sort((a, b) => a.name.localeCompare(b.name));
-  const lines = json.map((group) => {
-    const money = `${group.cost.toFixed(4)} ${group.currency}${group.unpriced ? ' and calls without a price' : ''}`;
-    return safeLine(`${group.name}  ${group.input} in, ${group.output} out  ${money}`);
+  const names = json.map(({ name }) => safeLine(name));
+  const width = Math.max(...names.map(({ length }) => length), 0);
+  const lines = json.map(({ input, output, cost, currency, unpriced }, index) => {
+    const money = `${cost.toFixed(4)} ${safeLine(currency)}${unpriced ? ' and calls without a price' : ''}`;
+    const tokens = `${input.toLocaleString('en-US')} in, ${output.toLocaleString('en-US')} out`;
+    return `${names[index]!.padEnd(width)}  ${tokens}  ${money}`;
   });
   return { json: { by: flags.by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { LangoError } from '../core/errors.js';
-import { isGroup, type Group } from './layers.js';
+import { isGroup } from './layers.js';
 import { PrivateFile } from './private-file.js';
 import type { Path } from './schema.js';
 import type { Source } from './text-source.js';
@@ -41,7 +41,9 @@ export class AddedAgents {
  * same name. `a2a.enabled` is true then, unless the file says otherwise. Problems of added agents are located in `home`.
  */
 export function withAddedAgents(source: Source, added: readonly AddedAgent[], home: string): Source {
-  const { a2a = {}, ...others } = (source.values ?? {}) as Group;
+  const values = source.values ?? {};
+  if (!isGroup(values)) return source;
+  const { a2a = {}, ...others } = values;
   const { remoteAgents: listed = [] } = isGroup(a2a) ? a2a : {};
   if (!isGroup(a2a) || !Array.isArray(listed)) return source;
   const names = new Set(listed.map((agent: unknown) => (isNamed(agent) ? agent.name : undefined)));

@@ -41,7 +41,7 @@ export interface Layered {
   readonly exposed: Path | undefined;
 }
 
-export type Group = Record<string, unknown>;
+type Group = Record<string, unknown>;
 
 /**
  * Combines the sources of values. Environment variables with secrets apply only where the file has no value. Other

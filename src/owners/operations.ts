@@ -276,7 +276,7 @@ export const OPERATIONS = {
     }),
     result: z.object({ agent: agentStatus }),
   },
-  /** Removes an agent that was added; for operators. Its running tasks end with an error. */
+  /** Removes an agent that was added; for operators. It gets no new work, and what it works on ends normally. */
   removeAgent: {
     method: 'delete',
     path: '/lango/agents/:name',

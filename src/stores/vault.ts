@@ -111,7 +111,7 @@ export interface SealedEntry extends NewSealedEntry {
   readonly updatedAt: number;
 }
 
-/** Where an owner permits a secret to be sent. Without places, nowhere. */
+/** The places and hosts to which an owner lets a secret be sent. Without a place it is sent nowhere. */
 export interface SecretPermission {
   readonly places: readonly SecretPlace[];
   /** Lower-case names, exact: "api.example.com". */

@@ -206,7 +206,11 @@ describe('the loop', () => {
     ['its money is of another currency', [{ input: 1, output: 50 }, 'EUR'], 'the price of scripted in EUR'],
   ])('stops before a call when %s', async (_, [price, currency], reason) => {
     const meter = { node: 'n', model: 'scripted', currency: 'USD', price };
-    const { end, model } = await perform([spender], { meter }, { cost: { amount: 0.001, currency } });
+    const { end, model } = await perform(
+      [spender],
+      { meterOf: () => meter },
+      { cost: { amount: 0.001, currency } },
+    );
     expect(end).toMatchObject({ state: 'failed', reason: 'limit-cost' });
     expect(end.text).toContain(reason);
     expect(model.requests).toHaveLength(0);

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { textPart } from '../../src/core/message.js';
 import type { FunctionSpec, ModelAnswer, ModelProvider } from '../../src/core/model.js';
-import type { ServerOptions } from '../../src/index.js';
+import { defineAgent, type ServerOptions } from '../../src/index.js';
+import { langoHere } from '../cli/lango-here.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
@@ -13,6 +14,12 @@ import { doings, sendText, withServer } from '../support/server.js';
 
 const BARE = { fs: { enabled: false }, exec: { enabled: false } };
 type Settings = NonNullable<ServerOptions['settings']>;
+
+const ONE_MILLION = { input: 1_000_000, output: 0, cached: 0 };
+
+async function* of<Item>(item: Item): AsyncGenerator<Item> {
+  yield item;
+}
 
 const TOOLS = ['exec_shell', 'search_web'].map((name) => toolNamed(name));
 
@@ -114,12 +121,30 @@ describe('D. Delegation', () => {
           { agent: 'operator', model: 'scripted', input: 2e6, output: 2e5, cached: 4e5, cost: 5.34 },
         ],
       });
+      const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
+      const shown = await langoHere(['bill', '--by', 'model'], { env });
+      expect(shown.stdout).toBe('scripted  5,000,000 in, 500,000 out  13.3500 USD\n');
+      const json = (await langoHere(['bill', '--by', 'agent', '--json'], { env })).stdout;
+      expect(JSON.parse(json)).toMatchObject({ by: 'agent', bill: [{ cost: 8.01 }, { cost: 5.34 }] });
     });
     // Other prices change nothing of what was spent.
     await withServer({ home, tools: TOOLS, model }, async (server) =>
       expect(await bill(server)).toEqual(first),
     );
     await rm(home, { recursive: true });
+  });
+
+  it('bills an agent with a model of its own by the name and the price of that model', async () => {
+    const stream = () => of({ type: 'end' as const, answer: { ...say('done'), usage: ONE_MILLION } });
+    const own = { id: 'vendor/small', stream } as unknown as ModelProvider;
+    const clerk = defineAgent({ name: 'clerk', description: 'Files.', instruction: 'You file.', model: own });
+    const prices = { small: { input: 3, output: 0 }, scripted: { input: 5, output: 0 } };
+    const settings = { server: { port: 0 }, prices, agent: { limits: { tokens: 1e9 } } };
+    await withServer({ agents: [clerk], model: new ScriptedModel({}), settings }, async (server) => {
+      expect((await sendText(server, 'file it', { agent: 'clerk' })).end.state).toBe('completed');
+      const { rows } = (await (await server.fetch('/lango/bill')).json()) as { rows: unknown[] };
+      expect(rows).toMatchObject([{ agent: 'clerk', model: 'vendor/small', input: 1e6, cost: 3 }]);
+    });
   });
 
   it('bills what an agent of another node used at the price of that node, also when the task is canceled', async () => {
