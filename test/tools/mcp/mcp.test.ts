@@ -35,14 +35,22 @@ function optionsFor(
   return { ...more, model: new Obedient(), settings: { server: { port: 0 }, mcp: { servers } } };
 }
 
+/** Asks until the tool is offered: a run waits three seconds for an MCP server, a loaded machine takes longer. */
+async function offers(
+  server: TestServer,
+  options: ReturnType<typeof optionsFor>,
+  tool: string,
+): Promise<void> {
+  do await sendText(server, 'hello', { agent: 'operator' });
+  while (!options.model.offered().includes(tool));
+}
+
 describe('an MCP server as tools', () => {
   const options = optionsFor({ notes });
   let server: TestServer;
   beforeAll(async () => {
     server = await startServer(options);
-    // A run waits three seconds for a program that starts, and a loaded machine takes longer.
-    do await ask('read_note', { note: 'a' });
-    while (!options.model.offered().includes('mcp_notes_read_note'));
+    await offers(server, options, 'mcp_notes_read_note');
   });
   afterAll(() => server.stop());
 
@@ -181,6 +189,7 @@ describe('an MCP server over HTTP', () => {
     await using _killed = { [Symbol.asyncDispose]: async () => void child.kill() };
     await withServer(options, async (server) => {
       const ask = (text: string) => sendText(server, text, { agent: 'operator' });
+      await offers(server, options, 'mcp_web_read_note');
       expect((await ask('mcp_web_read_note {"note":"a"}')).end.text).toBe('the note a');
       expect(options.model.offered()).not.toContain('mcp_web_write_note');
       await ask('mcp_web_change {}');
