@@ -218,9 +218,9 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     prompts: await loadPrompts(config.agent),
     secrets: guardOf(vault),
   });
-  const { concurrentRuns, queuedTasks } = config.server.limits;
+  const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
   const journal = createJournal({
-    ...{ agents, peers: directory, concurrentRuns, queuedTasks },
+    ...{ agents, peers: directory, concurrentRuns, queuedTasks, drainSeconds },
     store: storage.tasks,
     secrets: guardOf(vault),
     eventsPerTask: config.tasks.events,

@@ -1,13 +1,19 @@
-/** Interval of the fallback poll. Notifications from other replicas may get lost. */
-const POLL_MS = 2_000;
+import type { TaskStore } from '../stores/tasks.js';
 
 /**
  * Tells subscribers that a task got new events. A notification carries the task id only, and the subscriber reads the
  * journal itself. So a lost or repeated notification costs one extra read, and never an event.
  */
 export class AppendNotifications {
+  readonly #store: Pick<TaskStore, 'heads' | 'pollMs'>;
   readonly #subscriptions = new Map<string, Set<AppendSubscription>>();
-  #poll: NodeJS.Timeout | undefined;
+  /** The heads that the last poll found. */
+  #heads = new Map<string, number>();
+  #willPoll = false;
+
+  constructor(store: Pick<TaskStore, 'heads' | 'pollMs'>) {
+    this.#store = store;
+  }
 
   notify(taskId: string): void {
     for (const subscription of this.#subscriptions.get(taskId) ?? []) subscription.wake();
@@ -17,7 +23,7 @@ export class AppendNotifications {
   subscribe(taskId: string, signal: AbortSignal): AppendSubscription {
     const ofTask = this.#subscriptions.get(taskId) ?? new Set();
     this.#subscriptions.set(taskId, ofTask);
-    this.#poll ??= setInterval(() => this.#notifyAll(), POLL_MS).unref();
+    this.#pollLater();
     const subscription = new AppendSubscription(signal, () => {
       ofTask.delete(subscription);
       if (ofTask.size === 0) this.#subscriptions.delete(taskId);
@@ -26,12 +32,25 @@ export class AppendNotifications {
     return subscription;
   }
 
-  /** One timer serves all subscriptions: a timer for each would cost more than everything else a subscription does. */
-  #notifyAll(): void {
-    for (const taskId of this.#subscriptions.keys()) this.notify(taskId);
-    if (this.#subscriptions.size > 0) return;
-    clearInterval(this.#poll);
-    this.#poll = undefined;
+  /** One timer and one query serve all subscriptions, for the appends of other processes that nobody told of. */
+  #pollLater(): void {
+    const { pollMs } = this.#store;
+    if (pollMs === undefined || this.#willPoll || this.#subscriptions.size === 0) return;
+    this.#willPoll = true;
+    setTimeout(() => void this.#pollHeads(), pollMs).unref();
+  }
+
+  async #pollHeads(): Promise<void> {
+    try {
+      const heads = await this.#store.heads([...this.#subscriptions.keys()]);
+      for (const { id, head } of heads) if (this.#heads.get(id) !== head) this.notify(id);
+      this.#heads = new Map(heads.map(({ id, head }) => [id, head]));
+    } catch {
+      // The followers find out by themselves: their next read fails too.
+      for (const taskId of this.#subscriptions.keys()) this.notify(taskId);
+    }
+    this.#willPoll = false;
+    this.#pollLater();
   }
 }
 

@@ -33,7 +33,7 @@ export interface DeliveryWorkerOptions {
 
 const PAGE = 256;
 /** Interval of the fallback poll, which finds the configs that another process left behind. */
-const POLL_MS = 30_000;
+const POLL_MS = 10_000;
 /** The longest pause that a receiver may ask for (Retry-After). */
 const LONGEST_PAUSE_MS = 60 * 60 * 1_000;
 const JITTER = 0.2;
@@ -65,6 +65,7 @@ export class DeliveryWorker {
   /** Continues where the last process stopped. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#options.tasks.onAppend((taskId) => this.#onAppend(taskId));
+    this.#options.pushes.onFreed(() => void this.#loadActive());
     this.#poll = setInterval(() => void this.#loadActive(), POLL_MS).unref();
     await this.#loadActive();
   }

@@ -39,12 +39,17 @@ export interface JournalOptions {
   readonly eventsPerTask: number;
   /** The wall-clock time of one pass over a task. */
   readonly runSeconds: number;
+  /** How long `stop` waits for the steps that are under way. Default: not at all. */
+  readonly drainSeconds?: number;
 }
 
 export interface RunningJournal extends Journal {
   /** Continues the tasks that an earlier process left unfinished. */
   start(): Promise<void>;
-  /** Aborts the runs without closing their tasks, and releases the leases. The store stays open. */
+  /**
+   * Ends the runs without closing their tasks, each after the step that it works on, and releases their leases. The store
+   * stays open.
+   */
   stop(): Promise<void>;
 }
 
@@ -57,11 +62,12 @@ class TaskJournal implements RunningJournal {
   readonly #worker: Worker;
   readonly #secrets: Pick<SecretGuard, 'scrubber'>;
   readonly #eventsPerTask: number;
-  readonly #notifications = new AppendNotifications();
+  readonly #notifications: AppendNotifications;
   #unsubscribe: (() => void) | undefined;
 
   constructor(options: JournalOptions) {
     this.#store = options.store;
+    this.#notifications = new AppendNotifications(options.store);
     this.#eventsPerTask = options.eventsPerTask;
     this.#secrets = options.secrets ?? noSecrets;
     this.#worker = new Worker({ ...options, secrets: this.#secrets, worker: newId() });

@@ -5,7 +5,7 @@ import { addUsage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { Scrubber } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import { taskOfNew } from '../stores/tasks.js';
+import { LEASE_MS, taskOfNew } from '../stores/tasks.js';
 import type { EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import type { AppendReport } from './event-writer.js';
@@ -18,6 +18,10 @@ const READ_PAGE = 100;
 /** After an abort, the worker stops waiting for an agent that does not return within this time. */
 const AGENT_STOP_GRACE_MS = 5_000;
 
+const STEP_STARTS: ReadonlySet<EventBody['type']> = new Set(['turn-start', 'tool-call', 'delegation-start']);
+/** A run that leaves gets so long after its last result, as that may have been the answer. */
+const LAST_WORDS_MS = 50;
+
 export interface TaskRunOptions {
   readonly task: TaskRecord;
   readonly store: TaskStore;
@@ -26,6 +30,8 @@ export interface TaskRunOptions {
   readonly firstAppend?: FirstAppend | undefined;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
+  /** Whether the task is still leased to this process. */
+  readonly isOwner: () => Promise<boolean>;
   /** The most events the task may have. */
   readonly eventsPerTask: number;
 }
@@ -41,10 +47,16 @@ export class TaskRun implements Run {
   /** Resolves `AGENT_STOP_GRACE_MS` after an abort, so that an agent that ignores its signal cannot hold the task. */
   readonly abandoned = new Promise<undefined>((resolve) => (this.#abandon = resolve));
   readonly #store: TaskStore;
+  readonly #isOwner: () => Promise<boolean>;
   readonly #replay: Replay;
   readonly #writer: EventWriter;
   readonly #abort = new AbortController();
   #abortReason: LangoError | undefined;
+  /** Why the run has to end soon. */
+  #leaving: LangoError | undefined;
+  #refusesStep = false;
+  /** The answers and calls that have no result yet. A delegation is none of them: the next run goes on with it. */
+  readonly #open = new Set<string>();
   readonly #author: string;
   /** Usage of this pass. The replay has the usage of earlier passes. */
   #used: Usage | undefined;
@@ -64,6 +76,7 @@ export class TaskRun implements Run {
     this.logger = options.logger;
     this.scrubber = options.scrubber;
     this.#store = store;
+    this.#isOwner = options.isOwner;
     this.#replay = replay;
     this.#author = task.agent;
     this.#seen = replay.head;
@@ -85,7 +98,7 @@ export class TaskRun implements Run {
 
   /** Why the run was aborted; undefined when it was not. */
   get abortReason(): LangoError | undefined {
-    return this.#abortReason;
+    return this.#abortReason ?? (this.#refusesStep ? this.#leaving : undefined);
   }
 
   get inputs(): readonly RunInput[] {
@@ -117,9 +130,14 @@ export class TaskRun implements Run {
     return [task, events];
   }
 
-  append(body: EventBody, author = this.#author): Promise<void> {
+  async append(body: EventBody, author = this.#author): Promise<void> {
     this.#note(body);
-    return this.#writer.append({ author, body });
+    const begun = performance.now();
+    await this.#writer.append({ author, body });
+    // A process that was paused for so long may own the task no more, and another one may have settled the call.
+    if (body.type !== 'tool-call' || performance.now() - begun < LEASE_MS || (await this.#isOwner())) return;
+    this.abort(new LangoError('fenced', 'another process took the task over'));
+    throw this.#abortReason!;
   }
 
   emit(body: EventBody, author = this.#author): void {
@@ -155,6 +173,26 @@ export class TaskRun implements Run {
     this.#abortReason = reason;
     this.#abort.abort(reason);
     setTimeout(this.#abandon, AGENT_STOP_GRACE_MS, undefined).unref();
+  }
+
+  /** Lets the answers and calls under way come to their results, and begins no further step. */
+  leave(reason: LangoError): void {
+    this.#leaving = reason;
+    if (this.#open.size === 0) this.abort(reason);
+  }
+
+  /** Keeps account of the steps that are under way. Throws for a step that must not begin any more. */
+  #noteStep(body: EventBody): void {
+    const leaving = this.#leaving;
+    if (leaving && STEP_STARTS.has(body.type)) {
+      this.#refusesStep = true;
+      throw leaving;
+    }
+    if (body.type === 'turn-start' || body.type === 'tool-call') this.#open.add(body.step);
+    if (body.type === 'turn-end' || body.type === 'tool-result') {
+      this.#open.delete(body.step);
+      if (leaving) setTimeout(() => this.leave(leaving), LAST_WORDS_MS).unref();
+    }
   }
 
   /** Reads what others appended up to `head` (a cancel request, a message): now, or after the append under way. */
@@ -194,6 +232,7 @@ export class TaskRun implements Run {
   }
 
   #note(body: EventBody): void {
+    this.#noteStep(body);
     this.#replay.delegations.add(body);
     if (body.type === 'question') this.#replay.noteQuestion(body.question);
     this.#hasReadOutside ||= isFromOutside(body);

@@ -6,7 +6,7 @@ import { textPart } from '../core/message.js';
 import { NO_USAGE } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
-import { LEASE_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS, SUSPECT_CRASHES } from '../stores/tasks.js';
 import type { Grant, TaskRecord } from '../core/task.js';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { ReleasingMap } from '../core/releasing-map.js';
@@ -21,7 +21,8 @@ import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent } from '.
 import { RunSlots } from './run-slots.js';
 import { FirstAppend, TaskRun } from './task-run.js';
 
-const RENEW_MS = LEASE_MS / 3;
+/** A process that starts waits so long before it continues a task that may crash it. */
+const SUSPECT_WAIT_MS = 2 * LEASE_MS;
 const READ_PAGE = 1_000;
 /** What the kept replays may hold in all, in characters of their events. */
 const KEPT_CHARACTERS = 8 * 1024 * 1024;
@@ -46,6 +47,8 @@ export interface WorkerOptions {
   readonly eventsPerTask: number;
   /** The wall-clock time of one pass over a task. */
   readonly runSeconds: number;
+  /** How long `stop` waits for the steps that are under way. Default: not at all. */
+  readonly drainSeconds?: number;
 }
 
 interface ActiveRun {
@@ -82,19 +85,31 @@ export class Worker {
   /** Claims unfinished tasks, now and at each renewal of the leases. */
   async start(): Promise<void> {
     this.#stopped = false;
-    this.#timer = setInterval(() => void this.#renewAndClaim(), RENEW_MS);
+    this.#timer = setInterval(() => void this.#renewAndClaim(), LEASE_RENEW_MS);
     this.#timer.unref();
     await this.claim();
   }
 
-  /** Aborts all runs without closing their tasks, and releases the leases, so that the next start continues them. */
+  /**
+   * Ends the runs without closing their tasks: each once its step under way has its result, after `drainSeconds` at the
+   * latest. Releases each lease at once, so that another process, or the next start, continues the task.
+   */
   async stop(): Promise<void> {
+    const { store, worker, drainSeconds = 0 } = this.#options;
     this.#stopped = true;
-    clearInterval(this.#timer);
+    const reason = new LangoError('unavailable', 'the server is shutting down');
     const running = [...this.#runs].map(([, active]) => active);
-    for (const { run } of running) run.abort(new LangoError('unavailable', 'the server is shutting down'));
-    await Promise.all(running.map(({ done }) => done));
-    await this.#options.store.release(this.#options.worker);
+    const cut = setTimeout(() => running.forEach(({ run }) => run.abort(reason)), drainSeconds * 1_000);
+    await Promise.all(
+      running.map(async ({ run, done }) => {
+        run.leave(reason);
+        await done;
+        await store.release(worker, run.task.id).catch(() => undefined);
+      }),
+    );
+    clearTimeout(cut);
+    clearInterval(this.#timer);
+    await store.release(worker);
   }
 
   /**
@@ -223,12 +238,15 @@ export class Worker {
     const { store, worker, logger } = this.#options;
     try {
       const stored = [...this.#runs].filter(([, { firstAppend }]) => firstAppend?.isStored ?? true);
-      const lost = await store.renew(
+      const held = await store.renew(
         worker,
         stored.map(([id]) => id),
       );
-      for (const id of lost) {
-        this.#runs.get(id)?.run.abort(new LangoError('fenced', 'another process took the task over'));
+      const heads = new Map(held.map(({ id, head }) => [id, head]));
+      for (const [id, { run }] of stored) {
+        const head = heads.get(id);
+        if (head === undefined) run.abort(new LangoError('fenced', 'another process took the task over'));
+        else run.notify(head);
       }
       await this.claim();
       await this.#claimSuspect();
@@ -238,12 +256,12 @@ export class Worker {
   }
 
   /**
-   * Continues a task that may crash the process. It waits for the second renewal, so that a process which is killed while it
+   * Continues a task that may crash the process. It waits after the start, so that a process which is killed while it
    * starts, or crashed by another task at its start, does not count against it.
    */
   async #claimSuspect(): Promise<void> {
     this.#renewals += 1;
-    if (this.#renewals < 2 || this.#stopped) return;
+    if (this.#renewals * LEASE_RENEW_MS < SUSPECT_WAIT_MS || this.#stopped) return;
     const { store, worker, agents, logger } = this.#options;
     const task = await store.claimSuspect(worker, [...agents.keys()]);
     if (!task) return;
@@ -271,8 +289,9 @@ export class Worker {
       this.#releaseSlot(task);
       return;
     }
-    const { store, secrets, eventsPerTask } = this.#options;
+    const { store, worker, secrets, eventsPerTask } = this.#options;
     const run = new TaskRun({
+      isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
       task,
       store,
       replay,

@@ -90,16 +90,24 @@ export interface PushStart {
   readonly now: number;
 }
 
+/** The processes that share a database. */
+interface Processes {
+  /** To be called with the name of a worker before it claims. */
+  add(worker: string): Promise<void>;
+  /** Calls `listener` when the leases of ended processes were freed. */
+  onFreed(listener: () => void): void;
+}
+
 /** Push configs, in the same database as their tasks. */
 export class SqlPushStore implements PushStore, PushWrites {
   readonly #database: SqlDatabase;
 
-  readonly #announce: (worker: string) => Promise<void>;
+  readonly #processes: Processes | undefined;
 
-  /** `announce` is called with the name of a worker before it claims. */
-  constructor(database: SqlDatabase, announce: (worker: string) => Promise<void> = async () => undefined) {
+  /** Without `processes` no other process uses the database. */
+  constructor(database: SqlDatabase, processes?: Processes) {
     this.#database = database;
-    this.#announce = announce;
+    this.#processes = processes;
   }
 
   async save(owned: PushTask, push: NewPush): Promise<PushConfig> {
@@ -136,7 +144,7 @@ export class SqlPushStore implements PushStore, PushWrites {
   }
 
   async claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean> {
-    await this.#announce(worker);
+    await this.#processes?.add(worker);
     const { key, cursor } = work;
     const changes = await this.#database.write(key, (now) =>
       run(SQL.claim, { key, cursor, upTo, worker, until: now + PUSH_LEASE_MS, now }),
@@ -150,6 +158,10 @@ export class SqlPushStore implements PushStore, PushWrites {
 
   async release(worker: string): Promise<void> {
     await this.#database.write(LOCK, () => run(SQL.release, worker));
+  }
+
+  onFreed(listener: () => void): void {
+    this.#processes?.onFreed(listener);
   }
 
   async counts(): Promise<PushCounts> {

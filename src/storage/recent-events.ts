@@ -1,4 +1,5 @@
 import { ReleasingMap } from '../core/releasing-map.js';
+import type { TaskHead } from '../stores/tasks.js';
 import type { EventRow } from './rows.js';
 
 const MAX_EVENTS = 1_000;
@@ -36,6 +37,12 @@ export class RecentEvents {
       this.#count(this.#tasks.get(taskId) ?? [], -1);
       this.#tasks.delete(taskId);
     }
+  }
+
+  /** To be called when a task turns out to have a newer event than those here: another process wrote it. */
+  forgetBehind({ id, head }: TaskHead): void {
+    const last = this.#tasks.get(id)?.at(-1);
+    if (last && last.seq < head) this.forget([id]);
   }
 
   /** The events with `seq > after` in order, at most `limit`. Undefined if the cache may lack some of them. */

@@ -1,5 +1,5 @@
 import type { Page } from '../stores/page.js';
-import type { RetentionStore } from '../stores/tasks.js';
+import type { OpenTaskCount, RetentionStore } from '../stores/tasks.js';
 import type { EventBody, Scope, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
 import { parsePosition, toPositionText } from './position.js';
@@ -41,6 +41,10 @@ const owned = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('task
   WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`;
 const ofContext = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_context')}
   WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`;
+const open = ({
+  using,
+}: Dialect): string => `SELECT agent, state, count(*) AS value FROM tasks ${using('tasks_live')}
+  WHERE state IN ('submitted', 'working') GROUP BY agent, state`;
 /** Two processes that remove would wait for each other's rows in different orders. */
 const LOCK = 'retention';
 
@@ -78,6 +82,12 @@ export class SqlRetentionStore implements RetentionStore {
     const ended = old.filter((row) => isTerminal(row.state) && row.status_at <= before);
     const isLast = young !== -1 || rows.length < limit;
     return { items: ended.map(({ id }) => id), next: isLast ? undefined : String(rows.at(-1)?.key) };
+  }
+
+  async countOpen(): Promise<readonly OpenTaskCount[]> {
+    const sql = open(this.#database.dialect);
+    const rows = await this.#database.read(() => all<OpenTaskCount>(sql));
+    return rows.map(({ value, ...rest }) => ({ ...rest, value: Number(value) }));
   }
 
   async listOwned({ tenant, owner }: Scope, after: string, limit: number): Promise<Page<TaskRecord>> {

@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import { NO_USAGE } from '../core/model.js';
-import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask } from '../stores/tasks.js';
+import type { AcceptOutcome, EarlierOutcome, Fence, NewInput, NewTask, TaskHead } from '../stores/tasks.js';
 import { LEASE_MS } from '../stores/tasks.js';
 import type { EventBody, NewEvent, Scope, TaskRecord } from '../core/task.js';
 import { isTerminal } from '../core/task.js';
@@ -198,6 +198,15 @@ export function* claimSuspect(
   const values = [worker, now + LEASE_MS, JSON.stringify(agents), now];
   const row = yield* first<TaskRow>(sql.claimSuspect, ...values);
   return row && toClaimed(row);
+}
+
+/** Ends the lease of one task, or all leases of a worker. */
+export function releaseTasks(sql: TaskSql, worker: string, taskId: string | undefined): Query<number> {
+  return run(sql.release, { worker, every: taskId === undefined ? 1 : 0, id: taskId ?? '' });
+}
+
+export function headsOf(sql: TaskSql, taskIds: readonly string[]): Query<readonly TaskHead[]> {
+  return all<TaskHead>(sql.heads, JSON.stringify(taskIds));
 }
 
 /** Stands for an entry that is gone: readers of tasks and of conversations take nothing from it. */

@@ -94,7 +94,9 @@ export function taskSql({ using, items, orderedJoin, forUpdate, skipLocked, next
       )
       RETURNING *`,
     /** Raises the epoch, so that a run that still holds the old lease can write nothing more. */
-    release: `UPDATE tasks ${using('tasks_live')} SET epoch = epoch + 1, lease_by = NULL, lease_until = 0 WHERE ${LIVE} AND lease_by = ?`,
+    release: `UPDATE tasks ${using('tasks_live')} SET epoch = epoch + 1, lease_by = NULL, lease_until = 0
+      WHERE ${LIVE} AND lease_by = @worker AND (@every = 1 OR id = @id)`,
+    heads: `SELECT id, head FROM tasks WHERE id IN ${items('text')}`,
   };
 }
 

@@ -32,6 +32,8 @@ export interface PushStore extends PushConfigStore {
   /** Ends the leases of `worker`. */
   release(worker: string): Promise<void>;
   counts(): Promise<PushCounts>;
+  /** Calls `listener` when the deliveries that another process had claimed became free. */
+  onFreed(listener: () => void): void;
 }
 
 /** Longer than the longest attempt, by the store's clock. */

@@ -56,10 +56,13 @@ export interface TaskStore {
    * Children come before their parents, and tasks with fewer crashes first. `claim` leaves these tasks out.
    */
   claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined>;
-  /** Renews leases of `worker`; resolves with the ids of tasks whose lease is lost. */
-  renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]>;
-  /** Ends all leases of `worker`, so that others can claim the tasks at once. */
-  release(worker: string): Promise<void>;
+  /**
+   * Renews leases of `worker`; to be called every `LEASE_RENEW_MS`. Resolves with the heads of the tasks whose lease it still
+   * has, so that their runs also find what other processes appended when nobody told of it.
+   */
+  renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]>;
+  /** Ends the lease of one task, or all leases of `worker`, so that others can claim the tasks at once. */
+  release(worker: string, taskId?: string): Promise<void>;
 
   /** What the previous process noted when it crashed. Undefined if it stopped, was killed, or ran out of memory. */
   readonly lastCrash: string | undefined;
@@ -85,6 +88,16 @@ export interface TaskStore {
    * that removes the listener.
    */
   onAppend(listener: (taskId: string, head: number) => void): () => void;
+  /** The heads of tasks, for a follower that may not have been told. Leaves out tasks that are gone. */
+  heads(taskIds: readonly string[]): Promise<readonly TaskHead[]>;
+  /** How often `heads` is to be asked, in milliseconds; undefined when `onAppend` misses no append. */
+  readonly pollMs: number | undefined;
+}
+
+export interface TaskHead {
+  readonly id: string;
+  /** The `seq` of the newest event. */
+  readonly head: number;
 }
 
 export interface Fence {
@@ -174,7 +187,17 @@ export function taskOfNew(entry: NewTask, at: number): TaskRecord {
 export const SUSPECT_CRASHES = 3;
 
 /** How long a lease lasts without a renewal or an append, in milliseconds of the store's clock. */
-export const LEASE_MS = 10_000;
+export const LEASE_MS = 3_000;
+
+/** How often a process renews its leases, in milliseconds. One that missed two renewals may be gone. */
+export const LEASE_RENEW_MS = 500;
+
+/** The number of tasks of all owners with this agent and state. */
+export interface OpenTaskCount {
+  readonly agent: string;
+  readonly state: 'submitted' | 'working';
+  readonly value: number;
+}
 
 /** Lists and removes tasks. The rules of `TaskStore` hold. */
 export interface RetentionStore {
@@ -185,6 +208,8 @@ export interface RetentionStore {
    * `after` that was not a `next`.
    */
   listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;
+  /** Counts the tasks of all owners that run or wait for a run. Reads no others, so it is quick in a large database. */
+  countOpen(): Promise<readonly OpenTaskCount[]>;
   /** Lists the tasks of an owner in a context, of all agents. */
   listContext(scope: Scope, contextId: string, limit: number): Promise<readonly TaskRecord[]>;
   /**

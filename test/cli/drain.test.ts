@@ -114,6 +114,27 @@ describe('lango serve, told to stop', () => {
     });
   });
 
+  it('lets a command come to its end, so that nobody has to say whether it took effect', async () => {
+    await withHome(20, async (start, home) => {
+      const server = await start();
+      const ask = await clientOf(server, home);
+      const response = await ask('/message:stream', order('run sleep 2'));
+      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      while (!text.includes('tool-call')) text += (await reader.read()).value;
+      const { id } = sseEvents(text)[0]!.data.task;
+      expect((await server.stop()).code).toBe(0);
+      const askAgain = await clientOf(await start(), home);
+      const seen = new Set<string>();
+      await until(async () => {
+        const { status } = (await (await askAgain(`/tasks/${id}`)).json()) as Wire;
+        seen.add(status.state);
+        return status.state === 'TASK_STATE_COMPLETED';
+      });
+      expect([...seen]).not.toContain('TASK_STATE_INPUT_REQUIRED');
+    });
+  });
+
   it('sends new work away while it drains, and ends in time although a request never does', async () => {
     await withHome(2, async (start, home) => {
       const server = await start();

@@ -24,6 +24,7 @@ async function outcomeOf(error: unknown, attempts = 0): Promise<PushOutcome> {
   const outcome = new Promise<PushOutcome>((resolve) => (settle = resolve));
   const pushes: Partial<PushStore> = {
     listActive: async () => [work],
+    onFreed: () => undefined,
     getActive: async () => work,
     claim: async () => true,
     settle: async (_key, _worker, settled) => settle(settled),

@@ -12,7 +12,9 @@ import { pushStoreSuite } from '../suites/push-store.js';
 import { retentionStoreSuite } from '../suites/retention-store.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS } from '../../src/stores/tasks.js';
 import { lango, makeHome } from '../cli/lango-process.js';
+import { Way } from '../../scripts/chaos/stack.js';
 import { documentOf, unit } from '../suites/library-fixtures.js';
 import {
   acceptOne,
@@ -80,17 +82,18 @@ const openOne = async () => {
   const openTwo = async () => {
     const one = await open();
     const two = await openPostgresStorage({ ...OPTIONS, url: database!.url });
-    return { one: one.storage, two, dispose: one.dispose };
+    return { ...one, one: one.storage, two };
   };
 
   describe('several processes', () => {
     it('keep their leases when another one starts, until their connection ends', async () => {
-      const { one, two, dispose } = await openTwo();
+      const { one, two, dispose, advance } = await openTwo();
       const task = await acceptOne(one.tasks, { lease: 'one' });
       expect(await two.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
       expect(await one.tasks.append(fenceOf(task), [delta('still mine')])).toBe(2);
       await one.close();
       const three = await openPostgresStorage({ ...OPTIONS, url: database!.url });
+      await advance(2 * LEASE_RENEW_MS);
       const [taken] = await three.tasks.claim('three', [AGENT], () => 1);
       expect(taken).toMatchObject({ id: task.id, epoch: task.epoch + 2, crashes: 1 });
       await expect(two.tasks.append(fenceOf(task), [delta('zombie')])).rejects.toMatchObject({
@@ -98,6 +101,42 @@ const openOne = async () => {
       });
       expect(await three.tasks.append(fenceOf(taken!), [delta('mine')])).toBe(3);
       await Promise.all([two.close(), three.close()]);
+      await dispose();
+    });
+
+    it('read what others wrote to a task that they take back', async () => {
+      const { one, two, dispose } = await openTwo();
+      const task = await acceptOne(one.tasks, { lease: 'one' });
+      await one.tasks.append(fenceOf(task), [RUN_START]);
+      await one.tasks.release('one');
+      const [taken] = await two.tasks.claim('two', [AGENT], () => 1);
+      await two.tasks.append(fenceOf(taken!), [RUN_START, delta('from two')]);
+      await two.tasks.release('two');
+      const [back] = await one.tasks.claim('one', [AGENT], () => 1);
+      expect(back).toMatchObject({ id: task.id, head: 4 });
+      expect(await seqsOf(one.tasks, task)).toEqual([1, 2, 3, 4]);
+      await Promise.all([one.close(), two.close()]);
+      await dispose();
+    });
+
+    it('keep the leases that they renew while their session is gone', async () => {
+      const { one, two, dispose, advance } = await openTwo();
+      const task = await acceptOne(one.tasks, { lease: 'one' });
+      const endSession = () =>
+        database!.run("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
+      await advance(LEASE_MS - 1);
+      await one.tasks.renew('one', [task.id]);
+      await endSession();
+      expect(await two.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
+      // It takes its lock again, and is told of what others append.
+      const heard = untilHeard(one.tasks, 2);
+      while (!(await isLocked('one'))) await sleep(20);
+      await two.tasks.requestCancel(ALICE, task.id);
+      expect(await heard).toBe(task.id);
+      await advance(2 * LEASE_RENEW_MS);
+      await sleep(400);
+      expect(await two.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
+      await Promise.all([one.close(), two.close()]);
       await dispose();
     });
 
@@ -174,6 +213,28 @@ const openOne = async () => {
     await dispose();
   });
 
+  const itLong = process.env['LANGO_CAMPAIGN'] === '1' ? it : it.skip;
+
+  itLong('gives up a statement when the way to the server is cut, and goes on when it is back', async () => {
+    const { url } = database!;
+    const way = new Way(Number(new URL(url).port));
+    const through = Object.assign(new URL(url), { port: String(await way.open()) }).toString();
+    const storage = await openPostgresStorage({ ...OPTIONS, statementSeconds: 1, url: through });
+    const task = await acceptOne(storage.tasks, { lease: 'one' });
+    way.cut(true);
+    await expect(storage.tasks.get(ALICE, task.id)).rejects.toMatchObject({
+      code: 'storage',
+      retryable: true,
+    });
+    expect(storage.problem()).toBeDefined();
+    way.cut(false);
+    while (storage.problem()) await sleep(20);
+    expect(await storage.tasks.append(fenceOf(task), [delta('y')])).toBe(2);
+    await storage.close();
+    way.close();
+    await empty();
+  });
+
   it('works behind a pooler of transactions, without a session', async () => {
     const storage = await openPostgresStorage({ ...OPTIONS, pooling: 'transaction', url: database!.url });
     const task = await acceptOne(storage.tasks, { lease: 'one' });
@@ -209,6 +270,12 @@ const openOne = async () => {
     await own.drop();
   });
 });
+
+/** Whether the process with this name in leases holds its lock. */
+async function isLocked(worker: string): Promise<boolean> {
+  const sql = `SELECT 1 FROM workers JOIN pg_locks ON objid = lock::oid AND granted WHERE name = '${worker}'`;
+  return (await database!.run(sql)).rows.length > 0;
+}
 
 /** Resolves with the task that got an event of this number. */
 function untilHeard(tasks: TaskStore, number: number): Promise<string> {

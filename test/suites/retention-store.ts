@@ -40,6 +40,18 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       await under.dispose();
     });
 
+    it('counts what is open, by agent and state', async () => {
+      await ended();
+      const running = await acceptOne(under.store);
+      await under.store.append(fenceOf(running), [RUN_START]);
+      await acceptOne(under.store, { scope: BOB });
+      const { agent } = running;
+      expect([...(await store.countOpen())].sort((a, b) => a.state.localeCompare(b.state))).toEqual([
+        { agent, state: 'submitted', value: 1 },
+        { agent, state: 'working', value: 1 },
+      ]);
+    });
+
     it('lists what ended long enough ago, and nothing else', async () => {
       const old = await ended();
       const late = await acceptOne(under.store);

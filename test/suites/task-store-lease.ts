@@ -12,6 +12,7 @@ import {
   reload,
   RUN_START,
   runEnd,
+  scopeOf,
   startOf,
   taskOf,
 } from './task-store-fixtures.js';
@@ -142,21 +143,20 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('other')).toEqual([task.id]);
     });
 
-    it('live on by renew, which names those that are lost', async () => {
+    it('live on by renew, which gives the heads of those that are left', async () => {
       const { store, advance } = get();
       const kept = await acceptOne(store, { lease: 'worker' });
       const ended = await acceptOne(store, { lease: 'worker' });
       const taken = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(ended), [runEnd('completed')]);
       await advance(LEASE_MS - 1);
-      expect(await store.renew('worker', [kept.id])).toEqual([]);
+      expect(await store.renew('worker', [kept.id])).toEqual([{ id: kept.id, head: 1 }]);
       await advance(1);
       expect(await claimIds('other')).toEqual([taken.id]);
-      expect(await store.renew('worker', [kept.id, ended.id, taken.id, 'nobody'])).toEqual([
-        ended.id,
-        taken.id,
-        'nobody',
-      ]);
+      await store.requestCancel(scopeOf(kept), kept.id);
+      const all = [kept.id, ended.id, taken.id, 'nobody'];
+      expect(await store.renew('worker', all)).toEqual([{ id: kept.id, head: 2 }]);
+      expect(await store.heads([kept.id, 'nobody'])).toEqual([{ id: kept.id, head: 2 }]);
     });
 
     it('are given back by release, all of one worker and no others', async () => {
@@ -168,13 +168,15 @@ export function leaseCases(get: () => StoreUnderTest): void {
         code: 'fenced',
       });
       expect(await claimIds('next')).toEqual(mine.map((task) => task.id));
+      await store.release('next', mine[1]!.id);
+      expect(await claimIds('last')).toEqual([mine[1]!.id]);
     });
 
     it('are over with the run', async () => {
       const { store } = get();
       const task = await acceptOne(store, { lease: 'worker' });
       await store.append(fenceOf(task), [RUN_START, runEnd('input-required', 'which?')]);
-      expect(await store.renew('worker', [task.id])).toEqual([task.id]);
+      expect(await store.renew('worker', [task.id])).toEqual([]);
       await store.addInput(newInput(task));
       expect(await claimIds('other')).toEqual([task.id]);
     });

@@ -26,6 +26,8 @@ export interface Driver {
 /** Includes the wait for a free one. */
 const CONNECT_MS = 10_000;
 const IDLE_MS = 60_000;
+/** How much later than the server this side gives a statement up. */
+const ANSWER_MS = 2_000;
 /** The types of results that PostgreSQL's driver would give as text: int8 and numeric. */
 const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);
 /** Left as text: the stores read JSON by themselves. */
@@ -44,8 +46,10 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     application_name: 'lango',
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,
+    // On this side too: a server that cannot be reached any more ends no statement.
+    query_timeout: statementSeconds * 1_000 + ANSWER_MS,
     // A pooler refuses settings of the session.
-    ...(pooling === 'session' ? limits : { query_timeout: statementSeconds * 1_000 }),
+    ...(pooling === 'session' ? limits : {}),
     types: {
       getTypeParser: (type) => {
         if (NUMBERS.has(type)) return Number;

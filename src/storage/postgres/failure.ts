@@ -57,7 +57,8 @@ const ADVICE: Readonly<Record<string, Advice>> = {
 
 const NETWORK = /^(E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)|ENOTFOUND)/;
 /** Errors of the driver without a code: a connection that ended, or that could not be had in time. */
-const BROKEN = /Connection terminated|connection error|timeout (exceeded|expired)|Client has encountered/i;
+const BROKEN =
+  /Connection terminated|connection error|timeout (exceeded|expired)|read timeout|Client has encountered/i;
 
 /** When clients should try again after a failure that may pass. */
 const RETRY_AFTER_MS = 2_000;

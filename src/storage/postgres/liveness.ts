@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Client } from 'pg';
-import { errorText } from '../../core/errors.js';
+import { LangoError, errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { AppendListeners } from './append-listeners.js';
 import type { Driver } from './connection.js';
@@ -25,7 +25,7 @@ const RECONNECT_MS = 250;
 const GATHER_MS = 10;
 /** PostgreSQL takes 8,000 bytes. */
 const TASKS_PER_NOTIFICATION = 100;
-const MIN_CHECK_MS = 500;
+const MIN_CHECK_MS = 400;
 
 /**
  * The connection of this process that is not in the pool. While it lives it holds a lock by which others see that the
@@ -33,7 +33,7 @@ const MIN_CHECK_MS = 500;
  */
 export class Liveness {
   readonly #options: LivenessOptions;
-  readonly #lock = randomInt(1, LARGEST_LOCK);
+  #lock = randomInt(1, LARGEST_LOCK);
   /** The names of this process in leases. */
   readonly #workers = new Map<string, Promise<unknown>>();
   #session: Client | undefined;
@@ -41,6 +41,7 @@ export class Liveness {
   #gathering: NodeJS.Timeout | undefined;
   #gathered = new Map<string, number>();
   #checkedAt = -Infinity;
+  #onFreed: (() => void) | undefined;
   #isOpen = true;
 
   constructor(options: LivenessOptions) {
@@ -48,17 +49,34 @@ export class Liveness {
     if (options.hasSession) options.listeners.onOwn = (taskId, head) => this.#gather(taskId, head);
   }
 
+  /** Whether this process is told of what others append. */
+  get hears(): boolean {
+    return this.#options.hasSession;
+  }
+
   /** Rejects when the database cannot be reached. Later the connection comes back by itself. */
   async open(): Promise<void> {
     if (!this.#options.hasSession) return;
     const session = await this.#options.driver.connect();
-    session.on('notification', ({ payload }) => this.#hear(payload ?? ''));
-    session.once('end', () => this.#onLost(session));
-    // At once, and not when it is free: nobody else can have this number for long.
-    await session.query(`SELECT pg_advisory_lock(${LOCK_CLASS}, ${this.#lock})`);
-    await session.query(`LISTEN ${this.#options.channel}`);
+    let hasEnded = false;
+    session.once('end', () => {
+      hasEnded = true;
+      if (this.#session === session) this.#onLost();
+    });
+    try {
+      session.on('notification', ({ payload }) => this.#hear(payload ?? ''));
+      // A new number each time: the database may not know yet that the connection with the earlier one is gone.
+      this.#lock = randomInt(1, LARGEST_LOCK);
+      await session.query(`SELECT pg_advisory_lock(${LOCK_CLASS}, ${this.#lock})`);
+      await session.query(`LISTEN ${this.#options.channel}`);
+      for (const name of this.#workers.keys()) await this.#register(name);
+    } catch (error) {
+      await session.end().catch(() => undefined);
+      throw error;
+    }
+    if (hasEnded) throw new LangoError('storage', 'The session with the database ended.');
+    if (!this.#isOpen) return session.end();
     this.#session = session;
-    for (const name of this.#workers.keys()) await this.#register(name);
   }
 
   /** To be called before the first lease to a name. */
@@ -79,7 +97,13 @@ export class Liveness {
     if (!this.#options.hasSession || performance.now() - this.#checkedAt < MIN_CHECK_MS) return;
     this.#checkedAt = performance.now();
     const { rows } = await this.#options.database.one({ sql: FREE_DEAD, values: [{ class: LOCK_CLASS }] });
-    if (rows.length > 0) this.#options.logger.info('the leases of ended processes were freed', { rows });
+    if (rows.length === 0) return;
+    this.#options.logger.info('the leases of ended processes were freed', { rows });
+    this.#onFreed?.();
+  }
+
+  onFreed(listener: () => void): void {
+    this.#onFreed = listener;
   }
 
   async close(): Promise<void> {
@@ -93,8 +117,8 @@ export class Liveness {
     return this.#options.database.one({ sql: ADD_WORKER, values: [{ name, lock: this.#lock }] });
   }
 
-  #onLost(session: Client): void {
-    if (this.#session === session) this.#session = undefined;
+  #onLost(): void {
+    this.#session = undefined;
     if (!this.#isOpen) return;
     this.#options.logger.warn('the session with the database ended; it is opened again');
     this.#reopen();
@@ -124,7 +148,8 @@ export class Liveness {
         await this.#session?.query('SELECT pg_notify($1, $2)', [this.#options.channel, payload]);
       }
     } catch (error) {
-      // Followers look again by themselves.
+      // Followers look again by themselves. A connection that does not answer is opened again.
+      void this.#session?.end();
       this.#options.logger.debug('a notification was not sent', { error: errorText(error) });
     }
   }

@@ -54,7 +54,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
     liveness = new Liveness({ driver, database, listeners, channel, hasSession, logger });
     await liveness.open();
     await database.write('pushes', purgePushes);
-    const pushes = new SqlPushStore(database, (worker) => liveness!.add(worker));
+    const pushes = new SqlPushStore(database, liveness);
     const recent = new RecentEvents();
     const graph = new SqlGraphStore(database);
     const library = new SqlLibraryStore(database, graph);

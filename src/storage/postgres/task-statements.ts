@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LEASE_MS } from '../../stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS } from '../../stores/tasks.js';
 import type { Scope } from '../../core/task.js';
 import type { TaskRow } from '../rows.js';
 import { first, run } from '../sql.js';
@@ -78,7 +78,7 @@ export const APPEND = `
 
 export const RENEW = `
   UPDATE tasks SET lease_until = lango_now() + ${LEASE_MS} WHERE id = ANY(@ids::text[]) AND lease_by = @worker
-  RETURNING id`;
+  RETURNING id, head`;
 
 /** Keeps a name of this process in leases, with the number of the lock that it holds while it lives. */
 export const ADD_WORKER = `
@@ -88,17 +88,25 @@ export const ADD_WORKER = `
 /** For how long after a start of PostgreSQL the workers of before may take their locks again. */
 const GRACE_MS = 5_000;
 
+/** A lease that ends before this was not renewed twice. */
+const STALE = `lease_until <= lango_now() + ${LEASE_MS - 2 * LEASE_RENEW_MS}`;
+
 /**
- * Voids the leases of workers whose process is gone: the database freed its lock when the connection ended. A restart of
- * PostgreSQL frees all locks, so those of earlier workers get some time.
+ * Voids the leases of workers whose process is gone: the database freed its lock when the connection ended, and the leases
+ * are not renewed any more. One that lost this connection alone goes on renewing them, and takes its lock again. A restart
+ * of PostgreSQL frees all locks, so those of earlier workers get some time.
  */
 export const FREE_DEAD = `
-  WITH server AS (SELECT extract(epoch FROM pg_postmaster_start_time()) * 1000 AS started), dead AS (
-    DELETE FROM workers USING server
+  WITH server AS (SELECT extract(epoch FROM pg_postmaster_start_time()) * 1000 AS started), unlocked AS (
+    SELECT name FROM workers, server
     WHERE (since > started OR lango_now() > started + ${GRACE_MS}) AND NOT EXISTS (
       SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = @class AND objid = workers.lock::oid
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-    RETURNING name
+  ), dead AS (
+    DELETE FROM workers USING unlocked
+    WHERE workers.name = unlocked.name AND NOT EXISTS (
+      SELECT 1 FROM tasks WHERE ${LIVE} AND lease_by = workers.name AND NOT ${STALE})
+    RETURNING workers.name
   ), tasks AS (
     UPDATE tasks SET epoch = epoch + 1, lease_by = NULL, lease_until = 0, crashes = crashes + 1
     WHERE ${LIVE} AND lease_by IN (SELECT name FROM dead)

@@ -7,6 +7,7 @@ import type {
   Fence,
   NewInput,
   NewTask,
+  TaskHead,
   TaskStart,
   TaskStore,
 } from '../../stores/tasks.js';
@@ -16,7 +17,7 @@ import type { RecentEvents } from '../recent-events.js';
 import type { EncodedEvent, EventRow, TaskRow } from '../rows.js';
 import { assertKeys, toTaskEvent, toTaskRecord } from '../rows.js';
 import type { Query } from '../sql.js';
-import { all, first, lockOf, run } from '../sql.js';
+import { all, first, lockOf } from '../sql.js';
 import type { EncodedBatch, TaskContext } from '../task-changes.js';
 import {
   addInput,
@@ -26,6 +27,8 @@ import {
   claimTasks,
   earlierOutcome,
   fenced,
+  headsOf,
+  releaseTasks,
   setDamagedAside,
 } from '../task-changes.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
@@ -48,6 +51,10 @@ interface Parts {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
+/** A notification is lost only with its connection. */
+const POLL_MS = 2_000;
+/** Behind a pooler there are no notifications. */
+const POLL_UNTOLD_MS = 250;
 /** The rows of a task keep its writers apart; no further lock is needed. */
 const NO_LOCK = '';
 
@@ -64,6 +71,7 @@ type AcceptedRow = Pick<TaskRow, 'key' | 'created_at'>;
 export class PostgresTaskStore implements TaskStore {
   /** A process that crashes has no time to write to a database. */
   readonly lastCrash = undefined;
+  readonly pollMs: number;
   readonly #database: PostgresDatabase;
   readonly #parts: Parts;
   readonly #sql: TaskSql;
@@ -75,6 +83,8 @@ export class PostgresTaskStore implements TaskStore {
     this.#parts = parts;
     this.#sql = taskSql(database.dialect);
     this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
+    parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
+    this.pollMs = parts.liveness.hears ? POLL_MS : POLL_UNTOLD_MS;
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
@@ -140,22 +150,23 @@ export class PostgresTaskStore implements TaskStore {
       return remember(claimTasks(context, { worker, agents, free, served }), () => {
         served.forEach((scope, level) => this.#served.set(level, scope));
       });
-    });
+    }).then((tasks) => this.#known(tasks));
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
     // One suspect at a time, over all processes.
-    return this.#write('suspects', (context) => claimSuspect(context, worker, agents));
+    const task = await this.#write('suspects', (context) => claimSuspect(context, worker, agents));
+    return task && this.#known([task])[0];
   }
 
-  async renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]> {
+  async renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
+    if (taskIds.length === 0) return [];
     const { rows } = await this.#database.one({ sql: RENEW, values: [{ ids: taskIds, worker }] });
-    const renewed = new Set((rows as readonly Pick<TaskRow, 'id'>[]).map(({ id }) => id));
-    return taskIds.filter((id) => !renewed.has(id));
+    return this.#known(rows as readonly TaskHead[]);
   }
 
-  async release(worker: string): Promise<void> {
-    await this.#database.write(NO_LOCK, () => run(this.#sql.release, worker));
+  async release(worker: string, taskId?: string): Promise<void> {
+    await this.#database.write(NO_LOCK, () => releaseTasks(this.#sql, worker, taskId));
   }
 
   noteCrash(): void {
@@ -165,7 +176,7 @@ export class PostgresTaskStore implements TaskStore {
   async get(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {
     const { tenant, owner } = scope;
     const row = await this.#database.read(() => first<TaskRow>(this.#sql.task, taskId, tenant, owner));
-    return row && toTaskRecord(row);
+    return row && this.#known([toTaskRecord(row)])[0];
   }
 
   async list(scope: Scope, query: TaskQuery): Promise<TaskPage> {
@@ -177,7 +188,7 @@ export class PostgresTaskStore implements TaskStore {
   async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
     this.#database.assertOpen();
     const cached = this.#parts.recent.read(taskId, after, limit);
-    // Another process may have added events since: only the database says that there are no more.
+    // Only the database says that there are no more. See `#known`.
     const rows = cached && cached.length > 0 ? cached : await this.#select(taskId, after, limit);
     return rows.map((row) => toTaskEvent(taskId, row));
   }
@@ -188,6 +199,16 @@ export class PostgresTaskStore implements TaskStore {
 
   onAppend(listener: (taskId: string, head: number) => void): () => void {
     return this.#parts.listeners.add(listener);
+  }
+
+  async heads(taskIds: readonly string[]): Promise<readonly TaskHead[]> {
+    return this.#known(await this.#database.read(() => headsOf(this.#sql, taskIds)));
+  }
+
+  /** Whoever learns of a task's head here can read the events up to it. */
+  #known<Row extends TaskHead>(rows: readonly Row[]): readonly Row[] {
+    for (const row of rows) this.#parts.recent.forgetBehind(row);
+    return rows;
   }
 
   async #select(taskId: string, after: number, limit: number): Promise<readonly EventRow[]> {

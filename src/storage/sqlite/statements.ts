@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { TaskState } from '../../core/task.js';
 import { isTerminal } from '../../core/task.js';
+import type { TaskHead } from '../../stores/tasks.js';
 import type { EventRow, TaskRow } from '../rows.js';
 import { LIVE, NOT_ENDED } from '../task-sql.js';
 import type { Value } from './prepared.js';
@@ -121,8 +122,8 @@ function prepareTasks(prepare: Prepare) {
 /** The statements that hand tasks to workers. */
 function prepareLeases(prepare: Prepare) {
   return {
-    renew: prepare<[leaseUntil: number, id: string, worker: string]>(
-      'UPDATE tasks SET lease_until = ? WHERE id = ? AND lease_by = ?',
+    renew: prepare<[leaseUntil: number, id: string, worker: string], TaskHead>(
+      'UPDATE tasks SET lease_until = ? WHERE id = ? AND lease_by = ? RETURNING id, head',
     ),
     /** A process that stops gives its leases back, so a lease that is still there at the start is that of a crash. */
     releaseAll: prepare(`UPDATE tasks INDEXED BY tasks_live

@@ -5,6 +5,7 @@ import type {
   Fence,
   NewInput,
   NewTask,
+  TaskHead,
   TaskStart,
   TaskStore,
 } from '../../stores/tasks.js';
@@ -27,11 +28,12 @@ import {
   claimSuspect,
   claimTasks,
   earlierOutcome,
+  headsOf,
+  releaseTasks,
   setDamagedAside,
 } from '../task-changes.js';
 import type { TaskSql } from '../task-sql.js';
 import { taskSql } from '../task-sql.js';
-import { run } from '../sql.js';
 import type { WriteContext } from './task-writes.js';
 import { acceptTask, appendEvents, inboxOf } from './task-writes.js';
 
@@ -62,6 +64,8 @@ export class SqliteTaskStore implements TaskStore {
   readonly #sql: TaskSql;
   readonly #inbox: Inbox;
   readonly lastCrash: string | undefined;
+  /** No other process appends. */
+  readonly pollMs = undefined;
   readonly #served = new Map<number, Scope>();
 
   constructor(database: SqliteDatabase, { runner, pushes, recent, counts, ...limits }: SharedParts) {
@@ -138,14 +142,14 @@ export class SqliteTaskStore implements TaskStore {
     return this.#write((context) => context.runner.run(claimSuspect(context, worker, agents)));
   }
 
-  async renew(worker: string, taskIds: readonly string[]): Promise<readonly string[]> {
+  async renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
     return this.#write(({ statements, now }) =>
-      taskIds.filter((id) => statements.renew.run(now + LEASE_MS, id, worker).changes === 0),
+      taskIds.flatMap((id) => statements.renew.get(now + LEASE_MS, id, worker) ?? []),
     );
   }
 
-  async release(worker: string): Promise<void> {
-    await this.#runner.write('tasks', () => run(this.#sql.release, worker));
+  async release(worker: string, taskId?: string): Promise<void> {
+    await this.#runner.write('tasks', () => releaseTasks(this.#sql, worker, taskId));
   }
 
   noteCrash(reason: string): void {
@@ -180,6 +184,10 @@ export class SqliteTaskStore implements TaskStore {
 
   onAppend(listener: (taskId: string, head: number) => void): () => void {
     return this.#database.onTouch((taskId, events) => listener(taskId, events.at(-1)!.seq));
+  }
+
+  async heads(taskIds: readonly string[]): Promise<readonly TaskHead[]> {
+    return this.#runner.read(() => headsOf(this.#sql, taskIds));
   }
 
   #select(taskId: string, after: number, limit: number): readonly EventRow[] {

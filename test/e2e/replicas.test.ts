@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { StreamResponse, Task } from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { request } from '../suites/a2a-operations.js';
+import { TOKEN } from '../support/a2a-node.js';
+import type { Way } from '../support/a2a-transports.js';
+import { remoteWaysTo } from '../support/a2a-transports.js';
+import { startPostgres } from '../support/postgres.js';
+import { followOrders, scriptedAgent, type Script } from '../support/scripted-agent.js';
+import type { TestServer } from '../support/server.js';
+import { startServer } from '../support/server.js';
+
+const CHUNKS = 20;
+
+/** "slow": chunks that come one by one; else what `followOrders` does. */
+const script: Script = async (run, text) => {
+  if (text !== 'slow') return followOrders(run, text);
+  for (let i = 0; i < CHUNKS; i += 1) {
+    await sleep(30);
+    await run.append({ type: 'text-delta', artifactId: 'answer', text: `<${i}>`, replace: i === 0 });
+  }
+  return { state: 'completed' };
+};
+
+const server = await startPostgres();
+
+/** Two servers on one PostgreSQL: what the first one runs, the second one answers for. */
+(server ? describe : describe.skip)('a replica', () => {
+  let runs: TestServer;
+  let answers: TestServer;
+  let own: Way;
+  let others: readonly Way[];
+
+  beforeAll(async () => {
+    const { url } = await server!.database();
+    const settings = {
+      server: { port: 0, grpc: { enabled: true, port: 0 } },
+      auth: { token: TOKEN },
+      storage: { url },
+      vault: { passphrase: 'the same on each replica' },
+      egress: { allowPrivate: ['receiver.example'] },
+    };
+    const agents = [scriptedAgent('worker', script)];
+    runs = await startServer({ settings, agents });
+    answers = await startServer({ settings, agents });
+    [own] = (await remoteWaysTo(runs.address.origin, 'worker')) as [Way];
+    others = await remoteWaysTo(answers.address.origin, 'worker');
+  });
+  afterAll(async () => {
+    await Promise.all([runs.stop(), answers.stop()]);
+    await server!.stop();
+  });
+
+  const begin = async (text: string) => {
+    const sent = request(text, {}, { returnImmediately: true });
+    return (await own.transport.sendMessage(sent, own.options())) as Task;
+  };
+  const get = (way: Way, id: string) => way.transport.getTask({ tenant: '', id }, way.options());
+  const stateOf = async (way: Way, id: string) => (await get(way, id)).status!.state;
+  const until = async (way: Way, id: string, state: TaskState) => {
+    while ((await stateOf(way, id)) !== state) await sleep(20);
+  };
+
+  for (const [index, name] of (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).entries()) {
+    describe(`answers over ${name} for a task of another one`, () => {
+      const way = () => others[index]!;
+
+      it('get, list, and a stream after a cursor', async () => {
+        const { id, contextId } = await begin('slow');
+        expect(way().name).toBe(name);
+        await until(way(), id, TaskState.TASK_STATE_WORKING);
+        const { tasks } = await way().transport.listTasks(
+          { tenant: '', contextId, status: 0, pageToken: '', statusTimestampAfter: undefined },
+          way().options(),
+        );
+        expect(tasks.map((task) => task.id)).toEqual([id]);
+        const shown = await Promise.all([own, way()].map((one) => replay(one, id)));
+        expect(shown[1]).toEqual(shown[0]);
+        expect(shown[1]!.join('')).toContain(Array.from({ length: CHUNKS }, (_, i) => `<${i}>`).join(''));
+      });
+
+      it('a message to a task that works, and to one that waits', async () => {
+        const working = await begin('slow');
+        const more = request('say more', { taskId: working.id }, { returnImmediately: true });
+        await way().transport.sendMessage(more, way().options());
+        await until(own, working.id, TaskState.TASK_STATE_COMPLETED);
+        expect(JSON.stringify((await get(own, working.id)).artifacts)).toContain('more');
+        const waiting = await begin('ask');
+        await until(way(), waiting.id, TaskState.TASK_STATE_INPUT_REQUIRED);
+        const answer = await way().transport.sendMessage(
+          request('say so', { taskId: waiting.id }),
+          way().options(),
+        );
+        expect(answer).toMatchObject({ id: waiting.id, status: { state: TaskState.TASK_STATE_COMPLETED } });
+      });
+
+      it('a cancellation', async () => {
+        const { id } = await begin('wait');
+        await until(way(), id, TaskState.TASK_STATE_WORKING);
+        const canceled = await way().transport.cancelTask(
+          { tenant: '', id, metadata: undefined },
+          way().options(),
+        );
+        expect(canceled.status?.state).toBe(TaskState.TASK_STATE_CANCELED);
+        expect(await stateOf(own, id)).toBe(TaskState.TASK_STATE_CANCELED);
+      });
+
+      it('push configs, which the other one shows too', async () => {
+        const { id: taskId } = await begin('ask');
+        const config = { tenant: '', taskId, id: 'a', token: '', authentication: undefined };
+        const made = { ...config, url: 'https://receiver.example/hook' };
+        await way().transport.createTaskPushNotificationConfig(made, way().options());
+        const list = async (one: Way) => {
+          const asked = { tenant: '', taskId, pageSize: 0, pageToken: '' };
+          const { configs } = await one.transport.listTaskPushNotificationConfig(asked, one.options());
+          return configs.map(({ id }) => id);
+        };
+        expect(await list(own)).toEqual(['a']);
+        await way().transport.deleteTaskPushNotificationConfig(
+          { tenant: '', taskId, id: 'a' },
+          way().options(),
+        );
+        expect(await list(own)).toEqual([]);
+      });
+    });
+  }
+});
+
+/** All texts of a task after its first event, as a stream shows them until its end. */
+async function replay(way: Way, id: string): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for await (const { payload } of way.transport.resubscribeTask(
+    { tenant: '', id },
+    way.options({ after: 1 }),
+  ) as AsyncIterable<StreamResponse>) {
+    if (payload?.$case !== 'artifactUpdate') continue;
+    for (const { content } of payload.value.artifact?.parts ?? [])
+      if (content?.$case === 'text') texts.push(content.value);
+  }
+  return texts;
+}
