@@ -12,9 +12,11 @@ const CAMPAIGNS = [
   'test/cli/idle-memory',
   'test/cli/local-embeddings',
   'test/e2e/payments',
+  'test/e2e/replicas',
   'test/e2e/tool-kills',
   'test/scripts/abuse',
   'test/scripts/bench',
+  'test/scripts/chaos',
   'test/scripts/fuzz',
   'test/tools/browser/lifetime',
 ];
