@@ -1,5 +1,5 @@
 import type { DefinedAgent } from './agents/defined-agent.js';
-import { agentFindings, createAgents, createModel } from './app/agents.js';
+import { agentFindings, createAgents, openModels } from './app/agents.js';
 import { closeFamilies, openFamilies, startSandboxSearch, logFindings } from './app/families.js';
 import { createAccess, createIdentity, credentialFindings, openCredentials } from './app/identity.js';
 import { openExtraction, openLibrary, openMemory, type Library } from './app/knowledge.js';
@@ -56,6 +56,7 @@ export async function startFindings(loaded: LoadedConfig): Promise<readonly Find
   return [agentFindings(loaded), ...findings].flat();
 }
 
+export { createModel } from './app/agents.js';
 export { openMcpServers } from './app/mcp.js';
 export type { ReadConfig } from './app/peers.js';
 export { openHome } from './app/owners.js';
@@ -206,13 +207,11 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const stores = await openStores(options, onStop);
   const { storage, vault, logger } = stores;
   const { nodeId } = storage;
-
-  const model = options.model ?? (await createModel(config, secrets, logger));
-  if (!options.model) logger.info('model chosen', { model: model.id, reason: config.model.reason });
+  const { model, models } = await openModels(options.model, { config, secrets, logger });
   const { families, library, parsers } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
   const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
-    ...{ config, families, parsers, model, nodeId, additions, logger },
+    ...{ config, families, parsers, model, models, nodeId, additions, logger },
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
     peers: directory,
     prompts: await loadPrompts(config.agent),

@@ -85,7 +85,10 @@ export function createServer(options: ServerOptions = {}): Server {
   function start(): Promise<AppAddress>;
   function start(mount: MountOptions): Promise<MountedAddress>;
   async function start(mount?: MountOptions): Promise<MountedAddress> {
-    if (!own.model) await assertVendorInstalled(loaded.config.model.provider);
+    const { model, agent } = loaded.config;
+    const models = [...(own.model ? [] : [model]), ...Object.values(agent.models)];
+    for (const { provider } of models.flatMap((each) => [each, ...each.fallbacks]))
+      await assertVendorInstalled(provider);
     return mount ? app.start(mount) : app.start();
   }
   return {

@@ -1,5 +1,7 @@
+import type { z } from 'zod';
 import type { Agent, Peer, PeerDirectory, AgentSpec, Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
 import type { SystemBlock } from '../core/model.js';
 import type { Logger } from '../core/logger.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
@@ -14,6 +16,7 @@ import type { DefinedAgent } from './defined-agent.js';
 import { Delegations, sameMembers } from './delegation.js';
 import { note } from './loop.js';
 import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instruction.js';
+import { outputReader } from './output.js';
 import { ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
 import type { PromptTexts } from './prompts.js';
@@ -99,6 +102,7 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
     instruction: subAgentInstruction(spec),
     toolbox,
     controls: [declineRequest, askUser],
+    output: spec.output,
     // An agent that owns no tools plans for the others.
     ...(spec.prefixes.length === 0 && !spec.takesUnmatched
       ? { others: () => othersBlock(options.peers.list(), spec.name) }
@@ -111,19 +115,17 @@ export function makeDefinedAgent(
   definition: DefinedAgent,
   options: Omit<AgentTreeOptions, 'sources'>,
 ): Agent {
-  const { name, description, tools, skills, model = options.model } = definition;
+  const { name, description, tools, skills, output } = definition;
   assertTools(tools);
   const toolbox = new Toolbox({ tools, sources: [], owns: () => false, rules: options });
-  const agent = toolUser(
-    { ...options, model },
-    {
-      name,
-      purpose: description,
-      instruction: subAgentInstruction(definition),
-      toolbox,
-      controls: [declineRequest, askUser],
-    },
-  );
+  const agent = toolUser(options, {
+    name,
+    purpose: description,
+    instruction: subAgentInstruction(definition),
+    toolbox,
+    controls: [declineRequest, askUser],
+    output,
+  });
   const { extendedSkills } = agent.profile;
   return {
     run: (run) => agent.run(run),
@@ -138,29 +140,37 @@ interface ToolUser {
   readonly toolbox: Toolbox;
   /** The functions that the agent can call besides its tools. */
   readonly controls: readonly AgentFunction[];
+  /** The schema of its answers. Default: the agent answers with text. */
+  readonly output?: z.ZodObject | JsonObject | undefined;
   /** Describes the other agents. Default: the agent is not told of them. */
   readonly others?: () => readonly SystemBlock[];
 }
 
 function toolUser(
   options: AgentTreeOptions,
-  { name, purpose, instruction, toolbox, controls, others }: ToolUser,
+  { name, purpose, instruction, toolbox, controls, output, others }: ToolUser,
 ): Agent {
   const system = instructionBlocks(instruction, options.prompts);
   return makeAgent(options, {
     name,
     purpose,
     toolbox,
+    output: output && outputReader(name, output),
     prepare: (scope) => toolbox.refresh(scope),
     extendedSkills: () => toolSkills(toolbox.tools()),
     open:
       ({ task }) =>
       () => ({
-        system: [...system, ...(others?.() ?? [])],
+        system: [...system, ...(output ? [DATA_NOTE] : []), ...(others?.() ?? [])],
         functions: [...toolbox.functions(task), ...controls],
       }),
   });
 }
+
+const DATA_NOTE: SystemBlock = {
+  text: 'Your last answer is read by a program: write it as one JSON object of the given schema, and nothing else.',
+  stable: true,
+};
 
 /** Makes the orchestrator. It has no toolbox, so it can have no tools (requirement M2). */
 function orchestrator(options: AgentTreeOptions): Agent {

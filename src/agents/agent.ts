@@ -15,6 +15,7 @@ import { EventsAdapter } from './events-adapter.js';
 import { runLoop } from './loop.js';
 import type { Meter } from './meter.js';
 import type { TurnSetup } from './loop.js';
+import type { OutputReader } from './output.js';
 import type { Additions, Surroundings } from './prompts.js';
 import { runtimeBlocks, surroundingsBlock } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
@@ -23,6 +24,8 @@ import type { Toolbox } from './toolbox.js';
 export interface AgentContext {
   readonly multiAgent: boolean;
   readonly model: ModelProvider;
+  /** By the names of agents: the models of those with one of their own. */
+  readonly models?: ReadonlyMap<string, ModelProvider>;
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
   readonly limits: AgentLimits;
@@ -48,6 +51,8 @@ export interface AgentParts {
   readonly prepare: (scope: Scope) => Promise<void>;
   /** The skills on the card that authenticated callers get. */
   readonly extendedSkills: () => Agent['profile']['skills'];
+  /** Default: the agent answers with text. */
+  readonly output?: OutputReader | undefined;
   /** Called once per run; the function it returns is called at each turn. */
   readonly open: (run: Run) => () => TurnSetup;
 }
@@ -57,7 +62,8 @@ const HISTORY_EVENTS = 100;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
 export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { model, limits, nodeId, additions, surroundings, memories = [], showsReasons } = context;
+  const { limits, nodeId, additions, surroundings, memories = [], showsReasons } = context;
+  const model = context.models?.get(parts.name) ?? context.model;
   const meter = context.meterOf?.(model);
   const { attachments = new Attachments(undefined) } = context;
   const { readsImages } = model;
@@ -89,6 +95,7 @@ export function makeAgent(context: AgentContext, { open, prepare, ...parts }: Ag
       };
       const end = await runLoop({
         ...{ run, model, meter, limits, history, readable, fromOutside, setUpTurn },
+        output: parts.output,
         showsReasons: showsReasons?.(run) ?? false,
       });
       for (const memory of memories) memory.runEnded(run.task);

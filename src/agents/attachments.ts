@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { errorText } from '../core/errors.js';
+import { LangoError, errorText } from '../core/errors.js';
 import type { Part } from '../core/message.js';
 import { textPart, typeOfBytes } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
@@ -142,6 +142,20 @@ export function isFile(part: Part): part is FilePart {
 /** Whether a part holds a file, also one that came as text. */
 export function isAttached(part: Part): boolean {
   return isFile(part) || (part.kind === 'text' && part.filename !== undefined);
+}
+
+/** Finds the newest file of that name in the messages of a task. Throws `not-found` with the names that there are. */
+export function attachedFile({ inputs }: Run, name: string): Buffer {
+  const files = inputs.flatMap(({ message }) => message.parts).filter(isAttached);
+  const nameOfFile = (part: Part): string => (part.kind === 'data' ? '' : (part.filename ?? 'file'));
+  const found = files.findLast((part) => nameOfFile(part) === name);
+  if (found?.kind === 'text') return Buffer.from(found.text);
+  if (found && isFile(found)) return Buffer.from(found.bytes, 'base64');
+  const names = files.map(nameOfFile).join(', ') || 'none';
+  throw new LangoError(
+    'not-found',
+    `attachment: the user sent no file "${name}" with this task; there are: ${names}.`,
+  );
 }
 
 function covers(mode: string, type: string): boolean {

@@ -1,9 +1,11 @@
+import type { z } from 'zod';
 import type { Skill } from '../core/agent.js';
 import { AGENT_NAME, FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Tool } from '../core/tool.js';
 import { assertDescribable } from './arguments.js';
+import { outputReader } from './output.js';
 
 /** An agent as its author writes it: a model works through its tasks by the instruction, with the tools. */
 export interface AgentDefinition {
@@ -17,6 +19,11 @@ export interface AgentDefinition {
   readonly tools?: readonly Tool[];
   /** Default: the model of the server. */
   readonly model?: ModelProvider;
+  /**
+   * The schema of its answers, which are data: JSON as text, and an artifact `output` with the data. A model that does not
+   * keep to it is asked once more; then the task fails and says what is wrong. Default: the answers are text.
+   */
+  readonly output?: z.ZodObject;
   /** The skills on the agent's card. Default: one, with the agent's name and description. */
   readonly skills?: readonly Skill[];
 }
@@ -44,6 +51,7 @@ export function defineAgent(definition: AgentDefinition): DefinedAgent {
   const empty = Object.entries({ description, instruction }).find(([, text]) => !text?.trim());
   if (empty) throw new LangoError('invalid-config', `The agent ${name} needs a text as its ${empty[0]}.`);
   tools.forEach(assertDescribable);
+  if (definition.output) outputReader(name, definition.output);
   const skill: Skill = { id: name, name, description, tags: [name], examples: [] };
   return { ...definition, tools, skills: definition.skills ?? [skill] };
 }

@@ -1,29 +1,24 @@
 import type { AgentLimits } from '../core/agent.js';
-import { LangoError } from '../core/errors.js';
 import { hashJson } from '../core/json.js';
 import type {
   FunctionCall,
   FunctionResult,
   FunctionSpec,
-  ModelErrorCode,
-  ModelEvent,
   ModelMessage,
   ModelProvider,
-  ModelRequest,
-  RefusalReason,
   SystemBlock,
 } from '../core/model.js';
 import { answerText, functionCalls } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import type { EventBody } from '../core/task.js';
-import { scrubEvent } from '../scrub/data.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse } from './agent-function.js';
 import type { Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import { CallLedger } from './call-ledger.js';
-import { billed, withinBudget, type Meter } from './meter.js';
+import type { Meter } from './meter.js';
+import { sayAnswer, takeTurn, withNewestImages, type TurnEnd } from './model-turn.js';
+import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
 /** The system blocks and functions of one turn. */
@@ -45,6 +40,8 @@ export interface LoopOptions {
   readonly fromOutside: boolean;
   /** Whether the person is told the vendor's own words when the model fails. */
   readonly showsReasons: boolean;
+  /** Reads the answer of an agent that answers with data. Default: the answer is text. */
+  readonly output?: OutputReader | undefined;
   /** Called at each turn, because peers and tools come and go. */
   readonly setUpTurn: () => TurnSetup;
 }
@@ -60,6 +57,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   const conversation: ModelMessage[] = [...options.history, ...(await readable(messages.request()))];
   const ledger = new CallLedger(limits);
   let refusals = 0;
+  let wasRepaired = false;
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
     if (!run.recorded(step)?.result) {
@@ -79,6 +77,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
         messages: withNewestImages(conversation, options.model.readsImages),
         functions: offered,
         maxTokens: limits.answerTokens,
+        ...(options.output && { output: options.output.schema }),
       },
     });
     if ('state' in answer) return answer;
@@ -99,14 +98,18 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     // The answer ends the run, unless the user sent more messages meanwhile.
     const unread = author === undefined ? [] : messages.unread();
     if (author !== undefined && (unread.length === 0 || last)) {
-      return calls.length > 0 ? { state: 'completed', author } : conclude(run, answer);
+      if (calls.length > 0) return { state: 'completed', author };
+      const end = conclude(run, answer, options.output);
+      if (end.reason !== WRONG_OUTPUT || last || wasRepaired) return end;
+      wasRepaired = true;
+      conversation.push(repairRequest(end));
     }
     conversation.push(...(await readable(unread)));
   }
 }
 
 /** Returns the end of a run whose last turn is its answer. */
-function conclude(run: Run, answer: TurnEnd): RunEnd {
+function conclude(run: Run, answer: TurnEnd, output?: OutputReader): RunEnd {
   const text = answerText(answer.content);
   if (answer.stopReason === 'refusal') {
     return { state: 'rejected', reason: 'model-refusal', text: text || 'The model declined to answer this.' };
@@ -118,6 +121,7 @@ function conclude(run: Run, answer: TurnEnd): RunEnd {
       : '';
     return { state: 'failed', reason: 'model-empty', text: `The model gave no answer.${why}` };
   }
+  if (output) return concludeWithData(run, text, output);
   if (cut) {
     const mark = '[The answer was cut off at its greatest length (agent.limits.answerTokens).]';
     sayAnswer(run, { text: `${text}\n\n${mark}`, replace: true });
@@ -266,135 +270,7 @@ function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
   return { state, text: questions.map(questionText).join('\n'), questions };
 }
 
-/** The artifact that holds an agent's answer. Each turn with text starts it again. */
-const ANSWER_ARTIFACT_ID = 'answer';
-
-type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
-
-interface TurnOptions {
-  readonly run: Run;
-  readonly step: string;
-  readonly model: ModelProvider;
-  readonly meter: Meter | undefined;
-  readonly limits: AgentLimits;
-  readonly request: Omit<ModelRequest, 'signal'>;
-  /** Whether the request holds text from outside; the answer is marked the same. */
-  readonly fromOutside: boolean;
-  readonly showsReasons: boolean;
-}
-
-/** Returns the recorded answer of this turn, or asks the model and streams its text into the journal. */
-async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
-  const { run, step, model } = options;
-  const recorded = run.recorded(step);
-  if (recorded?.result?.type === 'turn-end') return recorded.result;
-  const request = withinBudget(options);
-  if ('state' in request) return request;
-  if (!recorded) run.emit({ type: 'turn-start', step });
-
-  let hasText = false;
-  for await (const event of model.stream({ ...request, signal: run.signal })) {
-    run.signal.throwIfAborted();
-    switch (event.type) {
-      case 'text':
-        if (event.text === '') break;
-        sayAnswer(run, { text: event.text, replace: !hasText || event.restarts === true });
-        hasText = true;
-        break;
-      case 'end': {
-        // Scrubbed here, so that this run and a resumed run perform the same calls.
-        const mark = options.fromOutside ? { fromOutside: true } : {};
-        const turnEnd = scrubEvent<TurnEnd>(
-          { type: 'turn-end', step, ...billed(event.answer, options), ...mark },
-          run.scrubber,
-        );
-        run.emit(turnEnd);
-        return turnEnd;
-      }
-      case 'error':
-        run.logger.warn('the model gave no answer', {
-          model: model.id,
-          code: event.code,
-          error: event.message,
-        });
-        return failure(event, options.showsReasons);
-    }
-  }
-  run.signal.throwIfAborted();
-  throw new LangoError('model', 'the model provider ended its stream without an end event');
-}
-
-export interface Speech {
-  readonly text: string;
-  /** Whether the text starts the answer again. */
-  readonly replace: boolean;
-  /** Default: the agent of the run. */
-  readonly author?: string;
-}
-
-export function sayAnswer(run: Run, { text, replace, author }: Speech): void {
-  run.emit({ type: 'text-delta', artifactId: ANSWER_ARTIFACT_ID, text, replace, lastChunk: false }, author);
-}
-
-/** The text for callers who may not read the vendor's own words: those can name accounts, limits and addresses. */
-const FAILURES: Readonly<Record<ModelErrorCode | RefusalReason, string>> = {
-  canceled: 'The model call was canceled.',
-  overloaded: 'The model is overloaded. Try again later.',
-  'rate-limited': 'The model provider takes no more requests for now. Try again later.',
-  unreachable: 'The model could not be reached. `lango doctor --model` says why.',
-  rejected: 'The model provider refused the request. The server log says why.',
-  'bad-answer': 'The model gave an answer that could not be read.',
-  key: 'The model vendor refused the key of this server. Its operator can see why: `lango doctor --model`.',
-  'model-name':
-    'The model vendor does not know the model of this server. Its operator can see why: `lango doctor --model`.',
-  credit: 'The account of this server at the model vendor has no credit left.',
-  length: 'The conversation is too long for the model. Begin a new one, or send less.',
-};
-
-function failure(
-  { code, message, about }: Extract<ModelEvent, { type: 'error' }>,
-  showsReasons: boolean,
-): RunEnd {
-  const text = showsReasons ? message : FAILURES[about ?? code];
-  return { state: 'failed', reason: `model-${code}`, text };
-}
-
-/** How many images of results a request holds: an image costs about as much as a page of text, at every turn. */
-const IMAGES_SHOWN = 2;
-
-const NO_LONGER_SHOWN =
-  '[The image that came with this is not shown any more. Call the function again to see how it is now.]';
-
 /** Whether the user sent a file: its contents are text from outside. */
 function hasFile({ inputs }: Run): boolean {
   return inputs.some(({ message }) => message.parts.some(isAttached));
-}
-
-/**
- * Returns the conversation with the images of its newest results only; a sentence replaces each older image. A model that
- * reads no images gets none.
- */
-function withNewestImages(messages: readonly ModelMessage[], readsImages = true): readonly ModelMessage[] {
-  if (!readsImages) return messages.map(withoutResultImages);
-  let left = IMAGES_SHOWN;
-  const newestFirst = messages.toReversed().map((message) => {
-    if (message.role !== 'results') return message;
-    const results = message.results.toReversed().map((result) => {
-      const count = result.images?.length ?? 0;
-      const isShown = count <= left;
-      left = Math.max(0, left - count);
-      return isShown ? result : withoutImages(result);
-    });
-    return { ...message, results: results.reverse() };
-  });
-  return newestFirst.reverse();
-}
-
-function withoutResultImages(message: ModelMessage): ModelMessage {
-  if (message.role !== 'results') return message;
-  return { ...message, results: message.results.map(({ images: _, ...result }) => result) };
-}
-
-function withoutImages({ images: _, ...result }: FunctionResult): FunctionResult {
-  return { ...result, content: `${result.content}\n${NO_LONGER_SHOWN}` };
 }

@@ -1,5 +1,5 @@
 import type { AgentLimits } from '../core/agent.js';
-import type { ModelAnswer, ModelRequest, Usage } from '../core/model.js';
+import type { ModelAnswer, ModelMessage, ModelRequest, Usage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { Money } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
@@ -10,6 +10,8 @@ interface Price {
   readonly output: number;
   readonly cacheRead?: number | undefined;
   readonly cacheWrite?: number | undefined;
+  /** What a prompt of more tokens than `above` multiplies the prices by. */
+  readonly long?: { readonly above: number; readonly input: number; readonly output: number } | undefined;
 }
 
 /** The price of an agent's model, and the names of node and model on bills. */
@@ -19,6 +21,8 @@ export interface Meter {
   readonly currency: string;
   /** Undefined when the price is not known: tokens are counted, money is not. */
   readonly price: Price | undefined;
+  /** Of the models that may answer in its place. */
+  readonly fallbacks?: readonly Meter[];
 }
 
 interface Spending {
@@ -33,7 +37,8 @@ const BILLION = 1_000_000_000;
 const LEAST_ANSWER_TOKENS = 256;
 
 /** Returns the answer with a row for its bill. */
-export function billed(answer: ModelAnswer, { run, meter }: Spending): ModelAnswer {
+export function billed({ by, ...answer }: ModelAnswer, { run, meter: asked }: Spending): ModelAnswer {
+  const meter = asked?.fallbacks?.find(({ model }) => model === by) ?? asked;
   if (!meter) return answer;
   const { node, model, currency, price } = meter;
   const { rows: _, ...tokens } = answer.usage;
@@ -45,8 +50,13 @@ export function billed(answer: ModelAnswer, { run, meter }: Spending): ModelAnsw
 function costOf(price: Price, { input, output, cached, written = 0 }: Usage): number {
   const { cacheRead = price.input, cacheWrite = price.input } = price;
   const plain = Math.max(0, input - cached - written);
-  const total = plain * price.input + cached * cacheRead + written * cacheWrite + output * price.output;
-  return toBillionths(total / MILLION);
+  const factor = factorOf(price, input);
+  const read = (plain * price.input + cached * cacheRead + written * cacheWrite) * factor.input;
+  return toBillionths((read + output * price.output * factor.output) / MILLION);
+}
+
+function factorOf({ long }: Price, input: number): { readonly input: number; readonly output: number } {
+  return long && input > long.above ? long : { input: 1, output: 1 };
 }
 
 /** The money that the task may still cost; undefined without a limit. */
@@ -69,8 +79,8 @@ function toBillionths(amount: number): number {
 }
 
 /**
- * Reserves the money for a model call: its estimated input, and the longest answer that the rest can pay. Returns the
- * request with that length, or the end of the task when the money does not suffice.
+ * Reserves the money for a model call: its estimated input, and the longest answer that the rest can pay, whichever model
+ * answers. Returns the request with that length, or the end of the task when the money does not suffice.
  */
 export function withinBudget(
   spending: Spending & { readonly request: Omit<ModelRequest, 'signal'> },
@@ -78,19 +88,44 @@ export function withinBudget(
   const { run, limits, meter, request } = spending;
   const left = moneyLeft(run, limits);
   if (!left || !meter) return request;
-  const { price, model, currency } = meter;
-  if (!price || currency !== left.currency) {
-    return ended(`the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`);
+  const input = estimateInput(request);
+  let { maxTokens } = request;
+  for (const { price, model, currency } of [meter, ...(meter.fallbacks ?? [])]) {
+    if (!price || currency !== left.currency) {
+      return ended(`the price of ${model} in ${left.currency} is not known here (prices, bill.currency)`);
+    }
+    const affordable = affordableTokens(price, input, left.amount);
+    if (affordable < Math.min(LEAST_ANSWER_TOKENS, maxTokens)) {
+      const rest = Math.max(0, left.amount).toFixed(4);
+      return ended(
+        `the ${rest} ${currency} that are left of its money do not pay for another answer of ${model}`,
+      );
+    }
+    maxTokens = Math.min(maxTokens, affordable);
   }
-  const input = estimateTokens(JSON.stringify([request.system, request.messages, request.functions]));
-  const inputCost = (input * Math.max(price.input, price.cacheWrite ?? 0)) / MILLION;
-  const answerTokens = Math.floor(((left.amount - inputCost) * MILLION) / price.output);
-  if (price.output === 0 ? left.amount >= inputCost : answerTokens >= request.maxTokens) return request;
-  if (answerTokens >= LEAST_ANSWER_TOKENS) return { ...request, maxTokens: answerTokens };
-  const rest = Math.max(0, left.amount).toFixed(4);
-  return ended(
-    `the ${rest} ${currency} that are left of its money do not pay for another answer of ${model}`,
+  return { ...request, maxTokens };
+}
+
+const MESSAGE_TOKENS = new WeakMap<ModelMessage, number>();
+
+/** Estimates each message once, however many calls it is a part of: a long conversation is not serialized for each call. */
+function estimateInput({ system, messages, functions }: Omit<ModelRequest, 'signal'>): number {
+  return messages.reduce(
+    (sum, message) => {
+      const tokens = MESSAGE_TOKENS.get(message) ?? estimateTokens(JSON.stringify(message));
+      MESSAGE_TOKENS.set(message, tokens);
+      return sum + tokens;
+    },
+    estimateTokens(JSON.stringify([system, functions])),
   );
+}
+
+/** The tokens of an answer that the money pays for after a prompt of `input` tokens. */
+function affordableTokens(price: Price, input: number, amount: number): number {
+  const factor = factorOf(price, input);
+  const inputCost = (input * factor.input * Math.max(price.input, price.cacheWrite ?? 0)) / MILLION;
+  if (price.output === 0) return amount >= inputCost ? Infinity : 0;
+  return Math.floor(((amount - inputCost) * MILLION) / (price.output * factor.output));
 }
 
 function ended(why: string): RunEnd {

@@ -4,7 +4,7 @@ import type { Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
 import type { Activity, EventBody, Question } from '../core/task.js';
 import { counted, shorten } from '../core/text.js';
-import { sayAnswer } from './loop.js';
+import { sayAnswer } from './model-turn.js';
 
 export interface RelayOptions {
   readonly run: Run;

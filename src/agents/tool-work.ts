@@ -1,4 +1,5 @@
 import { errorText, LangoError } from '../core/errors.js';
+import { attachedFile } from './attachments.js';
 import type { AgentLimits } from '../core/agent.js';
 import { LONGEST_TIMER_MS } from '../core/agent.js';
 import { referencedSecrets, noSecrets } from '../core/secrets.js';
@@ -67,6 +68,7 @@ function contextOf({ call, tool, rules }: Work, signal: AbortSignal): ToolContex
   return {
     ...{ signal, logger: run.logger.child({ tool: name }), key, tenant, owner, taskId, contextId },
     hasReadOutside: run.hasReadOutside(),
+    attachment: (name) => attachedFile(run, name),
     progress: (text) => run.emit({ type: 'activity', activity: { type: 'text', text: `${text}\n` } }),
     async resolveSecrets(text, host) {
       if (referencedSecrets(text).length === 0) return text;

@@ -8,6 +8,7 @@ import type { Meter } from '../agents/meter.js';
 import { roleOf } from '../agents/partition.js';
 import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { agentLimits, type Config } from '../config/config.js';
+import type { ModelChoice } from '../config/models.js';
 import type { LoadedConfig } from '../config/load.js';
 import { finding, nearestOf, type Finding } from '../config/problems.js';
 import type { Secrets } from '../config/secrets.js';
@@ -25,23 +26,39 @@ import { createEgress } from '../http/egress.js';
 import { isOperator } from './identity.js';
 import { areForgotten, FORGOTTEN } from './peers.js';
 import { workFoldersOf } from './stores.js';
+import { withFallbacks } from '../models/fallback.js';
 import { createOfflineProvider } from '../models/offline/provider.js';
 import { KNOWN_PRICES, PRICES_CURRENCY, PRICES_READ } from '../models/prices.js';
 
-/** The configured model provider. A new one is a folder in models/ and a line here; only the one in use is loaded. */
-export async function createModel(
-  { agent, model, egress }: Config,
-  { modelApiKey }: Secrets,
-  logger: Logger,
+/** What a model is made with. */
+interface ModelContext {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+}
+
+/**
+ * Makes the provider of a configured model, with its fallbacks. A new vendor is a folder in models/ and a line here; only
+ * those in use are loaded.
+ */
+export async function createModel(choice: ModelChoice, context: ModelContext): Promise<ModelProvider> {
+  const chain = [choice, ...choice.fallbacks];
+  const providers = await Promise.all(chain.map((each) => createProvider(each, context)));
+  return withFallbacks(providers, context.logger);
+}
+
+async function createProvider(
+  choice: ModelChoice,
+  { config: { agent, egress }, secrets, logger }: ModelContext,
 ): Promise<ModelProvider> {
-  if (model.provider === 'offline') {
+  const { provider, name: model = '', baseUrl, timeoutSeconds, key, ...rest } = choice;
+  if (provider === 'offline') {
     const roster = extendRoster(agent.roster, agent.ownAgents);
     return createOfflineProvider((tool) => roleOf(tool, roster));
   }
-  const timeoutMs = 1_000 * model.timeoutSeconds;
-  const { baseUrl, maxRetries, images } = model;
+  const timeoutMs = 1_000 * timeoutSeconds;
   const options = {
-    ...{ model: model.name ?? '', baseUrl, maxRetries, images, timeoutMs, apiKey: modelApiKey },
+    ...{ ...rest, model, baseUrl, timeoutMs, apiKey: secrets.modelKeys.get(key) },
     fetch: createEgress({
       allowPrivate: egress.allowPrivate,
       configuredUrl: baseUrl,
@@ -53,12 +70,35 @@ export async function createModel(
     }),
     logger,
   };
-  if (model.provider === 'anthropic') {
+  if (provider === 'anthropic') {
     const { createAnthropicProvider } = await import('../models/anthropic/provider.js');
     return createAnthropicProvider(options);
   }
   const { createOpenaiProvider } = await import('../models/openai/provider.js');
   return createOpenaiProvider(options);
+}
+
+interface Models {
+  /** Of all agents without one of their own. */
+  readonly model: ModelProvider;
+  /** Those of `agent.models`, by the names of the agents. */
+  readonly models: ReadonlyMap<string, ModelProvider>;
+}
+
+/** Makes the models of the agents; `given` replaces the one of `model`. Agents with equal models share one. */
+export async function openModels(given: ModelProvider | undefined, context: ModelContext): Promise<Models> {
+  const { config, logger } = context;
+  const model = given ?? (await createModel(config.model, context));
+  if (!given) logger.info('model chosen', { model: model.id, reason: config.model.reason });
+  const made = new Map<string, Promise<ModelProvider>>();
+  const models = Object.entries(config.agent.models).map(async ([agent, choice]) => {
+    const id = JSON.stringify(choice);
+    if (!made.has(id)) made.set(id, createModel(choice, context));
+    const own = await made.get(id)!;
+    logger.info('model of an agent chosen', { agent, model: own.id });
+    return [agent, own] as const;
+  });
+  return { model, models: new Map(await Promise.all(models)) };
 }
 
 export interface AgentsOptions {
@@ -69,6 +109,8 @@ export interface AgentsOptions {
   /** Agents and tools of the program that uses Lango as a library. */
   readonly own: { readonly agents: readonly (Agent | DefinedAgent)[]; readonly tools: readonly Tool[] };
   readonly model: ModelProvider;
+  /** The models of `agent.models`, by the names of their agents. */
+  readonly models: ReadonlyMap<string, ModelProvider>;
   readonly peers: PeerDirectory;
   readonly nodeId: string;
   readonly prompts: PromptTexts;
@@ -107,8 +149,11 @@ export function createAgents(options: AgentsOptions): Agents {
   warnOfUnknownTools(options, allTools, sources);
   const { publish } = config.a2a;
   const names = new Set(own.agents.map(nameOf));
+  assertModelsUsed(config, names);
+  const ofProgram = defined.flatMap(({ name, model }) => (model ? [[name, model] as const] : []));
   const treeOptions = {
     ...parts,
+    models: new Map([...ofProgram, ...options.models]),
     meterOf: createMeters(options),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     tools,
@@ -173,7 +218,26 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
     return a2a.enabled && runsHere(name) ? finding(['a2a', 'remoteAgents', index, 'name'], text) : [];
   });
   const forgotten = areForgotten(loaded) ? finding(['a2a', 'remoteAgents'], FORGOTTEN) : [];
-  return [...unknown, ...taken, ...forgotten, ...mcpFindings(names.roster, loaded.config)];
+  const modelless = modelNameFindings(loaded.config, new Set());
+  return [...unknown, ...modelless, ...taken, ...forgotten, ...mcpFindings(names.roster, loaded.config)];
+}
+
+/** A model for a misspelled agent would silently be no agent's. `own`: the agents of the program. */
+function modelNameFindings({ agent }: Config, own: ReadonlySet<string>): readonly Finding[] {
+  const roster = extendRoster(agent.roster, agent.ownAgents);
+  const known = [...agentNames({ multiAgent: agent.multiAgent, roster }), ...own];
+  return Object.keys(agent.models).flatMap((name) => {
+    if (known.includes(name)) return [];
+    const nearest = nearestOf(name, known);
+    const advice = nearest ? `did you mean "${nearest}"?` : `it can be: ${known.join(', ')}`;
+    return finding(['agent', 'models', name], `names no agent of this server; ${advice}`);
+  });
+}
+
+function assertModelsUsed(config: Config, own: ReadonlySet<string>): void {
+  for (const { path, text } of modelNameFindings(config, own)) {
+    throw new LangoError('invalid-config', `${path.join('.')} ${text}.`);
+  }
 }
 
 function mcpFindings(specs: Roster, { agent: { multiAgent }, mcp }: Config): readonly Finding[] {
@@ -200,10 +264,13 @@ function withMcpServers(specs: Roster, config: Config): Roster {
 /** Makes the meter of each model, which all agents with that model share. */
 function createMeters(options: AgentsOptions): (model: ModelProvider) => Meter {
   const meters = new Map<string, Meter>();
-  return ({ id }) => {
-    const meter = meters.get(id) ?? createMeter(id, options);
-    meters.set(id, meter);
-    return meter;
+  return ({ id, fallbacks = [] }) => {
+    const [meter, ...others] = [id, ...fallbacks].map((each) => {
+      const known = meters.get(each) ?? createMeter(each, options);
+      meters.set(each, known);
+      return known;
+    });
+    return { ...meter!, fallbacks: others };
   };
 }
 
@@ -220,7 +287,8 @@ function createMeter(model: string, { config, nodeId, logger }: AgentsOptions): 
     if (agent.limits.cost !== undefined) {
       throw new LangoError('invalid-config', `${text} agent.limits.cost needs it.`, { hint });
     }
-    if (config.model.provider !== 'offline') logger.warn(`${text} Bills have its tokens only. ${hint}`);
+    // A model of the program has no vendor in its name, and no list price.
+    if (model.includes('/')) logger.warn(`${text} Bills have its tokens only. ${hint}`);
   }
   return { node: nodeId, model, currency, price };
 }

@@ -205,5 +205,5 @@ async function openDistiller(
   if (model) return createDistiller(model);
   if (config.model.provider === 'offline') return undefined;
   const own = { ...config.model, name: modelName ?? config.model.name };
-  return createDistiller(await createModel({ ...config, model: own }, secrets, logger));
+  return createDistiller(await createModel(own, { config, secrets, logger }));
 }

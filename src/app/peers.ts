@@ -241,7 +241,8 @@ export class PeerRegistry {
         cause: error,
       });
     });
-    if (!config.a2a.enabled) {
+    // Added agents switch `a2a.enabled` on: without the last of them it may be off again.
+    if (agents.length > 0 && !config.a2a.enabled) {
       const hint = 'Set a2a.enabled to true in the configuration.';
       throw new LangoError('invalid-input', 'This server uses no remote agents.', { hint });
     }

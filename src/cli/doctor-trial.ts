@@ -1,17 +1,16 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp, type AppAddress } from '../app.js';
+import { createApp, createModel, type AppAddress } from '../app.js';
 import type { LoadedConfig } from '../config/load.js';
 import { newId } from '../core/ids.js';
 import { silentLogger, type Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
+import { answerText, type ModelProvider } from '../core/model.js';
 import type { NodeStatus } from '../owners/operations.js';
-import { open, type Connection } from './connection.js';
-import { converse, leavingOpen } from './conversation.js';
+import { open } from './connection.js';
 import { fail, failedBy, ok, readMarks, warn, type DatabaseMarks, type Finding } from './doctor-checks.js';
 import { readStatus } from './explain.js';
-import { silentView } from './view.js';
 
 interface Trial {
   readonly findings: readonly Finding[];
@@ -19,12 +18,11 @@ interface Trial {
   readonly marks: DatabaseMarks | undefined;
 }
 
-/** What the tiny request to the model may cost. */
-const MODEL_LIMITS = { turns: 1, answerTokens: 64, seconds: 60 };
 /** A request that the offline model understands as well. */
 const MODEL_REQUEST = 'Hello';
-/** Has no tools and delegates to no other agent. */
-const MODEL_AGENT = 'planner';
+/** A model that reasons needs most of them before it says anything. */
+const MODEL_TOKENS = 1_024;
+const MODEL_MS = 60_000;
 const ANSWER_CHARACTERS = 60;
 
 /**
@@ -63,7 +61,6 @@ async function trialConfig(loaded: LoadedConfig, folder: string): Promise<Loaded
       // Reached apart: the start does not wait for them.
       mcp: { servers: {} },
       home: folder,
-      agent: { ...config.agent, limits: { ...config.agent.limits, ...MODEL_LIMITS } },
       auth: { ...config.auth, mode: 'token' },
       server: {
         ...server,
@@ -108,7 +105,7 @@ async function lookAround(
       if (peer.state === 'ready') return [ok(check, `its card at ${peer.url} was read`)];
       return [fail(check, peer.reason ?? 'Its card was not read.', peer.hint)];
     }),
-    asksModel ? await askModel(address, connection) : describeModel(address, loaded),
+    ...(asksModel ? await askModels(loaded) : [describeModel(address, loaded)]),
   ];
 }
 
@@ -135,15 +132,36 @@ function describeModel({ model }: AppAddress, { config }: LoadedConfig): Finding
   );
 }
 
-async function askModel({ model, agents }: AppAddress, connection: Connection): Promise<Finding> {
-  const agent = agents.includes(MODEL_AGENT) ? MODEL_AGENT : undefined;
-  const { signal } = new AbortController();
-  const options = { connection, view: silentView, asker: leavingOpen, signal };
-  const { end } = await converse({ parts: [textPart(MODEL_REQUEST)], agent }, options);
-  if (end.state === 'completed')
-    return ok('model', `${model} answered: ${end.text.slice(0, ANSWER_CHARACTERS)}`);
-  const advice = 'Check model in the configuration, its key, and the network.';
-  return fail('model', `${model}: ${end.text}`, advice);
+/** Asks each model of the configuration directly, so that no fallback answers for it. */
+async function askModels({ config, secrets }: LoadedConfig): Promise<readonly Finding[]> {
+  const { model, agent } = config;
+  const choices = [
+    ['model', model] as const,
+    ...model.fallbacks.map((choice, index) => [`model.fallbacks[${index}]`, choice] as const),
+    ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
+  ];
+  const context = { config, secrets, logger: silentLogger };
+  return Promise.all(
+    choices.map(async ([check, choice]) =>
+      askModel(check, await createModel({ ...choice, fallbacks: [] }, context)),
+    ),
+  );
+}
+
+async function askModel(check: string, model: ModelProvider): Promise<Finding> {
+  const request = {
+    ...{ system: [], functions: [], maxTokens: MODEL_TOKENS, signal: AbortSignal.timeout(MODEL_MS) },
+    messages: [{ role: 'user' as const, parts: [textPart(MODEL_REQUEST)] }],
+  };
+  let failure = 'It gave no answer.';
+  for await (const event of model.stream(request)) {
+    if (event.type === 'error') failure = event.message;
+    if (event.type !== 'end') continue;
+    const text = answerText(event.answer.content);
+    if (text.trim() !== '') return ok(check, `${model.id} answered: ${text.slice(0, ANSWER_CHARACTERS)}`);
+  }
+  const advice = `Check ${check} in the configuration, its key, and the network.`;
+  return fail(check, `${model.id}: ${failure}`, advice);
 }
 
 interface Warning {

@@ -1,26 +1,23 @@
 import { z } from 'zod';
 import {
   KIB,
-  choice,
+  agentName,
   count,
   distinct,
   flag,
   group,
-  httpUrl,
   list,
   optional,
   path,
   seconds,
-  secret,
   subAgentName,
   text,
   toolPrefix,
 } from './fields.js';
+import { otherModel } from './model-keys.js';
 
 /** The meaning of 0 in `agent.maxDelegationRounds`. */
 export const DEFAULT_ROUNDS = 5;
-export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
-export const DEFAULT_OPENAI_MODEL = 'gpt-5';
 
 const agentSpec = z.strictObject({
   name: subAgentName().describe('Its name, as delegations and addresses use it.'),
@@ -34,6 +31,10 @@ const agentSpec = z.strictObject({
   takesUnmatched: flag(
     false,
     'The agent also owns the tools that no prefix matches. At most one agent of a roster.',
+  ),
+  output: optional(
+    z.record(z.string(), z.json()),
+    'JSON Schema of an object, for an agent whose answers are data. Default: they are text.',
   ),
 });
 
@@ -79,6 +80,12 @@ export const agent = group('The agents of this server, and their limits.', {
     .describe(
       'Further sub-agents. Their prefixes are matched before those of the roster. One with the same name as an agent of the roster replaces it.',
     ),
+  models: z
+    .record(agentName(), otherModel)
+    .default({})
+    .describe(
+      'Models of single agents, by the names of the agents: the name of a model, or the keys below. What an entry leaves out is as in `model`. Default: all agents have the model of `model`.',
+    ),
   maxDelegationRounds: count(
     DEFAULT_ROUNDS,
     `The most rounds of delegation in one task. Delegations at the same time are one round. 0 means ${DEFAULT_ROUNDS}.`,
@@ -94,54 +101,4 @@ export const agent = group('The agents of this server, and their limits.', {
   ),
   houseRulesFile: optional(path(), 'A file with further rules for all agents of this node. Default: none.'),
   limits,
-});
-
-const price = z.number().nonnegative();
-
-export const prices = z
-  .record(
-    z.string(),
-    z.strictObject({
-      input: price.describe('A million tokens of input.'),
-      output: price.describe('A million tokens of output.'),
-      cacheRead: optional(price, "A million tokens of input read from the vendor's cache. Default: `input`."),
-      cacheWrite: optional(
-        price,
-        "A million tokens of input written to the vendor's cache. Default: `input`.",
-      ),
-    }),
-  )
-  .default({})
-  .describe(
-    "What models cost, by their names, in `bill.currency`. Default: the vendors' list prices in US dollars, as far as this version knows them.",
-  );
-
-export const bill = group('How money is counted.', {
-  currency: text().default('USD').describe('The currency of `prices` and of limits of cost.'),
-});
-
-export const model = group('The language model.', {
-  provider: choice(
-    ['auto', 'offline', 'anthropic', 'openai'],
-    'auto',
-    'The vendor that answers. `auto`: `anthropic` when its key is set, else `openai` when its key is set, else `offline`, a small built-in model that needs no key. An explicit `openai` needs `model.name`.',
-  ),
-  name: optional(
-    text(),
-    `The provider's model. Default: \`${DEFAULT_ANTHROPIC_MODEL}\` for \`anthropic\`, \`${DEFAULT_OPENAI_MODEL}\` when \`auto\` takes \`openai\`.`,
-  ),
-  baseUrl: optional(
-    httpUrl(),
-    "Address of a compatible server, such as Ollama or vLLM. Default: the vendor's.",
-  ),
-  apiKey: secret('The key. Default: the variable `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.'),
-  images: flag(
-    true,
-    'Whether the model reads images. With `false` the agents take none: their cards leave the types of images out.',
-  ),
-  maxRetries: count(3, 'Retries after an overload or a lost connection.', { min: 0, max: 20 }),
-  timeoutSeconds: seconds(
-    300,
-    'The longest wait for the model server to send something, before and during its answer.',
-  ),
 });

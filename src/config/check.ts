@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from 'node:path';
 import type { BasePaths } from './config.js';
 import { hasSeveralOwners, withPaths } from './config.js';
+import { entriesOf as modelEntries, modelFindings, modelKeysOf, modelOf } from './models.js';
 import type { Finding } from './problems.js';
 import { finding, findingsOf, keyOf } from './problems.js';
 import type { Path, Settings } from './schema.js';
@@ -95,8 +96,7 @@ const RULES: readonly Rule[] = [
   { keys: ['auth.nodes', 'auth.audience', 'a2a.baseUrl'], check: checkNodes },
   { keys: ['auth.mode', 'auth.nodes', 'a2a.enabled', 'a2a.remoteAgents'], check: checkOwners },
   { keys: ['server.tls'], check: checkTls },
-  { keys: ['model.provider', 'model.apiKey', 'model.baseUrl'], isOfServer: true, check: checkModelKey },
-  { keys: ['model.provider', 'model.name'], isOfServer: true, check: checkModelName },
+  { keys: ['model', 'agent.models'], isOfServer: true, check: modelFindings },
   {
     keys: ['embedding.provider', 'embedding.apiKey', 'embedding.baseUrl', 'embedding.folder'],
     isOfServer: true,
@@ -119,6 +119,8 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
     return finding(path, `is refused: ${RISKS[risk]}; if that is meant, add ${risk} to server.allowRisks`);
   };
   const isPublic = !isLoopback(server.host);
+  const main = modelOf(model);
+  const mainKey = modelKeysOf(settings, main).get(main.key);
   const { certFile, keyFile } = server.tls;
   const isWeak = auth.mode === 'token' && auth.token !== undefined && isWeakToken(auth.token);
   return [
@@ -145,7 +147,11 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
         'url',
       ]),
     ),
-    ...takes('plainHttpToken', travelsOpenly(model.apiKey, model.baseUrl), ['model', 'baseUrl']),
+    ...takes('plainHttpToken', travelsOpenly(mainKey, model.baseUrl), ['model', 'baseUrl']),
+    ...modelEntries(settings).flatMap(({ path, entry }) => {
+      if (typeof entry === 'string') return [];
+      return takes('plainHttpToken', travelsOpenly(entry.apiKey, entry.baseUrl), [...path, 'baseUrl']);
+    }),
     ...takes('plainHttpToken', travelsOpenly(embedding.apiKey, embedding.baseUrl), ['embedding', 'baseUrl']),
     ...takes('plainHttpToken', travelsOpenly(webSearch.apiKey, webSearch.baseUrl), ['webSearch', 'baseUrl']),
   ];
@@ -221,25 +227,6 @@ function checkTls({ server: { tls } }: Settings): readonly Finding[] {
   if (crlFile !== undefined && clientCaFile === undefined)
     return finding([...at, 'crlFile'], 'needs server.tls.clientCaFile as well');
   return [];
-}
-
-function checkModelKey({ model }: Settings): readonly Finding[] {
-  if (model.apiKey !== undefined) return [];
-  if (model.provider === 'anthropic') {
-    return finding(['model', 'provider'], 'needs a key: set model.apiKey or ANTHROPIC_API_KEY');
-  }
-  if (model.provider === 'openai' && model.baseUrl === undefined) {
-    return finding(
-      ['model', 'provider'],
-      'needs a key or another server: set model.apiKey, OPENAI_API_KEY or model.baseUrl',
-    );
-  }
-  return [];
-}
-
-function checkModelName({ model }: Settings): readonly Finding[] {
-  if (model.provider !== 'openai' || model.name !== undefined) return [];
-  return finding(['model', 'provider'], 'needs to know which model to ask: set model.name');
 }
 
 function checkEmbedding({ embedding }: Settings): readonly Finding[] {

@@ -1,10 +1,10 @@
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentLimits, Roster } from '../core/agent.js';
-import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_OPENAI_MODEL, DEFAULT_ROUNDS } from './agent-keys.js';
-import { ENV_VARIABLES } from './env.js';
+import { DEFAULT_ROUNDS } from './agent-keys.js';
 import { HOME_MARK, IN_MEMORY, mapPaths } from './fields.js';
 import { DEFAULT_OPENAI_EMBEDDING, DEFAULT_VOYAGE_EMBEDDING } from './knowledge-keys.js';
+import { agentModelsOf, modelOf, type ModelChoice, type ModelConfig } from './models.js';
 import type { Path, Settings } from './schema.js';
 import { settingsSchema } from './schema.js';
 
@@ -30,17 +30,14 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
 type Resolved =
   'agent' | 'model' | 'auth' | 'a2a' | 'mcp' | 'workspace' | 'vault' | 'storage' | 'embedding' | 'webSearch';
 
-interface AgentConfig extends Readonly<Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits'>> {
+interface AgentConfig extends Readonly<
+  Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits' | 'models'>
+> {
   readonly roster: 'standard' | 'classic' | Roster;
   readonly ownAgents: Roster;
   readonly limits: Settings['agent']['limits'];
-}
-
-interface ModelConfig extends Readonly<Omit<Settings['model'], 'apiKey' | 'provider'>> {
-  /** `auto` is resolved to one of these. */
-  readonly provider: 'offline' | 'anthropic' | 'openai';
-  /** Why this provider, as a sentence without its full stop. */
-  readonly reason: string;
+  /** By the names of the agents. */
+  readonly models: Readonly<Record<string, ModelChoice>>;
 }
 
 type EmbeddingConfig = Readonly<Omit<Settings['embedding'], 'apiKey'>>;
@@ -84,6 +81,7 @@ export function agentLimits({
  */
 export function configOf(settings: Settings, base: BasePaths, keyVariable?: string): Config {
   const { agent, a2a, server } = settings;
+  const model = modelOf(settings.model, keyVariable);
   const { token: _token, ...auth } = settings.auth;
   const { passphrase: _passphrase, ...vault } = settings.vault;
   const { url: _url, ...storage } = settings.storage;
@@ -92,8 +90,12 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     ...settings,
     home: base.home,
     file: base.configFile,
-    agent: { ...agent, maxDelegationRounds: agent.maxDelegationRounds || DEFAULT_ROUNDS },
-    model: modelOf(settings.model, keyVariable),
+    agent: {
+      ...agent,
+      models: agentModelsOf(agent, model),
+      maxDelegationRounds: agent.maxDelegationRounds || DEFAULT_ROUNDS,
+    },
+    model,
     server: { ...server, allowedOrigins: server.allowedOrigins.map((url) => new URL(url).origin) },
     auth,
     a2a: {
@@ -114,36 +116,6 @@ function mcpServersOf({ mcp }: Settings): McpConfig['servers'] {
   return Object.fromEntries(
     entries.map(([name, { env: _e, headers: _h, token: _t, ...rest }]) => [name, rest]),
   );
-}
-
-function modelOf(
-  { apiKey, provider, name, ...others }: Settings['model'],
-  keyVariable: string | undefined,
-): ModelConfig {
-  const choice = provider === 'auto' ? automatic(apiKey, keyVariable) : explicit(provider);
-  const defaults = {
-    anthropic: DEFAULT_ANTHROPIC_MODEL,
-    openai: DEFAULT_OPENAI_MODEL,
-    offline: undefined,
-  };
-  const model = name ?? defaults[choice.provider];
-  return { ...others, ...choice, ...(model === undefined ? {} : { name: model }) };
-}
-
-type ModelChoice = Pick<ModelConfig, 'provider' | 'reason'>;
-
-function explicit(provider: ModelChoice['provider']): ModelChoice {
-  return { provider, reason: `model.provider is ${provider}` };
-}
-
-/** The choice of `auto`: the environment fills `apiKey` with the key of Anthropic, else with that of OpenAI. */
-function automatic(apiKey: string | undefined, keyVariable: string | undefined): ModelChoice {
-  const { anthropicApiKey, openaiApiKey } = ENV_VARIABLES;
-  if (apiKey === undefined) {
-    return { provider: 'offline', reason: `neither ${anthropicApiKey.name} nor ${openaiApiKey.name} is set` };
-  }
-  const provider = keyVariable === openaiApiKey.name ? 'openai' : 'anthropic';
-  return { provider, reason: `${keyVariable ?? 'model.apiKey'} is set` };
 }
 
 function embeddingOf({ apiKey: _secret, ...embedding }: Settings['embedding']): EmbeddingConfig {

@@ -34,7 +34,9 @@ function isSet(key: string, origins: LoadedConfig['origins']): boolean {
 function keysOf(key: string, config: unknown): readonly string[] {
   const [map, member] = key.split(`.${ENTRY}.`);
   if (map !== undefined && member !== undefined) {
-    return Object.keys(valueAt(config, map) ?? {}).map((name) => `${map}.${name}.${member}`);
+    return Object.keys(valueAt(config, map) ?? {}).flatMap((name) =>
+      keysOf(`${map}.${name}.${member}`, config),
+    );
   }
   const [list, field] = key.split('[]');
   if (list === undefined || field === undefined) return [key];

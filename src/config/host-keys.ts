@@ -4,6 +4,7 @@ import {
   KIB,
   choice,
   count,
+  flag,
   group,
   list,
   optional,
@@ -42,6 +43,31 @@ export const storage = group('The database that holds tasks, documents, secrets 
       '`normal`: commits survive a crash of the program. `full`: they also survive a loss of power.',
     ),
   }),
+});
+
+export const webConsole = group('The web console; see [Use the console](../guides/console.md).', {
+  enabled: optional(
+    z.boolean(),
+    'Serve the console at `/console/`. Default: `true` when `server.host` is a loopback address.',
+  ),
+  oidc: group('Sign-in at the issuer of `auth.jwt`, by the code flow with PKCE. It needs mode `jwt`.', {
+    clientId: optional(
+      text(),
+      'The id of a public client (one without a secret) at the issuer, whose redirect address is `/console/oidc/callback` of this server. Default: none; people sign in with a token.',
+    ),
+    scope: text().default('openid').describe('The scopes to ask for, separated by spaces.'),
+  }),
+});
+
+export const metrics = group('Metrics for Prometheus at `/metrics`; see [Watch it](../guides/watch-it.md).', {
+  enabled: flag(
+    false,
+    'Serve metrics to callers with a token; in mode `jwt` one with `auth.jwt.operatorScope`. Needs the package `prom-client`.',
+  ),
+  allowFrom: list(
+    z.array(text()),
+    'Addresses (`10.0.0.7`) and networks (`10.0.0.0/8`) that read the metrics without a token.',
+  ),
 });
 
 const MAX_DAYS = 36_500;

@@ -80,10 +80,28 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
   return [
     ...fromEnv(env, 'token', ['auth', 'token']),
     ...fromEnv(env, modelVariable(env, providerIn(values['model'])), ['model', 'apiKey']),
+    ...MODEL_VENDORS.flatMap((vendor) =>
+      isNamed(values, vendor) ? fromEnv(env, `${vendor}ApiKey`, ['model', 'apiKeys', vendor]) : [],
+    ),
     ...fromEnv(env, 'vaultPassphrase', ['vault', 'passphrase']),
     ...fromEnv(env, 'databaseUrl', ['storage', 'url']),
     ...fromEnv(env, embeddingVariable(providerIn(values['embedding'])), ['embedding', 'apiKey']),
   ];
+}
+
+const MODEL_VENDORS = ['anthropic', 'openai'] as const;
+
+/** Whether the model of an agent or a fallback names its vendor. */
+function isNamed({ agent, model }: Group, vendor: string): boolean {
+  const models = [
+    isGroup(agent) ? agent['models'] : undefined,
+    isGroup(model) ? model['fallbacks'] : undefined,
+  ];
+  const names = (value: unknown): boolean =>
+    Array.isArray(value)
+      ? value.some(names)
+      : isGroup(value) && (value['provider'] === vendor || Object.values(value).some(names));
+  return models.some(names);
 }
 
 function providerIn(group: unknown): unknown {

@@ -179,13 +179,8 @@ function attempt({ source, file, ...reading }: Reading, options: LoadOptions): A
   const all = [...before, ...problems.filter(({ key }) => !reported.has(key))];
   if (checked.settings === undefined || all.length > 0) return { problems: all.sort(byLocation) };
   const { settings } = checked;
-  return {
-    loaded: {
-      config: configOf(settings, base, sources.get('model.apiKey')),
-      secrets: secretsOf(settings),
-      origins,
-    },
-  };
+  const config = configOf(settings, base, sources.get('model.apiKey'));
+  return { loaded: { config, secrets: secretsOf(settings, config), origins } };
 }
 
 function toProblem(finding: Finding, source: Source, sources: ReadonlyMap<string, string>): Problem {

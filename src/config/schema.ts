@@ -1,9 +1,21 @@
 import { z } from 'zod';
 import { a2a } from './a2a-keys.js';
-import { agent, bill, model, prices } from './agent-keys.js';
-import { approval, disk, egress, logging, storage, tasks, vault, workspace } from './host-keys.js';
+import { agent } from './agent-keys.js';
+import {
+  approval,
+  disk,
+  egress,
+  logging,
+  storage,
+  tasks,
+  vault,
+  metrics,
+  webConsole,
+  workspace,
+} from './host-keys.js';
 import { embedding, graph, ingest, observationalMemory, parsing, webSearch } from './knowledge-keys.js';
 import { mcp } from './mcp-keys.js';
+import { bill, model, prices } from './model-keys.js';
 import { auth, server } from './server-keys.js';
 import { payment, tools } from './tool-keys.js';
 
@@ -32,6 +44,8 @@ export const settingsSchema = z.strictObject({
   webSearch,
   approval,
   egress,
+  console: webConsole,
+  metrics,
   logging,
 });
 
@@ -115,11 +129,14 @@ export function leavesOf(schema: KeySchema = rootSchema(), prefix = ''): readonl
     const key = prefix === '' ? name : `${prefix}.${name}`;
     if (child.properties !== undefined) return leavesOf(child, key);
     const required = schema.required?.includes(name) ?? false;
-    const values = valuesOf(child);
     const entries = [
-      ...alternatives(child).flatMap((one) => (one.items ? leavesOf(one.items, `${key}[]`) : [])),
-      ...(values ? leavesOf(values, `${key}.${ENTRY}`) : []),
+      ...alternatives(child).flatMap(({ items }) => entriesOf(items, `${key}[]`)),
+      ...entriesOf(valuesOf(child), `${key}.${ENTRY}`),
     ];
     return [{ key, schema: child, required }, ...entries];
   });
+}
+
+function entriesOf(schema: KeySchema | undefined, prefix: string): readonly Leaf[] {
+  return alternatives(schema).flatMap((one) => leavesOf(one, prefix));
 }

@@ -1,11 +1,13 @@
+import type { Config } from './config.js';
+import { modelKeysOf } from './models.js';
 import type { Settings } from './schema.js';
 
 /** The secrets of the configuration. They must never be logged, unlike `Config`. */
 export interface Secrets {
   /** The bearer token of the server. Undefined if neither file nor environment has one: see `loadOrCreateToken`. */
   readonly token: string | undefined;
-  /** The API key of the model provider. */
-  readonly modelApiKey: string | undefined;
+  /** The API keys of models: by provider, and by the configuration key of a model with a key of its own. */
+  readonly modelKeys: ReadonlyMap<string, string>;
   /** The API key of the embedding provider. */
   readonly embeddingApiKey: string | undefined;
   readonly webSearchApiKey: string | undefined;
@@ -26,19 +28,11 @@ interface McpSecrets {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function secretsOf({
-  auth,
-  model,
-  embedding,
-  webSearch,
-  a2a,
-  mcp,
-  vault,
-  storage,
-}: Settings): Secrets {
+export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>): Secrets {
+  const { auth, embedding, webSearch, a2a, mcp, vault, storage } = settings;
   return {
     token: auth.token,
-    modelApiKey: model.apiKey,
+    modelKeys: modelKeysOf(settings, model),
     embeddingApiKey: embedding.apiKey,
     webSearchApiKey: webSearch.apiKey,
     vaultPassphrase: vault.passphrase,
@@ -73,19 +67,18 @@ const SHORTEST_SECRET = 8;
 
 const KEYS = {
   token: 'auth.token',
-  modelApiKey: 'model.apiKey',
   embeddingApiKey: 'embedding.apiKey',
   webSearchApiKey: 'webSearch.apiKey',
   vaultPassphrase: 'vault.passphrase',
   databaseUrl: 'storage.url',
-} satisfies Record<keyof Omit<Secrets, 'remoteTokens' | 'mcp'>, string>;
+} satisfies Record<keyof Omit<Secrets, 'remoteTokens' | 'mcp' | 'modelKeys'>, string>;
 
 /** The secrets that are set, by configuration key. Without the tokens of remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {
-  return new Map(
-    Object.entries(KEYS).flatMap(([name, key]) => {
-      const value = secrets[name as keyof typeof KEYS];
-      return value === undefined ? [] : [[key, value] as const];
-    }),
-  );
+  const single = Object.entries(KEYS).flatMap(([name, key]) => {
+    const value = secrets[name as keyof typeof KEYS];
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  const ofModels = [...secrets.modelKeys].map(([name, value]) => [`model.apiKeys.${name}`, value] as const);
+  return new Map([...single, ...ofModels]);
 }

@@ -1,5 +1,5 @@
 import type { Message, Artifact } from './message.js';
-import type { Usage } from './model.js';
+import type { ModelRequest, Usage } from './model.js';
 import type { Run, RunEnd } from './run.js';
 import type { Activity, Grant, Money, Question, Scope, TaskState } from './task.js';
 
@@ -121,6 +121,7 @@ export interface AgentSpec {
   readonly alwaysInclude: boolean;
   /** Whether the agent also gets the tools that no prefix matches; true for at most one spec of a roster. */
   readonly takesUnmatched: boolean;
+  readonly output?: ModelRequest['output']; // JSON Schema of its answers. Default: text.
 }
 
 /** Prefixes are matched in this order (requirement P1). */

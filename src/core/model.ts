@@ -8,6 +8,7 @@ import type { Part } from './message.js';
 export interface ModelProvider {
   /** Provider and model, for logs and usage: "anthropic/claude-…", "offline". */
   readonly id: string;
+  readonly fallbacks?: readonly string[]; // The ids of models that may answer in its place.
   readonly readsImages?: boolean; // Default: true. Other models get their descriptions.
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
 }
@@ -17,10 +18,12 @@ export interface ModelRequest {
   readonly system: readonly SystemBlock[];
   readonly messages: readonly ModelMessage[];
   readonly functions: readonly FunctionSpec[];
+  readonly output?: JsonObject; // JSON Schema of an answer that is data.
   /** The longest answer, in tokens. */
   readonly maxTokens: number;
   /** Aborting ends the stream with an `error` event of code `canceled`. */
   readonly signal: AbortSignal;
+  readonly onRetry?: (code: ModelErrorCode, delayMs: number) => void; // Called before the wait. Must not throw.
 }
 
 export interface SystemBlock {
@@ -54,8 +57,7 @@ export interface FunctionCall {
   readonly name: string;
   /** Undefined when the model wrote no valid JSON object: see `invalid`. */
   readonly arguments: JsonObject | undefined;
-  /** What the model wrote instead of a JSON object, at most 2,000 characters. */
-  readonly invalid?: string;
+  readonly invalid?: string; // What the model wrote instead of a JSON object, at most 2,000 characters.
 }
 
 export interface FunctionResult {
@@ -73,6 +75,7 @@ export interface ModelAnswer {
   readonly content: readonly AnswerBlock[];
   readonly stopReason: StopReason;
   readonly usage: Usage;
+  readonly by?: string; // The id of the model that answered, of several.
 }
 
 /** Tokens of model calls. `cached` and `written` are the parts of `input` that were read from and written to a cache. */

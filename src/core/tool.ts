@@ -64,14 +64,14 @@ export interface ToolContext {
   resolveSecrets(text: string, host?: string): Promise<string>;
   /** Whether this task or its session has read text from outside: what the tool keeps may come from it. */
   readonly hasReadOutside: boolean;
+  attachment?(name: string): Buffer; // Finds a file that the task's messages brought. Throws `not-found`.
   progress?(text: string): void; // Tells the person how far the call is.
 }
 
 export interface ToolOutput {
   /** The model reads text as it is and other values as JSON, cut to the loop's size limit. */
   readonly content: Json;
-  /** True for a failure that the model may work around. */
-  readonly isError?: boolean;
+  readonly isError?: boolean; // True for a failure that the model may work around.
   /** True when this output holds text from outside. */
   readonly fromOutside?: boolean;
   /** Files for the person (screenshots, documents): each becomes an artifact of the task. */

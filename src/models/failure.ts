@@ -60,6 +60,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   insufficient_quota: 'credit',
   not_found_error: 'model-name',
   model_not_found: 'model-name',
+  invalid_prompt: 'other',
   request_too_large: 'length',
   context_length_exceeded: 'length',
   rate_limit_error: 'rate',

@@ -4,15 +4,18 @@ interface Price {
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite?: number;
+  /** What a prompt of more tokens than `above` multiplies the prices by. */
+  readonly long?: { readonly above: number; readonly input: number; readonly output: number };
 }
 
 /** The day on which the prices below were looked up, in part from what others say of the vendors' lists. */
 export const PRICES_READ = '2026-11-23';
 export const PRICES_CURRENCY = 'USD';
 
+const GPT_6_LONG = { above: 272_000, input: 2, output: 1.5 };
+
 /**
- * The vendors' list prices of that day. Models whose price depends on the length of the prompt are left out, as one price
- * would be wrong for some requests. A cache is written for five minutes.
+ * The vendors' list prices of that day. A cache is written for the shortest time.
  */
 export const KNOWN_PRICES: Readonly<Record<string, Price>> = {
   'claude-fable-5-1': { input: 10, output: 50, cacheRead: 0.25, cacheWrite: 12.5 },
@@ -21,5 +24,8 @@ export const KNOWN_PRICES: Readonly<Record<string, Price>> = {
   'claude-sonnet-5-5': { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 },
   'claude-sonnet-5': { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 },
   'claude-haiku-4-5': { input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25 },
+  'gpt-6.1-sol': { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5, long: GPT_6_LONG },
+  'gpt-6.1-terra': { input: 1, output: 5, cacheRead: 0.05, cacheWrite: 1.25, long: GPT_6_LONG },
+  'gpt-6-sol': { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5, long: GPT_6_LONG },
   'gpt-5': { input: 1.25, output: 10, cacheRead: 0.125 },
 };

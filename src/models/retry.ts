@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText, isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
-import type { ModelEvent } from '../core/model.js';
+import type { ModelEvent, ModelRequest } from '../core/model.js';
 import { LONGEST_ASKED_MS, retryDelayMs } from '../core/retry.js';
 import { ModelFailure } from './failure.js';
 
@@ -11,6 +11,7 @@ export interface Call {
   attempt(): AsyncIterable<AnswerEvent>;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
+  readonly onRetry?: ModelRequest['onRetry'];
   readonly logger: Logger;
 }
 
@@ -60,8 +61,9 @@ function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
 async function isWaitOver(
   delayMs: number,
   failure: ModelFailure,
-  { signal, logger }: Call,
+  { signal, onRetry, logger }: Call,
 ): Promise<boolean> {
+  onRetry?.(failure.code, delayMs);
   logger.warn('a model call failed and is retried', {
     code: failure.code,
     reason: failure.message,

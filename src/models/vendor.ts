@@ -5,13 +5,21 @@ import type { ModelProvider, ModelRequest } from '../core/model.js';
 import type { Endpoint } from './failure.js';
 import { streamCall, type AnswerEvent } from './retry.js';
 
+/** How much a model thinks and how it chooses its words. What is left out is the model's own default. */
+export interface Tuning {
+  readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
+  /** A number is the most tokens of thinking. */
+  readonly thinking?: 'adaptive' | 'off' | number | undefined;
+  readonly temperature?: number | undefined;
+}
+
 /** The options of a vendor's provider. */
-export interface VendorOptions {
+export interface VendorOptions extends Tuning {
   readonly model: string;
   /** Absent for servers that need no key. */
   readonly apiKey?: string | undefined;
   /** Default: the vendor's address. */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
   /** Whether the model reads images. Default: true. */
   readonly images?: boolean;
   /** Further attempts after an overload or a lost connection. Default: 3. */
@@ -67,8 +75,15 @@ interface Vendor<Client> extends Omit<Parameters<typeof openEndpoint>[0], 'model
   readonly answer: (request: ModelRequest, context: VendorContext<Client>) => AsyncIterable<AnswerEvent>;
 }
 
-export interface VendorContext<Client> {
+/** What the body of a request is made of, besides the request itself. */
+export interface BodyContext {
+  /** Opaque blocks of this provider are sent back. */
   readonly id: string;
+  readonly endpoint: Pick<Endpoint, 'model' | 'baseUrl'>;
+  readonly tuning: Tuning;
+}
+
+export interface VendorContext<Client> extends BodyContext {
   readonly endpoint: Endpoint;
   readonly silenceMs: number;
   connect(): Promise<Client>;
@@ -76,15 +91,14 @@ export interface VendorContext<Client> {
 
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
-  { model, apiKey, timeoutMs, maxRetries, images = true, logger }: VendorOptions,
+  { model, apiKey, timeoutMs, maxRetries, images = true, logger, ...tuning }: VendorOptions,
   { name, open, answer, ...place }: Vendor<Client>,
 ): ModelProvider {
   const id = `${name}/${model}`;
   const endpoint = openEndpoint({ ...place, model, apiKey });
   let client: Promise<Client> | undefined;
   const context: VendorContext<Client> = {
-    id,
-    endpoint,
+    ...{ id, endpoint, tuning },
     silenceMs: timeoutMs ?? DEFAULT_SILENCE_MS,
     connect: () => (client ??= open(endpoint)),
   };
@@ -96,6 +110,7 @@ export function createVendorProvider<Client>(
         attempt: () => answer(request, context),
         maxRetries: maxRetries ?? DEFAULT_MAX_RETRIES,
         signal: request.signal,
+        onRetry: request.onRetry,
         logger,
       }),
   };

@@ -27,7 +27,7 @@ describe('lango config', () => {
     const home = await makeHome(
       [
         'workspace: [/proc/work]',
-        'agent: { houseRulesFile: none.md }',
+        'agent: { houseRulesFile: none.md, models: { vaul: m } }',
         'server: { tls: { certFile: none.pem, keyFile: none.key } }',
         'a2a:',
         '  publish: [lango-orchestrator, operater]',
@@ -46,6 +46,7 @@ describe('lango config', () => {
       ),
       expect.stringMatching(/^:1:13 workspace\[0\] is wrong: \/proc cannot be written/),
       expect.stringMatching(/^:2:26 agent\.houseRulesFile is wrong: There is no file .*none\.md/),
+      ':2:51 agent.models.vaul names no agent of this server; did you mean "vault"?',
       expect.stringMatching(/^:3:28 server\.tls\.certFile is wrong: TLS: .*none\.pem cannot be read/),
       ':5:33 a2a.publish[1] names no agent of this server; did you mean "operator"?',
       expect.stringMatching(/^:6:17 a2a\.remoteAgents is not used without a2a\.enabled: true/),

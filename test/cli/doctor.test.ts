@@ -2,6 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { access, chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { certificate, writePair } from '../support/certificates.js';
+import { API_KEY } from '../support/model-wire.js';
+import { responsesWire } from '../support/responses-wire.js';
+import { events, ScriptedServer, status, type Reply } from '../support/scripted-server.js';
+import { VENDORS } from '../support/vendors.js';
+import { langoHere } from './lango-here.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
 describe('lango doctor', () => {
@@ -135,4 +140,34 @@ describe('lango doctor', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {4}model: offline answered: ./m);
   });
+
+  it.each([...VENDORS, { provider: 'openai', wire: responsesWire, base: '/v1', api: 'responses' }])(
+    'asks a model of $provider, and repeats what its vendor says',
+    async ({ provider, wire, base, ...rest }) => {
+      await using vendor = await ScriptedServer.open();
+      const model = { provider, name: 'm-1', apiKey: API_KEY, baseUrl: `${vendor.url}${base}`, ...rest };
+      const fallbacks = [{ provider: 'offline' }];
+      const home = await makeHome(JSON.stringify({ server: { port: 0 }, model: { ...model, fallbacks } }));
+      const ask = async (reply: Reply): Promise<string> => {
+        vendor.willReply(reply);
+        const { code, stdout } = await langoHere(['doctor', '--model'], home);
+        expect(stdout).toContain('ok    model.fallbacks[0]: offline answered: ');
+        return `${code} ${/^\w+ +model: .*/m.exec(stdout)?.[0]}`;
+      };
+      const refusal = (type: string, message: string) => ({
+        type: 'error',
+        error: { type, code: type, message },
+      });
+      const right = await ask(events(wire.answer({ texts: ['I am here.'], stop: 'end' })));
+      const unknown = await ask(status(404, refusal('not_found_error', 'no model m-1 here')));
+      const key = await ask(status(401, refusal('authentication_error', 'invalid key')));
+      const quota = await ask(status(429, refusal('insufficient_quota', 'check your billing details')));
+      await home.remove();
+      expect(right).toBe(`0 ok    model: ${provider}/m-1 answered: I am here.`);
+      expect(unknown).toMatch(/^1 fail {2}model: .*does not know the model "m-1".*no model m-1 here/);
+      expect(key).toMatch(/^1 fail {2}model: .*refuses the API key \(HTTP 401\).*invalid key/);
+      expect(quota).toMatch(/^1 fail {2}model: .*no credit left.*\(HTTP 429\).*check your billing details/);
+      expect(vendor.requests).toHaveLength(4);
+    },
+  );
 });

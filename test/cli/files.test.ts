@@ -91,6 +91,29 @@ describe.each(VENDORS)('files and a model of $provider', ({ provider, wire, base
     });
   });
 
+  it('are written into the workspace as they are, when the model asks for one by its name', async () => {
+    await using vendor = await ScriptedServer.open();
+    const workspace = await mkdtemp(path.join(folder, 'work-'));
+    const model = { provider, name: 'test', apiKey: API_KEY, baseUrl: `${vendor.url}${base}` };
+    const transfer = { agent_name: 'operator', request: 'keep it', final: true };
+    vendor.willReply(
+      calls('transfer_to_agent', transfer),
+      calls('fs_write', { path: 'a.pdf', attachment: 'raport.pdf' }),
+      calls('fs_write', { path: 'kept/a.pdf', attachment: 'report.pdf' }),
+      says('Kept.'),
+    );
+    const settings = { server: { port: 0 }, workspace: [workspace], model, tools: { fs: { enabled: true } } };
+    await withServer({ settings }, async (server) => {
+      const files = ['--file', file('report.pdf'), '--file', file('notes.txt')];
+      expect(await run(server, 'send', ...files, 'keep it')).toMatchObject({ code: 0, stdout: 'Kept.\n' });
+    });
+    const told = JSON.stringify(vendor.requests[2]!.body);
+    expect(told).toContain('no file \\"raport.pdf\\" with this task; there are: report.pdf, notes.txt');
+    const kept = await readFile(path.join(workspace, 'kept', 'a.pdf'));
+    expect(kept.equals(await readFile(file('report.pdf')))).toBe(true);
+    expect(await readdir(workspace)).toEqual(['kept']);
+  });
+
   it('are refused by type, on both sides, and a model without eyes gets no images', async () => {
     await withVendor({ images: false }, async (server, vendor) => {
       const refused = await run(server, 'send', '--file', file('dot.png'), 'look');

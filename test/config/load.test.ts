@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { agentLimits } from '../../src/config/config.js';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
+import type { ModelChoice } from '../../src/config/models.js';
 import { DEFAULT_LIMITS } from '../support/agent-fixtures.js';
 import { errorOf, newFolder, write } from './folder.js';
 
@@ -25,7 +26,7 @@ describe('loadConfig', () => {
     expect(agentLimits(config)).toEqual(DEFAULT_LIMITS);
     expect(secrets).toEqual({
       token: undefined,
-      modelApiKey: undefined,
+      modelKeys: new Map(),
       remoteTokens: new Map(),
       mcp: new Map(),
     });
@@ -375,14 +376,17 @@ describe('what must hold between keys', () => {
 describe('the model', () => {
   const modelOf = (variables: Record<string, string>, model = {}) => {
     const { config, secrets } = resolveConfig({ env: readEnv(variables), settings: { model } });
-    return [config.model.provider, config.model.name, secrets.modelApiKey];
+    return [config.model.provider, config.model.name, secrets.modelKeys.get(config.model.provider)];
   };
 
   it('is the one of the key that is set, Anthropic before OpenAI, and the offline one without a key', () => {
     expect(modelOf({})).toEqual(['offline', undefined, undefined]);
-    expect(modelOf({ OPENAI_API_KEY: 'o' })).toEqual(['openai', 'gpt-5', 'o']);
+    expect(modelOf({ OPENAI_API_KEY: 'o' })).toEqual(['openai', 'gpt-6.1-sol', 'o']);
     expect(modelOf({ OPENAI_API_KEY: 'o' }, { provider: 'auto', name: 'm' })).toEqual(['openai', 'm', 'o']);
     expect(modelOf({ ANTHROPIC_API_KEY: 'a' })).toEqual(['anthropic', 'claude-sonnet-5-5', 'a']);
+    const home = newFolder();
+    write(home, 'key', 'o\n');
+    expect(modelOf({ OPENAI_API_KEY_FILE: join(home, 'key') })).toEqual(['openai', 'gpt-6.1-sol', 'o']);
     expect(modelOf({ ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' })).toEqual([
       'anthropic',
       'claude-sonnet-5-5',
@@ -410,6 +414,50 @@ describe('the model', () => {
   ] as const)('says why it was chosen: %j %j', (variables, model, reason) => {
     const { config } = resolveConfig({ env: readEnv(variables), settings: { model } });
     expect(config.model.reason).toBe(reason);
+  });
+
+  it('of an agent or a fallback is like `model` where it says nothing else, with the key of its vendor', () => {
+    const variables = { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'o' };
+    const { config, secrets } = resolveConfig({
+      env: readEnv(variables),
+      settings: {
+        model: { effort: 'high', timeoutSeconds: 9, fallbacks: [{ provider: 'openai' }, 'claude-b'] },
+        agent: {
+          models: {
+            planner: { temperature: 1 },
+            vault: { provider: 'openai', name: 'llama', baseUrl: 'http://127.0.0.1:11434/v1' },
+          },
+        },
+      },
+    });
+    const { planner, vault } = config.agent.models;
+    const words = ({ provider, name, effort, timeoutSeconds, key }: ModelChoice) =>
+      [provider, name, effort, timeoutSeconds, secrets.modelKeys.get(key)].join(' ');
+    expect([planner!, vault!, ...planner!.fallbacks].map(words)).toEqual([
+      'anthropic claude-sonnet-5-5 high 9 a',
+      'openai llama  9 ',
+      'openai gpt-6.1-sol  9 o',
+      'anthropic claude-b  9 a',
+    ]);
+  });
+
+  it('is found wrong by the place of what no vendor would take', async () => {
+    const text = [
+      'model: { provider: anthropic, apiKey: k, effort: none, fallbacks: [gpt-6.1-sol, { provider: openai }] }',
+      'agent:',
+      '  models:',
+      '    planner: { provider: openai, thinking: off, baseUrl: "http://127.0.0.1:9" }',
+      '    vault: { efort: low }',
+    ].join('\n');
+    expect(await check(text)).toEqual([[5, 'is not a known key; did you mean "effort"?']]);
+    const rest = text.replace('efort', 'effort');
+    expect(await check(rest)).toEqual([
+      [1, expect.stringContaining('for anthropic')],
+      [1, 'is anthropic, which has no model "gpt-6.1-sol"; set the provider to openai'],
+      [1, 'needs a key: set model.apiKeys.openai or OPENAI_API_KEY'],
+      [4, expect.stringContaining('is for anthropic')],
+      [4, expect.stringContaining('needs to know which model to ask')],
+    ]);
   });
 
   it('gets the key of its own vendor, the one of the file first', () => {

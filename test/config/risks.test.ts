@@ -49,6 +49,22 @@ const RISKY: readonly (readonly [risk: string, key: string, settings: Settings])
     'model.baseUrl',
     { model: { provider: 'openai', name: 'm', apiKey: 'key', baseUrl: 'http://models.example/v1' } },
   ],
+  [
+    'plainHttpToken',
+    'model.baseUrl',
+    {
+      model: { provider: 'openai', name: 'm', apiKeys: { openai: 'k' }, baseUrl: 'http://models.example/v1' },
+    },
+  ],
+  [
+    'plainHttpToken',
+    'agent.models.planner.baseUrl',
+    {
+      agent: {
+        models: { planner: { provider: 'openai', name: 'm', apiKey: 'k', baseUrl: 'http://m.example' } },
+      },
+    },
+  ],
 ];
 
 describe('owners on more than one node', () => {

@@ -13,7 +13,12 @@ describe('secrets', () => {
       auth: { token: 'SECRET-token-5b0e7d92fc' },
       vault: { passphrase: 'SECRET-passphrase' },
       storage: { url: 'SECRET-database' },
-      model: { provider: 'anthropic', apiKey: 'SECRET-key' },
+      model: {
+        ...{ provider: 'anthropic', apiKey: 'SECRET-key' },
+        ...{ apiKeys: { openai: 'SECRET-openai', anthropic: 'SECRET-key' } },
+        fallbacks: ['claude-b', { baseUrl: 'https://b.example', name: 'b', apiKey: 'SECRET-fallback' }],
+      },
+      agent: { models: { planner: { provider: 'openai', name: 'p', apiKey: 'SECRET-planner' } } },
       embedding: { provider: 'voyage', apiKey: 'SECRET-embedding' },
       webSearch: { provider: 'brave', apiKey: 'SECRET-web' },
       a2a: {
@@ -36,17 +41,20 @@ describe('secrets', () => {
       ...[
         'database',
         'embedding',
+        'fallback',
         'far',
         'header',
         'key',
         'mcp',
+        'openai',
         'passphrase',
+        'planner',
         'token-5b0e7d92fc',
         'variable',
         'web',
       ],
     ].map((name) => `SECRET-${name}`);
-    expect([...secretValues(loaded.secrets)].sort()).toEqual(values);
+    expect([...new Set(secretValues(loaded.secrets))].sort()).toEqual(values);
     expect(loaded.secrets.remoteTokens.get('far')).toBe('SECRET-far');
     expect(JSON.stringify(loaded.config)).not.toContain('SECRET');
     expect(JSON.stringify(describeConfig(loaded))).not.toContain('SECRET');
@@ -56,12 +64,16 @@ describe('secrets', () => {
     const marked = leavesOf().flatMap(({ key, schema }) => (schema.writeOnly ? [key] : []));
     expect(marked.toSorted()).toEqual([
       'a2a.remoteAgents[].token',
+      'agent.models.NAME.apiKey',
       'auth.token',
       'embedding.apiKey',
       'mcp.servers.NAME.env',
       'mcp.servers.NAME.headers',
       'mcp.servers.NAME.token',
       'model.apiKey',
+      'model.apiKeys.anthropic',
+      'model.apiKeys.openai',
+      'model.fallbacks[].apiKey',
       'storage.url',
       'vault.passphrase',
       'webSearch.apiKey',

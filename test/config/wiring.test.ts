@@ -13,6 +13,8 @@ import { connect, textPart } from '../../src/index.js';
 /** Keys that a node does not read from its configuration, with the place that reads each. */
 const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   'model.apiKey': 'config/secrets.ts, which keeps secrets out of the configuration',
+  'model.apiKeys.anthropic': 'config/models.ts, for config/secrets.ts',
+  'model.apiKeys.openai': 'config/models.ts',
   'auth.token': 'config/secrets.ts',
   'vault.passphrase': 'config/secrets.ts',
   'embedding.apiKey': 'config/secrets.ts',
@@ -51,7 +53,12 @@ const SETTINGS = [
     payment: { enabled: true, rpcUrl: 'http://127.0.0.1:9', network: 'base-sepolia' },
     embedding: { provider: 'openai', apiKey: key, model: 'm' },
     webSearch: { provider: 'brave', apiKey: key },
-    model: { provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },
+    console: { oidc: { clientId: 'console' } },
+    metrics: { enabled: true },
+    model: {
+      ...{ provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },
+      ...{ effort: 'low', thinking: 'adaptive', temperature: 1 },
+    },
     a2a: { enabled: true, remoteAgents: [] },
     auth: {
       mode: 'jwt',

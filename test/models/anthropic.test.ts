@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../src/core/json.js';
 import { answerText, type ModelMessage, type ModelProvider } from '../../src/core/model.js';
+import type { Tuning } from '../../src/models/vendor.js';
 import { describeModelWire } from '../suites/model-wire.js';
 import {
   anthropicEvent,
@@ -219,6 +220,27 @@ describe('The Anthropic provider in the vendor’s own ways', () => {
       { type: 'text', text: 'I look.' },
       { type: 'tool_use', id: 'toolu_1', name: 'fs_read', input: {} },
     ]);
+  });
+
+  it('sends a budget for thoughts within the answer, and none for work that another model began', async () => {
+    const call = { type: 'function-call', id: 'a', name: 'fs_read', arguments: {} };
+    const thought = { type: 'opaque', provider: provider.id, block: THINKING };
+    const result = { id: 'a', name: 'fs_read', content: 'text', isError: false };
+    const results = { role: 'results', results: [result] } as const;
+    const go = userMessage('go');
+    const ask = async (thinking: Tuning['thinking'], maxTokens: number, ...messages: ModelMessage[]) => {
+      server.willReply(hello);
+      const thinker = anthropicWire.create({ baseUrl: server.url, apiKey: API_KEY, thinking });
+      await answerOf(thinker, modelRequest({ messages: [go, ...messages], maxTokens }));
+      return server.requests.at(-1)!.body.thinking;
+    };
+    const budget = { type: 'enabled', budget_tokens: 2_999 };
+    expect(await ask(8_000, 3_000)).toEqual(budget);
+    expect(await ask(8_000, 3_000, answered(thought, call), results)).toEqual(budget);
+    expect(await ask(8_000, 3_000, answered(call), results)).toBeUndefined();
+    expect(await ask(8_000, 1_000)).toBeUndefined();
+    expect(await ask('off', 1_000)).toEqual({ type: 'disabled' });
+    expect(await ask('adaptive', 1_000)).toEqual({ type: 'adaptive' });
   });
 
   it('does not send thoughts of another model, nor a message that ends with one', async () => {

@@ -1,14 +1,99 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DEFAULT_OPENAI_MODEL } from '../../src/config/model-keys.js';
+import { LangoError } from '../../src/core/errors.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { answerText, functionCalls, type FunctionCall, type ModelProvider } from '../../src/core/model.js';
-import { createOpenaiProvider } from '../../src/models/openai/provider.js';
+import { createOpenaiProvider, type OpenaiOptions } from '../../src/models/openai/provider.js';
 import { describeModelWire } from '../suites/model-wire.js';
 import { answerOf, errorOf, modelRequest, READ_FILE, userMessage } from '../support/model-requests.js';
 import { API_KEY } from '../support/model-wire.js';
 import { DONE, openaiChunk, openaiEvent, openaiUsage, openaiWire } from '../support/openai-wire.js';
+import { responsesWire } from '../support/responses-wire.js';
 import { events, ScriptedServer, status } from '../support/scripted-server.js';
 
 describeModelWire('The OpenAI provider', openaiWire);
+describeModelWire('The OpenAI provider over Responses', responsesWire);
+
+describe('The OpenAI provider', () => {
+  it('speaks Responses to OpenAI itself, whose models refuse functions on Chat Completions', async () => {
+    const asked: string[] = [];
+    const refusing = (url: unknown) => {
+      asked.push(String(url));
+      return Promise.reject(new LangoError('forbidden', 'Not here.'));
+    };
+    const ask = async (model: string, options: Partial<OpenaiOptions> = {}) => {
+      const parts = { model, apiKey: API_KEY, fetch: refusing, logger: silentLogger };
+      await errorOf(createOpenaiProvider({ ...parts, ...options }), modelRequest());
+    };
+    await ask(DEFAULT_OPENAI_MODEL);
+    await ask('gpt-4o');
+    await ask('llama', { baseUrl: 'http://127.0.0.1:11434/v1' });
+    await ask('llama', { baseUrl: 'http://127.0.0.1:11434/v1', api: 'responses' });
+    await ask(DEFAULT_OPENAI_MODEL, { api: 'chat' });
+    expect(asked).toEqual([
+      'https://api.openai.com/v1/responses',
+      'https://api.openai.com/v1/chat/completions',
+      'http://127.0.0.1:11434/v1/chat/completions',
+      'http://127.0.0.1:11434/v1/responses',
+      'https://api.openai.com/v1/chat/completions',
+    ]);
+  });
+
+  it('sends the reasoning of an answer back to the model, unless nothing follows it', async () => {
+    await using server = await ScriptedServer.open();
+    const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' };
+    const call = { type: 'function_call', call_id: 'call_a', name: 'fs_read', arguments: '{}' };
+    const comment = {
+      type: 'message',
+      phase: 'commentary',
+      content: [{ type: 'output_text', text: 'I look.' }],
+    };
+    const whole = { object: 'response', status: 'completed', output: [reasoning, comment, call] };
+    server.willReply(status(200, whole), events(responsesWire.answer({ texts: ['so'], stop: 'end' })));
+    const provider = responsesWire.create({
+      baseUrl: server.url,
+      apiKey: API_KEY,
+      effort: 'low',
+      temperature: 1,
+    });
+    const { content, stopReason } = await answerOf(provider, modelRequest({ functions: [READ_FILE] }));
+    expect(stopReason).toBe('function-calls');
+    const said = { role: 'assistant', author: 'agent', content } as const;
+    const image = { kind: 'file', mediaType: 'image/png', bytes: PNG } as const;
+    const result = { id: 'call_a', name: 'fs_read', content: 'text', isError: false, images: [image] };
+    const cut = { ...said, content: content.slice(0, 1) };
+    const messages = [userMessage('go'), said, { role: 'results', results: [result] } as const, cut];
+    await answerOf(provider, modelRequest({ messages }));
+    const { path, body } = server.requests[1]!;
+    expect(path).toBe('/v1/responses');
+    expect(body).toEqual({
+      model: 'gpt-test',
+      max_output_tokens: 1_000,
+      reasoning: { effort: 'low' },
+      temperature: 1,
+      stream: true,
+      store: false,
+      include: ['reasoning.encrypted_content'],
+      input: [
+        { role: 'user', content: [{ type: 'input_text', text: 'go' }] },
+        reasoning,
+        { role: 'assistant', content: 'I look.', phase: 'commentary' },
+        call,
+        {
+          type: 'function_call_output',
+          call_id: 'call_a',
+          output: [
+            { type: 'input_text', text: 'text' },
+            { type: 'input_image', image_url: `data:image/png;base64,${PNG}`, detail: 'auto' },
+          ],
+        },
+      ],
+    });
+  });
+});
+
+/** The first bytes of an image. */
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).toString('base64');
 
 describe('The OpenAI provider with servers that only resemble it', () => {
   let server: ScriptedServer;
@@ -64,7 +149,7 @@ describe('The OpenAI provider with servers that only resemble it', () => {
     const toServer: typeof fetch = (url, init) =>
       fetch((url as string).replace('https://api.openai.com', server.url), init);
     const own = createOpenaiProvider({
-      model: 'gpt-test',
+      model: 'gpt-4o',
       apiKey: API_KEY,
       fetch: toServer,
       logger: silentLogger,

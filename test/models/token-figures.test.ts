@@ -14,7 +14,7 @@ const call: FunctionCall = {
   arguments: { path: 'a.txt' },
 };
 const result = { id: 'offline_1', name: 'fs_read', content: 'word '.repeat(300), isError: false };
-const ENDPOINT = { place: '', model: 'm', baseUrl: 'http://127.0.0.1/', apiKey: undefined, keyVariable: '' };
+const CONTEXT = { id: 'offline', endpoint: { model: 'm', baseUrl: 'http://127.0.0.1/' }, tuning: {} };
 
 function conversation(messages: readonly ModelMessage[]): ModelRequest {
   return modelRequest({
@@ -39,8 +39,8 @@ describe('The token figures of the offline model', () => {
   ]);
 
   it.each([
-    ['Anthropic', () => toAnthropicRequest(request, 'm', 'offline')],
-    ['OpenAI', () => toOpenaiRequest(request, ENDPOINT, 'offline')],
+    ['Anthropic', () => toAnthropicRequest(request, CONTEXT)],
+    ['OpenAI', () => toOpenaiRequest(request, CONTEXT)],
   ])('are those of what %s would have been sent, within a tenth', async (_, build) => {
     const sent = Buffer.byteLength(JSON.stringify(build())) / 4;
     const { usage } = await answerOf(createOfflineProvider(), request);

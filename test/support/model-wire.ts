@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Logger } from '../../src/core/logger.js';
 import type { ModelProvider, StopReason, Usage } from '../../src/core/model.js';
+import type { Tuning } from '../../src/models/vendor.js';
 
 /** An answer in no vendor's words. */
 export interface AnswerScript {
@@ -15,7 +16,7 @@ export interface AnswerScript {
   readonly stop: StopReason;
 }
 
-export interface WireOptions {
+export interface WireOptions extends Tuning {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly maxRetries?: number;

@@ -54,7 +54,7 @@ async function* answer(request: ModelRequest, context: Context): AsyncGenerator<
   for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
     const reader = new AnthropicAnswerReader(context.id, context.endpoint);
     const next = { ...request, ...continuation(request, content, usage) };
-    const body = toAnthropicRequest(next, context.endpoint.model, context.id);
+    const body = toAnthropicRequest(next, context);
     yield* exchangeText({
       ...context,
       reader,

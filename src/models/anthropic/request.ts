@@ -3,10 +3,12 @@ import type {
   ImageBlockParam,
   MessageCreateParamsStreaming,
   MessageParam,
+  OutputConfig,
   TextBlockParam,
   Tool,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages';
+import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, FunctionResult, ModelRequest, SystemBlock } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
 import {
@@ -17,29 +19,68 @@ import {
   type Turn,
   type VendorRequest,
 } from '../conversation.js';
+import type { BodyContext, Tuning } from '../vendor.js';
 
 const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 
 /**
- * The body of a Messages API request; opaque blocks of `providerId` are sent back. Cache marks, of which the API takes four,
+ * The body of a Messages API request; opaque blocks of its provider are sent back. Cache marks, of which the API takes four,
  * stand at the last function, the last stable block of the instruction, the end of the conversation, with which the next
  * request begins, and the end of the turn before the last answer, where the previous request ended.
  */
 export function toAnthropicRequest(
   request: ModelRequest,
-  model: string,
-  providerId: string,
+  { id, endpoint, tuning }: BodyContext,
 ): MessageCreateParamsStreaming {
-  const { turns, ...prepared } = toVendorRequest(request, providerId);
+  const { turns, ...prepared } = toVendorRequest(request, id);
+  const { effort, temperature } = tuning;
   const system = systemBlocks(prepared.system);
   return {
-    model,
+    model: endpoint.model,
     max_tokens: request.maxTokens,
     stream: true,
+    ...outputConfig(request.output, effort),
+    ...thinkingField(tuning, request.maxTokens, turns),
+    ...(temperature !== undefined && { temperature }),
     ...(system.length > 0 ? { system } : {}),
     ...toolFields(prepared.functions, turns),
     messages: turns.map(toMessage).filter((message) => message.content.length > 0),
   };
+}
+
+function outputConfig(
+  output: JsonObject | undefined,
+  effort: Tuning['effort'],
+): Pick<MessageCreateParamsStreaming, 'output_config'> {
+  if (!output && !effort) return {};
+  return {
+    output_config: {
+      // `config check` refuses the levels that are OpenAI's alone.
+      ...(effort && { effort: effort as OutputConfig['effort'] }),
+      ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
+    },
+  };
+}
+
+/** The least budget that the API takes. */
+const LEAST_THINKING_TOKENS = 1_024;
+
+/**
+ * A budget is a part of the answer's limit. The API refuses one when the answer that the results belong to began without
+ * thinking, as that of another model did.
+ */
+function thinkingField(
+  { thinking }: Tuning,
+  maxTokens: number,
+  turns: readonly Turn[],
+): Pick<MessageCreateParamsStreaming, 'thinking'> {
+  if (thinking === undefined) return {};
+  if (typeof thinking === 'string') return { thinking: { type: thinking === 'off' ? 'disabled' : thinking } };
+  const [before, last] = turns.slice(-2);
+  const isForeign = last?.role === 'user' && last.results.length > 0 && before?.content[0]?.type !== 'opaque';
+  const budget = Math.min(thinking, maxTokens - 1);
+  if (isForeign || budget < LEAST_THINKING_TOKENS) return {};
+  return { thinking: { type: 'enabled', budget_tokens: budget } };
 }
 
 function systemBlocks(system: readonly SystemBlock[]): TextBlockParam[] {

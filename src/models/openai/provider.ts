@@ -1,33 +1,47 @@
 import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
-import type { ModelProvider, ModelRequest } from '../../core/model.js';
-import { exchangeText } from '../exchange.js';
+import type { ModelAnswer, ModelProvider, ModelRequest } from '../../core/model.js';
+import { exchangeText, type AnswerReader, type Exchange } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
 import type { AnswerEvent } from '../retry.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { OpenaiAnswerReader } from './answer-reader.js';
 import { toOpenaiRequest } from './request.js';
+import { ResponsesReader } from './responses-reader.js';
+import { toResponsesRequest } from './responses-request.js';
 
 const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
+export interface OpenaiOptions extends VendorOptions {
+  /** Default: `auto`, which is Responses for the models of OpenAI's own server that reason, else Chat Completions. */
+  readonly api?: 'auto' | 'chat' | 'responses';
+}
+
+/** Models that do not reason. The Responses API refuses to return the reasoning of these. */
+const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt)/;
+
 /**
- * Any server that speaks Chat Completions: OpenAI, Ollama, vLLM and others. Loads the vendor's SDK at the
+ * OpenAI, and any server that speaks Chat Completions or Responses: Ollama, vLLM and others. Loads the vendor's SDK at the
  * first call, not before. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL.
  */
-export function createOpenaiProvider(options: VendorOptions): ModelProvider {
+export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
+  const { api = 'auto', model, baseUrl = DEFAULT_BASE_URL } = options;
+  // OpenAI's newer models take functions on Chat Completions only without any reasoning, or not at all.
+  const reasons = URL.parse(baseUrl)?.hostname === 'api.openai.com' && !WITHOUT_REASONING.test(model);
+  const speaksResponses = api === 'responses' || (api === 'auto' && reasons);
   return createVendorProvider(options, {
     name: 'openai',
     vendor: options.baseUrl === undefined ? 'OpenAI' : 'The model server',
-    baseUrl: options.baseUrl ?? DEFAULT_BASE_URL,
+    baseUrl,
     keyVariable: 'OPENAI_API_KEY',
     open: (endpoint) => openClient(options, endpoint),
-    answer,
+    answer: speaksResponses ? answerByResponses : answerByChat,
   });
 }
 
 type Context = VendorContext<OpenAI>;
 
-async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<OpenAI> {
+async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<OpenAI> {
   const { OpenAI } = await loadPackage('openai', () => import('openai'));
   const { apiKey } = options;
   return new OpenAI({
@@ -41,16 +55,36 @@ async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<O
   });
 }
 
-async function* answer(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
+async function* answerByChat(request: ModelRequest, context: Context): AsyncGenerator<AnswerEvent, void> {
   const client = await context.connect();
-  const reader = new OpenaiAnswerReader(context.endpoint);
-  const body = toOpenaiRequest(request, context.endpoint, context.id);
-  yield* exchangeText({
-    ...context,
-    reader,
-    signal: request.signal,
-    maxTokens: request.maxTokens,
+  const body = toOpenaiRequest(request, context);
+  yield* streamAnswer(request, context, {
+    reader: new OpenaiAnswerReader(context.endpoint),
     send: (signal) => client.chat.completions.create(body, { signal }).asResponse(),
   });
-  yield { type: 'end', answer: reader.answer() };
+}
+
+async function* answerByResponses(
+  request: ModelRequest,
+  context: Context,
+): AsyncGenerator<AnswerEvent, void> {
+  const client = await context.connect();
+  const body = toResponsesRequest(request, context);
+  yield* streamAnswer(request, context, {
+    reader: new ResponsesReader(context.id, context.endpoint),
+    send: (signal) => client.responses.create(body, { signal }).asResponse(),
+  });
+}
+
+interface Wire extends Pick<Exchange, 'send'> {
+  readonly reader: AnswerReader & { answer(): ModelAnswer };
+}
+
+async function* streamAnswer(
+  { signal, maxTokens }: ModelRequest,
+  context: Context,
+  wire: Wire,
+): AsyncGenerator<AnswerEvent, void> {
+  yield* exchangeText({ ...context, ...wire, signal, maxTokens });
+  yield { type: 'end', answer: wire.reader.answer() };
 }

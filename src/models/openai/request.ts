@@ -11,16 +11,23 @@ import {
   type ModelRequest,
   type SystemBlock,
 } from '../../core/model.js';
-import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
-import type { Endpoint } from '../failure.js';
+import type { JsonObject } from '../../core/json.js';
+import {
+  argumentsToSend,
+  isStrict,
+  toContent,
+  toVendorRequest,
+  type Content,
+  type UserTurn,
+} from '../conversation.js';
+import type { BodyContext } from '../vendor.js';
 
 /** The body of a Chat Completions request, limited to fields that compatible servers support. */
 export function toOpenaiRequest(
   request: ModelRequest,
-  endpoint: Endpoint,
-  providerId: string,
+  { id, endpoint, tuning: { effort, temperature } }: BodyContext,
 ): ChatCompletionCreateParamsStreaming {
-  const { system, functions, turns } = toVendorRequest(request, providerId);
+  const { system, functions, turns } = toVendorRequest(request, id);
   const tools = functions.map(({ parameters, ...names }) => ({
     type: 'function' as const,
     function: { ...names, parameters: { ...parameters } },
@@ -28,6 +35,14 @@ export function toOpenaiRequest(
   return {
     model: endpoint.model,
     ...answerLimit(request.maxTokens, endpoint),
+    ...(effort && { reasoning_effort: effort }),
+    ...(temperature !== undefined && { temperature }),
+    ...(request.output && {
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'answer', ...outputFormat(request.output) },
+      },
+    }),
     stream: true,
     stream_options: { include_usage: true },
     ...(tools.length > 0 ? { tools } : {}),
@@ -40,13 +55,18 @@ export function toOpenaiRequest(
   };
 }
 
+/** How an answer is held to a schema. Without `strict` a server only tries. */
+export function outputFormat(schema: JsonObject) {
+  return { schema: { ...schema }, strict: isStrict(schema) };
+}
+
 /**
  * The field that limits the answer. Newer models of OpenAI and Azure accept `max_completion_tokens` only. Other servers
  * support `max_tokens`, and some of them ignore the newer name.
  */
 function answerLimit(
   maxTokens: number,
-  { baseUrl }: Endpoint,
+  { baseUrl }: BodyContext['endpoint'],
 ): Pick<ChatCompletionCreateParamsStreaming, 'max_tokens' | 'max_completion_tokens'> {
   const isOpenai = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(baseUrl).hostname);
   return isOpenai ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens };

@@ -12,6 +12,10 @@ const LINE_FEED = 10;
 const schema = z.strictObject({
   path: pathField('Missing folders are made'),
   content: z.string().optional().describe('None for a folder'),
+  attachment: z
+    .string()
+    .optional()
+    .describe('Writes the file of this name that the user sent, in place of content'),
   mode: z.enum(['replace', 'append', 'folder']).optional().describe('replace by default'),
 });
 
@@ -20,7 +24,7 @@ interface Writing {
   readonly target: PathTarget;
   /** The path of the target for the model. */
   readonly shown: string;
-  readonly content: string;
+  readonly content: string | Buffer;
   readonly maxBytes: number;
   readonly call: Parameters<typeof replaceFile>[2];
 }
@@ -38,20 +42,22 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
     // Whether an append happened cannot be seen in the file: the same text may have ended it before.
     effectOf: ({ mode }) => (mode === 'append' ? 'unsafe' : 'keyed'),
     danger: 'moderate',
-    execute({ path, content, mode = 'replace' }, context) {
-      if ((content === undefined) !== (mode === 'folder') || (mode === 'append' && content === '')) {
+    execute({ path, content: text, attachment, mode = 'replace' }, context) {
+      const given = [text, attachment].filter((each) => each !== undefined).length;
+      if (given !== (mode === 'folder' ? 0 : 1) || (mode === 'append' && text === '')) {
         throw new LangoError(
           'invalid-input',
-          'content: replace and append require it, folder does not take it.',
+          'content: replace and append require it, or an attachment; folder does not take it.',
         );
       }
-      assertSize('content', content ?? '', maxBytes);
+      const content = (attachment === undefined ? text : context.attachment?.(attachment)) ?? '';
+      assertSize('content', content, maxBytes);
       return workspace.change(context, pathArgument(path), async (access) => {
         context.signal.throwIfAborted();
         const call = { context, workspace };
         const target = await access.target(pathArgument(path), { follow: true, make: true });
         const shown = access.displayPath(target.path);
-        return MODES[mode]({ access, target, shown, content: content ?? '', maxBytes, call });
+        return MODES[mode]({ access, target, shown, content, maxBytes, call });
       });
     },
   });
@@ -66,7 +72,7 @@ async function replace({ target, shown, content, call }: Writing): Promise<ToolO
 async function append({ target, shown, content, maxBytes, call }: Writing): Promise<ToolOutput> {
   const before = target.existing ? await readWhole(target.existing, shown, maxBytes) : Buffer.alloc(0);
   const isMidLine = before.length > 0 && before.at(-1) !== LINE_FEED;
-  const whole = Buffer.concat([before, Buffer.from(isMidLine ? `\n${content}` : content)]);
+  const whole = Buffer.concat([before, Buffer.from(isMidLine ? '\n' : ''), Buffer.from(content)]);
   assertSize('content', whole, maxBytes);
   await replaceFile(target, whole, call);
   return { content: `added ${counted(Buffer.byteLength(content), 'byte')} to ${shown}` };

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { LangoError, errorText } from '../core/errors.js';
+import { assertJsonValue, type Json, type JsonObject } from '../core/json.js';
+import type { ModelMessage } from '../core/model.js';
+import type { Run, RunEnd } from '../core/run.js';
+import { VALIDATION_KEYWORDS } from './arguments.js';
+
+/** Reads the answers of an agent that answers with data. */
+export interface OutputReader {
+  /** JSON Schema for a vendor: without keywords that only refuse values, and with no further keys in its objects. */
+  readonly schema: JsonObject;
+  parse(text: string): { readonly value: Json } | { readonly problem: string };
+}
+
+const OUTPUT_LIMITS = { depth: 64, keys: 10_000 };
+
+/** Makes a reader of a schema of zod, or of a JSON Schema. Throws `invalid-config` for one that describes no object. */
+export function outputReader(agent: string, given: z.ZodObject | JsonObject): OutputReader {
+  const { reader, schema } = readSchema(agent, given);
+  return {
+    schema,
+    parse(text) {
+      let value: unknown;
+      try {
+        value = JSON.parse(unfenced(text));
+        assertJsonValue(value, OUTPUT_LIMITS);
+      } catch {
+        return { problem: 'it is no JSON that can be kept' };
+      }
+      const parsed = reader.safeParse(value);
+      if (parsed.success) return { value: parsed.data as Json };
+      const problems = parsed.error.issues.map(
+        ({ path, message }) => `${path.join('.') || '(all)'}: ${message}`,
+      );
+      return { problem: problems.join('; ') };
+    },
+  };
+}
+
+interface ReadSchema {
+  readonly reader: z.ZodType;
+  readonly schema: JsonObject;
+}
+
+function readSchema(agent: string, given: z.ZodObject | JsonObject): ReadSchema {
+  try {
+    const reader = given instanceof z.ZodObject ? given : z.fromJSONSchema(given);
+    const { $schema: _, ...schema } = z.toJSONSchema(reader, { io: 'input', override: forVendors });
+    if (schema.type === 'object') return { reader, schema: schema as JsonObject };
+  } catch (error) {
+    throw unusable(agent, errorText(error), error);
+  }
+  throw unusable(agent, 'it describes no object');
+}
+
+function unusable(agent: string, why: string, cause?: unknown): LangoError {
+  const hint = 'Write a schema of an object, of types that JSON has.';
+  const text = `The schema of the output of ${agent} cannot be used: ${why}.`;
+  return new LangoError('invalid-config', text, { hint, ...(cause === undefined ? {} : { cause }) });
+}
+
+/** Vendors refuse many keywords, and objects that may have further keys. `parse` checks the keywords. */
+function forVendors({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  for (const keyword of VALIDATION_KEYWORDS) {
+    if (keyword !== 'additionalProperties') delete jsonSchema[keyword];
+  }
+  if (jsonSchema.type === 'object' && jsonSchema.properties) jsonSchema.additionalProperties ??= false;
+}
+
+/** Models that no vendor holds to a schema like to put their JSON into a block of Markdown. */
+function unfenced(text: string): string {
+  return /^\s*```(?:json)?\n([\s\S]*?)\n```\s*$/.exec(text)?.[1] ?? text;
+}
+
+/** The reason of a run whose answer did not fit the schema. */
+export const WRONG_OUTPUT = 'model-output';
+
+/** The artifact with the data of the answer, beside the one with its text. */
+const OUTPUT_ARTIFACT_ID = 'output';
+
+/** Returns the end of a run with this answer. An answer that fits becomes an artifact too, for programs. */
+export function concludeWithData(run: Run, text: string, output: OutputReader): RunEnd {
+  const read = output.parse(text);
+  if ('problem' in read) {
+    const why = `The answer of the model does not fit the schema of ${run.task.agent}: ${read.problem}`;
+    return { state: 'failed', reason: WRONG_OUTPUT, text: why };
+  }
+  const parts = [{ kind: 'data', data: read.value }] as const;
+  const artifact = { id: OUTPUT_ARTIFACT_ID, name: OUTPUT_ARTIFACT_ID, parts };
+  run.emit({ type: 'artifact', artifact, append: false, lastChunk: true });
+  return { state: 'completed' };
+}
+
+/** The words for a model whose answer did not fit. It is asked once. */
+export function repairRequest({ text = '' }: RunEnd): ModelMessage {
+  const request = `${text}. Write the whole answer again, as JSON alone.`;
+  return { role: 'user', parts: [{ kind: 'text', text: request }] };
+}

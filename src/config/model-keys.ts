@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { choice, count, flag, group, httpUrl, optional, seconds, secret, text } from './fields.js';
+
+export const DEFAULT_ANTHROPIC_MODEL = 'claude-sonnet-5-5';
+export const DEFAULT_OPENAI_MODEL = 'gpt-6.1-sol';
+
+const price = z.number().nonnegative();
+
+export const prices = z
+  .record(
+    z.string(),
+    z.strictObject({
+      input: price.describe('A million tokens of input.'),
+      output: price.describe('A million tokens of output.'),
+      cacheRead: optional(price, "A million tokens of input read from the vendor's cache. Default: `input`."),
+      cacheWrite: optional(
+        price,
+        "A million tokens of input written to the vendor's cache. Default: `input`.",
+      ),
+    }),
+  )
+  .default({})
+  .describe(
+    "What models cost, by their names, in `bill.currency`. Default: the vendors' list prices in US dollars, as far as this version knows them.",
+  );
+
+export const bill = group('How money is counted.', {
+  currency: text().default('USD').describe('The currency of `prices` and of limits of cost.'),
+});
+
+/** How much a model thinks and how it chooses its words: keys that belong to one model. */
+const tuning = {
+  effort: optional(
+    z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']),
+    "How much work the model puts into an answer, in the vendor's own words: Anthropic takes `low` to `max`, OpenAI what the model offers. Default: the model's own.",
+  ),
+  thinking: optional(
+    z.union([z.enum(['adaptive', 'off']), z.int().min(1024)]),
+    "For `anthropic`: `adaptive` lets the model think before it answers, `off` forbids it, and a number is the most tokens of thinking, for older models. Default: the model's own.",
+  ),
+  temperature: optional(
+    z.number().min(0).max(2),
+    "How freely the model chooses its words. Newer models refuse it. Default: the model's own.",
+  ),
+};
+
+/** A model besides that of `model`. */
+const ownModel = {
+  provider: optional(z.enum(['anthropic', 'openai', 'offline']), 'Its vendor. Default: as in `model`.'),
+  name: optional(text(), "The vendor's name of it. Default: as in `model`, or the default of its provider."),
+  baseUrl: optional(httpUrl(), 'The address of its server. Default: as in `model`, or its vendor.'),
+  api: optional(
+    z.enum(['auto', 'chat', 'responses']),
+    'As `model.api`. Default: `auto`, or as in `model` for the same server.',
+  ),
+  apiKey: secret(
+    'Its key. Default: the key of its provider, which is not sent to a `baseUrl` of this entry.',
+  ),
+  images: optional(z.boolean(), 'As `model.images`. Default: `true`.'),
+  ...tuning,
+};
+
+/** The name of a model, or its keys. */
+export const otherModel = z.union([text(), z.strictObject(ownModel)]);
+
+export const model = group('The language model.', {
+  provider: choice(
+    ['auto', 'offline', 'anthropic', 'openai'],
+    'auto',
+    'The vendor that answers. `auto`: `anthropic` when its key is set, else `openai` when its key is set, else `offline`, a small built-in model that needs no key. An explicit `openai` needs `model.name`.',
+  ),
+  name: optional(
+    text(),
+    `The provider's model. Default: \`${DEFAULT_ANTHROPIC_MODEL}\` for \`anthropic\`, \`${DEFAULT_OPENAI_MODEL}\` when \`auto\` takes \`openai\`.`,
+  ),
+  baseUrl: optional(
+    httpUrl(),
+    "Address of a compatible server, such as Ollama or vLLM. Default: the vendor's.",
+  ),
+  api: choice(
+    ['auto', 'chat', 'responses'],
+    'auto',
+    "How a server of the provider `openai` is spoken to: over Chat Completions or Responses. `auto`: Responses at OpenAI's own address, where newer models take functions in no other way, and Chat Completions elsewhere.",
+  ),
+  apiKey: secret('The key. Default: the variable `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.'),
+  apiKeys: group(
+    'The keys by provider, for agents and fallbacks with another provider than that of `model`.',
+    {
+      anthropic: secret('The key of Anthropic. Default: the variable `ANTHROPIC_API_KEY`.'),
+      openai: secret('The key of OpenAI. Default: the variable `OPENAI_API_KEY`.'),
+    },
+  ),
+  ...tuning,
+  fallbacks: z
+    .array(otherModel)
+    .default([])
+    .describe(
+      'Models that are asked in this order when the one before is overloaded, limits our rate or cannot be reached after all retries, when its vendor does not know it, or, for one of another provider, when the key is refused or has no credit. Each is the name of a model or the keys below. They stand in for the models of `agent.models` too.',
+    ),
+  images: flag(
+    true,
+    'Whether the model reads images. With `false` the agents take none: their cards leave the types of images out.',
+  ),
+  maxRetries: count(3, 'Retries after an overload or a lost connection.', { min: 0, max: 20 }),
+  timeoutSeconds: seconds(
+    300,
+    'The longest wait for the model server to send something, before and during its answer.',
+  ),
+});

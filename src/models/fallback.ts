@@ -1,0 +1,75 @@
+import type { Logger } from '../core/logger.js';
+import type { ModelEvent, ModelProvider, ModelRequest } from '../core/model.js';
+
+type Failure = Extract<ModelEvent, { type: 'error' }>;
+
+/** For so long after a failure, a model is asked only when no other one answers. */
+const REST_MS = 60_000;
+
+/**
+ * A model that asks the providers in order until one answers. Each has made its own retries by then. The text of a provider
+ * that failed in the middle of its answer is replaced by that of the next.
+ */
+export function withFallbacks(providers: readonly ModelProvider[], logger: Logger): ModelProvider {
+  const [first, ...others] = providers;
+  if (!first || others.length === 0) return first!;
+  const restUntil = new Map<ModelProvider, number>();
+  const isResting = (provider: ModelProvider): boolean => (restUntil.get(provider) ?? 0) > Date.now();
+  return {
+    id: first.id,
+    fallbacks: others.map(({ id }) => id),
+    readsImages: providers.every(({ readsImages = true }) => readsImages),
+    async *stream(request) {
+      let queue = [...providers.filter((each) => !isResting(each)), ...providers.filter(isResting)];
+      let hasText = false;
+      for (;;) {
+        const provider = queue[0]!;
+        let failure: Failure | undefined;
+        for await (const event of answerOf(provider, request, hasText)) {
+          hasText ||= event.type === 'text';
+          if (event.type === 'error') failure = event;
+          else yield event;
+        }
+        if (!failure) return;
+        const reason = failure;
+        queue = queue.slice(1).filter((next) => mayFollow(reason, provider, next));
+        const [next] = queue;
+        if (!next) {
+          yield failure;
+          return;
+        }
+        restUntil.set(provider, Date.now() + REST_MS);
+        logger.warn('a model did not answer, so the next one is asked', {
+          ...{ model: provider.id, next: next.id, code: failure.code, reason: failure.message },
+        });
+      }
+    },
+  };
+}
+
+/** The answer of one provider. With `replaces`, its first text replaces what another one has said. */
+async function* answerOf(
+  provider: ModelProvider,
+  request: ModelRequest,
+  replaces: boolean,
+): AsyncGenerator<ModelEvent, void> {
+  let restarts = replaces;
+  for await (const event of provider.stream(request)) {
+    if (event.type === 'end') yield { ...event, answer: { ...event.answer, by: provider.id } };
+    else if (event.type === 'text' && restarts) yield { ...event, restarts };
+    else yield event;
+    if (event.type === 'text') restarts = false;
+  }
+}
+
+/** Another model answers when a server does not, or does not know its model; a bad request is bad for all. */
+function mayFollow({ code, about }: Failure, failed: ModelProvider, next: ModelProvider): boolean {
+  if (code === 'canceled') return false;
+  if (code !== 'rejected' || about === 'model-name') return true;
+  // The models of one vendor mostly share its key and its account.
+  return (about === 'key' || about === 'credit') && vendorOf(failed) !== vendorOf(next);
+}
+
+function vendorOf({ id }: ModelProvider): string {
+  return id.split('/', 1)[0]!;
+}
