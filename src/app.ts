@@ -1,3 +1,4 @@
+import type { RefreshingDirectory } from './a2a/client/directory.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { agentFindings, createAgents, openModels } from './app/agents.js';
 import { closeFamilies, openFamilies, startSandboxSearch, logFindings } from './app/families.js';
@@ -15,7 +16,7 @@ import {
   type ReadConfig,
   type Reload,
 } from './app/peers.js';
-import { createPush, publish } from './app/publishing.js';
+import { createPush, openMetricsOf, publish } from './app/publishing.js';
 import {
   folderFindings,
   guardOf,
@@ -38,6 +39,8 @@ import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
+import type { Storage } from './stores/storage.js';
+import type { MetricSources } from './telemetry/metrics.js';
 import type { Parsers } from './tools/parsers.js';
 import type { ToolFamily } from './tools/tool-family.js';
 import { answerError } from './http/errors.js';
@@ -201,17 +204,14 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   await prepareFolders(config);
   const sandbox = startSandboxSearch(config);
   const { tls, token } = await openCredentials(config, secrets);
-  const auditFile = config.logging.auditFile;
-  const { audit, close } = await openAudit({ file: auditFile, secrets: hidden, logger: options.logger });
-  onStop(close);
+  const { audit, metrics } = await openObservers(options, hidden, onStop);
   const stores = await openStores(options, onStop);
   const { storage, vault, logger } = stores;
-  const { nodeId } = storage;
   const { model, models } = await openModels(options.model, { config, secrets, logger });
   const { families, library, parsers } = await openAllFamilies(options, { ...stores, sandbox }, onStop);
   const directory = createDirectory(config, logger, stopping);
   const { agents, subAgents, origins, root, tools } = createAgents({
-    ...{ config, families, parsers, model, models, nodeId, additions, logger },
+    ...{ config, families, parsers, model, models, nodeId: storage.nodeId, additions, logger },
     own: { agents: options.agents ?? [], tools: options.tools ?? [] },
     peers: directory,
     prompts: await loadPrompts(config.agent),
@@ -220,7 +220,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
   const journal = createJournal({
     ...{ agents, peers: directory, concurrentRuns, queuedTasks, drainSeconds },
-    store: storage.tasks,
+    store: metrics?.observeStore(storage.tasks) ?? storage.tasks,
     secrets: guardOf(vault),
     eventsPerTask: config.tasks.events,
     runSeconds: agentLimits(config).seconds,
@@ -232,7 +232,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   const push = createPush({ config, storage, keys, address, logger });
   const access = createAccess(config.auth, { agents, tools });
   const published = await publish({
-    ...{ config, agents, origins, root, journal, nodeId, access, audit, address },
+    ...{ config, agents, origins, root, journal, nodeId: storage.nodeId, access, audit, address },
     push: push?.configs,
     keys: keys.read,
   });
@@ -245,13 +245,14 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   ]);
   onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
+  metrics?.addSources(scrapedParts(storage, directory, push !== undefined));
   const reload = createReload({
     ...{ started: options, hidden, peers: directory, local, keys: keys.read, stopping, logger },
     renewTls: (material) => listeners.renewTls(material),
   });
   const registry = new PeerRegistry({ home: config.home, peers: directory, read: options.read, reload });
   const listeners = await createListeners({
-    ...{ config, agents: published, root, tls, address, logger },
+    ...{ config, agents: published, root, tls, address, metrics, logger },
     authenticator: createIdentity({ config, token, audit, logger }),
     keys: keys.read,
     health: () => healthOf(storage),
@@ -276,6 +277,27 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
     reload,
     answerMounted: listeners.answerMounted,
+  };
+}
+
+/** Opens the audit log, and the metrics, which count its entries. Without `metrics.enabled` there are none. */
+async function openObservers({ config, logger }: AppOptions, secrets: Set<string>, onStop: OnStop) {
+  const { audit, close } = await openAudit({ file: config.logging.auditFile, secrets, logger });
+  onStop(close);
+  const metrics = await openMetricsOf(config);
+  return { audit: metrics?.observeAudit(audit) ?? audit, metrics };
+}
+
+/** What each scrape of the metrics asks. */
+function scrapedParts(
+  storage: Storage,
+  peers: RefreshingDirectory,
+  hasPush: boolean,
+): Partial<MetricSources> {
+  return {
+    openTasks: () => storage.retention.countOpen(),
+    peers: () => peers.states(),
+    pushes: async () => (hasPush ? { ...(await storage.pushes.counts()) } : undefined),
   };
 }
 

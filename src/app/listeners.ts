@@ -9,11 +9,13 @@ import { isLoopback } from '../config/risks.js';
 import type { Config } from '../config/config.js';
 import type { ReadKeys } from '../core/card.js';
 import { LangoError, loadPackage } from '../core/errors.js';
+import { exchangeOf } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
 import { Host, type HostAddress } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { Health, Mount } from '../http/web-app.js';
+import type { Metrics } from '../telemetry/metrics.js';
 
 /**
  * The addresses at which clients reach this node. Until the listeners listen, the HTTP port is the configured one and
@@ -69,6 +71,8 @@ export interface ListenersOptions {
   readonly health: () => Health;
   /** Told the ports once they are known. */
   readonly address: NodeAddress;
+  /** Undefined when they are off. */
+  readonly metrics: Metrics | undefined;
   readonly logger: Logger;
 }
 
@@ -104,9 +108,11 @@ export function assertMountable({ server }: Config): void {
 const NOTICE_SECONDS = 5;
 
 export async function createListeners(options: ListenersOptions): Promise<Listeners> {
-  const { config, agents, root, tls, authenticator, mounts, keys, health, address, logger } = options;
+  const { config, agents, root, tls, authenticator, mounts, keys, health, address, metrics, logger } =
+    options;
   const { baseUrl } = config.a2a;
   const slots = new StreamSlots(config.server.limits);
+  metrics?.addSources({ streams: () => slots.open });
   const a2aRoutes = createA2aRoutes({
     agents,
     root,
@@ -125,7 +131,12 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     isLoopbackOnly: config.auth.mode === 'none',
     claims: isA2aPath,
     routes: [a2aRoutes],
-    mounts: [createDiscoveryRoutes({ agents, keys, baseUrl }), ...mounts],
+    mounts: [
+      createDiscoveryRoutes({ agents, keys, baseUrl }),
+      ...(metrics ? [metricsMount(metrics)] : []),
+      ...mounts,
+    ],
+    onAnswered: metrics && ((answer) => metrics.answered(answer)),
     health,
     logger,
   });
@@ -149,6 +160,15 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     async stop() {
       await Promise.all([host.stop(), grpc?.stop()]);
     },
+  };
+}
+
+/** The route itself finds out who asks: some addresses need no token. */
+function metricsMount(metrics: Metrics): Mount {
+  return {
+    paths: ['/metrics'],
+    access: 'anyone',
+    addTo: (router) => void router.get('/metrics', async (request) => metrics.answer(exchangeOf(request))),
   };
 }
 

@@ -14,7 +14,7 @@ import { packageRoot, packageVersion } from '../config/package-root.js';
 import { rootAgentName, type Agent, type Skill } from '../core/agent.js';
 import type { ReadKeys } from '../core/card.js';
 import { errorText } from '../core/errors.js';
-import type { Audit } from '../core/identity.js';
+import type { Audit, Caller } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { Storage } from '../stores/storage.js';
@@ -22,8 +22,9 @@ import { createTargetCheck } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
 import { createSealer } from '../vault/sealing.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import type { AgentOrigin } from './agents.js';
-import type { Access } from './identity.js';
+import { isOperator, type Access } from './identity.js';
 import type { NodeAddress } from './listeners.js';
 
 export interface PublishOptions {
@@ -144,4 +145,12 @@ export function createPush({ config, storage, keys, address, logger }: PushOptio
   const assertTarget = createTargetCheck(allowPrivate);
   const configs = new PushConfigs({ store: storage.pushes, caps: push, sealer, assertTarget, wake });
   return { configs, deliveries };
+}
+
+/** The metrics of this node; undefined when they are off. Their code is loaded only when they are on. */
+export async function openMetricsOf({ auth, metrics }: Config): Promise<Metrics | undefined> {
+  if (!metrics.enabled) return undefined;
+  const { openMetrics } = await import('../telemetry/metrics.js');
+  const mayRead = ({ owner, scopes }: Caller): boolean => isOperator(auth, owner, scopes);
+  return openMetrics({ allowFrom: metrics.allowFrom, mayRead });
 }

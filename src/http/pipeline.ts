@@ -28,6 +28,8 @@ export interface PipelineOptions extends AdmissionRules {
   /** Whether answers tell browsers to use HTTPS only. */
   readonly hsts?: boolean;
   readonly health: () => Health;
+  /** Told each request that is over. Default: nobody is. */
+  readonly onAnswered?: ((answer: { method: string; status: number; ms: number }) => void) | undefined;
   readonly logger: Logger;
 }
 
@@ -112,7 +114,7 @@ export class RequestPipeline {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
-    const { trustProxy, limits, logger, authenticator } = this.#options;
+    const { trustProxy, limits, logger, authenticator, onAnswered } = this.#options;
     const exchange = new Exchange({
       request,
       response,
@@ -132,13 +134,12 @@ export class RequestPipeline {
     response.once('close', () => {
       this.#open.delete(response);
       if (this.isIdle) this.#whenIdle?.();
-      logger.debug('request', {
-        ...exchange.logFields,
-        method: request.method,
-        path: exchange.path,
-        status: response.statusCode,
-        ms: Math.round(performance.now() - startedAt),
-      });
+      const { method = '' } = request;
+      const status = response.statusCode;
+      const ms = performance.now() - startedAt;
+      onAnswered?.({ method, status, ms });
+      const { path, logFields } = exchange;
+      logger.debug('request', { ...logFields, method, path, status, ms: Math.round(ms) });
     });
     return exchange;
   }

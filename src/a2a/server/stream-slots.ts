@@ -32,6 +32,10 @@ export class StreamSlots {
     this.#limits = limits;
   }
 
+  get open(): number {
+    return this.#open;
+  }
+
   /** Holds a slot while the work lasts. Rejects with `too-many` when none is free. */
   async hold<T>({ tenant, owner }: Scope, work: () => Promise<T>): Promise<T> {
     const caller = `${tenant}\n${owner}`;

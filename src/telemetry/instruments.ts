@@ -1,0 +1,152 @@
+/** What is used of the package `prom-client`. */
+export interface PromClient {
+  readonly Registry: new () => Registry;
+  readonly Counter: new (options: MetricOptions) => Counter;
+  readonly Histogram: new (options: MetricOptions & { readonly buckets: number[] }) => Histogram;
+  readonly Gauge: new (options: MetricOptions) => Gauge;
+  readonly collectDefaultMetrics: (options: { readonly register: Registry }) => void;
+}
+
+interface Registry {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
+interface MetricOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+  readonly registers: Registry[];
+}
+
+interface Counter {
+  inc(labels: Labels, value: number): void;
+}
+
+interface Gauge extends Counter {
+  reset(): void;
+}
+
+interface Histogram {
+  observe(labels: Labels, value: number): void;
+}
+
+/** Each counter with its help and its labels. No label ever names an owner, a task or a context. */
+const COUNTERS = {
+  httpRequests: ['lango_http_requests_total', 'Answered HTTP requests', 'method', 'status'],
+  operations: [
+    'lango_operations_total',
+    'Audited operations on all transports',
+    'operation',
+    'agent',
+    'outcome',
+  ],
+  tasks: ['lango_tasks_accepted_total', 'Tasks accepted', 'agent'],
+  runs: [
+    'lango_runs_ended_total',
+    'Runs that ended, by the state they gave the task',
+    'agent',
+    'state',
+    'reason',
+  ],
+  modelCalls: [
+    'lango_model_calls_total',
+    'Model calls, by stop reason or failure',
+    'agent',
+    'model',
+    'outcome',
+  ],
+  tokens: ['lango_model_tokens_total', 'Tokens of models', 'agent', 'model', 'type'],
+  cost: ['lango_model_cost_total', 'Money that models cost', 'agent', 'model', 'currency'],
+  toolCalls: ['lango_tool_calls_total', 'Tool calls', 'agent', 'tool', 'outcome'],
+  delegations: ['lango_delegations_total', 'Delegations that ended, by state', 'agent', 'peer', 'state'],
+  events: ['lango_journal_events_total', 'Journal events written by this node', 'type'],
+  appendFailures: ['lango_journal_append_failures_total', 'Failed appends, by error code', 'code'],
+} as const;
+
+/** Times in seconds. */
+const HISTOGRAMS = {
+  httpSeconds: ['lango_http_request_seconds', 'Time until an HTTP answer or stream was over', 'method'],
+  queueSeconds: ['lango_task_queue_seconds', 'Time a new task waited for its first run', 'agent'],
+  runSeconds: ['lango_run_seconds', 'Time of a run', 'agent'],
+  firstTokenSeconds: [
+    'lango_model_first_token_seconds',
+    'Time until the first text of an answer is stored',
+    'agent',
+  ],
+  modelSeconds: ['lango_model_call_seconds', 'Time of a model call with its retries', 'agent'],
+  toolSeconds: ['lango_tool_call_seconds', 'Time of a tool call', 'tool'],
+  appendSeconds: ['lango_journal_append_seconds', 'Time until an append is durable'],
+} as const;
+
+const GAUGES = {
+  openTasks: ['lango_tasks_open', 'Tasks in the database that run or wait for a run', 'agent', 'state'],
+  peers: ['lango_peer_state', '1 for the state of each peer', 'peer', 'state'],
+  webhooks: ['lango_webhooks', 'Webhooks in the database', 'state'],
+  streams: ['lango_streams_open', 'Open event streams'],
+} as const;
+
+const BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 15, 60, 300];
+const MAX_LABEL_VALUES = 200;
+const MAX_LABEL_LENGTH = 100;
+
+type Labels = Readonly<Record<string, string>>;
+
+/** The registry of this node's metrics. Each label keeps at most 200 values; later ones are counted as "other". */
+export class Instruments {
+  readonly #registry: Registry;
+  readonly #counters = new Map<string, Counter>();
+  readonly #histograms = new Map<string, Histogram>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #known = new Map<string, Set<string>>();
+
+  constructor({ Counter, Gauge, Histogram, Registry, collectDefaultMetrics }: PromClient) {
+    this.#registry = new Registry();
+    const of = ([name, help, ...labelNames]: readonly string[]) => {
+      return { name: name!, help: `${help!}.`, labelNames, registers: [this.#registry] };
+    };
+    for (const [key, text] of Object.entries(COUNTERS)) this.#counters.set(key, new Counter(of(text)));
+    for (const [key, text] of Object.entries(GAUGES)) this.#gauges.set(key, new Gauge(of(text)));
+    for (const [key, text] of Object.entries(HISTOGRAMS)) {
+      this.#histograms.set(key, new Histogram({ ...of(text), buckets: BUCKETS_SECONDS }));
+    }
+    // Process and Node.js: memory, CPU, event loop lag.
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  count(name: keyof typeof COUNTERS, labels: Labels, by = 1): void {
+    this.#counters.get(name)!.inc(this.#bounded(labels), by);
+  }
+
+  time(name: keyof typeof HISTOGRAMS, labels: Labels, ms: number): void {
+    this.#histograms.get(name)!.observe(this.#bounded(labels), Math.max(0, ms) / 1_000);
+  }
+
+  /** Replaces all readings of a gauge. */
+  set(name: keyof typeof GAUGES, readings: readonly (readonly [Labels, number])[]): void {
+    const gauge = this.#gauges.get(name)!;
+    gauge.reset();
+    for (const [labels, value] of readings) gauge.inc(this.#bounded(labels), value);
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #bounded(labels: Labels): Record<string, string> {
+    return Object.fromEntries(
+      Object.entries(labels).map(([name, value]) => {
+        const known = this.#known.get(name) ?? new Set();
+        this.#known.set(name, known);
+        const isKept =
+          known.has(value) || (known.size < MAX_LABEL_VALUES && value.length <= MAX_LABEL_LENGTH);
+        if (isKept) known.add(value);
+        return [name, isKept ? value : 'other'];
+      }),
+    );
+  }
+}

@@ -1,0 +1,136 @@
+import { BlockList, isIPv6 } from 'node:net';
+import { LangoError, loadPackage } from '../core/errors.js';
+import type { HttpExchange } from '../core/http.js';
+import type { Audit, AuditEntry, Caller } from '../core/identity.js';
+import type { OpenTaskCount, TaskStore } from '../stores/tasks.js';
+import { Instruments, type PromClient } from './instruments.js';
+import { observeStore } from './task-meter.js';
+
+/** What is asked at each scrape. Each member is optional: a part that does not run has no metrics. */
+export interface MetricSources {
+  /** The unfinished tasks of all owners. */
+  readonly openTasks: () => Promise<readonly OpenTaskCount[]>;
+  readonly peers: () => readonly { readonly name: string; readonly state: string }[];
+  readonly pushes: () => Promise<Readonly<Record<string, number>> | undefined>;
+  /** Open event streams. */
+  readonly streams: () => number;
+}
+
+export interface MetricsOptions {
+  /** Addresses and networks that read the metrics without a token. */
+  readonly allowFrom: readonly string[];
+  /** Whether a caller with a token may read them. */
+  readonly mayRead: (caller: Caller) => boolean;
+}
+
+/** One answered HTTP request. */
+export interface AnsweredRequest {
+  readonly method: string;
+  readonly status: number;
+  readonly ms: number;
+}
+
+/** No literal in the import: neither the compiler nor the bundler needs the optional package then. */
+const PACKAGE = 'prom-client';
+
+/** Rejects with `not-supported` without the package `prom-client`. */
+export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
+  const client = (await loadPackage(PACKAGE, () => import(PACKAGE))) as PromClient;
+  return new Metrics(new Instruments(client), options);
+}
+
+/** The metrics of this node. What happens is told to it once, at the borders; the rest is read at each scrape. */
+export class Metrics {
+  readonly #instruments: Instruments;
+  readonly #options: MetricsOptions;
+  readonly #allowed: BlockList;
+  #sources: Partial<MetricSources> = {};
+
+  constructor(instruments: Instruments, options: MetricsOptions) {
+    this.#instruments = instruments;
+    this.#options = options;
+    this.#allowed = networks(options.allowFrom);
+  }
+
+  /** Adds what scrapes ask. */
+  addSources(sources: Partial<MetricSources>): void {
+    this.#sources = { ...this.#sources, ...sources };
+  }
+
+  /** Returns the store with a listener on what this node appends. */
+  observeStore(store: TaskStore): TaskStore {
+    return observeStore(store, this.#instruments);
+  }
+
+  /** Returns the audit log with a count of the operations on all transports. */
+  observeAudit(audit: Audit): Audit {
+    return (entry: AuditEntry) => {
+      const { operation, agent = '', outcome } = entry;
+      this.#instruments.count('operations', { operation, agent, outcome });
+      audit(entry);
+    };
+  }
+
+  answered({ method, status, ms }: AnsweredRequest): void {
+    this.#instruments.count('httpRequests', { method, status: String(status) });
+    this.#instruments.time('httpSeconds', { method }, ms);
+  }
+
+  /** Answers a scrape. Rejects with `unauthenticated` or `forbidden`. */
+  async answer(exchange: HttpExchange): Promise<void> {
+    if (!this.#isAllowed(exchange.address) && !this.#options.mayRead(await exchange.caller())) {
+      const hint =
+        'Use a token with the scope auth.jwt.operatorScope, or add the address to metrics.allowFrom.';
+      throw new LangoError('forbidden', 'Only operators of this server may read its metrics.', { hint });
+    }
+    await this.#readSources();
+    const text = await this.#instruments.text();
+    exchange.response.writeHead(200, { 'Content-Type': this.#instruments.contentType });
+    exchange.response.end(text);
+  }
+
+  async #readSources(): Promise<void> {
+    const { openTasks, peers, pushes, streams } = this.#sources;
+    const tasks = (await openTasks?.()) ?? [];
+    const webhooks = Object.entries((await pushes?.()) ?? {});
+    const instruments = this.#instruments;
+    instruments.set(
+      'openTasks',
+      tasks.map(({ value, ...labels }) => [labels, value]),
+    );
+    instruments.set(
+      'peers',
+      (peers?.() ?? []).map(({ name, state }) => [{ peer: name, state }, 1]),
+    );
+    instruments.set(
+      'webhooks',
+      webhooks.map(([state, value]) => [{ state }, Number(value)]),
+    );
+    instruments.set('streams', [[{}, streams?.() ?? 0]]);
+  }
+
+  #isAllowed(address: string): boolean {
+    const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
+    return this.#allowed.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+  }
+}
+
+/** Throws `invalid-config` for what is neither an address nor a network. */
+function networks(given: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const text of given) {
+    const [address = '', bits] = text.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    try {
+      if (bits === undefined) list.addAddress(address, family);
+      else list.addSubnet(address, Number(bits), family);
+    } catch (cause) {
+      const hint = 'Write an address (10.0.0.7) or a network (10.0.0.0/8).';
+      throw new LangoError('invalid-config', `metrics.allowFrom has no address in "${text}".`, {
+        hint,
+        cause,
+      });
+    }
+  }
+  return list;
+}

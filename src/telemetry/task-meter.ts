@@ -1,0 +1,169 @@
+import { isLangoError } from '../core/errors.js';
+import type { UsageRow } from '../core/model.js';
+import type { EventBody, NewEvent, TaskRecord } from '../core/task.js';
+import type { TaskStore } from '../stores/tasks.js';
+import type { Instruments } from './instruments.js';
+
+/** A task that this node works on. */
+interface Observed {
+  readonly agent: string;
+  /** When this node accepted it; undefined once its first run began. */
+  acceptedAt: number | undefined;
+  runAt: number | undefined;
+  /** When the model call under way began, and whether it has said something. */
+  turn: { readonly at: number; hasText: boolean } | undefined;
+  readonly tools: Map<string, { readonly tool: string; readonly at: number }>;
+}
+
+/**
+ * Returns the store with a listener on what this node appends. Every model call, tool call and run has its events in the
+ * journal, so they are counted here and nowhere else; a repeated step of a resumed run appends nothing and counts once.
+ */
+export function observeStore(store: TaskStore, instruments: Instruments): TaskStore {
+  const meter = new TaskMeter(instruments);
+  const observed: Partial<TaskStore> = {
+    async accept(entry, start) {
+      const outcome = await meter.timed(() => store.accept(entry, start));
+      if (outcome.kind === 'accepted') {
+        instruments.count('tasks', { agent: entry.agent });
+        instruments.count('events', { type: 'message' });
+        meter.begin(outcome.task, performance.now());
+        meter.appended(entry.id, start?.firstEvents ?? []);
+      }
+      return outcome;
+    },
+    async append(fence, events) {
+      const head = await meter.timed(() => store.append(fence, events));
+      meter.appended(fence.taskId, events);
+      return head;
+    },
+    async addInput(entry) {
+      const outcome = await store.addInput(entry);
+      if (outcome.kind !== 'accepted') return outcome;
+      instruments.count('events', { type: 'message' });
+      if (outcome.leased) meter.begin(outcome.task);
+      return outcome;
+    },
+    async claim(...given) {
+      const tasks = await store.claim(...given);
+      for (const task of tasks) meter.begin(task);
+      return tasks;
+    },
+    async claimSuspect(...given) {
+      const task = await store.claimSuspect(...given);
+      if (task) meter.begin(task);
+      return task;
+    },
+    release(worker, taskId) {
+      if (taskId !== undefined) meter.forget(taskId);
+      return store.release(worker, taskId);
+    },
+  };
+  return new Proxy(store, {
+    get(target, key) {
+      const own = observed[key as keyof TaskStore];
+      if (own !== undefined) return own;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+class TaskMeter {
+  readonly #instruments: Instruments;
+  readonly #tasks = new Map<string, Observed>();
+
+  constructor(instruments: Instruments) {
+    this.#instruments = instruments;
+  }
+
+  /** Notes a task that this node has; one that it has already stays as it is. */
+  begin({ id, agent }: TaskRecord, acceptedAt?: number): void {
+    if (this.#tasks.has(id)) return;
+    this.#tasks.set(id, { agent, acceptedAt, runAt: undefined, turn: undefined, tools: new Map() });
+  }
+
+  forget(taskId: string): void {
+    this.#tasks.delete(taskId);
+  }
+
+  /** Times an append. A task that another process took is forgotten. */
+  async timed<Result>(append: () => Promise<Result>): Promise<Result> {
+    const startedAt = performance.now();
+    try {
+      return await append();
+    } catch (error) {
+      this.#instruments.count('appendFailures', { code: isLangoError(error) ? error.code : 'internal' });
+      throw error;
+    } finally {
+      this.#instruments.time('appendSeconds', {}, performance.now() - startedAt);
+    }
+  }
+
+  appended(taskId: string, events: readonly NewEvent[]): void {
+    const task = this.#tasks.get(taskId);
+    for (const { body } of events) {
+      this.#instruments.count('events', { type: body.type });
+      if (task) this.#read(task, body);
+    }
+    if (events.some(({ body }) => body.type === 'run-end')) this.forget(taskId);
+  }
+
+  #read(task: Observed, body: EventBody): void {
+    const { agent } = task;
+    const now = performance.now();
+    if (body.type === 'run-start') {
+      if (task.acceptedAt !== undefined)
+        this.#instruments.time('queueSeconds', { agent }, now - task.acceptedAt);
+      task.acceptedAt = undefined;
+      task.runAt = now;
+    } else if (body.type === 'turn-start') task.turn = { at: now, hasText: false };
+    else if (body.type === 'text-delta') this.#readText(task, now);
+    else if (body.type === 'turn-end') this.#readAnswer(task, body, now);
+    else if (body.type === 'tool-call') task.tools.set(body.step, { tool: body.tool, at: now });
+    else if (body.type === 'tool-result') this.#readToolResult(task, body, now);
+    else if (body.type === 'delegation-end')
+      this.#instruments.count('delegations', { agent, peer: body.agent, state: body.state });
+    else if (body.type === 'run-end') this.#readEnd(task, body, now);
+  }
+
+  #readText({ agent, turn }: Observed, now: number): void {
+    if (!turn || turn.hasText) return;
+    turn.hasText = true;
+    this.#instruments.time('firstTokenSeconds', { agent }, now - turn.at);
+  }
+
+  #readAnswer(task: Observed, { stopReason, usage }: BodyOf<'turn-end'>, now: number): void {
+    const { agent, turn } = task;
+    const model = usage.rows?.[0]?.model ?? '';
+    this.#instruments.count('modelCalls', { agent, model, outcome: stopReason });
+    if (turn) this.#instruments.time('modelSeconds', { agent }, now - turn.at);
+    task.turn = undefined;
+    for (const row of usage.rows ?? []) this.#readRow(agent, row);
+  }
+
+  #readRow(agent: string, { model, currency, cost, ...tokens }: UsageRow): void {
+    for (const type of ['input', 'output', 'cached', 'written'] as const) {
+      this.#instruments.count('tokens', { agent, model, type }, tokens[type] ?? 0);
+    }
+    if (cost !== undefined) this.#instruments.count('cost', { agent, model, currency }, cost);
+  }
+
+  #readToolResult({ agent, tools }: Observed, { step, result }: BodyOf<'tool-result'>, now: number): void {
+    const call = tools.get(step);
+    if (!call) return;
+    const { tool, at } = call;
+    tools.delete(step);
+    this.#instruments.count('toolCalls', { agent, tool, outcome: result.isError ? 'error' : 'ok' });
+    this.#instruments.time('toolSeconds', { tool }, now - at);
+  }
+
+  /** A run that ends in a turn ends by the failure of its model call, or by a cancellation of it. */
+  #readEnd({ agent, turn, runAt }: Observed, { state, reason = '' }: BodyOf<'run-end'>, now: number): void {
+    if (turn) this.#instruments.count('modelCalls', { agent, model: '', outcome: reason || state });
+    this.#instruments.count('runs', { agent, state, reason });
+    if (runAt !== undefined) this.#instruments.time('runSeconds', { agent }, now - runAt);
+  }
+}
+
+type BodyOf<Type extends EventBody['type']> = Extract<EventBody, { readonly type: Type }>;
