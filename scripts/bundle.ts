@@ -1,6 +1,6 @@
 import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Metafile, Plugin } from 'esbuild';
 import { build } from 'esbuild';
 import { packageRoot } from '../src/config/package-root.js';
@@ -50,6 +50,7 @@ await mkdir(join(root, OUT, 'chunks'), { recursive: true });
 await Promise.all(outputFiles.map(({ path, contents }) => replace(path, contents)));
 await replace(join(root, OUT, 'licenses.txt'), Buffer.from(await licenses(metafile)));
 await removeStale(metafile);
+await buildConsole();
 
 function zodInOneLanguage(): Plugin {
   return {
@@ -160,4 +161,35 @@ async function removeStale({ outputs }: Metafile): Promise<void> {
   const stale = files.filter((file) => !(`${OUT}/chunks/${file}` in outputs));
   await Promise.all(stale.map((file) => rm(join(root, OUT, 'chunks', file))));
   if (stale.length > 0) await rm(join(root, OUT, 'compiled'), { recursive: true, force: true });
+}
+
+/** Builds the console's pages, dist/console/. A script or style has a hash in its name, so browsers may keep it. */
+async function buildConsole(): Promise<void> {
+  const folder = 'src/console/web';
+  const pages = await build({
+    absWorkingDir: root,
+    entryPoints: { JS: `${folder}/main.tsx`, CSS: `${folder}/console.css` },
+    outdir: 'dist/console',
+    entryNames: '[name]-[hash]',
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+    metafile: true,
+    logLevel: 'warning',
+  });
+  const files = pages.outputFiles.map(({ path, contents }) => ({ name: basename(path), contents }));
+  const page = await readFile(join(root, folder, 'index.html'), 'utf8');
+  const linked = page.replace(/"(JS|CSS)"/g, (_, kind: string) => {
+    return `"${files.find(({ name }) => name.startsWith(`${kind}-`))!.name}"`;
+  });
+  const out = join(root, 'dist/console');
+  await mkdir(out, { recursive: true });
+  await Promise.all(files.map(({ name, contents }) => replace(join(out, name), contents)));
+  await replace(join(out, 'index.html'), Buffer.from(linked));
+  await replace(join(out, 'licenses.txt'), Buffer.from(await licenses(pages.metafile)));
+  const kept = new Set(['index.html', 'licenses.txt', ...files.map(({ name }) => name)]);
+  const stale = (await readdir(out)).filter((name) => !kept.has(name));
+  await Promise.all(stale.map((name) => rm(join(out, name))));
 }

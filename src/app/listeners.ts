@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { grpcAddress } from '../a2a/server/card.js';
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import type { GrpcTls } from '../a2a/server/grpc/listener.js';
@@ -7,12 +8,17 @@ import { createA2aRoutes, createDiscoveryRoutes, isA2aPath } from '../a2a/server
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import { isLoopback } from '../config/risks.js';
 import type { Config } from '../config/config.js';
+import { packageRoot } from '../config/package-root.js';
+import { createConsoleRoute, isConsolePath } from '../console/routes.js';
+import { OidcSignIn } from '../console/oidc.js';
+import { Sessions } from '../console/sessions.js';
 import type { ReadKeys } from '../core/card.js';
 import { LangoError, loadPackage } from '../core/errors.js';
-import { exchangeOf } from '../core/http.js';
+import { exchangeOf, type HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
 import type { Logger } from '../core/logger.js';
-import { Host, type HostAddress } from '../http/host.js';
+import { createEgress } from '../http/egress.js';
+import { Host, type HostAddress, type HostOptions } from '../http/host.js';
 import type { TlsMaterial } from '../http/tls.js';
 import type { Health, Mount } from '../http/web-app.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -104,6 +110,8 @@ export function assertMountable({ server }: Config): void {
   throw new LangoError('invalid-config', text, { hint });
 }
 
+const ISSUER_TIMEOUT_MS = 10_000;
+const ISSUER_BYTES = 256 * 1024;
 /** About the time in which a balancer notices that a node is not ready. */
 const NOTICE_SECONDS = 5;
 
@@ -131,6 +139,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     isLoopbackOnly: config.auth.mode === 'none',
     claims: isA2aPath,
     routes: [a2aRoutes],
+    ...consoleParts({ config, logger }, a2aRoutes),
     mounts: [
       createDiscoveryRoutes({ agents, keys, baseUrl }),
       ...(metrics ? [metricsMount(metrics)] : []),
@@ -170,6 +179,30 @@ function metricsMount(metrics: Metrics): Mount {
     access: 'anyone',
     addTo: (router) => void router.get('/metrics', async (request) => metrics.answer(exchangeOf(request))),
   };
+}
+
+/** The console comes after the A2A routes, so that it costs their requests nothing. */
+function consoleParts(
+  { config, logger }: Pick<ListenersOptions, 'config' | 'logger'>,
+  a2aRoutes: HttpRoute,
+): Partial<HostOptions> {
+  const { enabled = isLoopback(config.server.host) } = config.console;
+  if (!enabled) return {};
+  const sessions = new Sessions();
+  const folder = join(packageRoot(), 'dist/console');
+  return {
+    sessionAuthorization: (request, baseUrl) => sessions.authorizationOf(request, baseUrl),
+    claims: (method, path) => isA2aPath(method, path) || isConsolePath(path),
+    routes: [a2aRoutes, createConsoleRoute({ folder, sessions, oidc: openOidc(config, logger) })],
+  };
+}
+
+function openOidc({ auth, console: { oidc }, egress }: Config, logger: Logger): OidcSignIn | undefined {
+  const { issuer } = auth.jwt;
+  if (auth.mode !== 'jwt' || issuer === undefined || oidc.clientId === undefined) return undefined;
+  const rules = { timeoutMs: ISSUER_TIMEOUT_MS, maxBytes: ISSUER_BYTES, logger };
+  const fetch = createEgress({ allowPrivate: egress.allowPrivate, configuredUrl: issuer, ...rules });
+  return new OidcSignIn({ issuer, clientId: oidc.clientId, scope: oidc.scope, fetch });
 }
 
 /** Loads the gRPC library only where gRPC is on: loading costs memory and time at the start. */

@@ -53,6 +53,11 @@ export function createProgram(act: Act): Command {
     .option('--agent <name>', 'the agent; default: the root agent')
     .action(actionsOf(act, () => import('./chat.js'))('chat'));
 
+  withServer(withJson(program.command('console')))
+    .description('open the web console in the browser, signed in')
+    .option('--no-open', 'only print the link, which works once')
+    .action(actionsOf(act, () => import('./console.js'))('openConsole'));
+
   addAgentCommands(program.command('agents'), act);
 
   withServer(program.command('card').description('show an agent card, or check it'))

@@ -122,11 +122,21 @@ function greeting(
     row('data', config.home),
     row('pid', String(process.pid)),
     row('model', `${model} (${config.model.reason})${model === 'offline' ? `: ${OFFLINE_ADVICE}` : ''}`),
+    ...otherModels(config).map((text) => row('', text)),
     row('agents', [root, ...agents.filter((name) => name !== root)].join(', ')),
     'Try it from another terminal:',
     `  ${access}${typed('lango send')} --url ${origin}${home} ${shellWord(EXAMPLE)}`,
     `ready ${origin}`,
   ];
+}
+
+/** The models besides that of all agents. */
+function otherModels({ model, agent }: Config): readonly string[] {
+  const named = ({ provider, name }: (typeof model.fallbacks)[number]): string =>
+    [provider, name].filter(Boolean).join('/');
+  const fallbacks = model.fallbacks.map(named).join(', ');
+  const own = Object.entries(agent.models).map(([name, choice]) => `${name}: ${named(choice)}`);
+  return [...(fallbacks ? [`fallbacks: ${fallbacks}`] : []), ...own];
 }
 
 /** The interval between two checks. */

@@ -10,6 +10,9 @@ import type { Logger } from '../core/logger.js';
 import type { BodyLimits } from './body.js';
 import { readBytes, readJson } from './body.js';
 
+/** Returns the Authorization header that the session of a browser stands for; undefined without a session. */
+export type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;
+
 export interface ExchangeFacts {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -21,6 +24,8 @@ export interface ExchangeFacts {
   /** Whether a proxy may share one connection among clients. */
   readonly isProxied: boolean;
   readonly authenticator: Authenticator;
+  /** See `PipelineOptions.sessionAuthorization`. */
+  readonly sessionAuthorization?: SessionAuthorization | undefined;
   /** Aborts when the host stops. */
   readonly closing: AbortSignal;
 }
@@ -101,10 +106,10 @@ export class Exchange implements HttpExchange {
   }
 
   async #identify(): Promise<Caller> {
-    const { authenticator, closing, request, isProxied } = this.#facts;
+    const { authenticator, closing, request, isProxied, sessionAuthorization } = this.#facts;
     if (closing.aborted) throw closing.reason;
     return authenticator.authenticate({
-      authorization: request.headers.authorization,
+      authorization: request.headers.authorization ?? sessionAuthorization?.(request, this.baseUrl),
       address: this.address,
       ...(isProxied ? {} : { connection: request.socket }),
       certificate: () => certificateOf(request),

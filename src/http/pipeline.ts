@@ -9,7 +9,7 @@ import type { Admission, AdmissionRules } from './admission.js';
 import { answerPreflight, clientAddress, createAdmission, shareWithOrigin } from './admission.js';
 import type { BodyLimits } from './body.js';
 import { answerError } from './errors.js';
-import { Exchange } from './exchange.js';
+import { Exchange, type SessionAuthorization } from './exchange.js';
 import type { Health, Mount } from './web-app.js';
 import { createWebApp, mountHealth } from './web-app.js';
 
@@ -19,6 +19,8 @@ export interface PipelineOptions extends AdmissionRules {
     readonly drainSeconds: number;
   };
   readonly authenticator: Authenticator;
+  /** Stands in for the Authorization header of a request that has none. Default: nothing does. */
+  readonly sessionAuthorization?: SessionAuthorization | undefined;
   /** The hot path: plain handlers, asked in this order before express. */
   readonly routes: readonly HttpRoute[];
   /** Whether one of `routes` may answer this request; needed for `answerMounted` alone. */
@@ -114,7 +116,7 @@ export class RequestPipeline {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
-    const { trustProxy, limits, logger, authenticator, onAnswered } = this.#options;
+    const { trustProxy, limits, logger, authenticator, sessionAuthorization, onAnswered } = this.#options;
     const exchange = new Exchange({
       request,
       response,
@@ -124,6 +126,7 @@ export class RequestPipeline {
       address: () => clientAddress(request, trustProxy),
       isProxied: trustProxy,
       authenticator,
+      sessionAuthorization,
       closing: this.#closing.signal,
     });
     response.setHeader('X-Request-Id', exchange.requestId);

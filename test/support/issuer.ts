@@ -1,5 +1,7 @@
-import { createServer } from 'node:http';
+import { createHash } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { CryptoKey, JWK } from 'jose';
 import { SignJWT, exportJWK, generateKeyPair } from 'jose';
 
@@ -47,11 +49,50 @@ export async function startIssuer(): Promise<Issuer> {
     },
     close: () => new Promise<void>((resolve) => void server.close(() => resolve())),
   };
+  /** The PKCE challenges by the code that each is for. */
+  const challenges = new Map<string, string>();
+  const authorize = (url: string, response: ServerResponse) => {
+    const query = new URL(url, issuer.url).searchParams;
+    const back = new URL(query.get('redirect_uri')!);
+    const code = `code-${challenges.size}`;
+    challenges.set(code, query.get('code_challenge')!);
+    back.search = new URLSearchParams({ code, state: query.get('state')! }).toString();
+    response.writeHead(302, { location: back.href }).end();
+  };
+  const grant = async (body: string, response: ServerResponse) => {
+    const query = new URLSearchParams(body);
+    const proof = createHash('sha256')
+      .update(query.get('code_verifier') ?? '')
+      .digest('base64url');
+    const isProven = challenges.get(query.get('code')!) === proof;
+    challenges.delete(query.get('code')!);
+    response.setHeader('content-type', 'application/json');
+    if (!isProven) response.writeHead(400).end('{"error":"invalid_grant"}');
+    else
+      response.end(
+        JSON.stringify({
+          access_token: await issuer.token({ sub: 'ada' }),
+          token_type: 'bearer',
+          expires_in: 300,
+        }),
+      );
+  };
   const server = createServer((request, response) => {
     requests += 1;
     if (issuer.isDown) response.writeHead(503).end();
+    else if (request.url?.startsWith('/authorize')) authorize(request.url, response);
+    else if (request.url === '/token') void text(request).then((body) => grant(body, response));
     else if (request.url === '/keys') response.end(JSON.stringify({ keys: published }));
-    else response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
+    else
+      response.end(
+        JSON.stringify({
+          issuer: issuer.url,
+          jwks_uri: `${issuer.url}/keys`,
+          authorization_endpoint: `${issuer.url}/authorize`,
+          token_endpoint: `${issuer.url}/token`,
+          code_challenge_methods_supported: ['S256'],
+        }),
+      );
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   issuer.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

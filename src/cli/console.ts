@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import { serverUrl } from '../core/card.js';
+import { LangoError } from '../core/errors.js';
+import { isJsonObject } from '../core/json.js';
+import { connect, type ConnectionFlags } from './connection.js';
+import { ask } from './explain.js';
+import { safeLine } from './safe-text.js';
+import type { Call, Report } from './terminal.js';
+
+interface ConsoleFlags extends ConnectionFlags {
+  /** False with `--no-open`: only print the link. */
+  readonly open: boolean;
+}
+
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+  darwin: ['open'],
+  win32: ['explorer.exe'],
+};
+
+/** `lango console`: opens the web console in the browser, signed in by a link that works once. */
+export async function openConsole(call: Call<ConsoleFlags>): Promise<Report> {
+  const connection = await connect(call);
+  const answer = await ask(
+    connection,
+    connection.fetch(serverUrl(connection.url, '/console/link'), { method: 'POST' }),
+  );
+  const body: unknown = await answer.json().catch(() => undefined);
+  if (answer.status === 404) {
+    throw new LangoError('not-found', `The server at ${connection.url} shows no console.`, {
+      hint: 'Set console.enabled to true in its configuration. The default is true on a loopback address only.',
+    });
+  }
+  if (!answer.ok || !isJsonObject(body)) {
+    throw new LangoError(
+      'unauthenticated',
+      `The server at ${connection.url} gave no link (HTTP ${answer.status}).`,
+      {
+        hint: 'Set LANGO_TOKEN to the token that "lango serve" printed.',
+      },
+    );
+  }
+  const { code, seconds } = body as { readonly code?: string; readonly seconds?: number };
+  const place = code === undefined ? '' : `#/link/${encodeURIComponent(code)}`;
+  const url = `${serverUrl(connection.url, '/console/').href}${place}`;
+  const isOpened = call.flags.open && (await openInBrowser(url));
+  const once = code === undefined ? '' : ` It works once, within ${seconds} seconds.`;
+  const lines = isOpened
+    ? [`Opened the console of ${safeLine(connection.url)}.`]
+    : [safeLine(url), `Open this link in a browser.${once}`];
+  return { json: { url, opened: isOpened, seconds: seconds ?? null }, lines };
+}
+
+/** Resolves with whether a program took the address. It lives on without this one. */
+function openInBrowser(url: string): Promise<boolean> {
+  const [program = 'xdg-open', ...args] = OPENERS[process.platform] ?? [];
+  return new Promise((resolve) => {
+    const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
+    child.once('error', () => resolve(false));
+    child.once('spawn', () => {
+      child.unref();
+      resolve(true);
+    });
+  });
+}

@@ -1,0 +1,83 @@
+import type { Configuration } from 'openid-client';
+import { LangoError, errorText, loadPackage } from '../core/errors.js';
+
+export interface OidcOptions {
+  /** The issuer whose tokens the server accepts. */
+  readonly issuer: string;
+  /** The id of a public client at the issuer: one without a secret, for the code flow with PKCE. */
+  readonly clientId: string;
+  readonly scope: string;
+  readonly fetch: typeof fetch;
+}
+
+/** How long a person may take to sign in at the issuer. */
+export const FLOW_SECONDS = 600;
+
+const load = () => loadPackage('openid-client', () => import('openid-client'));
+
+/**
+ * Signs people in at an OpenID issuer, by the code flow with PKCE. The library is loaded at the first sign-in. The browser
+ * keeps what belongs to a sign-in under way, so strangers who begin many fill nothing here.
+ */
+export class OidcSignIn {
+  readonly #options: OidcOptions;
+  #issuer: Promise<Configuration> | undefined;
+
+  constructor(options: OidcOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the address of the issuer to send a browser to, and the flow that this browser has to come back with. */
+  async begin(callback: string): Promise<{ readonly url: string; readonly flow: string }> {
+    const client = await load();
+    const issuer = await this.#discover();
+    const state = client.randomState();
+    const verifier = client.randomPKCECodeVerifier();
+    const url = client.buildAuthorizationUrl(issuer, {
+      redirect_uri: callback,
+      scope: this.#options.scope,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+    });
+    return { url: url.href, flow: `${state}.${verifier}` };
+  }
+
+  /** Returns the Authorization header of the person who came back with this address. Rejects with `unauthenticated`. */
+  async finish(address: URL, flow: string): Promise<string> {
+    const [state, verifier] = flow.split('.');
+    if (!state || !verifier || address.searchParams.get('state') !== state) {
+      throw new LangoError('unauthenticated', 'This sign-in has expired or was begun in another browser.', {
+        hint: 'Open the console and sign in again.',
+      });
+    }
+    const client = await load();
+    try {
+      const checks = { pkceCodeVerifier: verifier, expectedState: state };
+      const tokens = await client.authorizationCodeGrant(await this.#discover(), address, checks);
+      return `Bearer ${tokens.access_token}`;
+    } catch (cause) {
+      throw new LangoError('unauthenticated', `The issuer did not sign you in: ${errorText(cause)}`, {
+        cause,
+      });
+    }
+  }
+
+  #discover(): Promise<Configuration> {
+    this.#issuer ??= this.#read().catch((error: unknown) => {
+      this.#issuer = undefined;
+      throw error;
+    });
+    return this.#issuer;
+  }
+
+  async #read(): Promise<Configuration> {
+    const { discovery, None, allowInsecureRequests, customFetch } = await load();
+    const { issuer, clientId } = this.#options;
+    const isPlain = issuer.startsWith('http:');
+    return discovery(new URL(issuer), clientId, undefined, None(), {
+      [customFetch]: (url: string, init: unknown) => this.#options.fetch(url, init as RequestInit),
+      ...(isPlain ? { execute: [allowInsecureRequests] } : {}),
+    });
+  }
+}

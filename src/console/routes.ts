@@ -1,0 +1,146 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { LangoError } from '../core/errors.js';
+import type { HttpExchange, HttpRoute } from '../core/http.js';
+import type { OidcSignIn } from './oidc.js';
+import { flowCookie, flowOf, LINK_SECONDS, sessionCookie, sessionIdOf, type Sessions } from './sessions.js';
+
+export interface ConsoleOptions {
+  /** The folder with the built pages. */
+  readonly folder: string;
+  readonly sessions: Sessions;
+  /** Undefined where no issuer signs people in. */
+  readonly oidc?: OidcSignIn | undefined;
+}
+
+const PAGES = '/console/';
+const SESSION = '/console/session';
+const LINK = '/console/link';
+const OIDC = '/console/oidc';
+const CALLBACK = `${OIDC}/callback`;
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+};
+const POLICY = [
+  ...[
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+  ],
+  ...[
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ],
+].join('; ');
+const SAFE_HEADERS = {
+  'Content-Security-Policy': POLICY,
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+};
+
+export function isConsolePath(path: string): boolean {
+  return path === '/console' || path.startsWith(PAGES);
+}
+
+/** Answers the paths of the console: its pages, which are public, and the sign-in. */
+export function createConsoleRoute({ folder, sessions, oidc }: ConsoleOptions): HttpRoute {
+  let files: Promise<ReadonlyMap<string, Buffer>> | undefined;
+  return async (exchange) => {
+    const { path, request, response } = exchange;
+    if (!isConsolePath(path)) return false;
+    if (path === SESSION) await answerSession(exchange, sessions);
+    else if (path === LINK) await answerLink(exchange, sessions);
+    else if (path.startsWith(OIDC) && request.method === 'GET') await answerOidc(exchange, sessions, oidc);
+    else {
+      exchange.anyone();
+      if (request.method !== 'GET' && request.method !== 'HEAD') throw nothingAt(exchange);
+      if (path === '/console') response.writeHead(308, { Location: `${exchange.baseUrl}${PAGES}` }).end();
+      else answerFile(exchange, await (files ??= readPages(folder)));
+    }
+    return true;
+  };
+}
+
+/** POST trades the bearer token of the request, or a sign-in link, for a session. DELETE ends the session. */
+async function answerSession(exchange: HttpExchange, sessions: Sessions): Promise<void> {
+  const { request, response, baseUrl } = exchange;
+  if (request.method !== 'POST' && request.method !== 'DELETE') throw nothingAt(exchange);
+  const linked = request.method === 'POST' ? sessions.redeemLink(request) : undefined;
+  if (linked === undefined) await exchange.caller();
+  else exchange.anyone();
+  // A session never makes another one: otherwise it would have no end.
+  const authorization = linked ?? request.headers.authorization;
+  if (request.method === 'DELETE') {
+    sessions.close(sessionIdOf(request, baseUrl) ?? '');
+    response.setHeader('Set-Cookie', sessionCookie(baseUrl));
+  } else if (authorization !== undefined) {
+    response.setHeader('Set-Cookie', sessionCookie(baseUrl, sessions.open(authorization)));
+  }
+  response.writeHead(204, { 'Cache-Control': 'no-store' }).end();
+}
+
+/** POST makes a sign-in link of the bearer token of the request. Without a token nobody needs one. */
+async function answerLink(exchange: HttpExchange, sessions: Sessions): Promise<void> {
+  const { request, response } = exchange;
+  if (request.method !== 'POST') throw nothingAt(exchange);
+  await exchange.caller();
+  const { authorization } = request.headers;
+  const link =
+    authorization === undefined ? {} : { code: sessions.openLink(authorization), seconds: LINK_SECONDS };
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
+  response.end(JSON.stringify(link));
+}
+
+/** GET says whether an issuer signs people in; below it, `begin` sends a browser there and `callback` takes it back. */
+async function answerOidc(exchange: HttpExchange, sessions: Sessions, oidc?: OidcSignIn): Promise<void> {
+  const { path, baseUrl, request, response, query } = exchange;
+  exchange.anyone();
+  const noStore = { 'Cache-Control': 'no-store' };
+  if (path === OIDC) {
+    response.writeHead(200, { ...noStore, 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ enabled: oidc !== undefined }));
+  } else if (oidc && path === `${OIDC}/begin`) {
+    const { url, flow } = await oidc.begin(`${baseUrl}${CALLBACK}`);
+    response.setHeader('Set-Cookie', flowCookie(baseUrl, flow));
+    response.writeHead(302, { ...noStore, Location: url }).end();
+  } else if (oidc && path === CALLBACK) {
+    const address = new URL(`${baseUrl}${CALLBACK}?${query.toString()}`);
+    const session = sessions.open(await oidc.finish(address, flowOf(request, baseUrl) ?? ''));
+    response.setHeader('Set-Cookie', [sessionCookie(baseUrl, session), flowCookie(baseUrl)]);
+    response.writeHead(302, { ...noStore, Location: `${baseUrl}${PAGES}` }).end();
+  } else throw nothingAt(exchange);
+}
+
+function answerFile(exchange: HttpExchange, files: ReadonlyMap<string, Buffer>): void {
+  const { path, request, response } = exchange;
+  const name = path === PAGES ? 'index.html' : path.slice(PAGES.length);
+  const content = files.get(name);
+  if (content === undefined) throw nothingAt(exchange);
+  response.writeHead(200, {
+    ...SAFE_HEADERS,
+    'Content-Type': TYPES[extname(name)],
+    'Content-Length': content.length,
+    // The names of scripts and styles hold a hash of their content.
+    'Cache-Control': name === 'index.html' ? 'no-cache' : 'public, max-age=31536000, immutable',
+  });
+  response.end(request.method === 'HEAD' ? undefined : content);
+}
+
+/** Reads all pages, so that a path of a request never becomes the path of a file. */
+async function readPages(folder: string): Promise<ReadonlyMap<string, Buffer>> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => extname(name) in TYPES);
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)),
+  );
+}
+
+function nothingAt({ request, path }: HttpExchange): LangoError {
+  return new LangoError('not-found', `There is nothing at ${request.method} ${path}.`);
+}

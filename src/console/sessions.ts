@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { FLOW_SECONDS } from './oidc.js';
+
+/** A session ends this long after its sign-in, however much it is used. */
+const SESSION_SECONDS = 12 * 60 * 60;
+const MAX_SESSIONS = 1_000;
+/** Of one token, so that nobody signs the others out. */
+const MAX_OF_TOKEN = 100;
+/** How long a sign-in link works. */
+export const LINK_SECONDS = 60;
+/** Only a script of this origin can send it, like `CONSOLE_HEADER`. */
+const LINK_HEADER = 'lango-console-link';
+/** Only a script of this origin can send it: a page of another origin would need a preflight, which is refused. */
+const CONSOLE_HEADER = 'lango-console';
+
+interface Session {
+  readonly authorization: string;
+  readonly endsAt: number;
+}
+
+/**
+ * The signed-in browsers of this process. A session stands for the Authorization header of its sign-in, which is checked
+ * again at each request: a token that expired or was replaced ends its sessions.
+ */
+export class Sessions {
+  readonly #sessions = new Map<string, Session>();
+  /** Sign-in links by their code. */
+  readonly #links = new Map<string, Session>();
+  readonly #now: () => number;
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  /** Returns the id of a new session. Beyond 100 sessions of a token, or 1,000 in all, the oldest one ends. */
+  open(authorization: string): string {
+    return this.#keep(this.#sessions, authorization, SESSION_SECONDS);
+  }
+
+  /** Returns the code of a sign-in link, which opens one session within `LINK_SECONDS`. */
+  openLink(authorization: string): string {
+    return this.#keep(this.#links, authorization, LINK_SECONDS);
+  }
+
+  #keep(all: Map<string, Session>, authorization: string, seconds: number): string {
+    const ids = [...all.keys()];
+    const ofToken = ids.filter((id) => all.get(id)!.authorization === authorization);
+    if (ofToken.length >= MAX_OF_TOKEN) all.delete(ofToken[0]!);
+    else if (ids.length >= MAX_SESSIONS) all.delete(ids[0]!);
+    const id = randomBytes(32).toString('base64url');
+    all.set(id, { authorization, endsAt: this.#now() + seconds * 1_000 });
+    return id;
+  }
+
+  /** The Authorization header of the sign-in link that a request names, which works no more; undefined without one. */
+  redeemLink({ headers }: IncomingMessage): string | undefined {
+    const code = headers[LINK_HEADER];
+    const link = typeof code === 'string' ? this.#links.get(code) : undefined;
+    if (link) this.#links.delete(code as string);
+    return link && link.endsAt > this.#now() ? link.authorization : undefined;
+  }
+
+  close(id: string): void {
+    this.#sessions.delete(id);
+  }
+
+  /** The Authorization header that the session of this request stands for; undefined without a session that counts. */
+  authorizationOf(request: IncomingMessage, baseUrl: string): string | undefined {
+    const { headers } = request;
+    const site = headers['sec-fetch-site'];
+    if (headers[CONSOLE_HEADER] !== '1' || (site !== undefined && site !== 'same-origin')) return undefined;
+    if (headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin) return undefined;
+    const id = sessionIdOf(request, baseUrl);
+    const session = id === undefined ? undefined : this.#sessions.get(id);
+    if (id === undefined || session === undefined) return undefined;
+    if (session.endsAt > this.#now()) return session.authorization;
+    this.close(id);
+    return undefined;
+  }
+}
+
+/** The id in the session's cookie. */
+export const sessionIdOf = (request: IncomingMessage, baseUrl: string) =>
+  cookieIn(request, cookieName(baseUrl, 'session'));
+
+/** The sign-in at an issuer that this browser began. */
+export const flowOf = (request: IncomingMessage, baseUrl: string) =>
+  cookieIn(request, cookieName(baseUrl, 'sign-in'));
+
+function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
+  const cookies = (headers.cookie ?? '').split(';').map((text) => text.trim());
+  return cookies.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1);
+}
+
+/** The Set-Cookie header of a session; without an id it removes the cookie. */
+export const sessionCookie = (baseUrl: string, id?: string) =>
+  cookie(baseUrl, { name: 'session', value: id, seconds: SESSION_SECONDS, sameSite: 'Strict' });
+
+/** The same for a sign-in at an issuer, from which the browser comes back: `Strict` would leave the cookie out then. */
+export const flowCookie = (baseUrl: string, flow?: string) =>
+  cookie(baseUrl, { name: 'sign-in', value: flow, seconds: FLOW_SECONDS, sameSite: 'Lax' });
+
+interface Cookie {
+  readonly name: 'session' | 'sign-in';
+  readonly value: string | undefined;
+  readonly seconds: number;
+  readonly sameSite: 'Strict' | 'Lax';
+}
+
+function cookie(baseUrl: string, { name, value = '', seconds, sameSite }: Cookie): string {
+  const { protocol, pathname } = new URL(baseUrl);
+  const age = value === '' ? 0 : seconds;
+  const secure = protocol === 'https:' ? '; Secure' : '';
+  const rules = `Path=${pathname}; Max-Age=${age}; HttpOnly; SameSite=${sameSite}${secure}`;
+  return `${cookieName(baseUrl, name)}=${value}; ${rules}`;
+}
+
+/** Browsers send cookies to all ports of a host, so servers on several ports need names of their own. */
+function cookieName(baseUrl: string, name: Cookie['name']): string {
+  const { port } = new URL(baseUrl);
+  return port === '' ? `lango-${name}` : `lango-${name}-${port}`;
+}

@@ -1,0 +1,109 @@
+import { signal, type Signal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { getTask, Refusal, subscribe } from './api.js';
+import { hasEnded, seqOf, waits, type StreamEvent, type Task } from './wire.js';
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 10_000;
+/** From here on a redraw costs more than a frame. */
+const MANY_EVENTS = 2_000;
+const SLOW_DRAW_MS = 250;
+
+/** A task with its events, as far as they are known. */
+export interface Followed {
+  readonly agent: string;
+  readonly id: string;
+  readonly task: Signal<Task | undefined>;
+  /** Grows at its end only. Read it after `count`. */
+  readonly events: StreamEvent[];
+  readonly count: Signal<number>;
+  /** Why the task cannot be shown. */
+  readonly fault: Signal<string>;
+  /** Whether the connection is away and the page tries again. */
+  readonly isAway: Signal<boolean>;
+}
+
+/** Reads a task with all its events and goes on with the new ones, over any number of broken connections. */
+export function useFollowed(agent: string, id: string): Followed {
+  const followed = useMemo<Followed>(
+    () => ({
+      agent,
+      id,
+      task: signal(undefined),
+      events: [],
+      count: signal(0),
+      fault: signal(''),
+      isAway: signal(false),
+    }),
+    [agent, id],
+  );
+  useEffect(() => {
+    const end = new AbortController();
+    void follow(followed, end.signal);
+    return () => end.abort();
+  }, [followed]);
+  return followed;
+}
+
+async function follow(followed: Followed, end: AbortSignal): Promise<void> {
+  const { agent, id, task, fault, isAway } = followed;
+  for (let pause = FIRST_RETRY_MS; !end.aborted; pause = Math.min(2 * pause, LONGEST_RETRY_MS)) {
+    const known = followed.events.length;
+    try {
+      const first = task.value ? undefined : getTask(agent, id).then((known) => (task.value = known));
+      await Promise.all([first, readEvents(followed, end)]);
+      task.value = await getTask(agent, id);
+      isAway.value = false;
+      if (hasEnded(task.value.status.state)) return;
+    } catch (error) {
+      if (end.aborted) return;
+      if (error instanceof Refusal && !error.isTemporary) {
+        fault.value = error.message;
+        return;
+      }
+      isAway.value = true;
+    }
+    if (followed.events.length > known) pause = FIRST_RETRY_MS;
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+}
+
+async function readEvents({ agent, id, task, events, count, isAway }: Followed, signal: AbortSignal) {
+  let after = events.length === 0 ? 0 : seqOf(events.at(-1)!);
+  let isDrawing = false;
+  const draw = () => {
+    isDrawing = false;
+    count.value = events.length;
+  };
+  for await (const batch of subscribe({ agent, id, after, signal })) {
+    isAway.value = false;
+    for (const event of batch) {
+      if (seqOf(event) <= after) continue;
+      // What a person said is not in the stream: the task has it once it goes on.
+      if (
+        goesOn(
+          events.findLast(({ statusUpdate }) => statusUpdate),
+          event,
+        )
+      )
+        getTask(agent, id).then(
+          (fresh) => (task.value = fresh),
+          () => undefined,
+        );
+      after = seqOf(event);
+      events.push(event);
+    }
+    // A page redraws at most once in a frame, however fast the events come. Hidden pages have no frames.
+    if (!isDrawing && batch.length > 0) {
+      isDrawing = true;
+      if (document.hidden || events.length > MANY_EVENTS) setTimeout(draw, SLOW_DRAW_MS);
+      else requestAnimationFrame(draw);
+    }
+  }
+  draw();
+}
+
+function goesOn(before: StreamEvent | undefined, event: StreamEvent): boolean {
+  const state = before?.statusUpdate?.status.state ?? '';
+  return waits(state) && event.statusUpdate !== undefined && !waits(event.statusUpdate.status.state);
+}

@@ -1,0 +1,77 @@
+import { ask, getTask } from './api.js';
+import { agentsOf, node } from './node.js';
+import { Ago, link, Note, useLoaded } from './page.js';
+import { Decisions, Questions } from './questions.js';
+import { questionsIn, type Task } from './wire.js';
+
+interface Waiting {
+  readonly agent: string;
+  readonly task: Task;
+}
+
+const REFRESH_MS = 3_000;
+
+/** All tasks that wait for a person, the one that waits longest first. */
+async function waitingTasks(agents: readonly string[]): Promise<readonly Waiting[]> {
+  const states = ['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED'];
+  const lists = await Promise.all(
+    agents.flatMap((agent) =>
+      states.map(async (status) => {
+        const { tasks } = await ask<{ readonly tasks: readonly Task[] }>(agent, 'ListTasks', {
+          status,
+          pageSize: 100,
+        });
+        return tasks.map((task) => ({ agent, task }));
+      }),
+    ),
+  );
+  // A question of a task below is asked again by each task above it: it counts once, for the topmost agent.
+  const seen = new Set<string>();
+  return lists
+    .flat()
+    .filter(({ task }) => {
+      const hashes = questionsIn(task.status.message?.parts ?? []).map(({ hash }) => hash);
+      const isRepeat = hashes.length > 0 && hashes.every((hash) => seen.has(hash));
+      for (const hash of hashes) seen.add(hash);
+      return !isRepeat;
+    })
+    .sort((a, b) => ((a.task.status.timestamp ?? '') < (b.task.status.timestamp ?? '') ? -1 : 1));
+}
+
+export function InboxView() {
+  const status = node.value;
+  const agents = status ? agentsOf(status) : [];
+  const { value, fault, reload } = useLoaded(() => waitingTasks(agents), [agents.join(' ')], REFRESH_MS);
+  if (!value) return <Note>{fault || 'Loading what waits for you…'}</Note>;
+  return (
+    <section>
+      <h2>Approvals</h2>
+      <Note>{fault || (value.length === 0 ? 'Nothing waits for you.' : `${value.length} waiting.`)}</Note>
+      {value.map(({ agent, task }) => (
+        <section class="card" key={task.id} aria-label={`Task ${task.id}`}>
+          <p class="facts">
+            <a href={link('tasks', agent, task.id)}>The task of {agent}</a> waits since{' '}
+            <Ago at={task.status.timestamp} />
+          </p>
+          {questionsIn(task.status.message?.parts ?? []).length === 0 && (
+            <p>
+              It waits for a message: <a href={link('chat', agent, task.contextId)}>answer in its chat</a>.
+            </p>
+          )}
+          <Questions agent={agent} task={task} onAnswer={reload} />
+          <Before agent={agent} id={task.id} />
+        </section>
+      ))}
+    </section>
+  );
+}
+
+function Before({ agent, id }: { readonly agent: string; readonly id: string }) {
+  const { value } = useLoaded(() => getTask(agent, id), [agent, id]);
+  return (
+    <details>
+      <summary>What was decided before</summary>
+      {value ? <Decisions task={value} /> : <p>Loading…</p>}
+    </details>
+  );
+}

@@ -1,0 +1,202 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+/** The place that the address names, as in `#/tasks/AGENT/ID`. */
+export const place = signal(location.hash);
+addEventListener('hashchange', () => (place.value = location.hash));
+
+export const link = (...names: readonly string[]) => `#/${names.map(encodeURIComponent).join('/')}`;
+/** The names in the place. */
+export function names(): readonly string[] {
+  const [path = ''] = place.value.replace(/^#\/?/, '').split('?');
+  return path.split('/').filter(Boolean).map(decodeURIComponent);
+}
+
+export interface Loaded<Value> {
+  readonly value: Value | undefined;
+  readonly fault: string;
+  readonly reload: () => void;
+}
+
+/** Loads a value at once and, with `everyMs`, again and again while the page is visible. */
+export function useLoaded<Value>(
+  load: () => Promise<Value>,
+  inputs: readonly unknown[],
+  everyMs?: number,
+): Loaded<Value> {
+  const [value, setValue] = useState<Value>();
+  const [fault, setFault] = useState('');
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = async () => {
+      try {
+        if (round === 0 || !document.hidden) {
+          const fresh = await load();
+          if (isOver) return;
+          setValue(() => fresh);
+          setFault('');
+        }
+      } catch (error) {
+        if (!isOver) setFault((error as Error).message);
+      }
+      if (everyMs !== undefined && !isOver) timer = setTimeout(() => void read(), everyMs);
+    };
+    void read();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [...inputs, round]);
+  return { value, fault, reload: () => setRound((before) => before + 1) };
+}
+
+/** Says why there is nothing to see: it loads, it failed, or there is nothing. */
+export function Note({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <p class="note" role="status">
+      {children}
+    </p>
+  );
+}
+
+interface TableProps {
+  readonly caption: string;
+  readonly heads: readonly string[];
+  readonly children: ComponentChildren;
+}
+
+/** A table that scrolls by itself when it is wider than the page. */
+export function Table({ caption, heads, children }: TableProps) {
+  return (
+    <div class="table" tabIndex={0} role="region" aria-label={caption}>
+      <table>
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            {heads.map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {children}
+      </table>
+    </div>
+  );
+}
+
+interface TwoClicksProps {
+  readonly label: string;
+  readonly confirm: string;
+  readonly kind?: string;
+  readonly onConfirm: () => void;
+}
+
+/** A button that asks once more before it acts, and forgets the first click after some seconds. */
+export function TwoClicks({ label, confirm, kind = '', onConfirm }: TwoClicksProps) {
+  const [isArmed, setArmed] = useState(false);
+  useEffect(() => {
+    if (!isArmed) return undefined;
+    const timer = setTimeout(() => setArmed(false), 6_000);
+    return () => clearTimeout(timer);
+  }, [isArmed]);
+  return (
+    <button
+      type="button"
+      class={`${kind} ${isArmed ? 'armed' : ''}`}
+      onClick={() => {
+        if (isArmed) onConfirm();
+        setArmed(!isArmed);
+      }}
+    >
+      <span aria-live="polite">{isArmed ? confirm : label}</span>
+    </button>
+  );
+}
+
+interface RowsProps {
+  readonly count: number;
+  /** The height of a row in pixels. */
+  readonly height: number;
+  readonly label: string;
+  readonly row: (index: number) => ComponentChildren;
+  /** Called when the last row comes near. */
+  readonly onEnd?: () => void;
+}
+
+const SPARE_ROWS = 6;
+
+/** A list of any length: only the rows in sight are in the page. */
+export function Rows({ count, height, label, row, onEnd }: RowsProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [room, setRoom] = useState(600);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => setRoom(box.current?.clientHeight ?? 600));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  const first = Math.max(0, Math.floor(top / height) - SPARE_ROWS);
+  const last = Math.min(count, Math.ceil((top + room) / height) + SPARE_ROWS);
+  useEffect(() => {
+    if (last === count) onEnd?.();
+  }, [last, count]);
+  return (
+    <div class="rows" ref={box} tabIndex={0} onScroll={() => setTop(box.current!.scrollTop)}>
+      <ul aria-label={label} style={{ height: `${count * height}px` }}>
+        {Array.from({ length: last - first }, (_, offset) => first + offset).map((index) => (
+          <li
+            key={index}
+            aria-setsize={count}
+            aria-posinset={index + 1}
+            style={{ height: `${height}px`, transform: `translateY(${index * height}px)` }}
+          >
+            {row(index)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { style: 'narrow' });
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+/** A time in the reader's zone, short; the whole time is its title. */
+export function Ago({ at }: { readonly at: string | undefined }) {
+  if (at === undefined) return null;
+  const seconds = Math.round((Date.parse(at) - Date.now()) / 1_000);
+  const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[3];
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {RELATIVE.format(Math.round(seconds / size), unit)}
+    </time>
+  );
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
+}
+
+export const number = (value: number) => value.toLocaleString();
+
+/** Sums of money by currency; undefined cost means that a model has no price. */
+export function money(rows: readonly { readonly cost?: number; readonly currency: string }[]): string {
+  const sums = new Map<string, number>();
+  for (const { cost, currency } of rows)
+    if (cost !== undefined) sums.set(currency, (sums.get(currency) ?? 0) + cost);
+  return [...sums]
+    .map(([currency, sum]) => `${sum.toLocaleString(undefined, { maximumSignificantDigits: 3 })} ${currency}`)
+    .join(', ');
+}

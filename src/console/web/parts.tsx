@@ -1,0 +1,104 @@
+import DOMPurify from 'dompurify';
+import { Marked } from 'marked';
+import { useMemo } from 'preact/hooks';
+import { textOf, type Part } from './wire.js';
+
+/** Longer texts are shown as they are: to render them as markdown takes too long. */
+const MARKDOWN_CHARACTERS = 60_000;
+const IMAGES = /^image\/(png|jpeg|gif|webp|avif)$/;
+
+const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
+/** Markup and pictures in a text are shown as they were written. */
+const asWritten = (text: string) => text.replace(/[&<>]/g, (sign) => escapes[sign]!);
+const marked = new Marked({
+  renderer: { html: ({ text }) => asWritten(text), image: ({ raw }) => asWritten(raw) },
+});
+DOMPurify.addHook('afterSanitizeAttributes', (element) => {
+  if (element.tagName !== 'A') return;
+  element.setAttribute('target', '_blank');
+  element.setAttribute('rel', 'noopener noreferrer nofollow');
+});
+
+/** Text of agents is markdown without pictures and forms: neither may reach another origin. */
+function Markdown({ text }: { readonly text: string }) {
+  const html = useMemo(
+    () =>
+      DOMPurify.sanitize(marked.parse(text, { async: false }), {
+        USE_PROFILES: { html: true },
+        FORBID_TAGS: ['img', 'picture', 'video', 'audio', 'form', 'input', 'button', 'textarea', 'style'],
+        FORBID_ATTR: ['style', 'class', 'id', 'name'],
+        RETURN_TRUSTED_TYPE: true,
+      }),
+    [text],
+  );
+  return <div class="text" dir="auto" dangerouslySetInnerHTML={{ __html: html as unknown as string }} />;
+}
+
+/** A text whose characters that turn the direction of others can be seen, and turn nothing. */
+export const visible = (text: string) =>
+  text.replace(/[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, escaped);
+
+const escaped = (sign: string) => `\\u{${sign.codePointAt(0)!.toString(16)}}`;
+
+export function Text({ text: given }: { readonly text: string }) {
+  const text = visible(given);
+  if (text.length <= MARKDOWN_CHARACTERS) return <Markdown text={text} />;
+  return (
+    <pre class="text plain" dir="auto" tabIndex={0}>
+      {text}
+    </pre>
+  );
+}
+
+/** JSON in which each character can be seen, also those that have no shape or turn the direction of others. */
+export function exact(value: unknown): string {
+  const text = JSON.stringify(value, undefined, 2) ?? 'nothing';
+  return text.replace(/(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu, escaped);
+}
+
+export function Json({ value, label }: { readonly value: unknown; readonly label: string }) {
+  return (
+    <pre tabIndex={0} role="region" aria-label={label}>
+      {exact(value)}
+    </pre>
+  );
+}
+
+/** Pieces of streamed text are one text. */
+export function Parts({ parts }: { readonly parts: readonly Part[] }) {
+  const text = textOf(parts);
+  const others = parts.filter((part) => part.text === undefined);
+  return (
+    <>
+      {text !== '' && <Text text={text} />}
+      {others.map((part, index) => (
+        <Other key={index} part={part} />
+      ))}
+    </>
+  );
+}
+
+function Other({ part: { raw, url, data, filename = 'file', mediaType = '' } }: { readonly part: Part }) {
+  if (raw === undefined && url === undefined) return <Json value={data} label="Data" />;
+  if (raw === undefined) return <pre class="text">{url}</pre>;
+  const isImage = IMAGES.test(mediaType);
+  return (
+    <figure>
+      {isImage && <img src={`data:${mediaType};base64,${raw}`} alt={filename} />}
+      <figcaption>
+        <a download={filename} href={`data:application/octet-stream;base64,${raw}`}>
+          Download {filename}
+        </a>{' '}
+        <small>
+          {sizeOf((raw.length * 3) / 4)} {mediaType}
+        </small>
+      </figcaption>
+    </figure>
+  );
+}
+
+export function sizeOf(bytes: number): string {
+  if (bytes < 1024) return `${Math.round(bytes)} bytes`;
+  const isLarge = bytes >= 1024 * 1024;
+  return `${(bytes / (isLarge ? 1024 * 1024 : 1024)).toFixed(1)} ${isLarge ? 'MiB' : 'KiB'}`;
+}

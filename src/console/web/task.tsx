@@ -1,0 +1,228 @@
+import { useMemo, useState } from 'preact/hooks';
+import { ask } from './api.js';
+import { Conversation } from './conversation.js';
+import { useFollowed, type Followed } from './follow.js';
+import { artifactsIn, branchesOf, viewAt, type View } from './fold.js';
+import { link, names, Note, place, Rows, TwoClicks } from './page.js';
+import { Json, Parts } from './parts.js';
+import { Decisions, Questions } from './questions.js';
+import { Spending, Tree } from './tree.js';
+import { activityIn, authorIn, hasEnded, seqOf, stateWords, type StreamEvent, type Task } from './wire.js';
+
+const TABS = ['conversation', 'events', 'tree', 'artifacts', 'raw'] as const;
+const ROW_PIXELS = 32;
+
+/** One task: as a conversation, as a timeline of events, with what it delegated and made, and as it was at any event. */
+export function TaskView({ agent, id }: { readonly agent: string; readonly id: string }) {
+  const followed = useFollowed(agent, id);
+  const [at, setAt] = useState(eventInPlace());
+  const { task, events, count, fault, isAway } = followed;
+  const total = count.value;
+  const shown = Math.min(at ?? total, total);
+  const view = useMemo(
+    () => task.value && viewAt(task.value, events, shown),
+    [task.value, shown, total === shown],
+  );
+  if (!task.value || !view) return <Note>{fault.value || (isAway.value ? AWAY : 'Loading the task…')}</Note>;
+  const tab = names()[3] ?? 'conversation';
+  const move = (value: number) => setAt(value >= total ? undefined : value);
+  return (
+    <section>
+      <Head followed={followed} task={task.value} view={view} />
+      <label class="scrubber">
+        <span>
+          {at === undefined ? 'As it is now' : 'As it was'}: event {shown} of {total}
+          {isAway.value && `. ${AWAY}`}
+        </span>
+        <input
+          type="range"
+          min={0}
+          max={total}
+          value={shown}
+          onInput={({ currentTarget }) => move(Number(currentTarget.value))}
+          onChange={({ currentTarget }) => {
+            const value = Number(currentTarget.value);
+            rememberEvent(value >= total ? undefined : value);
+          }}
+        />
+      </label>
+      <nav class="tabs" aria-label="Parts of the task">
+        {TABS.map((name) => (
+          <a
+            key={name}
+            href={`${link('tasks', agent, id, name)}${at === undefined ? '' : `?event=${at}`}`}
+            aria-current={name === tab ? 'page' : undefined}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
+      <Tab tab={tab} followed={followed} task={task.value} shown={{ view, count: shown, move }} />
+      {at === undefined && <Questions agent={agent} task={{ ...task.value, status: view.status }} />}
+    </section>
+  );
+}
+
+const AWAY = 'The connection is away; the page goes on as soon as the server answers.';
+
+/** The event that the address names, so that a link shows the task as it was. */
+function eventInPlace(): number | undefined {
+  const [, event] = /\?event=(\d{1,9})$/.exec(place.value) ?? [];
+  return event === undefined ? undefined : Number(event);
+}
+
+function rememberEvent(at: number | undefined): void {
+  const [path] = place.value.split('?');
+  history.replaceState(null, '', at === undefined ? path : `${path}?event=${at}`);
+}
+
+interface HeadProps {
+  readonly followed: Followed;
+  readonly task: Task;
+  readonly view: View;
+}
+
+function Head({ followed: { agent, id }, task, view: { status } }: HeadProps) {
+  const [note, setNote] = useState('');
+  const isOver = hasEnded(task.status.state);
+  const cancel = () => void ask(agent, 'CancelTask', { id }).catch((error: Error) => setNote(error.message));
+  return (
+    <>
+      <h2>
+        <span class="state">{stateWords(status.state)}</span> {agent}
+      </h2>
+      <p class="facts">
+        <code>{id}</code> {status.timestamp && new Date(status.timestamp).toLocaleString()}{' '}
+        <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
+      </p>
+      {!isOver && <TwoClicks label="Cancel the task" confirm="Really cancel it" onConfirm={cancel} />}
+      {note && <Note>{note}</Note>}
+    </>
+  );
+}
+
+interface TabProps {
+  readonly tab: string;
+  readonly followed: Followed;
+  readonly task: Task;
+  readonly shown: {
+    readonly view: View;
+    readonly count: number;
+    readonly move: (event: number) => void;
+  };
+}
+
+function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
+  const { agent, id, events } = followed;
+  switch (tab) {
+    case 'events':
+      return (
+        <Rows
+          count={events.length}
+          height={ROW_PIXELS}
+          label="Events"
+          row={(index) => (
+            <button
+              type="button"
+              class="row event"
+              aria-current={index === count - 1 ? 'step' : undefined}
+              onClick={() => move(index + 1)}
+            >
+              {lineOf(events[index]!)}
+            </button>
+          )}
+        />
+      );
+    case 'tree':
+      return (
+        <>
+          <Tree agent={agent} task={task} branches={branchesOf(view.items, agent)} />
+          <Spending task={task} />
+        </>
+      );
+    case 'artifacts': {
+      const artifacts = artifactsIn(view.items);
+      if (artifacts.length === 0) return <p>There are no artifacts at this event.</p>;
+      return (
+        <>
+          {artifacts.map(({ artifactId, name, parts }) => (
+            <article key={artifactId}>
+              <h3>{name}</h3>
+              <Parts parts={parts} />
+            </article>
+          ))}
+        </>
+      );
+    }
+    case 'raw':
+      return <Raw agent={agent} id={id} events={events.slice(Math.max(0, count - RAW_EVENTS), count)} />;
+    default:
+      return (
+        <>
+          <Conversation view={view} />
+          <details>
+            <summary>Decisions in this task</summary>
+            <Decisions task={task} />
+          </details>
+        </>
+      );
+  }
+}
+
+const RAW_EVENTS = 100;
+const LINE_CHARACTERS = 160;
+
+/** An event in one line: its number, time, author and what it says. */
+function lineOf(event: StreamEvent): string {
+  const { statusUpdate, artifactUpdate } = event;
+  const metadata = statusUpdate?.metadata ?? artifactUpdate?.artifact.metadata;
+  const activity = activityIn({ metadata });
+  const time = statusUpdate?.status.timestamp;
+  const what = artifactUpdate
+    ? `artifact ${artifactUpdate.artifact.parts.map(({ text, filename }) => text ?? filename ?? 'data').join('')}`
+    : activity
+      ? [activity.type, activity.tool ?? activity.agent, activity.text ?? activity.request, activity.state]
+          .filter(Boolean)
+          .join(' ')
+      : stateWords(statusUpdate!.status.state);
+  const clock = time === undefined ? '' : new Date(time).toLocaleTimeString();
+  return [seqOf(event), clock, authorIn({ metadata }), what.slice(0, LINE_CHARACTERS)].join('  ');
+}
+
+interface RawProps {
+  readonly agent: string;
+  readonly id: string;
+  readonly events: readonly StreamEvent[];
+}
+
+function Raw({ agent, id, events }: RawProps) {
+  const [note, setNote] = useState('');
+  const address = new URL(`../agents/${encodeURIComponent(agent)}`, location.href).href;
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id } });
+  const quoted = `'${body.replaceAll("'", String.raw`'\''`)}'`;
+  const curl = [
+    `curl -s '${address}'`,
+    '-H "Authorization: Bearer $LANGO_TOKEN"',
+    "-H 'Content-Type: application/json' -H 'A2A-Version: 1.0'",
+    `-d ${quoted}`,
+  ].join(' \\\n  ');
+  const copy = () =>
+    void navigator.clipboard.writeText(curl).then(
+      () => setNote('Copied. Set LANGO_TOKEN before you run it.'),
+      () => setNote('The browser does not allow to copy: mark the text instead.'),
+    );
+  return (
+    <>
+      <h3>As curl</h3>
+      <pre tabIndex={0} role="region" aria-label="The call as curl">
+        {curl}
+      </pre>
+      <button type="button" onClick={copy}>
+        Copy
+      </button>
+      {note && <Note>{note}</Note>}
+      <h3>The last {events.length} events</h3>
+      {events.length === 0 ? <p>There are no events yet.</p> : <Json value={events} label="Raw events" />}
+    </>
+  );
+}

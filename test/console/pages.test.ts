@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { describeConsole, say, signIn, Stage, STORY_PIECES, TOKEN } from './stage.js';
+
+jest.setTimeout(60_000);
+
+let stage: Stage;
+let page: Page;
+const faults: string[] = [];
+
+/** What axe-core finds in the page that is serious. */
+async function seriousFaults(): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate<string[]>(
+    `axe.run().then(({ violations }) => violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => id + ': ' + nodes[0].html))`,
+  );
+}
+
+async function shot(name: string): Promise<void> {
+  const folder = process.env['SHOTS'];
+  if (folder === undefined) return;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [360, 1200]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: path.join(folder, `${name}-${colorScheme}-${width}.png`) });
+    }
+  }
+}
+
+const go = (place: string) => page.evaluate(`void (location.hash = ${JSON.stringify(place)})`);
+
+describeConsole('the console in a browser', () => {
+  beforeAll(async () => {
+    stage = await Stage.open();
+    page = await stage.signedIn({ bypassCSP: false });
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (line) => {
+      if (/Content Security|Trusted/.test(line.text())) faults.push(line.text());
+    });
+  });
+  afterAll(() => stage?.close());
+
+  it('chats, takes a file, and shows what is hostile as text', async () => {
+    await go('#/chat');
+    await page.getByLabel('Message').waitFor();
+    await page
+      .getByLabel('Files')
+      .setInputFiles({ name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('kept words') });
+    await say(page, 'hello there');
+    await page.getByText('Hello, you.').waitFor();
+    await page.getByRole('link', { name: 'Download note.txt' }).waitFor();
+    await shot('chat');
+    expect(await seriousFaults()).toEqual([]);
+    await say(page, 'something hostile');
+    await page.getByText('<script>window.hurt=1</script>').waitFor();
+    expect(await page.evaluate('window.hurt')).toBeUndefined();
+    expect(await page.locator('main img, main script, main a[href^=javascript]').count()).toBe(0);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await page.getByText('bidi \\u{202e}txt.exe').waitFor();
+    await shot('hostile');
+  });
+
+  it('approves and denies with the exact arguments before one', async () => {
+    const folder = path.join(stage.home.folder, 'workspace', 'old');
+    await mkdir(folder, { recursive: true });
+    await writeFile(path.join(folder, 'a.txt'), 'a');
+    await go('#/chat/lango-orchestrator/approving');
+    for (const decision of ['Deny', 'Approve']) {
+      await say(page, 'please delete old');
+      await page.getByText('"path": "old"').last().waitFor();
+      if (decision === 'Approve') {
+        await go('#/approvals');
+        await page.getByText('1 waiting.').waitFor();
+        await page.getByText('Without an answer it counts as denied').waitFor();
+        await shot('approvals');
+        expect(await seriousFaults()).toEqual([]);
+      }
+      await page.getByRole('button', { name: decision, exact: true }).last().click();
+      await page.getByRole('button', { name: `Really ${decision.toLowerCase()} fs_delete` }).click();
+      if (decision === 'Deny') await page.getByRole('link', { name: 'completed' }).waitFor();
+    }
+    await page.getByText('Nothing waits for you.').waitFor();
+    await go('#/tasks');
+    await page
+      .getByRole('link', { name: /please delete old/ })
+      .first()
+      .click();
+    await page.getByText('You approved').first().waitFor();
+    await page.getByRole('link', { name: 'tree' }).click();
+    await page.getByRole('link', { name: 'operator' }).first().waitFor();
+    await page.getByText('Tokens and money').waitFor();
+    await shot('tree');
+    expect(await seriousFaults()).toEqual([]);
+    await page.getByRole('link', { name: 'operator' }).first().click();
+    await page.getByText('operator calls fs_delete').first().waitFor();
+  });
+
+  it('shows a task as it was at an event', async () => {
+    await go('#/tasks');
+    await page.getByRole('link', { name: /hello there/ }).click();
+    await page.getByText('Hello, you.').waitFor();
+    await shot('task');
+    expect(await seriousFaults()).toEqual([]);
+    await page.getByRole('slider').fill('0');
+    await page.getByText('As it was: event 0').waitFor();
+    expect(await page.getByText('Hello, you.').count()).toBe(0);
+    expect(await page.getByText('hello there').count()).toBe(1);
+    expect(page.url()).toMatch(/\?event=0$/);
+    await page.reload();
+    await page.getByText('As it was: event 0').waitFor();
+    await page.getByRole('link', { name: 'events' }).click();
+    await page.getByRole('button', { name: /completed/ }).click();
+    await page.getByText('As it is now').waitFor();
+  });
+
+  it('goes on where it was when the server is killed in the middle of an answer', async () => {
+    await go('#/chat/lango-orchestrator/telling');
+    await say(page, 'tell me a story');
+    await page.getByText('Part 5 of the tale').waitFor();
+    await stage.kill();
+    await page
+      .getByText(/connection is away|cannot be reached/)
+      .first()
+      .waitFor();
+    await shot('offline');
+    await stage.start();
+    await signIn(page);
+    await page.getByText(`Part ${STORY_PIECES} of the tale`).waitFor();
+    const text = await page.getByRole('log').innerText();
+    const parts = [...text.matchAll(/Part (\d+) of/g)].map(([, number]) => Number(number));
+    expect(parts).toEqual(Array.from({ length: STORY_PIECES }, (_, index) => index + 1));
+  });
+
+  it('adds a remote agent, shows the bill and what is kept, and leaves no token behind', async () => {
+    await go('#/agents');
+    await page.getByLabel('Address', { exact: true }).fill('http://127.0.0.1:9/agents/far');
+    await page.getByLabel('Name on this server').fill('far');
+    await page.getByLabel('Its address is private').check();
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.getByText('Added. It stays over restarts.').waitFor();
+    await shot('agents');
+    expect(await seriousFaults()).toEqual([]);
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('button', { name: 'Really remove far' }).click();
+    await page.getByText('There are no remote agents.').waitFor();
+    for (const [place, words] of [
+      ['#/bill', 'What your tasks cost'],
+      ['#/data', 'Names of secrets'],
+      ['#/tasks', 'newest first'],
+    ] as const) {
+      await go(place);
+      await page.getByText(words).first().waitFor();
+      await shot(place.slice(2));
+      expect([place, await seriousFaults()]).toEqual([place, []]);
+    }
+    const kept = await page.evaluate('JSON.stringify([document.cookie, { ...localStorage }, location.href])');
+    expect(kept).not.toContain(TOKEN);
+    expect(kept).not.toContain('lango-session');
+    expect(faults).toEqual([]);
+  });
+});

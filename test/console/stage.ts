@@ -1,0 +1,151 @@
+import type { ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { access } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe } from '@jest/globals';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { ended, lango, makeHome, startServer, type Home, type Server } from '../cli/lango-process.js';
+import { anthropicEvent, anthropicWire } from '../support/anthropic-wire.js';
+import { freePort } from '../support/free-port.js';
+import { API_KEY } from '../support/model-wire.js';
+import { ScriptedServer, events, type RecordedRequest } from '../support/scripted-server.js';
+
+export const TOKEN = 'console-5d1f0b93c7e2a846';
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+const found = await Promise.all(
+  CHROMIUM.map((place) =>
+    access(place).then(
+      () => [place],
+      () => [],
+    ),
+  ),
+);
+const [executablePath] = found.flat();
+if (!executablePath)
+  console.warn('SKIPPED: the console in a browser, because no Chromium is installed here.');
+export const describeConsole = executablePath ? describe : describe.skip;
+
+/** The real program with a vendor that answers by what it is asked, and a real browser. */
+export class Stage {
+  readonly browser: Browser;
+  readonly home: Home;
+  readonly vendor: ScriptedServer;
+  readonly #port: number;
+  #server: Server;
+
+  private constructor(parts: Pick<Stage, 'browser' | 'home' | 'vendor'>, port: number, server: Server) {
+    this.browser = parts.browser;
+    this.home = parts.home;
+    this.vendor = parts.vendor;
+    this.#port = port;
+    this.#server = server;
+  }
+
+  static async open(config = ''): Promise<Stage> {
+    const vendor = await ScriptedServer.open();
+    vendor.willAlwaysReply(answer);
+    const model = `{ provider: anthropic, name: claude-test, apiKey: ${API_KEY}, baseUrl: "${vendor.url}" }`;
+    const home = await makeHome(
+      `auth: { token: ${TOKEN} }\nmodel: ${model}\ntools: { exec: { enabled: false } }\n${config}`,
+    );
+    const port = await freePort();
+    const server = await startServer(home, ['--port', String(port)]);
+    const browser = await chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] });
+    return new Stage({ browser, home, vendor }, port, server);
+  }
+
+  get origin(): string {
+    return this.#server.origin;
+  }
+
+  /** SIGKILL; resolves once the process is gone. */
+  async kill(): Promise<void> {
+    const gone = ended(this.#server.child);
+    this.#server.child.kill('SIGKILL');
+    await gone;
+  }
+
+  /** Starts the server again at the address it had. */
+  async start(): Promise<void> {
+    this.#server = await startServer(this.home, ['--port', String(this.#port)]);
+  }
+
+  /** A page of the console, signed in by the link of `lango console`. */
+  async signedIn(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const context = await this.browser.newContext(options);
+    const page = await context.newPage();
+    const { stdout } = await lango(['console', '--no-open'], { env: this.#server.env });
+    await page.goto(stdout.split('\n')[0]!);
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    return page;
+  }
+
+  async close(): Promise<void> {
+    await this.browser.close();
+    await this.#server.stop();
+    await this.home.remove();
+    await this.vendor[Symbol.asyncDispose]();
+  }
+}
+
+export async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('Token').fill(TOKEN);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+export async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Message').fill(text);
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+}
+
+const HOSTILE = [
+  '<script>window.hurt=1</script>',
+  '<img src=x onerror="window.hurt=2">',
+  '[go](javascript:window.hurt=3)',
+  '![track](http://127.0.0.1:1/pixel.png)',
+  `bidi \u202Etxt.exe`,
+  'w'.repeat(5_000),
+].join('\n\n');
+
+export const STORY_PIECES = 40;
+
+/** What the vendor says: it delegates what has to do with files, and speaks itself for the rest. */
+async function answer(response: ServerResponse, request: RecordedRequest): Promise<void> {
+  const { messages, functions } = anthropicWire.sent(request.body);
+  const asked = JSON.stringify(messages);
+  const last = messages.at(-1) ?? '';
+  const isRoot = functions.some(({ name }) => name === 'transfer_to_agent');
+  const reply = (script: Parameters<typeof anthropicWire.answer>[0]) =>
+    events(anthropicWire.answer(script))(response, request);
+  const call = (name: string, input: object) =>
+    reply({ calls: [{ id: 'c1', name, json: [JSON.stringify(input)] }], stop: 'function-calls' });
+  if (last.includes('result')) return reply({ texts: ['All is **done**.'], stop: 'end' });
+  if (asked.includes('story')) return tellStory(response);
+  if (asked.includes('hostile')) return reply({ texts: [HOSTILE], stop: 'end' });
+  if (!asked.includes('delete')) return reply({ texts: ['Hello, *you*.'], stop: 'end' });
+  const [, path = 'old'] = /delete (\w+)/.exec(asked) ?? [];
+  return isRoot
+    ? call('transfer_to_agent', { agent_name: 'operator', request: `delete ${path}`, final: false })
+    : call('fs_delete', { path, recursive: true });
+}
+
+async function tellStory(response: ServerResponse): Promise<void> {
+  const whole = anthropicWire.answer({ texts: ['PIECE'], stop: 'end' });
+  const piece = anthropicEvent({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'text_delta', text: 'PIECE' },
+  });
+  const [before = '', after = ''] = whole.split(piece);
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(before);
+  for (let number = 1; number <= STORY_PIECES && !response.destroyed; number += 1) {
+    const text = `Part ${number} of the tale. `;
+    response.write(piece.replace('PIECE', text));
+    await sleep(60);
+  }
+  response.end(after);
+  if (!response.destroyed) await once(response, 'close').catch(() => undefined);
+}
