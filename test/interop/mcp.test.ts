@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../src/core/json.js';
 import { freePort } from '../support/free-port.js';
-import { Obedient } from '../support/obedient-model.js';
+import { Obedient, untilOffered } from '../support/obedient-model.js';
 import { sendText, startServer, type TestServer } from '../support/server.js';
 import { describeWith } from './framework.js';
 
@@ -36,10 +36,9 @@ describeWith('mcp', () => {
       web: { url: `http://127.0.0.1:${port}/mcp` },
     };
     for (let tries = 0; tries < 100 && !(await answers(port)); tries += 1) await sleep(100);
-    server = await startServer({
-      model: new Obedient(),
-      settings: { server: { port: 0 }, mcp: { servers } },
-    });
+    const model = new Obedient();
+    server = await startServer({ model, settings: { server: { port: 0 }, mcp: { servers } } });
+    for (const name of Object.keys(servers)) await untilOffered(`mcp_${name}_`, model, server);
   });
   afterAll(async () => {
     await server.stop();

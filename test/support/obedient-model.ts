@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../src/core/json.js';
 import { answerText, type ModelProvider, type ModelRequest } from '../../src/core/model.js';
 import { call, resultsIn, say } from './scripted-model.js';
+import { sendText, type TestServer } from './server.js';
 
 /** Calls the tool that the newest message names, "TOOL {arguments}", and says what came of it. */
 export class Obedient implements ModelProvider {
@@ -24,4 +25,10 @@ export class Obedient implements ModelProvider {
   offered(): readonly string[] {
     return this.requests.at(-1)!.functions.map(({ name }) => name);
   }
+}
+
+/** Waits until a tool of this name is offered: a run waits three seconds for an MCP server, a loaded machine takes longer. */
+export async function untilOffered(start: string, model: Obedient, server: TestServer): Promise<void> {
+  do await sendText(server, 'hello', { agent: 'operator' });
+  while (!model.offered().some((name) => name.startsWith(start)));
 }

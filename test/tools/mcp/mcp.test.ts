@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../src/core/json.js';
 import { answerPart, type ClientEvent, type ServerOptions } from '../../../src/index.js';
 import { langoHere } from '../../cli/lango-here.js';
-import { Obedient } from '../../support/obedient-model.js';
+import { Obedient, untilOffered } from '../../support/obedient-model.js';
 import type { TestServer } from '../../support/server.js';
 import { sendText, startServer, withServer } from '../../support/server.js';
 
@@ -35,22 +35,12 @@ function optionsFor(
   return { ...more, model: new Obedient(), settings: { server: { port: 0 }, mcp: { servers } } };
 }
 
-/** Asks until the tool is offered: a run waits three seconds for an MCP server, a loaded machine takes longer. */
-async function offers(
-  server: TestServer,
-  options: ReturnType<typeof optionsFor>,
-  tool: string,
-): Promise<void> {
-  do await sendText(server, 'hello', { agent: 'operator' });
-  while (!options.model.offered().includes(tool));
-}
-
 describe('an MCP server as tools', () => {
   const options = optionsFor({ notes });
   let server: TestServer;
   beforeAll(async () => {
     server = await startServer(options);
-    await offers(server, options, 'mcp_notes_read_note');
+    await untilOffered('mcp_notes_read_note', options.model, server);
   });
   afterAll(() => server.stop());
 
@@ -189,7 +179,7 @@ describe('an MCP server over HTTP', () => {
     await using _killed = { [Symbol.asyncDispose]: async () => void child.kill() };
     await withServer(options, async (server) => {
       const ask = (text: string) => sendText(server, text, { agent: 'operator' });
-      await offers(server, options, 'mcp_web_read_note');
+      await untilOffered('mcp_web_read_note', options.model, server);
       expect((await ask('mcp_web_read_note {"note":"a"}')).end.text).toBe('the note a');
       expect(options.model.offered()).not.toContain('mcp_web_write_note');
       await ask('mcp_web_change {}');
