@@ -14,6 +14,7 @@ import type { Storage } from '../stores/storage.js';
 import type { Health } from '../http/web-app.js';
 import { startSweeping } from '../journal/sweeper.js';
 import { scrubLogger } from '../scrub/logger.js';
+import type { Moved } from '../storage/moving.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import { DiskBudget } from '../tools/disk-budget.js';
 import { ownedSkillsFolder } from '../tools/skills/index.js';
@@ -75,6 +76,31 @@ export async function openStorage({
   if (url === undefined) return openSqliteStorage({ ...sqlite, ...limits, acceptDamage, logger });
   const { openPostgresStorage } = await import('../storage/postgres/storage.js');
   return openPostgresStorage({ ...server, ...limits, url, logger });
+}
+
+/**
+ * Moves an embedded database into the one that the configuration names, which is empty. Rejects with `LangoError`
+ * `invalid-config`, `not-found` or `storage`, with nothing moved.
+ */
+export async function moveDatabase(
+  { config, secrets, logger }: Pick<StoresOptions, 'config' | 'secrets' | 'logger'>,
+  { file = config.storage.sqlite.file, onTable }: { file?: string; onTable?: (name: string) => void },
+): Promise<Moved> {
+  const { sqlite, ...server } = config.storage;
+  const { databaseUrl: url } = secrets;
+  if (url === undefined) {
+    throw new LangoError('invalid-config', 'The configuration names no database to move into.', {
+      hint: 'Set LANGO_DATABASE_URL, or storage.url, to an empty PostgreSQL database.',
+    });
+  }
+  const { openMoveSource } = await import('../storage/sqlite/move.js');
+  const { moveIntoPostgres } = await import('../storage/postgres/move.js');
+  const source = await openMoveSource({ ...sqlite, file, logger });
+  try {
+    return await moveIntoPostgres({ ...server, url, onTable, logger }, source);
+  } finally {
+    source.close();
+  }
 }
 
 /** Says what is known of the PostgreSQL database of the configuration; undefined for the embedded one. */

@@ -88,13 +88,7 @@ export function createProgram(act: Act): Command {
   addMcpCommands(group('mcp', 'list, try and accept the tools of MCP servers'), act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
 
-  const backups = actionsOf(act, () => import('./backup.js'));
-  withFolders(withJson(program.command('backup <file>')))
-    .description('copy the database into a new file, also while the server runs')
-    .action(backups('backup'));
-  withFolders(withJson(program.command('restore <file>')))
-    .description('put a backup in place of the database, while no server runs')
-    .action(backups('restore'));
+  addDatabaseCommands(program, act);
 
   withServer(program.command('doctor').description('find what keeps Lango from working here'))
     .option('--model', 'also send the model a tiny request')
@@ -185,6 +179,20 @@ function addMcpCommands(mcp: Command, act: Act): void {
   withFolders(withJson(mcp.command('accept <name>')))
     .description('accept the tools that the server changed')
     .action(action('acceptTools'));
+}
+
+function addDatabaseCommands(program: Command, act: Act): void {
+  const backups = actionsOf(act, () => import('./backup.js'));
+  withFolders(withJson(program.command('backup <file>')))
+    .description('copy the database into a new file, also while the server runs')
+    .action(backups('backup'));
+  withFolders(withJson(program.command('restore <file>')))
+    .description('put a backup in place of the database, while no server runs')
+    .action(backups('restore'));
+  withFolders(withJson(program.command('migrate')))
+    .description('move the embedded database into the PostgreSQL database of the configuration')
+    .option('--from <database>', 'sqlite:FILE; default: the database in the data folder')
+    .action(actionsOf(act, () => import('./migrate.js'))('migrate'));
 }
 
 function addKeyCommands(keys: Command, act: Act): void {

@@ -82,7 +82,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
 }
 
 /** Brings the schema up to date, one process at a time, and resolves with the name of the node. */
-async function migrate({ pool }: Driver, logger: Logger): Promise<string> {
+export async function migrate({ pool }: Driver, logger: Logger): Promise<string> {
   const client = await pool.connect();
   try {
     await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);

@@ -1,0 +1,177 @@
+import type { Client } from 'pg';
+import { LangoError } from '../../core/errors.js';
+import type { Logger } from '../../core/logger.js';
+import type { Field, Moved, MovedTable, MoveSource } from '../moving.js';
+import { Tally } from '../moving.js';
+import type { ConnectionOptions } from './connection.js';
+import { createDriver } from './connection.js';
+import { LOCK_CLASS } from './database.js';
+import { storageError } from './failure.js';
+import { migrate } from './storage.js';
+import { inboxKey } from './task-statements.js';
+
+export interface MoveOptions extends ConnectionOptions {
+  /** Told each table before it is moved. */
+  readonly onTable?: ((name: string) => void) | undefined;
+  readonly logger: Logger;
+}
+
+type Row = readonly Field[];
+
+/** How rows of a table are written and read here, where that differs. */
+interface Form {
+  readonly columns: readonly string[];
+  readonly toRow: (row: Row) => Row;
+  /** SQL of a value, by its parameter. */
+  readonly value: (parameter: string, column: string) => string;
+  readonly read: (column: string) => string;
+  /** What both databases say alike of a row. */
+  readonly compared: (row: Row) => Row;
+}
+
+const PLAIN: Omit<Form, 'columns'> = {
+  toRow: (row) => row,
+  value: (parameter) => parameter,
+  read: (column) => `"${column}"::text`,
+  compared: (row) => row,
+};
+const MAX_PARAMETERS = 60_000;
+const MAX_BATCH_CHARACTERS = 2 * 1024 * 1024;
+const ROWS_AT_ONCE = 500;
+const SERVED = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${LOCK_CLASS} AND objid <> 0
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/**
+ * Moves all rows into an empty database, in one transaction: it gets everything or stays empty. Each table is read again
+ * and compared by count and hash. Rejects with `LangoError` `storage` when the database is not empty, is in use by a
+ * server, or holds something else than it was given.
+ */
+export async function moveIntoPostgres(options: MoveOptions, source: MoveSource): Promise<Moved> {
+  const driver = await createDriver(options);
+  let client: Client | undefined;
+  try {
+    await migrate(driver, options.logger);
+    client = await driver.connect();
+    // Servers that start wait for it.
+    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
+    await assertFree(client, source.tables);
+    const moved: Record<string, number> = {};
+    for (const table of source.tables) {
+      options.onTable?.(table.name);
+      moved[table.name] = await moveTable(client, table);
+    }
+    await client.query("UPDATE meta SET value = $1 WHERE key = 'node'", [source.nodeId]);
+    await client.query('COMMIT');
+    return moved;
+  } catch (error) {
+    throw storageError(error);
+  } finally {
+    await client?.end().catch(() => undefined);
+    await driver.pool.end().catch(() => undefined);
+  }
+}
+
+async function assertFree(client: Client, tables: readonly MovedTable[]): Promise<void> {
+  if ((await client.query(SERVED)).rowCount !== 0) {
+    throw new LangoError('storage', 'A server uses the database of storage.url.', {
+      hint: 'Stop it. Data is moved into an empty database that no server uses.',
+    });
+  }
+  for (const { name } of tables) {
+    if ((await client.query(`SELECT 1 FROM ${name} LIMIT 1`)).rowCount === 0) continue;
+    throw new LangoError(
+      'storage',
+      `The database of storage.url is not empty: it has ${name.replace('_', ' ')}.`,
+      {
+        hint: 'Make a new database and name it in storage.url. Nothing was changed.',
+      },
+    );
+  }
+}
+
+async function moveTable(client: Client, table: MovedTable): Promise<number> {
+  const { name, numbered } = table;
+  const form = formOf(table);
+  const given = new Tally();
+  for (const batch of batchesOf(table, form)) {
+    for (const row of batch) given.add(form.compared(row));
+    const width = form.columns.length;
+    const rows = batch.map((_, at) => {
+      const values = form.columns.map((column, place) => form.value(`$${at * width + place + 1}`, column));
+      return `(${values.join(', ')})`;
+    });
+    const into = form.columns.map((column) => `"${column}"`).join(', ');
+    await client.query(`INSERT INTO ${name} (${into}) VALUES ${rows.join(', ')}`, batch.flat());
+  }
+  const found = new Tally();
+  for await (const row of rowsIn(client, name, form)) found.add(form.compared(row));
+  if (!found.equals(given)) {
+    const text = `${name.replace('_', ' ')} did not arrive as they were: ${given.rows} rows given, ${found.rows} found.`;
+    throw new LangoError('storage', text, {
+      hint: 'Nothing was moved. Report this: it is a fault of Lango.',
+    });
+  }
+  if (numbered !== undefined && numbered.last > 0)
+    await client.query('SELECT setval(pg_get_serial_sequence($1, $2), $3)', [
+      name,
+      numbered.column,
+      numbered.last,
+    ]);
+  return given.rows;
+}
+
+function formOf({ name, columns }: MovedTable): Form {
+  if (name === 'passage_words') {
+    return {
+      ...{ columns, toRow: PLAIN.toRow },
+      value: (parameter, column) =>
+        column === 'words' ? `array_to_tsvector(string_to_array(${parameter}, ' '))` : `${parameter}::bigint`,
+      read: (column) =>
+        column === 'words' ? "array_to_string(tsvector_to_array(words), ' ')" : PLAIN.read(column),
+      compared: ([passage, words]) => [passage!, [...new Set(words!.split(' '))].toSorted().join(' ')],
+    };
+  }
+  if (name !== 'inbox') return { ...PLAIN, columns };
+  const named = ['tenant', 'owner', 'agent', 'context', 'message_id'];
+  const kept = columns.filter((column) => !named.includes(column));
+  const toRow = (row: Row): Row => {
+    const of = (column: string) => row[columns.indexOf(column)] ?? '';
+    const key = inboxKey({
+      ...{ tenant: of('tenant'), owner: of('owner'), agent: of('agent') },
+      ...{ context: of('context'), messageId: of('message_id') },
+    });
+    return [`\\x${key.toString('hex')}`, ...kept.map(of)];
+  };
+  return { ...PLAIN, columns: ['key', ...kept], toRow };
+}
+
+function* batchesOf(table: MovedTable, { columns, toRow }: Form): Generator<readonly Row[]> {
+  const most = Math.min(ROWS_AT_ONCE, Math.floor(MAX_PARAMETERS / columns.length));
+  let batch: Row[] = [];
+  let characters = 0;
+  for (const given of table.rows()) {
+    const row = toRow(given);
+    batch.push(row);
+    characters += row.reduce((sum, field) => sum + (field?.length ?? 0), 0);
+    if (batch.length < most && characters < MAX_BATCH_CHARACTERS) continue;
+    yield batch;
+    batch = [];
+    characters = 0;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function* rowsIn(client: Client, table: string, { columns, read }: Form): AsyncGenerator<Row> {
+  await client.query(
+    `DECLARE moved NO SCROLL CURSOR FOR SELECT ${columns.map(read).join(', ')} FROM ${table}`,
+  );
+  for (;;) {
+    const { rows } = await client.query<Field[]>({
+      text: `FETCH ${ROWS_AT_ONCE} FROM moved`,
+      rowMode: 'array',
+    });
+    if (rows.length === 0) break;
+    yield* rows;
+  }
+  await client.query('CLOSE moved');
+}
