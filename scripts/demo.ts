@@ -1,6 +1,6 @@
 /**
  * `npm run demo`: one server does real work for a real A2A client over HTTP, and shows it.
- * `npm run demo -- --nodes`: the same over a stack of three nodes, one of which goes away and comes back.
+ * `npm run demo -- --nodes`: the same over a stack of seven nodes, one of which goes away and comes back.
  * Ends with 0 when the effects are really there, and leaves nothing behind.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

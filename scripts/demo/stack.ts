@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { glob, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../src/index.js';
@@ -6,7 +6,7 @@ import { ask, check, delegations } from './conversation.js';
 import { LangoNode, freePort } from './lango-node.js';
 
 const TOKEN = 'demo-7Qf2xW9kLr4TzB6vNc8d';
-const NODE_TOKEN = 'between-nodes-3v8Lt5Yc9Wk2';
+const SUB_AGENTS = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
 const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
 const CHANGE_MS = 20_000;
 
@@ -16,17 +16,19 @@ const CHANGE_MS = 20_000;
  */
 export async function runStack(home: string, say: (line: string) => void): Promise<void> {
   const logs: string[] = [];
-  const operator = await subAgentNode(home, 'operator', say);
-  const planner = await subAgentNode(home, 'planner', say);
   const port = await freePort();
+  const front = `http://127.0.0.1:${port}`;
+  const nodes = await Promise.all(
+    SUB_AGENTS.map(async (name) => [name, await subAgentNode(home, name, front, say)] as const),
+  );
+  const planner = nodes.find(([name]) => name === 'planner')![1];
   const orchestrator = new LangoNode({
     name: 'the orchestrator node',
     env: {
       ...nodeEnv(home, 'orchestrator', port),
       LANGO_TOKEN: TOKEN,
       LANGO_REFRESH_SECONDS: '1',
-      OPERATOR_URL: operator.url,
-      PLANNER_URL: planner.url,
+      ...Object.fromEntries(nodes.map(([name, { url }]) => [`${name.toUpperCase()}_URL`, url])),
     },
     onLog(line) {
       logs.push(line);
@@ -34,17 +36,19 @@ export async function runStack(home: string, say: (line: string) => void): Promi
     },
   });
   try {
-    await Promise.all([operator.node.start(), planner.node.start()]);
+    await Promise.all(nodes.map(([, { node }]) => node.start()));
     const url = await orchestrator.start();
-    say(
-      `Three nodes run: the orchestrator at ${url}, operator at ${operator.url}, planner at ${planner.url}.`,
-    );
+    const addresses = nodes.map(([name, node]) => `${name} at ${node.url}`);
+    say(`${nodes.length + 1} nodes run: the orchestrator at ${url}, ${addresses.join(', ')}.`);
     const demo = { client: connect({ url, token: TOKEN }), say };
 
     const written = await ask(demo, 'create a file note.txt with "across the network"');
     check('the operator on its own node did it', delegations(written).includes('operator'));
-    const note = path.join(home, 'operator', 'workspace', 'note.txt');
-    check('the file is on the operator node', (await readFile(note, 'utf8')) === 'across the network');
+    // In the folder of its owner: several people may ask through the orchestrator.
+    const found: string[] = [];
+    for await (const note of glob(path.join(home, 'operator/workspace/**/note.txt')))
+      found.push(await readFile(note, 'utf8'));
+    check('the file is on the operator node', found.join() === 'across the network');
     const both = await ask(demo, 'read note.txt and at the same time make a plan for a walk');
     check('both nodes took part', new Set(delegations(both)).size === 2 && both.end.text.includes('across'));
 
@@ -64,24 +68,28 @@ export async function runStack(home: string, say: (line: string) => void): Promi
     const again = await ask(demo, 'make a plan for a walk');
     check('it joins without a restart', delegations(again).includes('planner'));
   } finally {
-    await Promise.all([orchestrator.stop(), operator.node.stop(), planner.node.stop()]);
+    await Promise.all([orchestrator.stop(), ...nodes.map(([, { node }]) => node.stop())]);
   }
 }
 
-async function subAgentNode(home: string, name: string, onLog: (line: string) => void) {
+async function subAgentNode(home: string, name: string, front: string, onLog: (line: string) => void) {
   const port = await freePort();
-  const env = nodeEnv(home, name, port);
+  const env = {
+    ...nodeEnv(home, name, port),
+    LANGO_CONFIG: path.join(DEPLOY, 'sub-agent.yaml'),
+    LANGO_AGENT: name,
+    ORCHESTRATOR_URL: front,
+  };
   return { node: new LangoNode({ name: `the ${name} node`, env, onLog }), url: `http://127.0.0.1:${port}` };
 }
 
 function nodeEnv(home: string, name: string, port: number): Readonly<Record<string, string>> {
   return {
-    LANGO_CONFIG: path.join(DEPLOY, `${name}.yaml`),
+    LANGO_CONFIG: path.join(DEPLOY, 'orchestrator.yaml'),
     LANGO_HOME: path.join(home, name),
     LANGO_HOST: '127.0.0.1',
     LANGO_PORT: String(port),
     LANGO_BASE_URL: `http://127.0.0.1:${port}`,
-    LANGO_NODE_TOKEN: NODE_TOKEN,
     LANGO_LOG_LEVEL: name === 'orchestrator' ? 'info' : 'warn',
   };
 }

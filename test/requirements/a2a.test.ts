@@ -362,28 +362,31 @@ describe('X. A2A', () => {
     },
   );
 
-  it('X6 the compose file starts one image three times, told apart by configuration that loads', async () => {
+  it('X6 the compose file starts nodes that are told apart by configuration, which loads', async () => {
     const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
       services: Record<string, { image: string; environment: Record<string, string> }>;
     };
-    const services = Object.entries(compose.services);
-    expect(new Set(services.map(([, { image }]) => image)).size).toBe(1);
-    const published = await Promise.all(
-      services.map(async ([, { environment }]) => {
-        const configFile = environment['LANGO_CONFIG']!.replace('/etc/lango', 'deploy');
-        const env = readEnv({
-          LANGO_HOME: '/data',
-          LANGO_TOKEN: 'people-7Qf2xW9kLr4TzB6v',
-          LANGO_NODE_TOKEN: 'nodes-5Hs8yK3mPw7RgD2jX',
-        });
-        const { config, secrets } = await loadConfig({ env, overrides: { configFile } });
-        expect(secrets.token).toBeDefined();
-        return config.a2a.publish;
-      }),
+    const services = Object.entries(compose.services).filter(([, { image }]) =>
+      /^lango(-full)?:/.test(image),
     );
-    expect(published).toEqual([['lango-orchestrator'], ['operator'], ['planner']]);
+    const published = services.map(async ([name, { environment }]) => {
+      const configFile = environment['LANGO_CONFIG']!.replace('/etc/lango', 'deploy');
+      const { LANGO_AGENT, LANGO_BASE_URL } = environment;
+      const isFront = LANGO_AGENT === undefined;
+      const env = readEnv({ LANGO_HOME: '/data', ...(!isFront && { LANGO_AGENT, LANGO_BASE_URL }) });
+      const { config } = await loadConfig({ env, overrides: { configFile } });
+      expect(config.a2a.remoteAgents.map((agent) => agent.name)).toEqual(isFront ? SUB_AGENTS : []);
+      return [name, ...config.a2a.publish!];
+    });
+    expect(await Promise.all(published)).toEqual([
+      ['orchestrator-1', 'lango-orchestrator'],
+      ['orchestrator-2', 'lango-orchestrator'],
+      ...SUB_AGENTS.map((name) => [name, name]),
+    ]);
   });
 });
+
+const SUB_AGENTS = ['operator', 'navigator', 'vault', 'librarian', 'planner', 'chronicler'];
 
 /** An agent whose first run works until its node stops; a later one answers. */
 function interruptedWeather(): { readonly agent: Agent; readonly begun: () => number } {

@@ -48,6 +48,11 @@ interface BubblewrapOptions {
   readonly privilegeDrop?: PrivilegeDrop | undefined;
   /** Of system calls: see `seccompFilter`. */
   readonly filter?: Buffer | undefined;
+  /**
+   * For a container whose own /proc is masked: the kernel then lets nobody mount another one. Needs `filter`, which
+   * also keeps commands from making namespaces; bubblewrap cannot without /proc.
+   */
+  readonly hasNoProc?: boolean;
 }
 
 /**
@@ -57,7 +62,7 @@ interface BubblewrapOptions {
 export function bubblewrap(
   bwrap: string,
   { uid, gid }: Account,
-  { privilegeDrop, filter }: BubblewrapOptions = {},
+  { privilegeDrop, filter, hasNoProc = false }: BubblewrapOptions = {},
 ): Sandbox {
   const offline = readTree(ETC);
   const online = readTree([...ETC, ...ETC_NETWORK]);
@@ -89,7 +94,7 @@ export function bubblewrap(
         pipedInputs: [
           joinArguments([
             ...(filter ? ['--seccomp', FILTER_FD] : []),
-            ...sandboxArguments({ command, binds, tree, network }),
+            ...sandboxArguments({ command, binds, tree, network, hasNoProc }),
           ]),
           `lango:x:${uid}:${gid}::/tmp:/bin/sh\n`,
           `lango:x:${gid}:\n`,
@@ -117,20 +122,22 @@ interface SandboxContent {
   readonly binds: readonly Bind[];
   readonly tree: readonly Entry[];
   readonly network: boolean;
+  readonly hasNoProc: boolean;
 }
 
 /** bubblewrap reads these arguments from a descriptor, so that no process list shows the environment. */
-function sandboxArguments({ command, binds, tree, network }: SandboxContent): string[] {
+function sandboxArguments({ command, binds, tree, network, hasNoProc }: SandboxContent): string[] {
   const memory = ['--perms', '1777', '--size', String(command.limits.memoryMb * 1024 * 1024)];
   return [
-    ...['--die-with-parent', '--unshare-user', '--disable-userns', '--unshare-pid', '--unshare-ipc'],
+    ...['--die-with-parent', '--unshare-user', '--unshare-pid', '--unshare-ipc'],
     ...['--unshare-uts', '--unshare-cgroup-try', ...(network ? [] : ['--unshare-net'])],
     ...['--cap-drop', 'ALL', '--hostname', 'lango'],
     ...[...memory, '--tmpfs', '/tmp'],
     ...tree.flatMap(({ kind, source, path }) => [kind === 'link' ? '--symlink' : '--ro-bind', source, path]),
     ...['--perms', '0444', '--ro-bind-data', PASSWD_FD, '/etc/passwd'],
     ...['--perms', '0444', '--ro-bind-data', GROUP_FD, '/etc/group'],
-    ...['--proc', '/proc', '--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
+    ...(hasNoProc ? [] : ['--disable-userns', '--proc', '/proc']),
+    ...['--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
     ...outerFirst(binds).flatMap(({ source, path, kind }) => [kind, source, path]),
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value]),

@@ -30,9 +30,10 @@ const PROBE_LIMITS: ExecLimits = {
 
 const PROBE_FILE_BYTES = 1024;
 
-/** A command that fails unless it runs without privileges. */
+/** A command that fails unless it runs without privileges. Without /proc it cannot see its capabilities. */
 const PROBE = `test "$(id -u)" != 0 || { echo "the command runs as root"; exit 1; }
-grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status || { echo "the command has capabilities"; exit 1; }
+test ! -e /proc || grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status ||
+  { echo "the command has capabilities"; exit 1; }
 test -w . || { echo "the account that commands run as (uid $(id -u)) cannot write to the workspace $PWD"; exit 1; }`;
 
 /**
@@ -74,7 +75,15 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
   try {
     return await probed(bubblewrap(bwrap, account, { privilegeDrop, filter }), account);
   } catch (error) {
-    if (!/seccomp/i.test(errorText(error))) throw error;
+    const problem = errorText(error);
+    if (NO_PROC.test(problem)) {
+      const noProc = bubblewrap(bwrap, account, { privilegeDrop, filter, hasNoProc: true });
+      return probed(
+        { ...noProc, lacks: 'a /proc for commands, because that of this container is masked' },
+        account,
+      );
+    }
+    if (!/seccomp/i.test(problem)) throw error;
     return probed({ ...unfiltered, lacks: 'seccomp, a filter of system calls, in its kernel' }, account);
   }
 }
@@ -107,12 +116,14 @@ async function probe(sandbox: Sandbox, roots: readonly string[], root: string): 
   throw new LangoError('unavailable', `The sandbox does not work here: ${advise(output)}`);
 }
 
+const NO_PROC = /mount proc|max_user_namespaces: Read-only/i;
+
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     /new namespace|uid map|clone|unshare|user namespaces/i,
     'allow user namespaces (sysctl user.max_user_namespaces; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container seccomp=unconfined)',
   ],
-  [/mount proc/i, 'let the container mount /proc (docker: --security-opt systempaths=unconfined)'],
+  [NO_PROC, 'let the container mount /proc (docker: --security-opt systempaths=unconfined)'],
   [/unknown option/i, 'install bubblewrap 0.8 or newer'],
   [/cannot write/i, 'give that account the folder with chown -R'],
 ];

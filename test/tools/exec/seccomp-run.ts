@@ -7,12 +7,16 @@ import { startProcess } from '../../../src/tools/exec/process.js';
 import { LIMITS } from './setup.js';
 
 /** Runs a program in bubblewrap with a filter of system calls; what it printed. */
-export async function bubblewrapped(words: readonly string[], filter: Buffer | undefined): Promise<string> {
+export async function bubblewrapped(
+  words: readonly string[],
+  filter: Buffer | undefined,
+  hasNoProc = false,
+): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'lango-seccomp-'));
   try {
     const account = await prepareAccount([root]);
     const privilegeDrop = process.getuid?.() === 0 ? await preparePrivilegeDrop(account) : undefined;
-    const sandbox = bubblewrap('/usr/bin/bwrap', account, { privilegeDrop, filter });
+    const sandbox = bubblewrap('/usr/bin/bwrap', account, { privilegeDrop, filter, hasNoProc });
     const command = words.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
     const folders = { cwd: root, writable: [root], readable: [] };
     const shell = {

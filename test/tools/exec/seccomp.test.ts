@@ -61,6 +61,16 @@ describeRules('the seccomp filter', () => {
   });
 });
 
+describeSandboxed('a sandbox without /proc', () => {
+  it('runs commands, which make no namespaces', async () => {
+    const words = ['/bin/sh', '-c', 'test -e /proc || echo none; unshare --user echo made'];
+    const output = await bubblewrapped(words, seccompFilter(), true);
+    expect(output).toContain('none');
+    expect(output).not.toContain('made');
+    expect(await bubblewrapped(words, seccompFilter([]), true)).toContain('made');
+  });
+});
+
 describe('the seccomp filter', () => {
   it('is made for x86-64 and arm64, each with its numbers', () => {
     expect(seccompFilter(undefined, 'riscv64')).toBeUndefined();
