@@ -19,7 +19,7 @@ export async function runStack(home: string, say: (line: string) => void): Promi
   const port = await freePort();
   const front = `http://127.0.0.1:${port}`;
   const nodes = await Promise.all(
-    SUB_AGENTS.map(async (name) => [name, await subAgentNode(home, name, front, say)] as const),
+    SUB_AGENTS.map(async (name) => [name, await subAgentNode(name, { home, front, onLog: say })] as const),
   );
   const planner = nodes.find(([name]) => name === 'planner')![1];
   const orchestrator = new LangoNode({
@@ -72,7 +72,13 @@ export async function runStack(home: string, say: (line: string) => void): Promi
   }
 }
 
-async function subAgentNode(home: string, name: string, front: string, onLog: (line: string) => void) {
+interface SubAgentPlace {
+  readonly home: string;
+  readonly front: string;
+  readonly onLog: (line: string) => void;
+}
+
+async function subAgentNode(name: string, { home, front, onLog }: SubAgentPlace) {
   const port = await freePort();
   const env = {
     ...nodeEnv(home, name, port),
