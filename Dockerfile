@@ -9,17 +9,10 @@ RUN npm ci && node -e 'const p = require("./package.json"); \
     pg playwright-core viem @x402/core && npm prune && cp -a node_modules full \
   && npm uninstall --ignore-scripts playwright-core viem @x402/core
 
-FROM node:24-bookworm-slim AS lango
+FROM node:24-bookworm-slim AS base
 RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 WORKDIR /lango
-COPY --from=build /lango/package.json ./
-COPY --from=build /lango/node_modules node_modules
-COPY --from=build /lango/dist/cli dist/cli
-COPY --from=build /lango/dist/console dist/console
-COPY --from=build /lango/agent-cards agent-cards
-COPY --from=build /lango/prompts prompts
 RUN ln -s /lango/dist/cli/main.js /usr/local/bin/lango && mkdir /data && chown node:node /data
-USER node
 ENV LANGO_HOME=/data NODE_ENV=production
 VOLUME /data
 EXPOSE 4100
@@ -27,8 +20,17 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["node", "-e", "f
 ENTRYPOINT ["node", "dist/cli/main.js"]
 CMD ["serve"]
 
-FROM lango AS full
-USER root
+FROM base AS lango
+COPY --from=build /lango/package.json ./
+COPY --from=build /lango/node_modules node_modules
+COPY --from=build /lango/dist/cli dist/cli
+COPY --from=build /lango/dist/console dist/console
+COPY --from=build /lango/agent-cards agent-cards
+COPY --from=build /lango/prompts prompts
+USER node
+
+FROM base AS full
 RUN apt-get update && apt-get install -y --no-install-recommends chromium fonts-liberation && rm -rf /var/lib/apt/lists/*
+COPY --from=lango /lango ./
 COPY --from=build /lango/full node_modules
 USER node

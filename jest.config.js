@@ -14,6 +14,7 @@ const CAMPAIGNS = [
   'test/console/pages',
   'test/e2e/payments',
   'test/e2e/replicas',
+  'test/e2e/stack',
   'test/e2e/tool-kills',
   'test/scripts/abuse',
   'test/scripts/bench',

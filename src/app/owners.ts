@@ -1,8 +1,9 @@
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { exportTask } from '../a2a/server/task-reading.js';
+import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import { rootAgentName, type Agent } from '../core/agent.js';
+import { rootAgentName, type Agent, type Skill } from '../core/agent.js';
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
@@ -16,7 +17,8 @@ import type { ToolFamily } from '../tools/tool-family.js';
 import type { Vault } from '../stores/vault.js';
 import type { WalletStore } from '../stores/payments.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
-import { createDirectClient, type OwnerClient } from '../owners/client.js';
+import { createDirectClient, createOwnerClient, type OwnerClient } from '../owners/client.js';
+import { withNodes, type Elsewhere } from '../owners/elsewhere.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createOwnedData, type OwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
@@ -88,7 +90,25 @@ export function ownerMount(parts: NodeParts): Mount {
       },
     },
   });
-  return mountEndpoints(ownerEndpoints({ service, maxBytes: documents.maxBytes }));
+  const shared = withNodes(service, elsewhereOf(parts));
+  return mountEndpoints(ownerEndpoints({ service: shared, maxBytes: documents.maxBytes }));
+}
+
+/** What the agents of this node keep themselves, and the nodes of its remote agents. */
+function elsewhereOf({ agents, peers }: NodeParts): Elsewhere {
+  const isIn = (skills: readonly Skill[], tool: string) => skills.some(({ id }) => id === skillIdOf(tool));
+  return {
+    hasTool: (tool) => [...agents.values()].some(({ profile }) => isIn(profile.skills, tool)),
+    nodes: () =>
+      peers.remotes().map(({ source: { name = '', url, fetchAs }, skills }) => ({
+        ...{ agent: name, url },
+        hasTool: (tool) => skills && isIn(skills, tool),
+        clientFor:
+          fetchAs &&
+          (async ({ scope, scopes }) =>
+            createOwnerClient({ url, fetch: await fetchAs({ ...scope, ...(scopes && { scopes }) }) })),
+      })),
+  };
 }
 
 /** The data folder of a node that does not run, opened by a command. */

@@ -1,7 +1,12 @@
 import type { CardTrust } from '../a2a/client/card.js';
 import { RefreshingDirectory } from '../a2a/client/directory.js';
 import type { CredentialFor } from '../a2a/client/link.js';
-import type { CardSource, OpenOptions, RemoteSource } from '../a2a/client/load.js';
+import {
+  createOriginFetch,
+  type CardSource,
+  type OpenOptions,
+  type RemoteSource,
+} from '../a2a/client/load.js';
 import { signJwt } from '../a2a/server/signing.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
 import { AddedAgents, type AddedAgent } from '../config/added-agents.js';
@@ -13,6 +18,7 @@ import type { Agent } from '../core/agent.js';
 import type { ReadKeys } from '../core/card.js';
 import { serverUrl } from '../core/card.js';
 import { LangoError, errorText } from '../core/errors.js';
+import type { Caller } from '../core/identity.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
 import { createAddressCheck } from '../http/address-check.js';
@@ -79,7 +85,8 @@ export function remoteSources(list: RemoteList): readonly CardSource[] {
     const trust = verify && trustOf(verify, connect.fetch, logger.child({ agent: name }));
     const settings = { agent, token };
     const credentialFor = agent.owners === 'forward' ? speakerAt(agent, keys) : undefined;
-    return { kind: 'remote', name, url, trust, connect, settings, token, credentialFor };
+    const fetchAs = credentialFor && fetchFor(agent, credentialFor, ownerEgress(agent, started, logger));
+    return { kind: 'remote', name, url, trust, connect, settings, token, credentialFor, fetchAs };
   });
 }
 
@@ -96,6 +103,25 @@ function speakerAt({ url, audience = serverUrl(url, '/').href }: RemoteAgent, ke
     return signJwt(key, assertionClaims({ key, audience, caller, task }), ASSERTION_TYPE);
   };
 }
+
+/** Sends what an owner keeps to the node of an agent: a document takes longer than a card. */
+function ownerEgress({ url, allowPrivate }: RemoteAgent, { egress }: Config, logger: Logger): typeof fetch {
+  const hosts = allowPrivate ? [new URL(url).host] : [];
+  return createEgress({
+    allowPrivate: [...egress.allowPrivate, ...hosts],
+    timeoutMs: OWNER_CALL_MS,
+    maxBytes: STREAM_BYTES,
+    logger,
+  });
+}
+
+function fetchFor({ url }: RemoteAgent, credentialFor: CredentialFor, egress: typeof fetch) {
+  const { origin } = new URL(url);
+  return async (caller: Caller) =>
+    createOriginFetch({ fetch: egress, origin, token: await credentialFor(caller, undefined) });
+}
+
+const OWNER_CALL_MS = 60_000;
 
 type RemoteAgent = Config['a2a']['remoteAgents'][number];
 type Verify = NonNullable<RemoteAgent['verify']>;

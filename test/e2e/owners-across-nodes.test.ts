@@ -3,6 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { connect, textPart } from '../../src/index.js';
 import { openKeys } from '../../src/config/node-credentials.js';
 import { signJwt } from '../../src/a2a/server/signing.js';
+import { createOwnerClient, pagesOf, type OwnerClient } from '../../src/owners/client.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { cardAt, give, Stranger } from '../../scripts/abuse/stranger.js';
@@ -28,6 +29,8 @@ let nodeUrl = '';
 /** A server that answers nothing, and what it was sent as credentials. */
 let silent: Stranger;
 const heard: string[] = [];
+/** The status with which it answers for what an owner keeps there. */
+let lango = 404;
 
 beforeAll(async () => {
   issuer = await startIssuer();
@@ -49,7 +52,8 @@ beforeAll(async () => {
   });
   cards = await openGrpcOnlyHost(nodeUrl);
   silent = await Stranger.open();
-  silent.answer = ({ method, headers }, response) => {
+  silent.answer = ({ method, headers, url }, response) => {
+    if (url?.startsWith('/lango/') === true) return response.writeHead(lango).end('{}');
     if (method === 'GET') return give(response, cardAt(silent.url));
     heard.push(headers.authorization ?? '');
     return response.writeHead(403).end();
@@ -81,6 +85,14 @@ afterAll(async () => {
   await silent[Symbol.asyncDispose]();
   await issuer.close();
 });
+
+/** What a person keeps, asked at the front node. */
+async function keptOf(sub: string): Promise<OwnerClient> {
+  const authorization = `Bearer ${await issuer.token({ sub, org: 'red' })}`;
+  const withToken: typeof fetch = (input, init) =>
+    fetch(input, { ...init, headers: { ...init?.headers, authorization } });
+  return createOwnerClient({ url: front.address.origin, fetch: withToken });
+}
 
 async function person(sub: string, org = 'red', scope?: string): Promise<(text: string) => Promise<string>> {
   const token = await issuer.token({ sub, org, ...(scope !== undefined && { scope }) });
@@ -114,6 +126,67 @@ describeSandboxed('a person of the front node, at the node of its sub-agents', (
         ]);
     }
   }, 120_000);
+});
+
+describe('what a person of the front node keeps', () => {
+  const read = async (owner: OwnerClient, kind: string) => {
+    const all: unknown[] = [];
+    for await (const { items } of pagesOf((after) => owner.readData({ kind, after }))) all.push(...items);
+    return JSON.stringify(all);
+  };
+
+  it('is where its agent is: secrets, documents and data, for that person alone', async () => {
+    const [carol, dave] = [await keptOf('carol'), await keptOf('dave')];
+    await carol.storeSecret({ name: 'typed', value: 'marmalade-5561' });
+    const content = Buffer.from('The quokka lives on Rottnest Island.');
+    await carol.submitDocument({ collection: 'documents', origin: 'file:///q', name: 'q.txt', content });
+    const ask = await person('carol');
+    expect(await ask('which secrets are there')).toContain('typed');
+    expect(await ask('what do you know about the quokka?')).toContain('Rottnest');
+    await ask('remember that the quokka smiles');
+    for (const [owner, count] of [
+      [carol, 1],
+      [dave, 0],
+    ] as const) {
+      expect((await owner.listSecrets({})).secrets).toHaveLength(count);
+      expect((await owner.listDocuments({})).documents).toHaveLength(count);
+      expect((await read(owner, 'facts')).includes('quokka smiles')).toBe(count === 1);
+    }
+    expect(await read(carol, 'tasks')).toContain('vault');
+    await expect(read(carol, 'nonsense')).rejects.toThrow('no such kind of data');
+    await expect(carol.forgetData({ kind: 'facts', name: 'nothing' })).rejects.toThrow('Nothing is kept');
+    await carol.forgetData({ kind: 'facts', name: 'the quokka smiles' });
+    expect(await read(carol, 'facts')).toBe('[]');
+    for (const status of [401, 200, 500]) {
+      lango = status;
+      await expect(read(carol, 'facts')).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringContaining(`The node of stranger at ${silent.url}`),
+      });
+    }
+    lango = 404;
+    expect((await carol.deleteData({})).deleted).toMatchObject({ documents: 1 });
+    expect((await carol.listDocuments({})).documents).toEqual([]);
+  }, 60_000);
+
+  it('is nowhere when the node does not know who asks', async () => {
+    const listed = [
+      { name: 'keeper', url: `${nodeUrl}/agents/vault`, token: node.address.token!, allowPrivate: true },
+    ];
+    const other = await startServer({
+      settings: { a2a: { enabled: true, publish: ['lango-orchestrator'], remoteAgents: listed } },
+    });
+    const url = other.address.origin;
+    const owner = createOwnerClient({
+      url,
+      fetch: (input, init) => other.fetch(new URL(input).pathname, init),
+    });
+    await expect(owner.storeSecret({ name: 'typed', value: 'marmalade-5561' })).rejects.toMatchObject({
+      code: 'not-supported',
+      message: expect.stringContaining(`name that node: --url ${nodeUrl}`),
+    });
+    await other.stop();
+  });
 });
 
 describe('what another node is told', () => {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import { silentLogger } from '../../core/logger.js';
 import { Breaker } from './breaker.js';
-import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, SkipReason } from './load.js';
+import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, RemoteSource, SkipReason } from './load.js';
 import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
 
 /** One line of `lango agents`. */
@@ -157,6 +157,13 @@ export class RefreshingDirectory implements PeerDirectory {
       ...(agent ? { description: agent.peer.description } : {}),
       skills: agent?.peer.skills ?? [],
     }));
+  }
+
+  /** Where the remote agents are, with the skills on their cards; undefined while a card is not here. */
+  remotes(): readonly { readonly source: RemoteSource; readonly skills: readonly Skill[] | undefined }[] {
+    return this.#entries.flatMap(({ source, agent }) =>
+      source.kind === 'remote' ? { source, skills: agent?.peer.skills } : [],
+    );
   }
 
   /** Each peer joins as soon as its own card is there. */

@@ -2,6 +2,7 @@ import { AgentCard } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
+import type { Caller } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
 import { hashJson } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
@@ -48,6 +49,8 @@ export interface RemoteSource {
   readonly token?: string;
   /** Makes the token of a request that somebody is behind, in the place of `token`. */
   readonly credentialFor?: CredentialFor | undefined;
+  /** Sends requests to its server on behalf of an owner; undefined for a server that is not told who asks. */
+  readonly fetchAs?: ((caller: Caller) => Promise<typeof fetch>) | undefined;
   /** What the card must prove. Without it, any card from that origin is trusted. */
   readonly trust?: CardTrust | undefined;
   /** How to connect to this agent. Default: as in `OpenOptions`. */

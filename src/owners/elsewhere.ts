@@ -1,0 +1,190 @@
+import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
+import type { OwnerClient } from './client.js';
+import type { Answer, OperationName } from './operations.js';
+import type { OwnerContext, OwnerService } from './service.js';
+
+/** The node of a remote agent. */
+interface OwnerNode {
+  /** The name of the agent on this node. */
+  readonly agent: string;
+  readonly url: string;
+  /** Whether the agent has tools like this one; undefined while its card is not here. */
+  hasTool(name: string): boolean | undefined;
+  /** What an owner keeps there; undefined for a node that is not told who asks. */
+  readonly clientFor: ((context: OwnerContext) => Promise<OwnerClient>) | undefined;
+}
+
+export interface Elsewhere {
+  /** Whether an agent of this node has tools like this one. */
+  readonly hasTool: (name: string) => boolean;
+  readonly nodes: () => readonly OwnerNode[];
+}
+
+interface Kept {
+  readonly what: string;
+  /** The agent that has one of these keeps it; the first one decides. */
+  readonly tools: readonly string[];
+  readonly operations: readonly OperationName[];
+}
+
+const KEPT: readonly Kept[] = [
+  {
+    what: 'Secrets',
+    tools: ['secrets_list'],
+    operations: ['listSecrets', 'storeSecret', 'allowSecret', 'deleteSecret'],
+  },
+  {
+    what: 'The wallet',
+    tools: ['payment_send', 'secrets_list'],
+    operations: ['readWallet', 'importWallet'],
+  },
+  {
+    what: 'Documents',
+    tools: ['search_documents'],
+    operations: ['listDocuments', 'submitDocument', 'removeDocuments', 'updateVectors'],
+  },
+];
+
+type TellingNode = OwnerNode & { readonly clientFor: NonNullable<OwnerNode['clientFor']> };
+type Perform = (input: never, context: OwnerContext) => Promise<unknown>;
+
+/**
+ * The service of a node whose agents may run on other nodes: each kind of thing is kept where the agent is that uses it,
+ * and data is that of all nodes together. Operations reject with `unavailable` when a node does not answer, and with
+ * `not-supported` when it is not told who asks.
+ */
+export function withNodes(local: OwnerService, elsewhere: Elsewhere): OwnerService {
+  const told = (): readonly TellingNode[] => {
+    const nodes = elsewhere.nodes().filter((node): node is TellingNode => node.clientFor !== undefined);
+    return [...new Map(nodes.map((node) => [new URL(node.url).origin, node])).values()];
+  };
+  const moved = KEPT.flatMap((kept) =>
+    kept.operations.map((name): [OperationName, Perform] => [
+      name,
+      async (input, context) => {
+        const keeper = keeperOf(kept, elsewhere);
+        if (!keeper) return (local[name] as Perform)(input, context);
+        return at(keeper, context, (client) => (client[name] as (input: unknown) => Promise<unknown>)(input));
+      },
+    ]),
+  );
+  return { ...local, ...(Object.fromEntries(moved) as Partial<OwnerService>), ...dataOf(local, told) };
+}
+
+/** The node that keeps it; undefined for this one. */
+function keeperOf({ what, tools }: Kept, { hasTool, nodes }: Elsewhere): TellingNode | undefined {
+  if (tools.some(hasTool)) return undefined;
+  const all = nodes();
+  const keeper = tools.flatMap((tool) => all.find((node) => node.hasTool(tool) === true) ?? [])[0];
+  if (keeper?.clientFor) return keeper as TellingNode;
+  if (keeper) {
+    const text = `${what}: kept by the agent ${keeper.agent}, whose node ${keeper.url} is not told who asks.`;
+    const hint = `Set owners: forward for it in a2a.remoteAgents, or name that node: --url ${keeper.url}`;
+    throw new LangoError('not-supported', text, { hint });
+  }
+  const silent = all.filter(
+    (node) => node.clientFor && tools.some((tool) => node.hasTool(tool) === undefined),
+  );
+  if (silent.length === 0) return undefined;
+  const names = silent.map(({ agent, url }) => `${agent} at ${url}`).join(', ');
+  throw new LangoError(
+    'unavailable',
+    `${what}: the agent that keeps them may be one of ${names}; none answers.`,
+    {
+      hint: 'See: lango agents',
+      retryable: true,
+    },
+  );
+}
+
+type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData';
+
+function dataOf(local: OwnerService, told: () => readonly TellingNode[]): Pick<OwnerService, DataOperations> {
+  const listKinds = async (context: OwnerContext) => {
+    const lists = told().map((node) => at(node, context, (client) => client.listDataKinds({})));
+    const own = await local.listDataKinds({}, context);
+    const others = await Promise.all(lists.map((list) => orElse(list, { kinds: [] })));
+    return [...new Set([own, ...others].flatMap(({ kinds }) => kinds))];
+  };
+  return {
+    listDataKinds: async (_input, context) => ({ kinds: await listKinds(context) }),
+
+    /** First the pages of this node, then those of each other one: their cursors begin with its name. */
+    async readData({ kind, after }, context) {
+      const nodes = told();
+      const [, name, inner = ''] = /^@(\S+) (.*)$/s.exec(after) ?? [];
+      const here = nodes.findIndex(({ agent }) => agent === name);
+      if (name !== undefined && here < 0) throw new LangoError('conflict', `The node of ${name} left.`);
+      const page: Promise<Answer<'readData'>> =
+        name === undefined
+          ? local.readData({ kind, after }, context)
+          : at(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
+      const isKnown = after !== '' || nodes.length === 0 || (await listKinds(context)).includes(kind);
+      const { items, next } = await (isKnown && nodes.length > 0 ? orElse(page, { items: [] }) : page);
+      if (next !== undefined) return { items, next: name === undefined ? next : `@${name} ${next}` };
+      const following = nodes[here + 1];
+      return { items, next: following && `@${following.agent} ` };
+    },
+
+    async forgetData(input, context) {
+      const calls = [
+        local.forgetData(input, context),
+        ...told().map((node) => at(node, context, (client) => client.forgetData(input))),
+      ];
+      const results = await Promise.allSettled(calls);
+      const errors = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
+      const found = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value.deleted] : []));
+      const wrong = errors.find((error) => !isLangoError(error, 'not-found'));
+      if (wrong || found.length === 0) throw wrong ?? errors[0]!;
+      return { deleted: sum(found) };
+    },
+
+    /** The tasks of this node come first: a running one could save more on another. */
+    async deleteData(input, context) {
+      const own = await local.deleteData(input, context);
+      const calls = told().map((node) => at(node, context, (client) => client.deleteData({})));
+      const others = await Promise.all(calls.map((call) => orElse(call, { deleted: {} })));
+      return { deleted: sum([own, ...others].map(({ deleted }) => deleted)) };
+    },
+  };
+}
+
+/** What is wrong with a node, and not with the call. */
+const OF_THE_NODE: readonly ErrorCode[] = [
+  ...(['unauthenticated', 'unavailable', 'timeout', 'invalid-agent-response', 'internal'] as const),
+];
+
+/** Calls a node for an owner. Rejects with `unavailable`, naming the node, when it does not answer as it should. */
+async function at<T>(
+  { agent, url, clientFor }: TellingNode,
+  context: OwnerContext,
+  call: (client: OwnerClient) => Promise<T>,
+): Promise<T> {
+  try {
+    return await call(await clientFor(context));
+  } catch (error) {
+    if (!isLangoError(error) || !OF_THE_NODE.includes(error.code)) throw error;
+    const hint =
+      error.code === 'unauthenticated'
+        ? 'Name this node in its auth.nodes; its log says what is wrong.'
+        : error.hint;
+    const text = `The node of ${agent} at ${url} does not answer this: ${error.message}`;
+    throw new LangoError('unavailable', text, { ...(hint !== undefined && { hint }), cause: error });
+  }
+}
+
+/** `other` when nothing is found: the node has no such kind, or keeps nothing at all. */
+async function orElse<T>(call: Promise<T>, other: T): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isLangoError(error, 'not-found')) return other;
+    throw error;
+  }
+}
+
+function sum(counts: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const all: Record<string, number> = {};
+  for (const [kind, count] of counts.flatMap(Object.entries<number>)) all[kind] = (all[kind] ?? 0) + count;
+  return all;
+}

@@ -1,0 +1,157 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { packageRoot } from '../../src/config/package-root.js';
+import { createOwnerClient, type OwnerClient } from '../../src/owners/client.js';
+import { connect, textPart, type AgentClient } from '../../src/index.js';
+import { freePort } from './free-port.js';
+
+const run = promisify(execFile);
+/** The program and its first words: `docker-compose` or `docker compose`. */
+const COMPOSE = (process.env['LANGO_TEST_COMPOSE'] ?? 'docker-compose').split(' ');
+
+/** The states of a sub-agent that gets no work. */
+const AWAY = ['skipped', 'open'];
+
+/** Why the containers cannot be started here; undefined when they can. */
+export function stackProblem(): string | undefined {
+  if (process.env['LANGO_STACK'] !== '1') return 'it builds images for minutes; npm run stack does';
+  const works = (file: string, ...args: string[]) => spawnSync(file, args, { stdio: 'ignore' }).status === 0;
+  if (process.getuid?.() !== 0) return 'it gives files to the user of the containers, which takes root';
+  if (!works('docker', 'info')) return 'no Docker engine answers';
+  return works(COMPOSE[0]!, ...COMPOSE.slice(1), 'version') ? undefined : `${COMPOSE.join(' ')} is not here`;
+}
+
+/** The containers of docker-compose.yml, with volumes and secrets of their own. */
+export class Stack {
+  readonly url: string;
+  readonly token: string;
+  readonly client: AgentClient;
+  /** What the people of the stack keep, asked at the proxy. */
+  readonly owner: OwnerClient;
+  readonly #folder: string;
+  readonly #project = `lango-test-${process.pid}`;
+
+  private constructor(folder: string, port: number, token: string) {
+    this.#folder = folder;
+    this.url = `http://127.0.0.1:${port}`;
+    this.token = token;
+    this.client = connect({ url: this.url, token });
+    const authorization = `Bearer ${token}`;
+    const withToken: typeof fetch = (input, init) =>
+      fetch(input, { ...init, headers: { ...init?.headers, authorization } });
+    this.owner = createOwnerClient({ url: this.url, fetch: withToken });
+  }
+
+  /** Makes the images and a folder with the secrets. `override` is a second compose file. */
+  static async open(override: string): Promise<Stack> {
+    await buildImages();
+    const folder = await mkdtemp(join(tmpdir(), 'lango-stack-'));
+    await cp(join(packageRoot(), 'deploy'), join(folder, 'deploy'), { recursive: true });
+    await cp(join(packageRoot(), 'docker-compose.yml'), join(folder, 'docker-compose.yml'));
+    await writeFile(join(folder, 'docker-compose.override.yml'), override);
+    await run(join(folder, 'deploy/secrets.sh'), [], { cwd: folder });
+    const token = (await readFile(join(folder, 'secrets/token'), 'utf8')).trim();
+    return new Stack(folder, await freePort(), token);
+  }
+
+  async compose(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+    const [file, ...first] = COMPOSE;
+    const { stdout } = await run(file!, [...first, '--project-name', this.#project, ...args], {
+      cwd: this.#folder,
+      env: { ...process.env, LANGO_PORT: new URL(this.url).port, LANGO_BASE_URL: this.url, ...env },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return stdout;
+  }
+
+  /** The id of the container of a service. */
+  async container(service: string): Promise<string> {
+    return (await this.compose(['ps', '-q', service])).trim();
+  }
+
+  /** Starts what does not run, and resolves once all sub-agents take work. */
+  async up(): Promise<void> {
+    await this.compose(['up', '--detach', '--no-build']);
+    await this.ready();
+  }
+
+  /** Resolves once each replica of the orchestrator sees all sub-agents but those in `away`. */
+  async ready(away: readonly string[] = []): Promise<void> {
+    for (const replica of ['orchestrator-1', 'orchestrator-2'])
+      await this.until(async () => {
+        const { peers } = JSON.parse(await this.get(replica, '/lango/agents')) as {
+          peers: { name: string; state: string }[];
+        };
+        return (
+          peers.length > 5 &&
+          peers.every(({ name, state }) => (away.includes(name) ? AWAY.includes(state) : state === 'ready'))
+        );
+      });
+    await this.until(async () => (await fetch(`${this.url}/readyz`)).ok);
+  }
+
+  /** GET of a node, with the token of the people; the body, or the status of a refusal. */
+  async get(service: string, path: string): Promise<string> {
+    const script = `fetch('http://127.0.0.1:4100${path}', { headers: { authorization: 'Bearer ${this.token}' } })
+      .then(async (answer) => process.stdout.write(answer.ok ? await answer.text() : String(answer.status)))`;
+    return this.inside(service, 'node', '-e', script);
+  }
+
+  /** Runs a program in a container; its output. */
+  async inside(service: string, ...words: readonly string[]): Promise<string> {
+    return (await run('docker', ['exec', await this.container(service), ...words])).stdout;
+  }
+
+  /** How many tasks are being worked on. */
+  async working(): Promise<number> {
+    return (await this.client.list({ state: 'working' })).totalSize;
+  }
+
+  /** The text with which the answer to a message ends. */
+  async ask(text: string): Promise<string> {
+    let answer = '';
+    for await (const event of this.client.send({ parts: [textPart(text)] }, AbortSignal.timeout(60_000)))
+      if (event.type === 'end') answer = event.text;
+    return answer;
+  }
+
+  /** Lets the navigator open a host with a private address. */
+  async allowInBrowser(host: string): Promise<void> {
+    const config = await readFile(join(this.#folder, 'deploy/sub-agent.yaml'), 'utf8');
+    const browser = `tools: { browser: { allowHosts: ['${host}'] } }\n`;
+    await writeFile(join(this.#folder, 'navigator.yaml'), config + browser);
+  }
+
+  /** Makes another image of the nodes, with a tag of its own. */
+  async newVersion(tag: string): Promise<void> {
+    await writeFile(join(this.#folder, 'Dockerfile'), `FROM lango\nLABEL version=${tag}\n`);
+    const args = ['build', '--quiet', '--tag', `lango:${tag}`, '--file', 'Dockerfile', 'deploy/proxy'];
+    await run('docker', args, { cwd: this.#folder });
+  }
+
+  async close(): Promise<void> {
+    await this.compose(['down', '--volumes', '--timeout', '1']).catch(() => undefined);
+    await rm(this.#folder, { recursive: true });
+  }
+
+  /** Asks again until it holds; an error counts as no. */
+  async until(holds: () => Promise<boolean>): Promise<void> {
+    for (const late = AbortSignal.timeout(90_000); !(await holds().catch(() => false)); await sleep(500))
+      late.throwIfAborted();
+  }
+}
+
+async function buildImages(): Promise<void> {
+  // The network of the host: some engines give a build none.
+  const build = (name: string, ...args: string[]) =>
+    run('docker', ['build', '--quiet', '--network', 'host', '--tag', name, ...args], { cwd: packageRoot() });
+  await build('lango', '--target', 'lango', '.');
+  await build('lango-full', '--target', 'full', '.');
+  await build('lango-proxy', 'deploy/proxy');
+  await build('lango-database', 'deploy/database');
+}
