@@ -53,7 +53,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   viem: ['tools/payment'],
   '@x402': ['tools/payment'],
   'playwright-core': ['tools/browser'],
-  '@modelcontextprotocol': ['tools/mcp'],
+  '@modelcontextprotocol': ['tools/mcp', 'a2a/server/mcp'],
   '@mozilla/readability': ['tools/browser'],
   'node-html-markdown': ['tools/html.ts'],
   // These parse bytes from outside: only tools/parser-process.ts loads the files that import them.

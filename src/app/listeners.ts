@@ -4,11 +4,11 @@ import { grpcAddress } from '../a2a/server/card.js';
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import type { GrpcTls } from '../a2a/server/grpc/listener.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
-import { createA2aRoutes, createDiscoveryRoutes, isA2aPath } from '../a2a/server/routes.js';
+import { createA2aRoutes, createDiscoveryRoutes, isA2aPath, MCP_PATH } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import { isLoopback } from '../config/risks.js';
 import type { Config } from '../config/config.js';
-import { packageRoot } from '../config/package-root.js';
+import { packageRoot, packageVersion } from '../config/package-root.js';
 import { createConsoleRoute, isConsolePath } from '../console/routes.js';
 import { OidcSignIn } from '../console/oidc.js';
 import { Sessions } from '../console/sessions.js';
@@ -137,9 +137,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
     isLoopbackOnly: config.auth.mode === 'none',
-    claims: isA2aPath,
-    routes: [a2aRoutes],
-    ...consoleParts({ config, logger }, a2aRoutes),
+    ...routeParts({ config, logger }, a2aRoutes, await createMcp(options, slots)),
     mounts: [
       createDiscoveryRoutes({ agents, keys, baseUrl }),
       ...(metrics ? [metricsMount(metrics)] : []),
@@ -181,20 +179,37 @@ function metricsMount(metrics: Metrics): Mount {
   };
 }
 
-/** The console comes after the A2A routes, so that it costs their requests nothing. */
-function consoleParts(
+/** MCP and the console come after the A2A routes, so that they cost their requests nothing. */
+function routeParts(
   { config, logger }: Pick<ListenersOptions, 'config' | 'logger'>,
   a2aRoutes: HttpRoute,
-): Partial<HostOptions> {
+  mcpRoute: HttpRoute | undefined,
+): Pick<HostOptions, 'claims' | 'routes' | 'sessionAuthorization'> {
   const { enabled = isLoopback(config.server.host) } = config.console;
-  if (!enabled) return {};
+  const isOwn = (method: string, path: string) =>
+    isA2aPath(method, path) || (mcpRoute !== undefined && path === MCP_PATH);
+  const routes = [a2aRoutes, ...(mcpRoute ? [mcpRoute] : [])];
+  if (!enabled) return { claims: isOwn, routes };
   const sessions = new Sessions();
   const folder = join(packageRoot(), 'dist/console');
   return {
     sessionAuthorization: (request, baseUrl) => sessions.authorizationOf(request, baseUrl),
-    claims: (method, path) => isA2aPath(method, path) || isConsolePath(path),
-    routes: [a2aRoutes, createConsoleRoute({ folder, sessions, oidc: openOidc(config, logger) })],
+    claims: (method, path) => isOwn(method, path) || isConsolePath(path),
+    routes: [...routes, createConsoleRoute({ folder, sessions, oidc: openOidc(config, logger) })],
   };
+}
+
+/** Loads the library of MCP only where agents are offered as tools. */
+async function createMcp(
+  { config, agents }: ListenersOptions,
+  slots: StreamSlots,
+): Promise<HttpRoute | undefined> {
+  if (!config.mcp.serve) return undefined;
+  const { createMcpRoute } = await loadPackage(
+    '@modelcontextprotocol/server',
+    () => import('../a2a/server/mcp/route.js'),
+  );
+  return createMcpRoute({ agents, slots, version: packageVersion(), limits: config.server.limits });
 }
 
 function openOidc({ auth, console: { oidc }, egress }: Config, logger: Logger): OidcSignIn | undefined {

@@ -59,7 +59,7 @@ async function trialConfig(loaded: LoadedConfig, folder: string): Promise<Loaded
       ...config,
       a2a: { ...config.a2a, baseUrl: undefined },
       // Reached apart: the start does not wait for them.
-      mcp: { servers: {} },
+      mcp: { serve: false, servers: {} },
       home: folder,
       auth: { ...config.auth, mode: 'token' },
       server: {

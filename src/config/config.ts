@@ -50,6 +50,7 @@ interface A2aConfig extends Readonly<Omit<Settings['a2a'], 'remoteAgents'>> {
 type RemoteAgentConfig = Readonly<Omit<Settings['a2a']['remoteAgents'][number], 'token'>>;
 
 interface McpConfig {
+  readonly serve: boolean;
   readonly servers: Readonly<Record<string, McpServerConfig>>;
 }
 
@@ -103,7 +104,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
       ...(a2a.baseUrl === undefined ? {} : { baseUrl: a2a.baseUrl.replace(/\/+$/, '') }),
       remoteAgents: a2a.remoteAgents.map(({ token: _, ...peer }) => peer),
     },
-    mcp: { servers: mcpServersOf(settings) },
+    mcp: { serve: settings.mcp.serve, servers: mcpServersOf(settings) },
     vault,
     storage,
     embedding: embeddingOf(settings.embedding),

@@ -11,6 +11,8 @@ import { answerRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.
 import { Streaming } from './sse.js';
 import type { StreamLimits, StreamSlots } from './stream-slots.js';
 
+/** Where agents are offered as MCP tools: see mcp/route.ts. */
+export const MCP_PATH = '/mcp';
 const AGENT_PATH = /^\/agents\/([^/]+)(\/.*)?$/;
 
 export interface A2aRoutesOptions {

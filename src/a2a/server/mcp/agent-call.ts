@@ -1,0 +1,142 @@
+import type { StreamResponse, Task } from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
+import { isLangoError } from '../../../core/errors.js';
+import { newId } from '../../../core/ids.js';
+import type { JsonObject } from '../../../core/json.js';
+import type { Call } from '../../translate/call.js';
+import { toCallContext } from '../../translate/call.js';
+import { authorIn } from '../../translate/extensions.js';
+import type { OperationName } from '../requests.js';
+import type { PublishedAgent, Request } from '../operations.js';
+import { OPERATIONS } from '../operations.js';
+import type { CallArguments } from './tools.js';
+
+/** What came of a call: the task as it is, or the message that an executor answers with in place of a task. */
+export type Outcome = Task | Extract<StreamResponse['payload'], { $case: 'message' }>['value'];
+
+export interface AgentCallOptions {
+  readonly agent: PublishedAgent;
+  readonly call: Call;
+  /** Told what the agents do, in a line each. */
+  readonly progress: (line: string) => Promise<void>;
+  /** Whether a client that went away has canceled its call. Asked once `call.signal` has aborted. */
+  readonly isCanceled: () => boolean;
+}
+
+const IN_WORK: readonly (TaskState | undefined)[] = [
+  TaskState.TASK_STATE_SUBMITTED,
+  TaskState.TASK_STATE_WORKING,
+];
+
+/**
+ * Carries out one tool call by the operations of A2A, which admit the caller, check, limit and audit it. Resolves once the
+ * task has ended, waits for somebody, or the call was given up. Throws like the operations.
+ */
+export async function callAgent(given: CallArguments, options: AgentCallOptions): Promise<Outcome> {
+  const { message, answers, taskId } = given;
+  if (given.cancel) return taskOf('CancelTask', { id: taskId! }, options);
+  const isSent = message !== undefined || answers !== undefined;
+  if (!isSent) {
+    const task = await taskOf('GetTask', { id: taskId! }, options);
+    if (!isInWork(task)) return task;
+  }
+  const events = isSent
+    ? streamOf('SendStreamingMessage', { message: toMessage(given) }, options)
+    : streamOf('SubscribeToTask', { id: taskId! }, options);
+  const { reply, id = taskId } = await follow(events, { ...options, isSent });
+  if (reply) return reply;
+  const { signal, ...detached } = detail(options.call);
+  const later = { ...options, call: { ...detached, signal: AbortSignal.any([]) } };
+  const task = await taskOf('GetTask', { id: id! }, later);
+  if (!signal.aborted || !options.isCanceled() || !isInWork(task)) return task;
+  return taskOf('CancelTask', { id: task.id }, later);
+}
+
+/** A call whose members are read now: those of an HTTP call end with its request. */
+function detail({ scope, signal, from, trace }: Call): Call {
+  return { scope, signal, after: undefined, ...(from === undefined ? {} : { from }), trace };
+}
+
+function toMessage({ message, answers = [], taskId, contextId, messageId = newId() }: CallArguments) {
+  return {
+    messageId,
+    role: 'ROLE_USER',
+    parts: [
+      ...(message === undefined ? [] : [{ text: message }]),
+      ...answers.map((answer) => ({ data: { answer }, mediaType: 'application/json' })),
+    ],
+    ...(taskId === undefined ? {} : { taskId }),
+    ...(contextId === undefined ? {} : { contextId }),
+  };
+}
+
+interface Followed {
+  readonly id?: string;
+  readonly reply?: Exclude<Outcome, Task>;
+}
+
+/** Reports progress until the task is no longer in work. A task that has ended in the meantime is no error. */
+async function follow(
+  events: AsyncIterable<StreamResponse>,
+  { progress, isSent }: Pick<AgentCallOptions, 'progress'> & { readonly isSent: boolean },
+): Promise<Followed> {
+  let id: string | undefined;
+  try {
+    for await (const { payload } of events) {
+      if (payload?.$case === 'message') return { reply: payload.value };
+      if (payload?.$case === 'task') {
+        ({ id } = payload.value);
+        await progress(`task ${id}`);
+        // The task that an answer was sent to may still wait for it.
+        if (!isSent && !isInWork(payload.value)) break;
+        continue;
+      }
+      if (payload?.$case !== 'statusUpdate') continue;
+      const line = lineOf(payload.value.metadata);
+      if (line !== undefined) await progress(line);
+      if (!IN_WORK.includes(payload.value.status?.state)) break;
+    }
+  } catch (error) {
+    // It has ended since it was read.
+    if (isSent || !isLangoError(error, 'already-ended')) throw error;
+  }
+  return id === undefined ? {} : { id };
+}
+
+/** What an agent did, in a line. Texts are left out: they come in small pieces, and the answer has them whole. */
+function lineOf(metadata: unknown): string | undefined {
+  const { author, activity } = authorIn(metadata) ?? {};
+  switch (activity?.type) {
+    case 'tool-call':
+      return `${author}: calls ${activity.tool}`;
+    case 'tool-result':
+      return `${author}: ${activity.tool} ${activity.isError ? 'failed' : 'is done'}`;
+    case 'delegation-start':
+      return `${author}: asks ${activity.agent}`;
+    case 'delegation-end':
+      return `${author}: ${activity.agent} is ${activity.state}`;
+    default:
+      return undefined;
+  }
+}
+
+function isInWork({ status }: Task): boolean {
+  return IN_WORK.includes(status?.state);
+}
+
+async function taskOf(name: OperationName, params: JsonObject, options: AgentCallOptions): Promise<Task> {
+  const operation = OPERATIONS[name];
+  if (operation.kind !== 'unary') throw new TypeError(`${name} answers with a stream`);
+  const { message } = await operation.answer(requestOf(params, options));
+  return message as Task;
+}
+
+function streamOf(name: OperationName, params: JsonObject, options: AgentCallOptions) {
+  const operation = OPERATIONS[name];
+  if (operation.kind !== 'stream') throw new TypeError(`${name} has no stream`);
+  return operation.events(requestOf(params, options));
+}
+
+function requestOf(params: JsonObject, { agent, call }: AgentCallOptions): Request {
+  return { agent, params, context: toCallContext(call) };
+}

@@ -1,0 +1,176 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ServerContext } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  inputRequired,
+  inputResponse,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+} from '@modelcontextprotocol/server';
+import type { HttpExchange, HttpRoute } from '../../../core/http.js';
+import type { Caller } from '../../../core/identity.js';
+import { isJsonObject } from '../../../core/json.js';
+import type { Question } from '../../../core/task.js';
+import { readTrace } from '../../../core/trace.js';
+import { reportedError, sendJson } from '../http-call.js';
+import { JSON_TYPE } from '../modes.js';
+import type { PublishedAgent } from '../operations.js';
+import { MCP_PATH } from '../routes.js';
+import type { StreamLimits, StreamSlots } from '../stream-slots.js';
+import { callAgent } from './agent-call.js';
+import { openQuestions, toErrorResult, toResult } from './results.js';
+import { parseArguments, toolsFor, type CallArguments } from './tools.js';
+
+/** Says that a client of an older version also cancels by closing the connection, as `lango mcp serve` does. */
+const CANCELS_HEADER = 'lango-cancel-on-close';
+
+export interface McpRouteOptions {
+  /** By name. Read at each request. */
+  readonly agents: ReadonlyMap<string, PublishedAgent>;
+  readonly version: string;
+  readonly limits: StreamLimits;
+  /** Shared with the streams of A2A. */
+  readonly slots: StreamSlots;
+}
+
+/**
+ * The published agents as MCP tools, over streamable HTTP. Each request is answered from the journal alone, so any replica
+ * can answer it.
+ */
+export function createMcpRoute(options: McpRouteOptions): HttpRoute {
+  return async (exchange) => {
+    const { request, path } = exchange;
+    if (path !== MCP_PATH) return false;
+    const caller = await exchange.caller();
+    if (request.method !== 'POST') {
+      const body = JSON.stringify({ error: { code: 405, message: 'Send MCP requests with POST.' } });
+      sendJson(exchange, { status: 405, type: JSON_TYPE, body, headers: { Allow: 'POST' } });
+      return true;
+    }
+    const parsedBody = await exchange.readJson();
+    await options.slots.hold(caller, () => answer(exchange, { ...options, caller, parsedBody }));
+    return true;
+  };
+}
+
+interface Answering extends McpRouteOptions {
+  readonly caller: Caller;
+  readonly parsedBody: unknown;
+}
+
+async function answer(exchange: HttpExchange, options: Answering): Promise<void> {
+  const { request, response, baseUrl, signal } = exchange;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers))
+    if (value !== undefined && name !== 'authorization') headers.set(name, String(value));
+  const handler = createMcpHandler(({ era }) => serverFor(exchange, { ...options, era }), {
+    responseMode: 'sse',
+    keepAliveMs: options.limits.heartbeatSeconds * 1_000,
+    onerror: (error) => exchange.logger.debug('an MCP request was refused', { error: error.message }),
+  });
+  const sent = new Request(new URL(MCP_PATH, baseUrl), { method: 'POST', headers, signal });
+  try {
+    const { status, headers: given, body } = await handler.fetch(sent, { parsedBody: options.parsedBody });
+    response.writeHead(status, { ...Object.fromEntries(given), 'Cache-Control': 'no-store' });
+    if (body) await pipeline(Readable.fromWeb(body), response);
+    else response.end();
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    await handler.close();
+  }
+}
+
+interface Serving extends Answering {
+  readonly era: 'legacy' | 'modern';
+}
+
+function serverFor(exchange: HttpExchange, options: Serving): Server {
+  const { agents, caller, version } = options;
+  const server = new Server({ name: 'lango', version }, { capabilities: { tools: {} } });
+  server.setRequestHandler('tools/list', () => ({ tools: toolsFor(agents, caller) }));
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const agent = agents.get(params.name);
+    if (!agent) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}.`);
+    try {
+      const given = withResponses(parseArguments(params.arguments ?? {}), context);
+      const outcome = await callAgent(given, {
+        agent,
+        call: callFor(exchange, caller),
+        progress: progressTo(context),
+        isCanceled: () => isCanceled(exchange, options.era),
+      });
+      const questions = 'messageId' in outcome || !canElicit(context) ? [] : openQuestions(outcome);
+      return 'id' in outcome && questions.length > 0 ? elicit(outcome.id, questions) : toResult(outcome);
+    } catch (error) {
+      return toErrorResult(reportedError(exchange, error));
+    }
+  });
+  return server;
+}
+
+function callFor(exchange: HttpExchange, scope: Caller) {
+  const trace = readTrace((name) => String(exchange.request.headers[name] ?? ''));
+  return { scope, signal: exchange.signal, after: undefined, from: exchange.address, trace };
+}
+
+/** Since 2026-07-28, closing the connection cancels the call. A server that stops closes connections too. */
+function isCanceled({ request, signal, closing }: HttpExchange, era: Serving['era']): boolean {
+  const mayCancel = era === 'modern' || request.headers[CANCELS_HEADER] === 'true';
+  return mayCancel && signal.aborted && !closing.aborted;
+}
+
+function progressTo({ mcpReq }: ServerContext): (line: string) => Promise<void> {
+  const progressToken = mcpReq._meta?.progressToken;
+  let progress = 0;
+  return async (message) => {
+    if (progressToken === undefined) return;
+    progress += 1;
+    await mcpReq
+      .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
+      // The client is gone, which its signal says too.
+      .catch(() => {});
+  };
+}
+
+/** Whether the client shows forms to a person and sends the answers by calling again (2026-07-28). */
+function canElicit({ mcpReq }: ServerContext): boolean {
+  const envelope = (mcpReq.envelope ?? {}) as Readonly<Record<string, unknown>>;
+  const capabilities = envelope['io.modelcontextprotocol/clientCapabilities'];
+  return isJsonObject(capabilities) && isJsonObject(capabilities['elicitation']);
+}
+
+/** Asks the questions by the client's own forms. The state only names the task: its owner and the hashes are checked again. */
+function elicit(taskId: string, questions: readonly Question[]) {
+  const requests = questions.map(({ hash, author, text, tool, arguments: given }) => {
+    const call = tool === undefined ? '' : `\n${tool} ${JSON.stringify(given)}`;
+    const form = inputRequired.elicit({
+      message: `${author}: ${text}${call}`,
+      requestedSchema: {
+        type: 'object',
+        properties: {
+          decision: { type: 'string', title: 'Decision', enum: ['approve', 'deny'] },
+          text: { type: 'string', title: 'Why, or the reply in words' },
+        },
+        required: ['decision'],
+      },
+    });
+    return [hash, form] as const;
+  });
+  return inputRequired({ inputRequests: Object.fromEntries(requests), requestState: taskId });
+}
+
+/** The arguments of a call that brings the answers to forms: they go to the task that asked. Closing a form denies. */
+function withResponses(given: CallArguments, { mcpReq }: ServerContext): CallArguments {
+  const taskId = mcpReq.requestState<string>();
+  const hashes = Object.keys(mcpReq.inputResponses ?? {});
+  if (typeof taskId !== 'string' || hashes.length === 0) return given;
+  const answers = hashes.map((hash) => {
+    const response = inputResponse(mcpReq.inputResponses, hash);
+    const content = response.kind === 'elicit' && response.action === 'accept' ? response.content : undefined;
+    return { hash, decision: 'deny', ...content };
+  });
+  return parseArguments({ taskId, answers });
+}

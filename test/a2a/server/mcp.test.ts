@@ -1,0 +1,249 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { CallToolResult, Progress } from '@modelcontextprotocol/client';
+import { z } from 'zod';
+import type { JsonObject } from '../../../src/core/json.js';
+import type { ServerOptions, Tool } from '../../../src/index.js';
+import { AUDIENCE, startIssuer } from '../../support/issuer.js';
+import { KillableServer } from '../../support/killable-server.js';
+import { Obedient } from '../../support/obedient-model.js';
+import { startServer, withServer, type TestServer } from '../../support/server.js';
+
+/** Agents as MCP tools: the client of MCP's own SDK against a whole server. */
+
+const TOOL = { effect: 'pure', schema: z.object({}), timeoutMs: () => 60_000 } as const;
+const TOOLS: readonly Tool[] = [
+  {
+    ...{ ...TOOL, name: 'fs_wipe', description: 'Wipes.', danger: () => 'dangerous' },
+    execute: async () => Promise.resolve({ content: 'wiped' }),
+  },
+  {
+    ...{ ...TOOL, name: 'fs_hang', description: 'Hangs.', danger: () => 'safe' },
+    execute: (_input, { signal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+  },
+  {
+    ...{ ...TOOL, name: 'fs_look', description: 'Looks.', danger: () => 'safe' },
+    execute: async () => Promise.resolve({ content: 'seen' }),
+  },
+];
+const OPTIONS = (): ServerOptions => ({
+  model: new Obedient(),
+  tools: TOOLS,
+  settings: { server: { port: 0 }, mcp: { serve: true }, tools: { fs: { enabled: true } } },
+});
+
+type Version = 'auto' | 'legacy';
+type Capabilities = NonNullable<ConstructorParameters<typeof Client>[1]>['capabilities'];
+
+interface Connecting {
+  readonly origin: string;
+  readonly token: string | undefined;
+  readonly mode?: Version;
+  readonly capabilities?: Capabilities;
+  readonly onConnect?: (client: Client) => void;
+}
+
+async function connectTo({ origin, token, mode = 'auto', capabilities = {}, onConnect }: Connecting) {
+  const client = new Client(
+    { name: 'test', version: '1' },
+    { versionNegotiation: { mode }, capabilities: capabilities },
+  );
+  onConnect?.(client);
+  const requestInit = { headers: { authorization: `Bearer ${token}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { requestInit }));
+  return client;
+}
+
+async function callOperator(client: Client, given: JsonObject): Promise<CallToolResult> {
+  return (await client.callTool({ name: 'operator', arguments: given }));
+}
+
+const textsOf = ({ content }: CallToolResult) =>
+  content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
+
+const stateOf = ({ structuredContent }: CallToolResult) =>
+  structuredContent as { taskId: string; state: string; questions?: { hash: string; tool: string }[] };
+
+describe.each<Version>(['auto', 'legacy'])('agents as MCP tools, version %s', (mode) => {
+  let server: TestServer;
+  let client: Client;
+  beforeAll(async () => {
+    server = await startServer(OPTIONS());
+    client = await connectTo({ ...server.address, mode });
+  });
+  afterAll(async () => {
+    await client.close();
+    await server.stop();
+  });
+
+  const ask = (given: JsonObject) => callOperator(client, given);
+
+  it('offers each published agent as a tool with the words of its card', async () => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name).sort()).toEqual([...server.address.agents].sort());
+    const card = await server.client.card('operator');
+    expect(tools.find(({ name }) => name === 'operator')!.description).toContain(card['description']);
+    expect(client.getNegotiatedProtocolVersion()).toBe(mode === 'auto' ? '2026-07-28' : '2025-11-25');
+  });
+
+  it('answers with the artifacts and the task, which A2A sees too, and finds a repeated message again', async () => {
+    const first = await ask({ message: 'hello', messageId: `same-${mode}` });
+    expect(textsOf(first)).toBe('nothing');
+    const { taskId, state } = stateOf(first);
+    expect(state).toBe('completed');
+    expect((await server.client.get({ taskId, agent: 'operator' })).state).toBe('completed');
+    expect(stateOf(await ask({ message: 'hello', messageId: `same-${mode}` })).taskId).toBe(taskId);
+    expect(stateOf(await ask({ taskId }))).toMatchObject({ taskId, state: 'completed' });
+  });
+
+  it('tells the task and the steps of its agents as progress', async () => {
+    const lines: Progress[] = [];
+    const call = { name: 'operator', arguments: { message: 'fs_look {}' } };
+    await client.callTool(call, { onprogress: (line) => lines.push(line) });
+    expect(lines.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^task /),
+      'operator: calls fs_look',
+      'operator: fs_look is done',
+    ]);
+  });
+
+  it('gives the question with its hash, and takes the answer by a further call', async () => {
+    const asked = await ask({ message: 'fs_wipe {}' });
+    const { taskId, state, questions } = stateOf(asked);
+    expect(state).toBe('input-required');
+    expect(questions).toMatchObject([{ tool: 'fs_wipe', arguments: {} }]);
+    expect(textsOf(asked)).toContain(questions![0]!.hash);
+    const wrong = await ask({ taskId, answers: [{ hash: 'another', decision: 'approve' }] });
+    expect(stateOf(wrong).state).toBe('input-required');
+    const answers = [{ hash: questions![0]!.hash, decision: 'deny', text: 'keep it' }];
+    expect(stateOf(await ask({ taskId, answers }))).toMatchObject({ taskId, state: 'completed' });
+  });
+
+  it('cancels by a call', async () => {
+    const { taskId } = stateOf(await ask({ message: 'fs_wipe {}' }));
+    const canceled = await ask({ taskId, cancel: true });
+    expect(canceled).toMatchObject({ isError: true, structuredContent: { state: 'canceled' } });
+  });
+
+  it.each<[string, JsonObject]>([
+    ['nothing', {}],
+    ['a wrong type', { message: 1 }],
+    ['an unknown member', { message: 'a', more: true }],
+    ['answers without a task', { answers: [{ hash: 'a', decision: 'approve' }] }],
+    ['a cancellation with a message', { taskId: 'a', cancel: true, message: 'b' }],
+    ['no such task', { taskId: 'no-such-task' }],
+  ])('refuses %s with a sentence, and stores nothing', async (_name, given) => {
+    const before = (await server.client.list({ agent: 'operator' })).totalSize;
+    const refused = await ask(given);
+    expect(refused.isError).toBe(true);
+    expect(textsOf(refused)).not.toBe('');
+    expect((await server.client.list({ agent: 'operator' })).totalSize).toBe(before);
+  });
+
+  it('refuses an agent that does not exist, and a wrong token', async () => {
+    const call = client.callTool({ name: 'nobody', arguments: { message: 'a' } });
+    await expect(call).rejects.toThrow('There is no tool nobody');
+    await expect(connectTo({ ...server.address, mode, token: 'wrong' })).rejects.toThrow(/401|authori/i);
+  });
+
+  it('a client that gives up cancels the task in the version that says so, and leaves it in the older one', async () => {
+    const leaving = new AbortController();
+    let taskId = '';
+    const call = { name: 'operator', arguments: { message: 'fs_hang {}' } };
+    const onprogress = ({ message = '' }: Progress) => {
+      taskId ||= message.replace(/^task /, '');
+      if (message.includes('fs_hang')) leaving.abort();
+    };
+    await expect(client.callTool(call, { signal: leaving.signal, onprogress })).rejects.toThrow();
+    const stateNow = async () => (await server.client.get({ taskId, agent: 'operator' })).state;
+    if (mode === 'auto') while ((await stateNow()) !== 'canceled') await sleep(20);
+    expect(await stateNow()).toBe(mode === 'auto' ? 'canceled' : 'working');
+    if (mode === 'legacy') expect(stateOf(await ask({ taskId, cancel: true })).state).toBe('canceled');
+  });
+});
+
+it('a client that shows forms is asked by them, and its answer goes back', async () => {
+  await withServer(OPTIONS(), async ({ address }) => {
+    const asked: string[] = [];
+    const decisions = ['deny', 'approve'];
+    const client = await connectTo({
+      ...address,
+      capabilities: { elicitation: { form: {} } },
+      onConnect: (fresh) =>
+        fresh.setRequestHandler('elicitation/create', ({ params }) => {
+          asked.push(params.message);
+          return { action: 'accept', content: { decision: decisions[asked.length - 1]!, text: 'so be it' } };
+        }),
+    });
+    expect(textsOf(await callOperator(client, { message: 'fs_wipe {}' }))).toContain('so be it');
+    expect(textsOf(await callOperator(client, { message: 'fs_wipe {}' }))).toContain('wiped');
+    expect(asked).toHaveLength(2);
+    expect(asked[0]).toContain('fs_wipe {}');
+    await client.close();
+  });
+});
+
+it('an owner sees nothing of another, and scopes hold for tools and for approvals', async () => {
+  const issuer = await startIssuer();
+  const { settings, ...options } = OPTIONS();
+  const auth = {
+    mode: 'jwt' as const,
+    jwt: { issuer: issuer.url, audience: [AUDIENCE], scopes: [{ agent: 'operator', scope: 'operate' }] },
+  };
+  const approval = { by: 'approve' };
+  await withServer({ ...options, settings: { ...settings, auth, approval } }, async ({ address }) => {
+    const as = async (sub: string, scope: string) =>
+      connectTo({ ...address, token: await issuer.token({ sub, scope }) });
+    const [anna, ben, chief, guest] = await Promise.all([
+      as('anna', 'operate'),
+      as('ben', 'operate approve'),
+      as('anna', 'operate approve'),
+      as('guest', 'read'),
+    ]);
+    const { taskId, questions } = stateOf(await callOperator(anna, { message: 'fs_wipe {}' }));
+    const answers = [{ hash: questions![0]!.hash, decision: 'approve' }];
+    for (const given of [{ taskId }, { taskId, cancel: true }, { taskId, answers }] as JsonObject[])
+      expect(textsOf(await callOperator(ben, given))).toContain('there is no task');
+    expect((await callOperator(anna, { taskId, answers })).isError).toBe(true);
+    expect(stateOf(await callOperator(anna, { taskId })).state).toBe('input-required');
+    expect(textsOf(await callOperator(chief, { taskId, answers }))).toContain('wiped');
+
+    const { tools } = await guest.listTools();
+    expect(tools.map(({ name }) => name)).not.toContain('operator');
+    expect(textsOf(await callOperator(guest, { message: 'hello' }))).toContain('scope operate');
+    await Promise.all([anna, ben, chief, guest].map((client) => client.close()));
+  });
+  await issuer.close();
+});
+
+it('a call to a server that was killed is made again, and finds its task', async () => {
+  const server = await KillableServer.open('mcp: { serve: true }\n');
+  const given = { message: 'create a file a.txt with hi and then read a.txt', messageId: 'the-same' };
+  const call = { name: 'lango-orchestrator', arguments: given };
+  const { origin, token } = server;
+  const first = await connectTo({ origin, token });
+  const seen: string[] = [];
+  const isAccepted = Promise.withResolvers<void>();
+  const onprogress = ({ message = '' }: Progress) => isAccepted.resolve(void seen.push(message));
+  const lost = first.callTool(call, { onprogress }).catch(() => undefined);
+  await isAccepted.promise;
+  await server.kill();
+  // The client of the SDK waits for its own time limit when a stream breaks.
+  await first.close();
+  await lost;
+  await server.start();
+  const second = await connectTo({ origin: server.origin, token });
+  const result = (await second.callTool(call));
+  expect(`task ${stateOf(result).taskId}`).toBe(seen[0]);
+  expect(stateOf(result).state).toBe('completed');
+  await second.close();
+  await server.close();
+}, 60_000);
+
+it('is not there unless it is switched on', async () => {
+  await withServer({ model: new Obedient() }, async (server) => {
+    expect((await server.fetch('/mcp', { method: 'POST', body: '{}' })).status).toBe(404);
+  });
+});
