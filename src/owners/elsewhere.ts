@@ -101,10 +101,12 @@ type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData'
 
 function dataOf(local: OwnerService, told: () => readonly TellingNode[]): Pick<OwnerService, DataOperations> {
   const listKinds = async (context: OwnerContext) => {
-    const lists = told().map((node) => at(node, context, (client) => client.listDataKinds({})));
-    const own = await local.listDataKinds({}, context);
-    const others = await Promise.all(lists.map((list) => orElse(list, { kinds: [] })));
-    return [...new Set([own, ...others].flatMap(({ kinds }) => kinds))];
+    const others = told().map((node) => at(node, context, (client) => client.listDataKinds({})));
+    const lists = await Promise.all([
+      local.listDataKinds({}, context),
+      ...others.map((list) => orElse(list, { kinds: [] })),
+    ]);
+    return [...new Set(lists.flatMap(({ kinds }) => kinds))];
   };
   return {
     listDataKinds: async (_input, context) => ({ kinds: await listKinds(context) }),
@@ -115,12 +117,12 @@ function dataOf(local: OwnerService, told: () => readonly TellingNode[]): Pick<O
       const [, name, inner = ''] = /^@(\S+) (.*)$/s.exec(after) ?? [];
       const here = nodes.findIndex(({ agent }) => agent === name);
       if (name !== undefined && here < 0) throw new LangoError('conflict', `The node of ${name} left.`);
-      const page: Promise<Answer<'readData'>> =
+      const read = (): Promise<Answer<'readData'>> =>
         name === undefined
           ? local.readData({ kind, after }, context)
           : at(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
       const isKnown = after !== '' || nodes.length === 0 || (await listKinds(context)).includes(kind);
-      const { items, next } = await (isKnown && nodes.length > 0 ? orElse(page, { items: [] }) : page);
+      const { items, next } = await (isKnown && nodes.length > 0 ? orElse(read(), { items: [] }) : read());
       if (next !== undefined) return { items, next: name === undefined ? next : `@${name} ${next}` };
       const following = nodes[here + 1];
       return { items, next: following && `@${following.agent} ` };

@@ -79,10 +79,14 @@ const KEPT: readonly (readonly [agent: string, keeps: string, asks: string, hold
     // The image of the orchestrator has no package for wallets.
     const privateKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
     expect((await owner.importWallet({ privateKey })).address).toMatch(/^0x70997970/);
-    const facts = [];
-    for await (const { items } of pagesOf((after) => owner.readData({ kind: 'facts', after })))
-      facts.push(...items);
-    expect(JSON.stringify(facts)).toContain('kitten sleeps');
+    const kept: Record<string, unknown[]> = {};
+    for (const kind of (await owner.listDataKinds({})).kinds) {
+      kept[kind] = [];
+      for await (const { items } of pagesOf((after) => owner.readData({ kind, after })))
+        kept[kind].push(...items);
+    }
+    expect(JSON.stringify(kept['facts'])).toContain('kitten sleeps');
+    expect(JSON.stringify(kept['files'])).toContain('note.txt');
   }, 60_000);
 
   it('have no rights that they do not need', async () => {

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { LangoError } from '../../src/core/errors.js';
+import type { OwnerClient } from '../../src/owners/client.js';
+import { withNodes } from '../../src/owners/elsewhere.js';
+import type { OwnerService } from '../../src/owners/service.js';
+
+const context = { scope: { tenant: '', owner: 'default' }, signal: new AbortController().signal };
+
+async function refused(): Promise<never> {
+  throw new LangoError('not-found', 'There is no such kind of data here.');
+}
+
+async function down(): Promise<never> {
+  throw new LangoError('unavailable', 'It cannot be reached.');
+}
+
+/** A node that has no data, and other nodes that are asked after a while. */
+function serviceWith(client: Partial<OwnerClient>): OwnerService {
+  const local = {
+    listDataKinds: async () => {
+      await sleep(20);
+      return { kinds: [] };
+    },
+    ...{ readData: refused, forgetData: refused, deleteData: async () => ({ deleted: {} }) },
+  };
+  const nodes = [0, 1].map((index) => ({
+    ...{ agent: `node-${index}`, url: `http://node-${index}:4100`, hasTool: () => false },
+    clientFor: async () => client as OwnerClient,
+  }));
+  return withNodes(local as never, { hasTool: () => true, nodes: () => nodes });
+}
+
+describe('data of all nodes', () => {
+  // A promise that fails before anybody waits for it ends the process.
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  afterEach(() => expect(unhandled.splice(0)).toEqual([]));
+
+  it('is read of the nodes that have its kind, one after the other', async () => {
+    const has = {
+      listDataKinds: async () => {
+        await sleep(20);
+        return { kinds: ['files'] };
+      },
+      readData: async () => ({ items: ['a'] }),
+    };
+    const service = serviceWith(has);
+    const first = await service.readData({ kind: 'files', after: '' }, context);
+    expect(first).toEqual({ items: [], next: '@node-0 ' });
+    const second = await service.readData({ kind: 'files', after: '@node-0 ' }, context);
+    expect(second).toEqual({ items: ['a'], next: '@node-1 ' });
+    const last = await service.readData({ kind: 'files', after: '@node-1 ' }, context);
+    expect(last).toEqual({ items: ['a'], next: undefined });
+    await expect(service.readData({ kind: 'other', after: '' }, context)).rejects.toThrow('no such kind');
+    await expect(service.readData({ kind: 'files', after: '@gone ' }, context)).rejects.toThrow('left');
+  });
+
+  it('is not to be had while a node is away', async () => {
+    const service = serviceWith({ listDataKinds: down, readData: down, forgetData: down, deleteData: down });
+    const calls = [
+      () => service.listDataKinds({}, context),
+      () => service.readData({ kind: 'files', after: '' }, context),
+      () => service.forgetData({ kind: 'files', name: 'a' }, context),
+      () => service.deleteData({}, context),
+    ];
+    for (const call of calls) {
+      await expect(call()).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringContaining('The node of node-0 at http://node-0:4100'),
+      });
+    }
+  });
+});
