@@ -85,7 +85,7 @@ export function createProgram(act: Act): Command {
   addSecretCommands(group('secrets', 'store and manage secrets'), act);
   addWalletCommands(group('wallet', 'show or import the wallet that payments are made from'), act);
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
-  addMcpCommands(group('mcp', 'list, try and accept the tools of MCP servers'), act);
+  addMcpCommands(group('mcp', 'use the tools of MCP servers, and offer agents as tools'), act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
 
   addDatabaseCommands(program, act);
@@ -179,6 +179,9 @@ function addMcpCommands(mcp: Command, act: Act): void {
   withFolders(withJson(mcp.command('accept <name>')))
     .description('accept the tools that the server changed')
     .action(action('acceptTools'));
+  withServer(mcp.command('serve'))
+    .description('offer the agents of the running server to an MCP client, over standard input and output')
+    .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));
 }
 
 function addDatabaseCommands(program: Command, act: Act): void {

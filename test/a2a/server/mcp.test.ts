@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/core/json.js';
 import type { ServerOptions, Tool } from '../../../src/index.js';
+import { cleanEnv, MAIN } from '../../cli/lango-process.js';
 import { AUDIENCE, startIssuer } from '../../support/issuer.js';
 import { KillableServer } from '../../support/killable-server.js';
 import { Obedient } from '../../support/obedient-model.js';
@@ -57,7 +59,7 @@ async function connectTo({ origin, token, mode = 'auto', capabilities = {}, onCo
 }
 
 async function callOperator(client: Client, given: JsonObject): Promise<CallToolResult> {
-  return (await client.callTool({ name: 'operator', arguments: given }));
+  return await client.callTool({ name: 'operator', arguments: given });
 }
 
 const textsOf = ({ content }: CallToolResult) =>
@@ -235,7 +237,7 @@ it('a call to a server that was killed is made again, and finds its task', async
   await lost;
   await server.start();
   const second = await connectTo({ origin: server.origin, token });
-  const result = (await second.callTool(call));
+  const result = await second.callTool(call);
   expect(`task ${stateOf(result).taskId}`).toBe(seen[0]);
   expect(stateOf(result).state).toBe('completed');
   await second.close();
@@ -245,5 +247,44 @@ it('a call to a server that was killed is made again, and finds its task', async
 it('is not there unless it is switched on', async () => {
   await withServer({ model: new Obedient() }, async (server) => {
     expect((await server.fetch('/mcp', { method: 'POST', body: '{}' })).status).toBe(404);
+  });
+});
+
+describe.each<Version>(['auto', 'legacy'])('lango mcp serve, version %s', (mode) => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer(OPTIONS());
+  });
+  afterAll(() => server.stop());
+
+  const start = async (env: Record<string, string>) => {
+    const program = { command: process.execPath, args: [MAIN, 'mcp', 'serve'], env: cleanEnv(env) };
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+    await client.connect(new StdioClientTransport({ ...program, stderr: 'ignore' }));
+    return client;
+  };
+
+  it('gives a client that starts a program the same tools, progress and cancellation', async () => {
+    const client = await start({ LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('operator');
+    expect(textsOf(await callOperator(client, { message: 'fs_look {}' }))).toBe('seen');
+    const leaving = new AbortController();
+    let taskId = '';
+    const call = { name: 'operator', arguments: { message: 'fs_hang {}' } };
+    const onprogress = ({ message = '' }: Progress) => {
+      taskId ||= message.replace(/^task /, '');
+      if (message.includes('fs_hang')) leaving.abort();
+    };
+    await expect(client.callTool(call, { signal: leaving.signal, onprogress })).rejects.toThrow();
+    while ((await server.client.get({ taskId, agent: 'operator' })).state !== 'canceled') await sleep(20);
+    await client.close();
+  });
+
+  it('says why it cannot go on', async () => {
+    await expect(start({ LANGO_URL: server.address.origin, LANGO_TOKEN: 'wrong' })).rejects.toThrow();
+    const off = await startServer({ model: new Obedient() });
+    const { origin, token } = off.address;
+    await expect(start({ LANGO_URL: origin, LANGO_TOKEN: token! })).rejects.toThrow('mcp.serve');
+    await off.stop();
   });
 });

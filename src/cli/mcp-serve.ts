@@ -1,0 +1,146 @@
+import { createInterface } from 'node:readline';
+import { errorText, isLangoError } from '../core/errors.js';
+import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { connect, type ConnectionFlags } from './connection.js';
+import { EXIT } from './exit.js';
+import type { Call } from './terminal.js';
+
+const SERVER_ERROR = -32000;
+const PARSE_ERROR = -32700;
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+const BROKEN = 'The connection to the server broke. Call again with the same messageId, or with the taskId.';
+
+/**
+ * `lango mcp serve`: carries the MCP messages of standard input to the server's `/mcp`, and its answers to standard output,
+ * until the input ends. Each message looks for the server anew, so the server may start later, stop and come back.
+ */
+export async function serveMcp(call: Call<ConnectionFlags>): Promise<number> {
+  const bridge = new Bridge(call);
+  for await (const line of createInterface({ input: process.stdin }))
+    if (line.trim() !== '') bridge.take(line);
+  bridge.close();
+  return EXIT.ok;
+}
+
+class Bridge {
+  readonly #call: Call<ConnectionFlags>;
+  /** The requests that are not answered yet, by the JSON text of their id. */
+  readonly #open = new Map<string, AbortController>();
+  /** Agreed on by clients of versions before 2026, which name it once. */
+  #version: string | undefined;
+
+  constructor(call: Call<ConnectionFlags>) {
+    this.#call = call;
+  }
+
+  take(line: string): void {
+    const message = parse(line);
+    if (message === undefined) {
+      this.#print(errorOf(null, PARSE_ERROR, 'A message must be one JSON object in one line.'));
+      return;
+    }
+    const { id, method, params } = message;
+    if (method === 'notifications/cancelled' && isJsonObject(params))
+      this.#open.get(JSON.stringify(params['requestId']))?.abort();
+    else if (typeof method === 'string') void this.#forward(message, id);
+  }
+
+  /** Gives up what is open; a call that is given up is canceled. */
+  close(): void {
+    for (const leaving of this.#open.values()) leaving.abort();
+  }
+
+  /** Answers a request exactly once, unless it was canceled. Never rejects. */
+  async #forward(message: JsonObject, id: Json | undefined): Promise<void> {
+    const leaving = new AbortController();
+    const key = JSON.stringify(id);
+    if (id !== undefined) this.#open.set(key, leaving);
+    let isAnswered = false;
+    try {
+      for await (const answer of this.#ask(message, leaving.signal)) {
+        const { result } = answer;
+        const agreed = isJsonObject(result) ? result['protocolVersion'] : undefined;
+        if (message['method'] === 'initialize' && typeof agreed === 'string') this.#version = agreed;
+        isAnswered ||= JSON.stringify(answer['id']) === key;
+        this.#print(answer);
+      }
+      if (!isAnswered && id !== undefined) this.#print(errorOf(id, SERVER_ERROR, BROKEN));
+    } catch (error) {
+      const hint = isLangoError(error) && error.hint !== undefined ? ` ${error.hint}` : '';
+      if (id !== undefined && !isAnswered && !leaving.signal.aborted)
+        this.#print(errorOf(id, SERVER_ERROR, `${errorText(error)}${hint}`));
+    } finally {
+      this.#open.delete(key);
+    }
+  }
+
+  async *#ask(message: JsonObject, signal: AbortSignal): AsyncGenerator<JsonObject> {
+    const connection = await connect(this.#call);
+    const response = await connection.fetch(`${connection.url}/mcp`, {
+      method: 'POST',
+      headers: this.#headersOf(message),
+      body: JSON.stringify(message),
+      signal,
+    });
+    if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+      yield* eventsOf(response);
+      return;
+    }
+    const body = parse(await response.text());
+    if (body?.['jsonrpc'] !== undefined) yield body;
+    else if (!response.ok) throw new Error(reasonOf(response.status, body));
+  }
+
+  /** Proxies read these headers; since 2026-07-28 they must agree with the message. */
+  #headersOf({ method, params }: JsonObject): Record<string, string> {
+    const { _meta: meta, name } = isJsonObject(params) ? params : {};
+    const own = isJsonObject(meta) ? meta[VERSION_KEY] : undefined;
+    const version = typeof own === 'string' ? own : this.#version;
+    return {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      'lango-cancel-on-close': 'true',
+      ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
+      ...(typeof method === 'string' ? { 'mcp-method': method } : {}),
+      ...(typeof name === 'string' ? { 'mcp-name': encodeURI(name) } : {}),
+    };
+  }
+
+  #print(message: JsonObject): void {
+    this.#call.terminal.print(JSON.stringify(message));
+  }
+}
+
+/** The messages of an event stream. */
+async function* eventsOf({ body }: Response): AsyncGenerator<JsonObject> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of body!) {
+    const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split(/\r?\n/);
+    rest = lines.pop()!;
+    for (const line of lines) {
+      const message = line.startsWith('data:') ? parse(line.slice('data:'.length)) : undefined;
+      if (message) yield message;
+    }
+  }
+}
+
+function reasonOf(status: number, body: JsonObject | undefined): string {
+  if (status === 404) return 'The server offers no MCP tools. Set mcp.serve to true in its configuration.';
+  const error = body?.['error'];
+  const said = isJsonObject(error) ? error['message'] : undefined;
+  return typeof said === 'string' ? said : `The server answered with HTTP ${status}.`;
+}
+
+function errorOf(id: Json, code: number, message: string): JsonObject {
+  return { jsonrpc: '2.0', id, error: { code, message } };
+}
+
+function parse(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
