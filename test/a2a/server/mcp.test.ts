@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -242,6 +245,63 @@ it('a call to a server that was killed is made again, and finds its task', async
   expect(stateOf(result).state).toBe('completed');
   await second.close();
   await server.close();
+}, 60_000);
+
+it('a lost connection of an older version cancels nothing', async () => {
+  await withServer(OPTIONS(), async (server) => {
+    const leaving = new AbortController();
+    const params = {
+      ...{ name: 'operator', arguments: { message: 'fs_hang {}' } },
+      _meta: { progressToken: 1 },
+    };
+    const response = await server.fetch('/mcp', {
+      method: 'POST',
+      headers: { accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      signal: leaving.signal,
+    });
+    let seen = '';
+    for await (const chunk of response.body!) {
+      seen += new TextDecoder().decode(chunk as Uint8Array);
+      if (seen.includes('calls fs_hang')) break;
+    }
+    leaving.abort();
+    const [, taskId = ''] = /"task ([^"]+)"/.exec(seen)!;
+    // The server has noticed by then: with cancellation switched on, this fails.
+    await sleep(500);
+    const { state } = await server.client.get({ taskId, agent: 'operator' });
+    expect(state).toBe('working');
+    await server.client.cancel({ taskId, agent: 'operator' });
+  });
+});
+
+it('calls count as open streams, and a server that stops cancels none of them', async () => {
+  const { settings, ...options } = OPTIONS();
+  const home = await mkdtemp(path.join(tmpdir(), 'lango-mcp-'));
+  const limits = { streamsPerCaller: 1, drainSeconds: 1 };
+  const before = await startServer({
+    ...options,
+    home,
+    settings: { ...settings, server: { port: 0, limits } },
+  });
+  const client = await connectTo(before.address);
+  let taskId = '';
+  const hangs = Promise.withResolvers<void>();
+  const onprogress = ({ message = '' }: Progress) => {
+    taskId ||= message.replace(/^task /, '');
+    if (message.includes('fs_hang')) hangs.resolve();
+  };
+  const call = client.callTool({ name: 'operator', arguments: { message: 'fs_hang {}' } }, { onprogress });
+  const lost = call.catch(() => undefined);
+  await hangs.promise;
+  await expect(callOperator(client, { message: 'hello' })).rejects.toThrow(/limit|429/i);
+  await before.stop();
+  await client.close();
+  await lost;
+  const after = await startServer({ ...options, home, settings });
+  expect((await after.client.get({ taskId, agent: 'operator' })).state).not.toBe('canceled');
+  await after.stop();
+  await rm(home, { recursive: true, force: true });
 }, 60_000);
 
 it('is not there unless it is switched on', async () => {
