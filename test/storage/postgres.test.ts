@@ -1,4 +1,9 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
 import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
@@ -54,8 +59,12 @@ const empty = () =>
     END LOOP;
   END $$`);
 
-const open: OpenStore = async () => {
-  const storage = await openPostgresStorage({ ...OPTIONS, url: database!.url });
+const open: OpenStore = () => openWith({});
+/** As behind PgBouncer: nothing outlives a transaction. */
+const openPooled: OpenStore = () => openWith({ pooling: 'transaction', url: database!.pooledUrl });
+
+async function openWith(given: { pooling?: 'transaction'; url?: string }): ReturnType<OpenStore> {
+  const storage = await openPostgresStorage({ ...OPTIONS, url: database!.url, ...given });
   let later = 0;
   await setClock(later);
   const advance = async (ms: number) => {
@@ -63,7 +72,7 @@ const open: OpenStore = async () => {
     await setClock(later);
   };
   return { storage, store: storage.tasks, advance, dispose: async () => void (await empty()) };
-};
+}
 
 const openOne = async () => {
   const { storage, dispose } = await open();
@@ -236,7 +245,7 @@ const openOne = async () => {
   });
 
   it('works behind a pooler of transactions, without a session', async () => {
-    const storage = await openPostgresStorage({ ...OPTIONS, pooling: 'transaction', url: database!.url });
+    const { storage } = await openPooled();
     const task = await acceptOne(storage.tasks, { lease: 'one' });
     expect(await storage.tasks.claim('two', [AGENT], () => 1)).toEqual([]);
     expect(await storage.tasks.append(fenceOf(task), [RUN_START, runEnd('completed')])).toBe(3);
@@ -269,6 +278,30 @@ const openOne = async () => {
     await home.remove();
     await own.drop();
   });
+
+  // pg_dump reads no newer server than itself.
+  if (process.env['LANGO_TEST_DATABASE_URL'] !== undefined) {
+    it('is restored from a dump, as the guide says', async () => {
+      const [own, restored] = [await server!.database(), await server!.database()];
+      const dump = path.join(await mkdtemp(path.join(tmpdir(), 'lango-dump-')), 'lango.dump');
+      const settings = (url: string) => ({
+        storage: { url },
+        vault: { passphrase: 'correct horse battery' },
+      });
+      let taskId = '';
+      await withServer({ settings: settings(own.url) }, async (first) => {
+        ({ taskId } = await sendText(first, 'hello'));
+      });
+      await promisify(execFile)('pg_dump', ['--format', 'custom', '--file', dump, own.url]);
+      await promisify(execFile)('pg_restore', ['--no-owner', '--dbname', restored.url, dump]);
+      await withServer({ settings: settings(restored.url) }, async (again) => {
+        expect(await again.client.get({ taskId })).toMatchObject({ state: 'completed' });
+        expect((await sendText(again, 'hello')).end.state).toBe('completed');
+      });
+      await rm(path.dirname(dump), { recursive: true });
+      await Promise.all([own.drop(), restored.drop()]);
+    });
+  }
 });
 
 /** Whether the process with this name in leases holds its lock. */
@@ -289,6 +322,8 @@ function untilHeard(tasks: TaskStore, number: number): Promise<string> {
 /** The suites of every database: a minute, so they run in campaigns. */
 function runSuites(): void {
   taskStoreSuite('postgres', open);
+  if (process.env['LANGO_TEST_POOLER_URL'] !== undefined)
+    taskStoreSuite('postgres behind PgBouncer', openPooled);
   paymentStoreSuite('postgres', open);
   pushStoreSuite('postgres', open);
   retentionStoreSuite('postgres', open);

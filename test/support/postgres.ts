@@ -17,6 +17,8 @@ export interface PostgresServer {
 
 interface TestDatabase {
   readonly url: string;
+  /** Through the PgBouncer of LANGO_TEST_POOLER_URL, which lends a connection for a transaction; else as `url`. */
+  readonly pooledUrl: string;
   run(sql: string): Promise<pg.QueryResult>;
   drop(): Promise<void>;
 }
@@ -63,11 +65,13 @@ async function serverAt(url: string, stop: () => Promise<void>): Promise<Postgre
     async database() {
       const name = `lango_test_${process.pid}_${(count += 1)}`;
       await admin.query(`CREATE DATABASE ${name} TEMPLATE template0`);
-      const own = Object.assign(new URL(url), { pathname: `/${name}` }).toString();
+      const own = databaseAt(url, name);
       const client = new pg.Pool({ connectionString: own, max: 1 });
       client.on('error', () => undefined);
+      const pooler = process.env['LANGO_TEST_POOLER_URL'];
       return {
         url: own,
+        pooledUrl: pooler === undefined ? own : databaseAt(pooler, name),
         run: (sql) => client.query(sql),
         async drop() {
           await client.end();
@@ -80,6 +84,10 @@ async function serverAt(url: string, stop: () => Promise<void>): Promise<Postgre
       await stop();
     },
   };
+}
+
+function databaseAt(url: string, name: string): string {
+  return Object.assign(new URL(url), { pathname: `/${name}` }).toString();
 }
 
 async function freePort(): Promise<number> {
