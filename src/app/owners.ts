@@ -25,6 +25,7 @@ import { ownerEndpoints } from '../owners/endpoints.js';
 import { createOwnerService, type OwnerContext, type OwnerParts } from '../owners/service.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
+import { createTaskTraces } from '../telemetry/spans.js';
 import { factKey } from '../tools/facts/index.js';
 import type { Parsers } from '../tools/parsers.js';
 import { createOwnedFiles } from '../tools/fs/index.js';
@@ -66,6 +67,7 @@ export function ownerMount(parts: NodeParts): Mount {
       families.flatMap(({ kept }) => kept ?? []),
     ),
     bill: createOwnedBill({ ...parts.storage, tasks: journal }),
+    trace: createTaskTraces({ tasks: journal }),
     status: async () => {
       await peers.ready();
       return {
@@ -143,6 +145,7 @@ export async function openHome(
     documents: async () => (await library.open()).documents,
     data: openData({ config, storage }, storedTasks(storage), ownedElsewhere({ config, parsers, logger })),
     bill: createOwnedBill(storage),
+    trace: createTaskTraces(storage),
     status: noServer,
     agents: { addAgent: noServer, removeAgent: noServer },
   });

@@ -165,6 +165,9 @@ function addTaskCommands(tasks: Command, act: Act): void {
     .description('show every event of a task, from its start')
     .option('--no-stream', 'show only the answer')
     .action(actionsOf(act, () => import('./watch.js'))('watch'));
+  add('trace <id>')
+    .description('show what a task did, as a tree with times, tokens, money and errors')
+    .action(actionsOf(act, () => import('./trace.js'))('traceTask'));
   add('cancel <id>').description('cancel a task').action(action('cancelTask'));
 }
 

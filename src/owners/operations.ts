@@ -65,6 +65,17 @@ const billRow = z.object({
   cost: z.number().exactOptional(),
 });
 
+/** Times are milliseconds since 1970; without `endedAt` the work goes on. */
+const span = z.object({
+  id: z.string(),
+  parent: z.string().exactOptional(),
+  kind: z.enum(['server', 'client', 'internal']),
+  name: z.string(),
+  startedAt: z.number(),
+  endedAt: z.number().exactOptional(),
+  attributes: z.record(z.string(), z.union([z.string(), z.number()])),
+});
+
 const agentStatus = z.object({
   name: z.string(),
   kind: z.enum(['local', 'remote']),
@@ -252,6 +263,14 @@ export const OPERATIONS = {
     query: ['after'],
     input: z.object({ after: z.string().default('') }),
     result: z.object({ rows: z.array(billRow).readonly(), next: z.string().optional() }),
+  },
+
+  /** Reads the spans of a task and of the tasks below it on this node. */
+  readTrace: {
+    method: 'get',
+    path: '/lango/tasks/:taskId/trace',
+    input: z.object({ taskId: z.string() }),
+    result: z.object({ traceId: z.string(), spans: z.array(span).readonly(), isCut: z.boolean() }),
   },
 
   readStatus: {

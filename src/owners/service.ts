@@ -34,6 +34,8 @@ export interface OwnerParts {
   readonly documents: () => Promise<DocumentIndex>;
   readonly data: OwnedData;
   readonly bill: OwnedBill;
+  /** Reads the spans of a task. Rejects with `not-found`. */
+  readonly trace: (scope: Scope, taskId: string) => Promise<Answer<'readTrace'>>;
   /** Reads the status of the node. */
   readonly status: () => Promise<Answer<'readStatus'>>;
   /** Adds and removes remote agents. Rejects with `forbidden` for callers who do not operate the node. */
@@ -43,7 +45,7 @@ export interface OwnerParts {
 const DOCUMENTS_PER_PAGE = 500;
 
 export function createOwnerService(parts: OwnerParts): OwnerService {
-  const { secrets, wallets, documents, data, bill, status, agents } = parts;
+  const { secrets, wallets, documents, data, bill, trace, status, agents } = parts;
   return {
     ...agents,
     listSecrets: async (_input, { scope }) => ({ secrets: await (await secrets()).list(scope) }),
@@ -89,6 +91,8 @@ export function createOwnerService(parts: OwnerParts): OwnerService {
       const { items, next } = await bill(scope, after);
       return { rows: items, next };
     },
+
+    readTrace: ({ taskId }, { scope }) => trace(scope, taskId),
 
     readStatus: status,
   };

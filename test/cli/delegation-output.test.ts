@@ -81,6 +81,36 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     });
   });
 
+  it('shows the trace of a task with the tasks below it', async () => {
+    vendor.willReply(
+      delegates('I ask the operator.', { agent: 'operator', final: false }),
+      says('A secret answer.'),
+      says('All is done.'),
+    );
+    await withServer(options(), async (server) => {
+      const { taskId } = JSON.parse((await run(server, '--json')).stdout) as { readonly taskId: string };
+      const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
+      const { stdout } = await lango(['tasks', 'trace', taskId], { env });
+      const names = stdout.split('\n').map((line) => /^ *\S+ \S+/.exec(line)?.[0]);
+      const [, model] = /^ {2}chat (\S+)/m.exec(stdout)!;
+      expect(names.slice(0, -1)).toEqual([
+        'invoke_agent lango-orchestrator',
+        `  chat ${model}`,
+        '  invoke_agent operator',
+        '    invoke_agent operator',
+        `      chat ${model}`,
+        `  chat ${model}`,
+      ]);
+      expect(stdout).toMatch(/chat .* in, \d+ out · .*node /);
+      expect(stdout).not.toContain('another node');
+      const json = await lango(['tasks', 'trace', taskId, '--json'], { env });
+      expect(json.stdout).not.toContain('secret answer');
+      expect(await lango(['tasks', 'trace', 'nope'], { env })).toMatchObject({
+        ...{ code: 1, stdout: '', stderr: expect.stringContaining('There is no task nope') },
+      });
+    });
+  });
+
   it('names the agent that wrote a final answer, in the summary, in the end and on the artifact', async () => {
     const replies = [delegates('', { agent: 'operator', final: true }), says('Written by the operator.')];
     vendor.willReply(...replies, ...replies, ...replies);
