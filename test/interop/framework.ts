@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import { describe } from '@jest/globals';
 
 /** The folder that `.ci/frameworks FOLDER` fills: one folder a framework, each with its node_modules. */
-const FOLDER = process.env['LANGO_TEST_FRAMEWORKS'];
-const PEERS = path.join(import.meta.dirname, 'peers');
+export const FOLDER = process.env['LANGO_TEST_FRAMEWORKS'];
+export const PEERS = path.join(import.meta.dirname, 'peers');
 
 /** `describe` for tests that need a framework's own packages. Without them it says loudly what it skips. */
 export function describeWith(framework: string, tests: () => void): void {

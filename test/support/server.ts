@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskView } from '../../src/a2a/client/client.js';
+import { newId } from '../../src/core/ids.js';
 import { isTerminal } from '../../src/core/task.js';
 import type {
   AgentClient,
@@ -128,7 +129,7 @@ async function send(server: TestServer, request: SendRequest): Promise<Outcome> 
 /** Asks for a task that nobody waits for; its id. */
 export async function beginTask(server: TestServer, text: string): Promise<string> {
   const body = {
-    message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text }] },
+    message: { messageId: newId(), role: 'ROLE_USER', parts: [{ text }] },
     configuration: { returnImmediately: true },
   };
   const answer = await server.fetch('/message:send', { method: 'POST', body: JSON.stringify(body) });

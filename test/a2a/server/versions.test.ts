@@ -82,6 +82,16 @@ describe('3.1 #15 the version that a client asks for', () => {
   });
 });
 
+it('X5 HTTP+JSON of 0.3 takes the names of the proto, and leaves metadata as it is', async () => {
+  const metadata = { my_key: { inner_key: 1 } };
+  const request = { message_id: 'old-3', role: 'ROLE_USER', content: [{ text: 'say x' }], metadata };
+  const body = { request, configuration: { blocking: true, history_length: 1 } };
+  const { json } = await ask(node, '/v1/message:send', { body });
+  expect(json).toMatchObject({
+    task: { status: { state: 'TASK_STATE_COMPLETED' }, history: [{ messageId: 'old-3', metadata }] },
+  });
+});
+
 describe('X5 requests of A2A 0.3 are checked as those of 1.0 are', () => {
   const bad: readonly (readonly [string, object])[] = [
     ['no parts', { ...OLD_MESSAGE, parts: [] }],
@@ -105,7 +115,7 @@ describe('X5 requests of A2A 0.3 are checked as those of 1.0 are', () => {
 
   it('and told in the words of 0.3 over HTTP+JSON', async () => {
     const missing = await ask(node, '/v1/tasks/nobody');
-    expect([missing.status, missing.json]).toMatchObject([404, { code: -32001 }]);
+    expect([missing.status, missing.json]).toMatchObject([404, { code: -32001, type: 'TaskNotFoundError' }]);
     const noPath = await ask(node, '/v1/nothing');
     expect([noPath.status, noPath.json.error === undefined]).toEqual([404, false]);
     expect((await ask(node, '/agents/operator/v1/nothing')).json).toMatchObject({ code: -32601 });

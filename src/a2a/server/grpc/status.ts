@@ -5,8 +5,10 @@ import type { JsonObject } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import type { WireError } from '../../translate/errors.js';
 import { isVisible, toWireError } from '../../translate/errors.js';
+import { OLD_ERRORS } from '../v03/values.js';
 
 const DETAILS = 'grpc-status-details-bin';
+const OLD_SERVICE = /^\/a2a\.v1\./;
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
 
 /** The error for a tenant that names no agent. A2A has no error for it, since it concerns no task. */
@@ -41,7 +43,10 @@ export function statusOf(error: unknown, { path, logger }: CallInLog): StatusObj
     const shown = error instanceof Error ? error.stack : String(error);
     logger.error('an A2A call failed', { path, error: shown });
   }
-  return grpcStatus(toWireError(error));
+  const facts = toWireError(error);
+  // A2A 0.3 has no google.rpc details: its SDKs read the name of the error before the message.
+  const name = OLD_SERVICE.test(path) ? OLD_ERRORS[facts.jsonRpcCode] : undefined;
+  return grpcStatus(name ? { ...facts, message: `${name}: ${facts.message}` } : facts);
 }
 
 interface CallInLog {

@@ -6,8 +6,10 @@ import type { OperationName } from '../requests.js';
 import type { SecurityWords } from './card.js';
 import { toOldCard } from './card.js';
 import {
+  OLD_ERRORS,
   PROTO_PARTS,
   SCHEMA_PARTS,
+  fromProtoNames,
   fromPushConfig,
   objectOf,
   objects,
@@ -108,8 +110,14 @@ export const REST_0_3: RestDialect = {
   ...PROTO_DIALECT,
   type: 'application/json',
   routes: commonRoutes('/v1', '/card'),
+  params: (operation, params) => PROTO_DIALECT.params(operation, objectOf(fromProtoNames(params))),
   result: (operation, json) => PROTO_DIALECT.result(operation, json) ?? {},
-  error: ({ jsonRpcCode, message, details }) => ({ code: jsonRpcCode, message, data: { details } }),
+  error: ({ jsonRpcCode, message, details }) => ({
+    type: OLD_ERRORS[jsonRpcCode],
+    code: jsonRpcCode,
+    message,
+    data: { details },
+  }),
 };
 
 function createDialect(words: Words): Dialect {

@@ -15,6 +15,38 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** Members whose content is the client's own. */
+const FREE: readonly string[] = ['metadata', 'data'];
+
+/** Gives members their names of ProtoJSON. A client may write those of the proto instead: `request`, `message_id`. */
+export function fromProtoNames(json: Json): Json {
+  if (Array.isArray(json)) return (json as readonly Json[]).map(fromProtoNames);
+  if (!isJsonObject(json)) return json;
+  const members = Object.entries(json) as readonly (readonly [string, Json])[];
+  return Object.fromEntries(
+    members.map(([name, value]) => [
+      name === 'request' ? 'message' : name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      FREE.includes(name) ? value : fromProtoNames(value),
+    ]),
+  );
+}
+
+/** What the SDKs of 0.3 call each error of JSON-RPC: over the other transports they know it by this name. */
+export const OLD_ERRORS: Readonly<Record<number, string>> = {
+  [-32700]: 'JSONParseError',
+  [-32600]: 'InvalidRequestError',
+  [-32601]: 'MethodNotFoundError',
+  [-32602]: 'InvalidParamsError',
+  [-32603]: 'InternalError',
+  [-32001]: 'TaskNotFoundError',
+  [-32002]: 'TaskNotCancelableError',
+  [-32003]: 'PushNotificationNotSupportedError',
+  [-32004]: 'UnsupportedOperationError',
+  [-32005]: 'ContentTypeNotSupportedError',
+  [-32006]: 'InvalidAgentResponseError',
+  [-32007]: 'AuthenticatedExtendedCardNotConfiguredError',
+};
+
 /**
  * Translates the parts of 0.3, which has two dialects: its JSON schema (JSON-RPC, cards, webhooks) and its proto
  * (HTTP+JSON, gRPC). Invalid values stay as they are, for the checks of 1.0 to refuse.

@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { packageRoot } from '../src/config/package-root.js';
+
+/**
+ * Runs test/interop with what `.ci/frameworks FOLDER all` installed (LANGO_TEST_FRAMEWORKS=FOLDER), and writes
+ * docs/reference/interop.md from the results.
+ */
+
+/** One line of the results: a cell of the tables. */
+interface Result {
+  readonly peer: string;
+  readonly peerVersion: string;
+  readonly role: string;
+  readonly transport: string;
+  readonly version: string;
+  readonly operation: string;
+  readonly works?: true;
+  readonly why?: string;
+}
+
+const HEAD = `# Interoperability
+
+<!-- Written by \`npm run interop\`. Do not edit. -->
+
+The tests in \`test/interop\` run Lango against the official SDKs of other languages. Each cell of these tables is a test
+of a run. A number means that it does not work by a fault of the SDK, which stands [below](#what-does-not-work); an empty
+cell means that there is no such operation.
+
+- **card**: the client reads the card, also the extended one; the orchestrator accepts the card
+- **send**, **stream**: a message and its answer, as a whole and in pieces
+- **ask**: the agent asks for input, and goes on with the answer
+- **cancel**, **get**, **list**, **follow** (subscribe to a running task)
+- **files**: in both directions, with name and media type where the version has them
+- **errors**: an error arrives as the error that it is
+- **push**: register a webhook, which then gets the end of the task and the token
+- **auth**: a bearer token, sent as the card declares it; without it the call is refused
+`;
+const ROLES = {
+  client: ['As clients of Lango', 'The SDK calls an agent of Lango.'],
+  'remote agent': [
+    'As remote agents of Lango',
+    'The orchestrator of Lango [delegates](../guides/add-remote-agents.md) to an agent behind the SDK.',
+  ],
+} as const;
+const TRANSPORTS: Readonly<Record<string, string>> = { JSONRPC: 'JSON-RPC', GRPC: 'gRPC' };
+
+const folder = mkdtempSync(join(tmpdir(), 'lango-interop-'));
+const file = join(folder, 'results');
+const jest = join(packageRoot(), 'node_modules', 'jest', 'bin', 'jest.js');
+const { status } = spawnSync(
+  process.execPath,
+  ['--experimental-vm-modules', '--no-warnings', jest, 'test/interop/', '--runInBand'],
+  { stdio: 'inherit', env: { ...process.env, LANGO_INTEROP_RESULTS: file } },
+);
+if (status === 0) writeFileSync(join(packageRoot(), 'docs/reference/interop.md'), pageOf(readResults()));
+rmSync(folder, { recursive: true });
+process.exitCode = status ?? 1;
+
+function readResults(): readonly Result[] {
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as Result);
+}
+
+function pageOf(results: readonly Result[]): string {
+  const faults = [...new Set(results.flatMap(({ peer, why }) => (why ? [`${peer}: ${why}`] : [])))];
+  const tables = Object.entries(ROLES).map(([role, [title, text]]) => {
+    const own = results.filter((result) => result.role === role);
+    return `## ${title}\n\n${text}\n\n${tableOf(own, faults)}\n`;
+  });
+  const notes = faults.map((fault, at) => `${at + 1}. ${fault}`).join('\n');
+  return [HEAD, ...tables, `## What does not work\n\n${notes}\n`].join('\n');
+}
+
+function tableOf(results: readonly Result[], faults: readonly string[]): string {
+  const operations = [...new Set(results.map(({ operation }) => operation))];
+  const rowOf = ({ peer, peerVersion, transport, version }: Result): string =>
+    `${peer} ${peerVersion} | ${TRANSPORTS[transport] ?? transport} | ${version}`;
+  const rows = [...new Set(results.map(rowOf))].map((row) => {
+    const cells = operations.map((operation) => {
+      const result = results.find((one) => one.operation === operation && rowOf(one) === row);
+      if (!result) return '';
+      return result.works ? 'yes' : String(faults.indexOf(`${result.peer}: ${result.why}`) + 1);
+    });
+    return `| ${row} | ${cells.join(' | ')} |`;
+  });
+  const columns = ['SDK', 'transport', 'A2A', ...operations];
+  return [`| ${columns.join(' | ')} |`, `|${'---|'.repeat(columns.length)}`, ...rows].join('\n');
+}

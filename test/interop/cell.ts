@@ -1,0 +1,40 @@
+import { appendFileSync } from 'node:fs';
+import { it } from '@jest/globals';
+import type { Operation, Role, Sdk, Transport, Version } from './sdks.js';
+
+export interface Cell {
+  readonly sdk: Sdk;
+  readonly role: Role;
+  readonly transport: Transport;
+  readonly version: Version;
+  readonly sdkVersion: () => string;
+}
+
+/** Where `npm run interop` wants the result of each cell, as JSON lines. */
+const RESULTS = process.env['LANGO_INTEROP_RESULTS'];
+
+/** A test of one cell of docs/reference/interop.md. It must fail where the SDK has a known fault. */
+export function cell(at: Cell, operation: Operation, test: () => Promise<void>): void {
+  const { sdk, role, transport, version, sdkVersion } = at;
+  const place: Readonly<Record<string, string>> = { role, transport, version, operation };
+  const fault = sdk.faults.find(({ why: _why, ...where }) =>
+    Object.entries(where).every(([key, value]) => [value].flat().some((one) => one === place[key])),
+  );
+  const record = (outcome: object): void => {
+    if (!RESULTS) return;
+    appendFileSync(
+      RESULTS,
+      `${JSON.stringify({ peer: sdk.name, peerVersion: sdkVersion(), ...place, ...outcome })}\n`,
+    );
+  };
+  if (fault)
+    it.failing(operation, async () => {
+      record({ why: fault.why });
+      await test();
+    });
+  else
+    it(operation, async () => {
+      await test();
+      record({ works: true });
+    });
+}

@@ -1,0 +1,67 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { JsonObject } from '../../src/core/json.js';
+import { FOLDER, PEERS } from './framework.js';
+import type { Sdk } from './sdks.js';
+
+/** What a program of `peers/` answers: the members of its operation, or `error` with the name of an exception. */
+export interface PeerAnswer {
+  readonly taskId: string;
+  readonly state: string;
+  readonly text: string;
+  readonly files: readonly { readonly name: string; readonly mediaType: string; readonly base64: string }[];
+  readonly events: number;
+  readonly url: string;
+  readonly name: string;
+  readonly ids: readonly string[];
+  readonly seen: readonly string[];
+  readonly version: string;
+  readonly error?: string;
+}
+
+/** The folder that `.ci/frameworks` filled for an SDK. Undefined: it is not installed. */
+export function folderOf({ folder }: Sdk): string | undefined {
+  const place = FOLDER && path.join(FOLDER, folder);
+  return place && existsSync(path.join(place, 'installed')) ? place : undefined;
+}
+
+/** A program that uses an SDK: it reads one JSON request a line and answers each with one JSON line. */
+export class LinePeer implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+  #complaints = '';
+
+  constructor(sdk: Sdk) {
+    const place = folderOf(sdk)!;
+    const [command, ...args] = sdk.command(place, PEERS);
+    this.#child = spawn(command!, args, { cwd: place, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child.stderr!.on('data', (chunk) => (this.#complaints += String(chunk)));
+    this.#lines = createInterface(this.#child.stdout!)[Symbol.asyncIterator]();
+  }
+
+  /** What the operation gave, which may be an error. */
+  async tryTo(op: string, given: JsonObject = {}): Promise<PeerAnswer> {
+    this.#child.stdin!.write(`${JSON.stringify({ op, ...given })}\n`);
+    for (;;) {
+      const line = await this.#lines.next();
+      if (line.done) throw new Error(`the program ended: ${this.#complaints}`);
+      if (line.value.startsWith('{')) return JSON.parse(line.value) as PeerAnswer;
+    }
+  }
+
+  async do(op: string, given: JsonObject = {}): Promise<PeerAnswer> {
+    const answer = await this.tryTo(op, given);
+    if (answer.error) throw new Error(`${op}: ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#child, 'close');
+    this.#child.kill('SIGKILL');
+    await closed;
+  }
+}

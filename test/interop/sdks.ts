@@ -1,0 +1,70 @@
+import path from 'node:path';
+
+export type Transport = 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
+export type Version = '1.0' | '0.3';
+export type Role = 'client' | 'remote agent';
+
+/** One column of docs/reference/interop.md. */
+export type Operation =
+  | 'card'
+  | 'send'
+  | 'stream'
+  | 'ask'
+  | 'cancel'
+  | 'get'
+  | 'list'
+  | 'follow'
+  | 'files'
+  | 'errors'
+  | 'push'
+  | 'auth';
+
+/** What does not work, by a fault of the SDK. Its test must fail: it goes red when the SDK mends it. */
+interface Fault {
+  readonly operation: Operation;
+  readonly role?: Role;
+  readonly transport?: Transport | readonly Transport[];
+  readonly version?: Version;
+  readonly why: string;
+}
+
+export interface Sdk {
+  readonly name: string;
+  /** Its folder in `.ci/frameworks`, where its version is pinned. */
+  readonly folder: string;
+  /** Finds the version there. */
+  readonly pin: RegExp;
+  readonly command: (folder: string, peers: string) => readonly string[];
+  readonly bindings: readonly (readonly [Transport, Version])[];
+  readonly faults: readonly Fault[];
+}
+
+const ALL: Sdk['bindings'] = [
+  ['JSONRPC', '1.0'],
+  ['HTTP+JSON', '1.0'],
+  ['GRPC', '1.0'],
+  ['JSONRPC', '0.3'],
+  ['HTTP+JSON', '0.3'],
+  ['GRPC', '0.3'],
+];
+
+/** The official SDKs. Each has a program in `peers/`, which is a client and a server. */
+export const SDKS: readonly Sdk[] = [
+  {
+    name: 'a2a-sdk (Python)',
+    folder: 'a2a-python',
+    pin: /a2a-sdk\S*==([\d.]+)/,
+    command: (folder, peers) => [path.join(folder, 'bin/python'), path.join(peers, 'a2a_python.py')],
+    bindings: ALL,
+    faults: [
+      {
+        operation: 'files',
+        transport: ['HTTP+JSON', 'GRPC'],
+        version: '0.3',
+        why:
+          'The proto of 0.3 has a field of bytes for a file. This SDK writes and expects base64 text in it, so the ' +
+          'receiver gets that text as the file. Over JSON-RPC, and in A2A 1.0, files are right.',
+      },
+    ],
+  },
+];
