@@ -16,7 +16,7 @@ import {
   type ReadConfig,
   type Reload,
 } from './app/peers.js';
-import { createPush, openMetricsOf, publish } from './app/publishing.js';
+import { createPush, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
 import {
   folderFindings,
   guardOf,
@@ -273,6 +273,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   if (bound) onStop(await noteRunning(config.home, bound.port));
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
+  onStop((await startTraceExportOf({ ...options, storage, logger })) ?? (() => undefined));
   return {
     address: { ...bound, token, model: model.id, agents: [...agents.keys()], root },
     reload,

@@ -50,6 +50,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   jose: ['a2a', 'http', 'tools/crypto'],
   '@grpc/grpc-js': ['a2a/server/grpc', 'a2a/client'],
   '@bufbuild/protobuf': ['a2a/server/grpc'],
+  '@opentelemetry': ['telemetry'],
   viem: ['tools/payment'],
   '@x402': ['tools/payment'],
   'playwright-core': ['tools/browser'],
@@ -69,7 +70,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
 
 /** What can open a connection by itself, or make somebody else do so. Types open nothing. */
 const CONNECTING =
-  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|pg|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@modelcontextprotocol\/client|@huggingface\/transformers)(\/|$)/;
+  /^(node:(https?|http2|net|tls|dgram|dns)|undici|ws|node-fetch|pg|@grpc\/grpc-js|@a2a-js\/sdk\/client|@anthropic-ai\/sdk|openai|viem(?!\/accounts)|@x402(?!\/core\/(schemas|types)$)|playwright-core|@modelcontextprotocol\/client|@huggingface\/transformers|@opentelemetry\/exporter-[a-z-]+)(\/|$)/;
 /** Of these modules, what only listens, looks at addresses and certificates, or names things. */
 const HARMLESS = new Set([
   ...['createServer', 'isIP', 'isIPv4', 'isIPv6', 'BlockList', 'Metadata', 'status'],
@@ -90,6 +91,8 @@ const OPENERS: readonly string[] = [
   'http/checked-connections.ts',
   // The database that the operator named.
   'storage/postgres/connection.ts',
+  // The collector that the operator named.
+  'telemetry/exporter.ts',
   // The browser's way out, over the same agents; and the browser, which has no other.
   'http/browsing-proxy.ts',
   'tools/browser/launch.ts',

@@ -158,7 +158,7 @@ async function followPeer(
   const { tenant, owner, contextId, id: parentTaskId } = run.task;
   const peer = await peers.wait(agent, run.signal);
   if (!peer) return failed(agent, `${agent} is not available any more`);
-  const grant = childGrant(run, { limits, nodeId, sharedBy: roundSize() });
+  const grant = childGrant(run, { limits, nodeId, sharedBy: roundSize(), step });
   const { taskId } = progress;
   const request = {
     scope: { tenant, owner },
@@ -211,11 +211,10 @@ async function giveUp(
 /** Narrows the grant of this task to the share of the peer. */
 function childGrant(
   run: Run,
-  { limits, nodeId, sharedBy }: { limits: AgentLimits; nodeId: string; sharedBy: number },
+  { limits, nodeId, sharedBy, step }: { limits: AgentLimits; nodeId: string; sharedBy: number; step: string },
 ): Grant {
   const { input, output } = run.usage();
   const money = moneyLeft(run, limits);
-  const { trace } = run.grant;
   const left = Math.min(limits.tokens, run.grant.tokens ?? Infinity) - input - output;
   return narrowGrant(run.grant, {
     chain: [...run.grant.chain, `${run.task.agent}@${nodeId}`],
@@ -223,7 +222,8 @@ function childGrant(
     tokens: Math.max(0, Math.floor(left / sharedBy)),
     fromOutside: run.hasReadOutside(),
     ...(money && { cost: shareOf(money, sharedBy) }),
-    ...(trace === undefined ? {} : { trace: continueTrace(trace, run.task.id) }),
+    // The child's span is below the one of this delegation, on whichever node it runs.
+    trace: continueTrace({ task: run.task, step }),
   });
 }
 

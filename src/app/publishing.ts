@@ -9,6 +9,7 @@ import type { PublishedAgent } from '../a2a/server/operations.js';
 import { cardSkills } from '../agents/capabilities.js';
 import { loadCardFiles } from '../config/cards.js';
 import { agentLimits, type Config } from '../config/config.js';
+import type { LoadedConfig } from '../config/load.js';
 import type { NodeKeys } from '../config/node-credentials.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import { rootAgentName, type Agent, type Skill } from '../core/agent.js';
@@ -153,4 +154,22 @@ export async function openMetricsOf({ auth, metrics }: Config): Promise<Metrics 
   const { openMetrics } = await import('../telemetry/metrics.js');
   const mayRead = ({ owner, scopes }: Caller): boolean => isOperator(auth, owner, scopes);
   return openMetrics({ allowFrom: metrics.allowFrom, mayRead });
+}
+
+interface TraceExportParts extends LoadedConfig {
+  readonly storage: Storage;
+  readonly logger: Logger;
+}
+
+/** Exports spans when the configuration names a collector: only then its code is loaded. Returns what stops it. */
+export async function startTraceExportOf(
+  parts: TraceExportParts,
+): Promise<(() => Promise<void>) | undefined> {
+  const { config, secrets, storage, logger } = parts;
+  const { otlp, content } = config.telemetry;
+  const { url, service: name } = otlp;
+  if (url === undefined) return undefined;
+  const { startTraceExport } = await import('../telemetry/exporter.js');
+  const service = { name, version: packageVersion(), instance: storage.nodeId };
+  return startTraceExport({ ...storage, ...{ url, headers: secrets.otlpHeaders, service, content, logger } });
 }

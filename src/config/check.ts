@@ -114,6 +114,7 @@ const RULES: readonly Rule[] = [
 /** A finding for each risk that the settings take and `server.allowRisks` does not name. */
 function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly Finding[] {
   const { auth, server, a2a, mcp, model, embedding, webSearch } = settings;
+  const { otlp } = settings.telemetry;
   const takes = (risk: Risk, isTaken: boolean, path: Path): readonly Finding[] => {
     if (!isTaken || server.allowRisks.includes(risk)) return [];
     return finding(path, `is refused: ${RISKS[risk]}; if that is meant, add ${risk} to server.allowRisks`);
@@ -147,6 +148,9 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
         'url',
       ]),
     ),
+    ...takes('plainHttpToken', travelsOpenly(Object.values(otlp.headers)[0], otlp.url), [
+      ...['telemetry', 'otlp', 'url'],
+    ]),
     ...takes('plainHttpToken', travelsOpenly(mainKey, model.baseUrl), ['model', 'baseUrl']),
     ...modelEntries(settings).flatMap(({ path, entry }) => {
       if (typeof entry === 'string') return [];

@@ -24,11 +24,22 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
   readonly storage: Readonly<Omit<Settings['storage'], 'url'>>;
   readonly embedding: EmbeddingConfig;
   readonly webSearch: Readonly<Omit<Settings['webSearch'], 'apiKey'>>;
+  readonly telemetry: Readonly<{ content: boolean; otlp: Omit<Settings['telemetry']['otlp'], 'headers'> }>;
 }
 
 /** The keys that `Config` holds in another form: read-only, without secrets, or with automatic choices made. */
 type Resolved =
-  'agent' | 'model' | 'auth' | 'a2a' | 'mcp' | 'workspace' | 'vault' | 'storage' | 'embedding' | 'webSearch';
+  | 'agent'
+  | 'model'
+  | 'auth'
+  | 'a2a'
+  | 'mcp'
+  | 'workspace'
+  | 'vault'
+  | 'storage'
+  | 'embedding'
+  | 'webSearch'
+  | 'telemetry';
 
 interface AgentConfig extends Readonly<
   Omit<Settings['agent'], 'roster' | 'ownAgents' | 'limits' | 'models'>
@@ -87,6 +98,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
   const { passphrase: _passphrase, ...vault } = settings.vault;
   const { url: _url, ...storage } = settings.storage;
   const { apiKey: _apiKey, ...webSearch } = settings.webSearch;
+  const { headers: _headers, ...otlp } = settings.telemetry.otlp;
   return {
     ...settings,
     home: base.home,
@@ -109,6 +121,7 @@ export function configOf(settings: Settings, base: BasePaths, keyVariable?: stri
     storage,
     embedding: embeddingOf(settings.embedding),
     webSearch,
+    telemetry: { ...settings.telemetry, otlp },
   };
 }
 

@@ -128,6 +128,22 @@ export function secret(description: string): z.ZodOptional<z.ZodString> {
   return SECRET.meta({ description, writeOnly: true });
 }
 
+/** One line of text that `Config` leaves out. */
+export function secretLine() {
+  return z
+    .string()
+    .regex(/^[^\0\r\n]*$/, 'must be one line')
+    .meta({ writeOnly: true });
+}
+
+/** Headers of requests. `Config` leaves their values out. */
+export function secretHeaders(description: string) {
+  return z
+    .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'must be the name of a header'), secretLine())
+    .default({})
+    .meta({ description, writeOnly: true });
+}
+
 export function agentName(): z.ZodString {
   return z.string().regex(AGENT_NAME, 'must be lower-case letters, digits and "-", beginning with a letter');
 }

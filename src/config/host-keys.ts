@@ -6,11 +6,13 @@ import {
   count,
   flag,
   group,
+  httpUrl,
   list,
   optional,
   path,
   seconds,
   secret,
+  secretHeaders,
   text,
   toolName,
 } from './fields.js';
@@ -69,6 +71,27 @@ export const metrics = group('Metrics for Prometheus at `/metrics`; see [Watch i
     'Addresses (`10.0.0.7`) and networks (`10.0.0.0/8`) that read the metrics without a token.',
   ),
 });
+
+export const telemetry = group(
+  'Traces for OpenTelemetry; see [Watch it](../guides/watch-it.md#send-traces-to-a-collector).',
+  {
+    otlp: group(
+      'The collector that gets the spans of all tasks, over OTLP: HTTP with protobuf. One server of a database sends them.',
+      {
+        url: optional(
+          httpUrl(),
+          'The whole address, such as `http://127.0.0.1:4318/v1/traces`. Default: none; no spans are sent. As a library it needs the package `@opentelemetry/exporter-trace-otlp-proto`.',
+        ),
+        headers: secretHeaders('Headers of each request, such as `authorization`.'),
+        service: text().default('lango').describe('The name of this server in traces: `service.name`.'),
+      },
+    ),
+    content: flag(
+      false,
+      'Send what people, models and tools said, too, as far as 16,384 characters of each text.',
+    ),
+  },
+);
 
 const MAX_DAYS = 36_500;
 

@@ -9,6 +9,8 @@ import {
   path,
   seconds,
   secret,
+  secretHeaders,
+  secretLine,
   subAgentName,
 } from './fields.js';
 import { text, variableName } from './fields.js';
@@ -17,11 +19,6 @@ import { text, variableName } from './fields.js';
 const serverName = z
   .string()
   .regex(/^[a-z][a-z0-9]{0,19}$/, 'must be at most 20 lower-case letters and digits');
-
-const value = z
-  .string()
-  .regex(/^[^\0\r\n]*$/, 'must be one line')
-  .meta({ writeOnly: true });
 
 const server = z
   .strictObject({
@@ -56,7 +53,7 @@ const server = z
     ),
     timeoutSeconds: seconds(60, 'The longest time of one call.'),
     env: z
-      .record(variableName(), value)
+      .record(variableName(), secretLine())
       .default({})
       .meta({ description: 'Environment variables for the program, which gets no others.', writeOnly: true }),
     sandbox: flag(true, 'Run the program in a sandbox. `false`: it has all rights of this server.'),
@@ -67,10 +64,7 @@ const server = z
       "Folders that it may read, besides the system's programs: where it is installed.",
     ),
     token: secret('The bearer token to send to `url`. Default: none.'),
-    headers: z
-      .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'must be the name of a header'), value)
-      .default({})
-      .meta({ description: 'Further headers to send to `url`.', writeOnly: true }),
+    headers: secretHeaders('Further headers to send to `url`.'),
   })
   .refine(
     ({ command, url }) => (command === undefined) !== (url === undefined),

@@ -10,6 +10,7 @@ import {
   tasks,
   vault,
   metrics,
+  telemetry,
   webConsole,
   workspace,
 } from './host-keys.js';
@@ -46,6 +47,7 @@ export const settingsSchema = z.strictObject({
   egress,
   console: webConsole,
   metrics,
+  telemetry,
   logging,
 });
 

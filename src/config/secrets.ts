@@ -15,6 +15,8 @@ export interface Secrets {
   readonly remoteTokens: ReadonlyMap<string, string>;
   /** What MCP servers are given, by the name of the server. */
   readonly mcp: ReadonlyMap<string, McpSecrets>;
+  /** The headers of requests to the collector of traces. */
+  readonly otlpHeaders: Readonly<Record<string, string>>;
   /** The passphrase of the vault's master key; undefined if the key is in a file. */
   readonly vaultPassphrase: string | undefined;
   /** The PostgreSQL database with its password; undefined for the embedded database. */
@@ -29,13 +31,14 @@ interface McpSecrets {
 }
 
 export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>): Secrets {
-  const { auth, embedding, webSearch, a2a, mcp, vault, storage } = settings;
+  const { auth, embedding, webSearch, a2a, mcp, vault, storage, telemetry } = settings;
   return {
     token: auth.token,
     modelKeys: modelKeysOf(settings, model),
     embeddingApiKey: embedding.apiKey,
     webSearchApiKey: webSearch.apiKey,
     vaultPassphrase: vault.passphrase,
+    otlpHeaders: telemetry.otlp.headers,
     mcp: new Map(
       Object.entries(mcp.servers).map(([name, { env, headers, token }]) => [
         name,
@@ -54,15 +57,15 @@ export function secretsOf(settings: Settings, { model }: Pick<Config, 'model'>):
 
 /** Every value, for the redaction of the log. */
 export function secretValues(secrets: Secrets): readonly string[] {
-  const ofServers = [...secrets.mcp.values()].flatMap(({ env, headers }) => [
-    ...Object.values(env),
-    ...Object.values(headers).map((header) => header.replace(/^Bearer /, '')),
+  const ofServers = [...secrets.mcp.values(), { env: {}, headers: secrets.otlpHeaders }].flatMap((one) => [
+    ...Object.values(one.env),
+    ...Object.values(one.headers).map((header) => header.replace(/^(Bearer|Basic) /i, '')),
   ]);
   const values = [...valuesByKey(secrets).values(), ...secrets.remoteTokens.values()];
   return [...values, ...ofServers.filter(({ length }) => length >= SHORTEST_SECRET)];
 }
 
-/** Variables and headers of an MCP server are secrets or settings, such as "1": a log without those would be unreadable. */
+/** Variables of an MCP server, and headers, are secrets or settings, such as "1": a log without those would be unreadable. */
 const SHORTEST_SECRET = 8;
 
 const KEYS = {
@@ -71,7 +74,7 @@ const KEYS = {
   webSearchApiKey: 'webSearch.apiKey',
   vaultPassphrase: 'vault.passphrase',
   databaseUrl: 'storage.url',
-} satisfies Record<keyof Omit<Secrets, 'remoteTokens' | 'mcp' | 'modelKeys'>, string>;
+} satisfies Record<keyof Omit<Secrets, 'remoteTokens' | 'mcp' | 'modelKeys' | 'otlpHeaders'>, string>;
 
 /** The secrets that are set, by configuration key. Without the tokens of remote agents. */
 export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {

@@ -12,6 +12,8 @@ const TRACE_PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})
 /** The known flags: "sampled" and "random". */
 const KNOWN_FLAGS = 0x03;
 const TRACE_ID = { from: 3, to: 35 };
+const SPAN_ID = { from: 36, to: 52 };
+const SAMPLED = '01';
 
 const STATE_MEMBER =
   /^([a-z0-9][a-z0-9_\-*/@]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
@@ -30,10 +32,32 @@ export function readTrace(said: (name: keyof Trace) => string | undefined): Trac
   return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }
 
-/** Returns the trace that the work with this id passes on. The span id is derived from the id, so all attempts share it. */
-export function continueTrace(trace: Trace, workId: string): Trace {
-  const spanId = hash('sha256', workId).slice(0, 16);
-  return { ...trace, traceparent: parentOf(traceIdOf(trace), spanId, trace.traceparent.slice(-2)) };
+/** The task, or one step of it, whose span a trace goes on from. */
+interface TracedWork {
+  readonly task: { readonly id: string; readonly grant: { readonly trace?: Trace } };
+  readonly step?: string;
+}
+
+/** Returns the trace that a task or one of its steps passes on: all attempts and all readers of the journal say the same. */
+export function continueTrace({ task, step }: TracedWork): Trace {
+  const { trace } = task.grant;
+  const flags = trace?.traceparent.slice(-2) ?? SAMPLED;
+  return { ...trace, traceparent: parentOf(traceIdOfTask(task), spanIdOf(task.id, step), flags) };
+}
+
+/** Returns the trace id of a task. Without a trace from its caller, the id is made from the id of the task. */
+export function traceIdOfTask({ id, grant: { trace } }: TracedWork['task']): string {
+  return trace ? traceIdOf(trace) : hash('sha256', id).slice(-32);
+}
+
+/** Returns the id of the span of a task, or of one step of it. */
+export function spanIdOf(taskId: string, step?: string): string {
+  return hash('sha256', step === undefined ? taskId : `${taskId}/${step}`).slice(0, 16);
+}
+
+/** Returns the span that a trace goes on from. */
+export function parentSpanOf({ traceparent }: Trace): string {
+  return traceparent.slice(SPAN_ID.from, SPAN_ID.to);
 }
 
 /** Returns the trace id, which stays the same over all hops. */

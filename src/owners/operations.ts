@@ -73,7 +73,7 @@ const span = z.object({
   name: z.string(),
   startedAt: z.number(),
   endedAt: z.number().exactOptional(),
-  attributes: z.record(z.string(), z.union([z.string(), z.number()])),
+  attributes: z.record(z.string(), z.union([z.string(), z.number(), texts])),
 });
 
 const agentStatus = z.object({

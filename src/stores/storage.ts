@@ -6,6 +6,7 @@ import type { LibraryStore } from './library.js';
 import type { MemoryStore } from './memory.js';
 import type { PaymentStore } from './payments.js';
 import type { RetentionStore, TaskStore } from './tasks.js';
+import type { TraceStore } from './traces.js';
 import type { VaultStore } from './vault.js';
 
 /** A database with all stores. There is one implementation per kind of database. */
@@ -22,6 +23,7 @@ export interface Storage {
   readonly vault: VaultStore;
   readonly memory: MemoryStore;
   readonly pushes: PushStore;
+  readonly traces: TraceStore;
   readonly knowledge: KnowledgeStore;
   readonly library: LibraryStore;
   /**

@@ -1,21 +1,19 @@
-import { hash } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Usage } from '../core/model.js';
 import { isInterrupted, isTerminal, type EventBody, type Scope, type TaskEvent } from '../core/task.js';
 import type { TaskRecord } from '../core/task.js';
-import { traceIdOf } from '../core/trace.js';
-
-type Attribute = string | number;
+import { parentSpanOf, spanIdOf, traceIdOfTask } from '../core/trace.js';
+import { contentOf, type Attribute, type Attributes } from './span-content.js';
 
 /**
  * A stretch of work, read from the journal. Names and attributes are those of OpenTelemetry's semantic conventions for
  * GenAI, version 1.41.0; `lango.*` are our own. It holds no text of people or models.
  */
 export interface Span {
-  /** Made from the task and the number of its first event, so each reading gives the same span. */
+  /** Made from the ids of the task and its step, so each reading gives the same span. */
   readonly id: string;
-  /** Absent for the span of the task that was asked for. */
+  /** Absent for the span of the task that was asked for, and of one that nobody gave a trace. */
   readonly parent?: string;
   readonly kind: 'server' | 'client' | 'internal';
   readonly name: string;
@@ -23,7 +21,7 @@ export interface Span {
   readonly startedAt: number;
   /** Absent while the work goes on. */
   readonly endedAt?: number;
-  readonly attributes: Readonly<Record<string, Attribute>>;
+  readonly attributes: Attributes;
 }
 
 export interface TaskTrace {
@@ -38,8 +36,8 @@ type Tasks = Pick<Journal, 'get' | 'read'>;
 
 const EVENTS_PER_READ = 200;
 const MAX_SPANS = 5_000;
-const SPAN_ID_LENGTH = 16;
-const TRACE_ID_LENGTH = 32;
+/** Of the agents and peers, whatever their models are; of a model whose id names no vendor. */
+const OWN_PROVIDER = 'lango';
 
 /**
  * Returns what reads the spans of an owner's task and of the tasks below it on this node. A task on another node is a
@@ -59,8 +57,9 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
     const queue: { task: TaskRecord; parent: string | undefined }[] = [{ task: root, parent: undefined }];
     for (const { task, parent } of queue) {
       if (spans.length > MAX_SPANS) break;
-      const own = await spansOf(tasks, task, parent);
-      spans.push(...own);
+      const [top, ...own] = await spansOf(tasks, task);
+      const { parent: _, ...rest } = top!;
+      spans.push({ ...rest, ...(parent !== undefined && { parent }) }, ...own);
       for (const { id, attributes } of own) {
         const child = attributes['lango.child.task'];
         if (typeof child !== 'string' || seen.has(child)) continue;
@@ -69,41 +68,74 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
         if (record?.parentTaskId === task.id) queue.push({ task: record, parent: id });
       }
     }
-    const { trace } = root.grant;
-    const traceId = trace ? traceIdOf(trace) : hash('sha256', root.id).slice(0, TRACE_ID_LENGTH);
-    return { traceId, spans: spans.slice(0, MAX_SPANS), isCut: spans.length > MAX_SPANS };
+    const isCut = spans.length > MAX_SPANS;
+    return { traceId: traceIdOfTask(root), spans: spans.slice(0, MAX_SPANS), isCut };
   };
 }
 
 type OpenSpan = { -readonly [Key in keyof Span]: Span[Key] } & { attributes: Record<string, Attribute> };
 
 /** The span of the task first. At most one span more than `MAX_SPANS`. */
-async function spansOf(tasks: Tasks, task: TaskRecord, parent: string | undefined): Promise<readonly Span[]> {
-  const projection = new Projection(task, parent);
-  for (let seq = 0; seq < task.head && projection.spans.length <= MAX_SPANS; seq += EVENTS_PER_READ) {
-    for (const event of await tasks.read(task.id, seq, EVENTS_PER_READ)) projection.read(event);
+async function spansOf(tasks: Pick<Journal, 'read'>, task: TaskRecord): Promise<readonly OpenSpan[]> {
+  const projection = new Projection(task);
+  const isFull = (): boolean => projection.spans.length > MAX_SPANS;
+  for await (const event of eventsOf(tasks, task)) {
+    projection.read(event);
+    if (isFull()) break;
   }
   return projection.spans;
 }
 
+/** Reads the journal of a task up to the head that its record has. */
+async function* eventsOf(tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord): AsyncIterable<TaskEvent> {
+  for (let seq = 0; seq < head; seq += EVENTS_PER_READ) {
+    const events = await tasks.read(id, seq, EVENTS_PER_READ);
+    yield* events.filter((event) => event.seq <= head);
+    if (events.length === 0) return;
+  }
+}
+
+/**
+ * Returns the spans of a task that ended after its entry number `after`, up to the head that its record has. `content`: with
+ * what people and models said.
+ */
+export async function endedSpans(
+  tasks: Pick<Journal, 'read'>,
+  task: TaskRecord,
+  { after, content }: { readonly after: number; readonly content: boolean },
+): Promise<readonly Span[]> {
+  const projection = new Projection(task, content);
+  for await (const event of eventsOf(tasks, task)) {
+    projection.read(event);
+    if (event.seq === after) projection.ended.length = 0;
+  }
+  return projection.ended;
+}
+
 class Projection {
   readonly spans: OpenSpan[];
+  /** In the order of their ends. */
+  readonly ended: OpenSpan[] = [];
   readonly #task: OpenSpan;
   readonly #taskId: string;
+  readonly #hasContent: boolean;
   /** The spans that have not ended, by their steps. */
   readonly #open = new Map<string, OpenSpan>();
+  /** The newest span of each step, and how often the step began. */
+  readonly #newest = new Map<string, { readonly span: OpenSpan; readonly times: number }>();
 
-  constructor({ id, agent, contextId, createdAt }: TaskRecord, parent: string | undefined) {
+  constructor({ id, agent, contextId, createdAt, grant: { trace } }: TaskRecord, hasContent = false) {
     this.#taskId = id;
+    this.#hasContent = hasContent;
     this.#task = {
-      // As `continueTrace` names the sender of a delegation.
-      id: hash('sha256', id).slice(0, SPAN_ID_LENGTH),
-      ...(parent !== undefined && { parent }),
+      id: spanIdOf(id),
+      ...(trace && { parent: parentSpanOf(trace) }),
       kind: 'server',
       name: `invoke_agent ${agent}`,
       startedAt: createdAt,
       attributes: {
         'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.provider.name': OWN_PROVIDER,
         'gen_ai.agent.name': agent,
         'gen_ai.conversation.id': contextId,
         'lango.task': id,
@@ -113,6 +145,14 @@ class Projection {
   }
 
   read(event: TaskEvent): void {
+    this.#readWork(event);
+    if (!this.#hasContent) return;
+    const { body } = event;
+    const span = 'step' in body ? this.#newest.get(body.step)?.span : this.#task;
+    Object.assign(span?.attributes ?? {}, contentOf(body));
+  }
+
+  #readWork(event: TaskEvent): void {
     const { at, body } = event;
     switch (body.type) {
       case 'turn-start':
@@ -123,7 +163,10 @@ class Projection {
         return this.#begin(body.step, event, {
           kind: 'internal',
           name: `execute_tool ${body.tool}`,
-          attributes: { 'gen_ai.tool.name': body.tool, 'gen_ai.tool.call.id': body.callId },
+          attributes: {
+            ...{ 'gen_ai.tool.name': body.tool, 'gen_ai.tool.call.id': body.callId },
+            'gen_ai.tool.type': 'function',
+          },
         });
       case 'tool-result':
         return this.#end(body.step, at, body.result.isError ? { 'error.type': 'tool_error' } : {});
@@ -131,7 +174,7 @@ class Projection {
         return this.#begin(body.step, event, {
           kind: 'client',
           name: `invoke_agent ${body.agent}`,
-          attributes: { 'gen_ai.agent.name': body.agent },
+          attributes: { 'gen_ai.provider.name': OWN_PROVIDER, 'gen_ai.agent.name': body.agent },
         });
       case 'delegation-task':
         Object.assign(this.#open.get(body.step)?.attributes ?? {}, { 'lango.child.task': body.taskId });
@@ -149,36 +192,46 @@ class Projection {
   }
 
   /** A step that begins again was cut off by the end of its process. */
-  #begin(step: string, { seq, at }: TaskEvent, given: Pick<Span, 'kind' | 'name'> & Partial<Span>): void {
+  #begin(step: string, { at }: TaskEvent, given: Pick<Span, 'kind' | 'name'> & Partial<Span>): void {
     this.#end(step, at, { 'error.type': 'interrupted' });
     const [operation = ''] = given.name.split(' ');
+    const times = (this.#newest.get(step)?.times ?? 0) + 1;
     const span: OpenSpan = {
-      id: hash('sha256', `${this.#taskId}/${seq}`).slice(0, SPAN_ID_LENGTH),
+      id: spanIdOf(this.#taskId, times === 1 ? step : `${step}#${times}`),
       parent: this.#task.id,
       startedAt: at,
       ...given,
       attributes: { 'gen_ai.operation.name': operation, ...given.attributes },
     };
     this.#open.set(step, span);
+    this.#newest.set(step, { span, times });
     this.spans.push(span);
   }
 
-  #end(step: string, at: number, attributes: Readonly<Record<string, Attribute>>): void {
+  #end(step: string, at: number, attributes: Attributes): void {
     const span = this.#open.get(step);
     if (!span) return;
     this.#open.delete(step);
     span.endedAt = at;
     Object.assign(span.attributes, attributes);
+    this.ended.push(span);
   }
 
   #endTurn({ step, usage, stopReason }: BodyOf<'turn-end'>, at: number): void {
     const span = this.#open.get(step);
     const model = usage.rows?.[0]?.model;
     if (span && model !== undefined) {
-      span.name = `chat ${model}`;
-      span.attributes['gen_ai.response.model'] = model;
+      const slash = model.indexOf('/');
+      span.name = `chat ${model.slice(slash + 1)}`;
+      Object.assign(span.attributes, {
+        'gen_ai.provider.name': slash < 0 ? OWN_PROVIDER : model.slice(0, slash),
+        ...{
+          'gen_ai.request.model': model.slice(slash + 1),
+          'gen_ai.response.model': model.slice(slash + 1),
+        },
+      });
     }
-    this.#end(step, at, { ...usageOf(usage), 'lango.stop_reason': stopReason });
+    this.#end(step, at, { ...usageOf(usage), 'gen_ai.response.finish_reasons': [stopReason] });
   }
 
   /** What is open when a run ends did not succeed. A waiting task goes on. */
@@ -190,13 +243,18 @@ class Projection {
     Object.assign(attributes, usageOf(usage), { 'lango.state': state });
     if (!isTerminal(state)) return;
     this.#task.endedAt = at;
+    this.ended.push(this.#task);
     if (state !== 'completed') attributes['error.type'] = reason ?? state;
   }
 }
 
 /** Tokens and money, with those of the tasks below. Money of several currencies is left out. */
-function usageOf({ input, output, rows = [] }: Usage): Record<string, Attribute> {
-  const tokens = { 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output };
+function usageOf({ input, output, cached, written, rows = [] }: Usage): Record<string, Attribute> {
+  const tokens = {
+    ...{ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output },
+    ...(cached > 0 && { 'gen_ai.usage.cache_read.input_tokens': cached }),
+    ...(written && { 'gen_ai.usage.cache_creation.input_tokens': written }),
+  };
   const nodes = new Set(rows.map(({ node }) => node));
   const currencies = new Set(rows.map(({ currency }) => currency));
   const [currency] = currencies;

@@ -269,6 +269,7 @@ describe('delegation', () => {
         tokens: 500,
         tools: ['fs_read'],
         deadline,
+        trace: { traceparent: expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/) },
       });
     }
   });

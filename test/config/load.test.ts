@@ -28,6 +28,7 @@ describe('loadConfig', () => {
       token: undefined,
       modelKeys: new Map(),
       remoteTokens: new Map(),
+      otlpHeaders: {},
       mcp: new Map(),
     });
   });

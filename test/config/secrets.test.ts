@@ -21,6 +21,7 @@ describe('secrets', () => {
       agent: { models: { planner: { provider: 'openai', name: 'p', apiKey: 'SECRET-planner' } } },
       embedding: { provider: 'voyage', apiKey: 'SECRET-embedding' },
       webSearch: { provider: 'brave', apiKey: 'SECRET-web' },
+      telemetry: { otlp: { headers: { authorization: 'Bearer SECRET-otlp' } } },
       a2a: {
         remoteAgents: [
           { name: 'far', url: 'https://far.example', token: 'SECRET-far' },
@@ -47,6 +48,7 @@ describe('secrets', () => {
         'key',
         'mcp',
         'openai',
+        'otlp',
         'passphrase',
         'planner',
         'token-5b0e7d92fc',
@@ -75,6 +77,7 @@ describe('secrets', () => {
       'model.apiKeys.openai',
       'model.fallbacks[].apiKey',
       'storage.url',
+      'telemetry.otlp.headers',
       'vault.passphrase',
       'webSearch.apiKey',
     ]);

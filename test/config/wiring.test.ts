@@ -19,6 +19,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   'vault.passphrase': 'config/secrets.ts',
   'embedding.apiKey': 'config/secrets.ts',
   'storage.url': 'config/secrets.ts',
+  'telemetry.otlp.headers': 'config/secrets.ts',
   'webSearch.apiKey': 'config/secrets.ts',
   'logging.level': 'cli/serve.ts, before the node is made',
   'logging.format': 'cli/serve.ts',
@@ -55,6 +56,7 @@ const SETTINGS = [
     webSearch: { provider: 'brave', apiKey: key },
     console: { oidc: { clientId: 'console' } },
     metrics: { enabled: true },
+    telemetry: { otlp: { url: 'http://127.0.0.1:9/v1/traces' } },
     model: {
       ...{ provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },
       ...{ effort: 'low', thinking: 'adaptive', temperature: 1 },

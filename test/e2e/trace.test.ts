@@ -131,7 +131,7 @@ describe('a trace', () => {
     });
   });
 
-  it('goes on to agents in the process, over HTTP and over gRPC, with a span of the task that delegates', async () => {
+  it('goes on to agents in the process, over HTTP and over gRPC, with the span of the delegation', async () => {
     const grpc = { enabled: true, port: 0 };
     const far = await startServer({ agents: [mirror], settings: { server: { port: 0, grpc } } });
     await using cards = await openGrpcOnlyHost(far.address.origin);
@@ -146,7 +146,9 @@ describe('a trace', () => {
         const settings = { server: { port: 0 }, a2a: { enabled: true, remoteAgents } };
         await withServer({ agents: [mirror], model, settings }, async (server) => {
           const { text, id } = await send(server, '', { trace: GIVEN, state: STATE });
-          const { traceparent } = continueTrace({ traceparent: GIVEN }, id);
+          const { traceparent } = continueTrace({
+            ...{ task: { id, grant: { trace: { traceparent: GIVEN } } }, step: 't1.c0' },
+          });
           expect(traceparent).toMatch(HANDED_ON);
           expect([agent, text]).toEqual([agent, `${traceparent} ${STATE}`]);
         });

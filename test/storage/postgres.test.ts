@@ -15,8 +15,10 @@ import { memoryStoreSuite } from '../suites/memory-store.js';
 import { paymentStoreSuite } from '../suites/payment-store.js';
 import { pushStoreSuite } from '../suites/push-store.js';
 import { retentionStoreSuite } from '../suites/retention-store.js';
+import { traceStoreSuite } from '../suites/trace-store.js';
 import type { OpenStore } from '../suites/task-store-fixtures.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
+import { EXPORT_LEASE_MS } from '../../src/stores/traces.js';
 import { LEASE_MS, LEASE_RENEW_MS } from '../../src/stores/tasks.js';
 import { lango, makeHome } from '../cli/lango-process.js';
 import { Way } from '../../scripts/chaos/stack.js';
@@ -176,6 +178,18 @@ const openOne = async () => {
       await dispose();
     });
 
+    it('export spans one at a time, until the one that does it stops or is gone', async () => {
+      const { one, two, dispose, advance } = await openTwo();
+      expect([await one.traces.claim('one'), await two.traces.claim('two')]).toEqual([true, false]);
+      await one.traces.release('one');
+      expect([await two.traces.claim('two'), await one.traces.claim('one')]).toEqual([true, false]);
+      await two.close();
+      await advance(EXPORT_LEASE_MS);
+      expect(await one.traces.claim('one')).toBe(true);
+      await one.close();
+      await dispose();
+    });
+
     it('find the vectors that the others add', async () => {
       const { one, two, dispose } = await openTwo();
       const near = async () =>
@@ -217,8 +231,8 @@ const openOne = async () => {
     await store.append(fenceOf(task), [delta('y')]);
     await storage.close();
     await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
-    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 1.');
-    await database!.run("UPDATE meta SET value = '1' WHERE key = 'schema'");
+    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 2.');
+    await database!.run("UPDATE meta SET value = '2' WHERE key = 'schema'");
     await dispose();
   });
 
@@ -273,7 +287,7 @@ const openOne = async () => {
     const home = await makeHome('server: { port: 0 }');
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     const { stdout } = await lango(['doctor'], { env });
-    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 1, page checksums o/m);
+    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 2, page checksums o/m);
     expect((await lango(['backup', 'x'], { env })).stderr).toContain('use pg_dump');
     await home.remove();
     await own.drop();
@@ -327,6 +341,7 @@ function runSuites(): void {
   paymentStoreSuite('postgres', open);
   pushStoreSuite('postgres', open);
   retentionStoreSuite('postgres', open);
+  traceStoreSuite('postgres', open);
   knowledgeStoreSuite('postgres', openOne);
   libraryStoreSuite('postgres', openOne);
   graphStoreSuite('postgres', openOne);

@@ -370,4 +370,15 @@ const SCHEMA = [TASKS, PAYMENTS, GRAPH, VAULT, MEMORY, PUSH, LIBRARY]
  * Each entry takes the schema from the version of its index to the next one: an empty database is at version 0. A released
  * entry is never edited.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA];
+export const MIGRATIONS: readonly string[] = [
+  SCHEMA,
+  // 2: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
+  `ALTER TABLE tasks ADD COLUMN traced BIGINT NOT NULL DEFAULT 0;
+  CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;
+  -- The one process that exports. An embedded database has one process.
+  CREATE TABLE trace_exporter (
+    slot INTEGER PRIMARY KEY CHECK (slot = 1),
+    worker TEXT COLLATE "C" NOT NULL,
+    until BIGINT NOT NULL
+  );`,
+];

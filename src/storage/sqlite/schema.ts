@@ -385,4 +385,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE inbox_by_context RENAME TO inbox;
   ALTER TABLE removed_tasks ADD COLUMN id TEXT NOT NULL DEFAULT '';
   ALTER TABLE removed_tasks ADD COLUMN context TEXT NOT NULL DEFAULT '';`,
+  // 18: up to which entry the spans of a task were exported; -1 once all were. See trace-store.ts.
+  `ALTER TABLE tasks ADD COLUMN traced INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;`,
 ];

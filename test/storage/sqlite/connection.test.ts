@@ -72,7 +72,8 @@ describe('opening again', () => {
     earlier.exec(`CREATE TABLE was (tenant, owner, agent, message_id, request_hash, task, seq);
       INSERT INTO was SELECT tenant, owner, agent, message_id, request_hash, task, seq FROM inbox;
       DROP TABLE inbox; ALTER TABLE was RENAME TO inbox; ALTER TABLE removed_tasks DROP COLUMN id;
-      ALTER TABLE removed_tasks DROP COLUMN context; PRAGMA user_version = 16;`);
+      ALTER TABLE removed_tasks DROP COLUMN context;
+      DROP INDEX tasks_untraced; ALTER TABLE tasks DROP COLUMN traced; PRAGMA user_version = 16;`);
     earlier.close();
     const { tasks } = open();
     const sent = [

@@ -1,0 +1,67 @@
+import { isTerminal } from '../core/task.js';
+import { EXPORT_LEASE_MS, TRACE_AFTER_MS, type DueTrace, type TraceStore } from '../stores/traces.js';
+import type { TaskRow } from './rows.js';
+import { toTaskRecord } from './rows.js';
+import type { Dialect, SqlDatabase } from './sql.js';
+import { all, run } from './sql.js';
+
+/** A quarter more entries than before: the entries that are read over and over add up to five times the task at most. */
+const due = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_untraced')}
+  WHERE traced >= 0
+    AND (ended_before IS NOT NULL OR (created_at <= ? AND head > traced AND 4 * head >= 5 * traced))
+  ORDER BY key LIMIT ?`;
+const SQL = {
+  claim: `INSERT INTO trace_exporter (slot, worker, until) VALUES (1, @worker, @until)
+    ON CONFLICT (slot) DO UPDATE SET worker = excluded.worker, until = excluded.until
+      WHERE trace_exporter.worker = excluded.worker OR trace_exporter.until <= @now`,
+  release: 'DELETE FROM trace_exporter WHERE worker = ?',
+  exported: 'UPDATE tasks SET traced = ? WHERE id = ?',
+} as const;
+/** Of a task whose spans were all exported. */
+const ALL = -1;
+const LOCK = 'traces';
+
+type TracedRow = TaskRow & { readonly traced: number };
+
+export class SqlTraceStore implements TraceStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  async listDue(limit: number): Promise<readonly DueTrace[]> {
+    const before = (await this.#database.now()) - TRACE_AFTER_MS;
+    const sql = due(this.#database.dialect);
+    const rows = await this.#database.read(() => all<TracedRow>(sql, before, limit));
+    return rows.map((row) => ({ id: row.id, task: recordOf(row), exported: row.traced }));
+  }
+
+  async claim(worker: string): Promise<boolean> {
+    if (!this.#database.isShared) return true;
+    const changes = await this.#database.write(LOCK, (now) =>
+      run(SQL.claim, { worker, until: now + EXPORT_LEASE_MS, now }),
+    );
+    return changes === 1;
+  }
+
+  async release(worker: string): Promise<void> {
+    if (this.#database.isShared) await this.#database.write(LOCK, () => run(SQL.release, worker));
+  }
+
+  async noteExported(traces: readonly DueTrace[]): Promise<void> {
+    await this.#database.write(LOCK, function* () {
+      for (const { id, task } of traces) {
+        yield* run(SQL.exported, task && !isTerminal(task.state) ? task.head : ALL, id);
+      }
+    });
+  }
+}
+
+function recordOf(row: TaskRow): DueTrace['task'] {
+  try {
+    return toTaskRecord({ ...row, status_message: null });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,216 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { errorText, LangoError, loadPackage } from '../core/errors.js';
+import { newId } from '../core/ids.js';
+import type { Logger } from '../core/logger.js';
+import type { TaskRecord } from '../core/task.js';
+import { traceIdOfTask } from '../core/trace.js';
+import type { TaskStore } from '../stores/tasks.js';
+import type { DueTrace, TraceStore } from '../stores/traces.js';
+import { endedSpans, type Span } from './spans.js';
+
+export interface TraceExporterOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The names of this node: `service.name`, `service.version` and `service.instance.id`. */
+  readonly service: { readonly name: string; readonly version: string; readonly instance: string };
+  /** Whether spans have what people and models said. */
+  readonly content: boolean;
+  readonly traces: TraceStore;
+  readonly tasks: Pick<TaskStore, 'read'>;
+  readonly logger: Logger;
+}
+
+type SentSpan = Parameters<OTLPTraceExporter['export']>[0][number];
+
+const PACKAGE = '@opentelemetry/exporter-trace-otlp-proto';
+const REQUEST_MS = 10_000;
+const POLL_MS = 1_000;
+/** The pause after a failure. It doubles with each one in a row. */
+const RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
+const STOP_MS = 1_000;
+const READS = 3;
+const TASKS_AT_ONCE = 50;
+/** Of one request, and of the tasks that are read before one. */
+const SPANS_AT_ONCE = 500;
+/** A collector that answers so refuses these spans, and would refuse them again. */
+const REFUSED: ReadonlySet<number> = new Set([400, 413]);
+
+/**
+ * Exports the spans of all tasks in the database over OTLP, and returns what stops it. How far it came is noted in the
+ * database, so nothing is left out after a crash, an outage of the collector or a time in which it was off; what is sent
+ * twice has the same ids. Of the processes that share a database one exports. Rejects with `not-supported` without the package.
+ */
+export async function startTraceExport(options: TraceExporterOptions): Promise<() => Promise<void>> {
+  const { OTLPTraceExporter: Exporter } = await loadPackage(
+    PACKAGE,
+    () => import('@opentelemetry/exporter-trace-otlp-proto'),
+  );
+  const { url, headers } = options;
+  const collector = new Exporter({ url, headers: { ...headers }, timeoutMillis: REQUEST_MS });
+  const exporter = new TraceExporter(options, collector);
+  const stopping = new AbortController();
+  const running = exporter.run(stopping.signal);
+  return async () => {
+    stopping.abort();
+    await Promise.race([running, delay(STOP_MS, undefined, { ref: false })]);
+    void collector.shutdown();
+    await options.traces.release(exporter.name);
+  };
+}
+
+class TraceExporter {
+  /** Names this process in leases. */
+  readonly name = newId();
+  readonly #options: TraceExporterOptions;
+  readonly #collector: OTLPTraceExporter;
+  readonly #resource: SentSpan['resource'];
+  /** Whether the collector has taken anything: before that, a refusal is taken for a wrong address. */
+  #isAccepted = false;
+  /** The tasks that could not be read, with how often. */
+  readonly #unread = new Map<string, number>();
+
+  constructor(options: TraceExporterOptions, collector: OTLPTraceExporter) {
+    this.#options = options;
+    this.#collector = collector;
+    const { name, version, instance } = options.service;
+    const attributes = { 'service.name': name, 'service.version': version, 'service.instance.id': instance };
+    // The serializer reads nothing else of a resource.
+    this.#resource = { attributes } as unknown as SentSpan['resource'];
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        while (!signal.aborted && (await this.#exportSome()));
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        const retryMs = Math.min(RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+        // Once per outage, as it may last.
+        const log = failures === 1 ? 'warn' : 'debug';
+        this.#options.logger[log]('spans could not be exported', { error: errorText(error), retryMs });
+        await pause(retryMs, signal);
+      }
+      await pause(POLL_MS, signal);
+    }
+  }
+
+  /** False when there is nothing to export, or another process exports. */
+  async #exportSome(): Promise<boolean> {
+    const { traces } = this.#options;
+    const due = await traces.listDue(TASKS_AT_ONCE);
+    if (due.length === 0 || !(await traces.claim(this.name))) return false;
+    const done: DueTrace[] = [];
+    const spans: SentSpan[] = [];
+    for (const trace of due) {
+      if (spans.length >= SPANS_AT_ONCE) break;
+      if (trace.task) spans.push(...(await this.#spansOf(trace.task, trace.exported)));
+      done.push(trace);
+    }
+    for (let from = 0; from < spans.length; from += SPANS_AT_ONCE) {
+      if (!(await traces.claim(this.name))) return false;
+      await this.#send(spans.slice(from, from + SPANS_AT_ONCE));
+    }
+    await traces.noteExported(done);
+    return true;
+  }
+
+  /** None of a task that cannot be read, time after time: it would keep all others back. */
+  async #spansOf(task: TaskRecord, after: number): Promise<readonly SentSpan[]> {
+    const { tasks, content, logger } = this.#options;
+    try {
+      const spans = await endedSpans(tasks, task, { after, content });
+      return spans.map((span) => this.#toSent(span, task));
+    } catch (error) {
+      const failures = (this.#unread.get(task.id) ?? 0) + 1;
+      this.#unread.set(task.id, failures);
+      if (failures < READS) throw error;
+      this.#unread.delete(task.id);
+      logger.warn('the spans of a task are not exported', { task: task.id, error: errorText(error) });
+      return [];
+    }
+  }
+
+  #toSent({ id, parent, kind, name, startedAt, endedAt, attributes }: Span, task: TaskRecord): SentSpan {
+    const { trace } = task.grant;
+    const traceFlags = trace ? Number.parseInt(trace.traceparent.slice(-2), 16) : SAMPLED;
+    const traceId = traceIdOfTask(task);
+    const error = attributes['error.type'];
+    const end = endedAt ?? startedAt;
+    return {
+      ...{ name, kind: KINDS[kind], resource: this.#resource, instrumentationScope: { name: 'lango' } },
+      spanContext: () => ({ traceId, spanId: id, traceFlags }),
+      ...(parent !== undefined && { parentSpanContext: { traceId, spanId: parent, traceFlags } }),
+      ...{ startTime: toHrTime(startedAt), endTime: toHrTime(end), duration: toHrTime(end - startedAt) },
+      status: error === undefined ? { code: UNSET } : { code: FAILED, message: String(error) },
+      attributes: Object.fromEntries(
+        Object.entries(attributes).map(([key, value]) => [
+          key,
+          typeof value === 'object' ? [...value] : value,
+        ]),
+      ),
+      ...{ ended: true, links: [], events: [] },
+      ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
+    };
+  }
+
+  /**
+   * Sends spans, in halves where the collector refuses them, down to those that it refuses alone: they are left out. Rejects
+   * when the collector has taken nothing yet.
+   */
+  async #send(spans: readonly SentSpan[]): Promise<void> {
+    const refused = await this.#trySend(spans);
+    if (refused.length === 0) return;
+    const [{ span, error }] = refused as [Refused];
+    if (!this.#isAccepted) throw error;
+    const { traceId, spanId } = span.spanContext();
+    const fields = { spans: refused.length, traceId, spanId, error: errorText(error) };
+    this.#options.logger.warn('the collector refused spans', fields);
+  }
+
+  async #trySend(spans: readonly SentSpan[]): Promise<readonly Refused[]> {
+    try {
+      await this.#request(spans);
+      this.#isAccepted = true;
+      return [];
+    } catch (error) {
+      if (!REFUSED.has((error as { readonly code?: number }).code ?? 0)) throw error;
+      if (spans.length === 1) return [{ span: spans[0]!, error }];
+      const half = Math.ceil(spans.length / 2);
+      return [...(await this.#trySend(spans.slice(0, half))), ...(await this.#trySend(spans.slice(half)))];
+    }
+  }
+
+  #request(spans: readonly SentSpan[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#collector.export([...spans], ({ code, error }) => {
+        if (Number(code) === SUCCESS) resolve();
+        else
+          reject(error ?? new LangoError('unavailable', 'The collector took no spans.', { retryable: true }));
+      });
+    });
+  }
+}
+
+interface Refused {
+  readonly span: SentSpan;
+  readonly error: unknown;
+}
+
+/** Values of the enumerations of OpenTelemetry's API, which is not loaded for them. */
+const KINDS = { internal: 0, server: 1, client: 2 } as const;
+const SAMPLED = 1;
+const UNSET = 0;
+const FAILED = 2;
+const SUCCESS = 0;
+
+function toHrTime(ms: number): [seconds: number, nanoseconds: number] {
+  return [Math.trunc(ms / 1_000), (ms % 1_000) * 1_000_000];
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return delay(ms, undefined, { signal, ref: false }).catch(() => {});
+}

@@ -1,0 +1,54 @@
+import type { Part } from '../core/message.js';
+import { textOf } from '../core/message.js';
+import type { AnswerBlock } from '../core/model.js';
+import type { EventBody } from '../core/task.js';
+import { shorten } from '../core/text.js';
+
+export type Attribute = string | number | readonly string[];
+export type Attributes = Readonly<Record<string, Attribute>>;
+
+/** The longest text of one attribute, in characters. */
+const TEXT_CHARACTERS = 16_384;
+
+/** Returns what people, models and tools said in an entry of the journal, as attributes of its span. */
+export function contentOf(body: EventBody): Attributes {
+  switch (body.type) {
+    case 'message':
+      return { 'gen_ai.input.messages': saidBy('user', textPart(body.message.parts)) };
+    case 'turn-end':
+      return { 'gen_ai.output.messages': saidBy('assistant', body.content.flatMap(toPart)) };
+    case 'tool-call':
+      return { 'gen_ai.tool.call.arguments': short(JSON.stringify(body.arguments)) };
+    case 'tool-result':
+      return { 'gen_ai.tool.call.result': short(body.result.content) };
+    case 'delegation-start':
+      return { 'gen_ai.input.messages': saidBy('user', [{ type: 'text', content: short(body.request) }]) };
+    case 'delegation-end': {
+      const parts = [{ type: 'text', content: short(body.result.content) }];
+      return { 'gen_ai.output.messages': saidBy('assistant', parts) };
+    }
+    default:
+      return {};
+  }
+}
+
+/** A list with one message, in the JSON form of the conventions. */
+function saidBy(role: string, parts: readonly object[]): string {
+  return JSON.stringify([{ role, parts }]);
+}
+
+function textPart(parts: readonly Part[]): readonly object[] {
+  return [{ type: 'text', content: short(textOf(parts)) }];
+}
+
+/** Content of one vendor alone, such as a signed thought, is left out. */
+function toPart(block: AnswerBlock): readonly object[] {
+  if (block.type === 'text') return [{ type: 'text', content: short(block.text) }];
+  if (block.type === 'opaque') return [];
+  const given = short(JSON.stringify(block.arguments ?? null));
+  return [{ type: 'tool_call', id: block.id, name: block.name, arguments: given }];
+}
+
+function short(text: string): string {
+  return shorten(text, TEXT_CHARACTERS);
+}
