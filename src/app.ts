@@ -263,6 +263,9 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
         peers: directory,
         registry,
         pushes: push && storage.pushes,
+        published,
+        keys: keys.read,
+        audit,
       }),
     ],
   });

@@ -96,6 +96,7 @@ export function createIdentity({ config, token, audit, logger }: IdentityOptions
       caller: { perSecond: limits.requestsPerSecond, burst: limits.requestBurst },
       address: { perSecond: limits.anonymousPerSecond, burst: limits.anonymousBurst },
     },
+    isOperator: ({ owner, scopes }) => isOperator(auth, owner, scopes),
     audit,
     logger,
     token,

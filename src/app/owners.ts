@@ -1,10 +1,15 @@
 import type { RefreshingDirectory } from '../a2a/client/directory.js';
+import { cardJson } from '../a2a/server/card.js';
+import type { PublishedAgent } from '../a2a/server/operations.js';
+import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
 import { skillIdOf } from '../agents/capabilities.js';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { rootAgentName, type Agent, type Skill } from '../core/agent.js';
 import { LangoError, isLangoError } from '../core/errors.js';
+import type { ReadKeys } from '../core/card.js';
+import type { Audit } from '../core/identity.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelProvider } from '../core/model.js';
@@ -12,7 +17,7 @@ import type { OwnedKind } from '../stores/page.js';
 import type { PushStore } from '../stores/pushes.js';
 import type { DocumentIndex } from '../stores/library.js';
 import type { Storage } from '../stores/storage.js';
-import type { Scope } from '../core/task.js';
+import { scopeKey, type Scope } from '../core/task.js';
 import type { ToolFamily } from '../tools/tool-family.js';
 import type { Vault } from '../stores/vault.js';
 import type { WalletStore } from '../stores/payments.js';
@@ -52,6 +57,9 @@ export interface NodeParts {
   /** Undefined when no push notifications are sent. */
   readonly pushes: PushStore | undefined;
   readonly registry: PeerRegistry;
+  readonly published: ReadonlyMap<string, PublishedAgent>;
+  readonly keys: ReadKeys;
+  readonly audit: Audit;
 }
 
 /** The routes of a running node about what its callers keep, and about the node itself. */
@@ -80,7 +88,21 @@ export function ownerMount(parts: NodeParts): Mount {
         push: await pushes?.counts(),
       };
     },
-    agents: {
+    card: async (name) => {
+      const own = parts.published.get(name)?.card();
+      const signed = own && config.a2a.signCards ? signCard(own, (await parts.keys()).current) : own;
+      const card = signed ? cardJson(signed) : peers.cardOf(name);
+      if (!card) throw new LangoError('not-found', `There is no card of an agent "${name}" here.`);
+      const { lintCard } = await import('../a2a/client/card-lint.js');
+      return { card, findings: lintCard(card, { bytes: Buffer.byteLength(JSON.stringify(card)) }) };
+    },
+    operators: {
+      async listOwners(after, caller) {
+        assertOperator(config.auth, caller);
+        const owners = await parts.storage.retention.listOwners(after, OWNERS_PER_PAGE);
+        const isLast = owners.length < OWNERS_PER_PAGE;
+        return { owners: owners.filter((one) => scopeKey(one) !== scopeKey(caller.scope)), isLast };
+      },
       async addAgent(agent, caller) {
         assertOperator(config.auth, caller);
         return { agent: await registry.add(agent) };
@@ -93,8 +115,12 @@ export function ownerMount(parts: NodeParts): Mount {
     },
   });
   const shared = withNodes(service, elsewhereOf(parts));
-  return mountEndpoints(ownerEndpoints({ service: shared, maxBytes: documents.maxBytes }));
+  return mountEndpoints(
+    ownerEndpoints({ service: shared, maxBytes: documents.maxBytes, audit: parts.audit }),
+  );
 }
+
+const OWNERS_PER_PAGE = 100;
 
 /** What the agents of this node keep themselves, and the nodes of its remote agents. */
 function elsewhereOf({ agents, peers }: NodeParts): Elsewhere {
@@ -146,8 +172,9 @@ export async function openHome(
     data: openData({ config, storage }, storedTasks(storage), ownedElsewhere({ config, parsers, logger })),
     bill: createOwnedBill(storage),
     trace: createTaskTraces(storage),
+    card: noServer,
     status: noServer,
-    agents: { addAgent: noServer, removeAgent: noServer },
+    operators: { addAgent: noServer, removeAgent: noServer, listOwners: noServer },
   });
   const scope: Scope = { tenant: '', owner: owner ?? (config.auth.mode === 'none' ? 'local' : 'default') };
   return {
@@ -173,8 +200,8 @@ function assertOperator(auth: Config['auth'], { scope, scopes }: OwnerContext): 
   const hint =
     auth.mode === 'jwt'
       ? `It takes a token with the scope ${auth.jwt.operatorScope}.`
-      : 'List the agent in a2a.remoteAgents of the configuration.';
-  throw new LangoError('forbidden', 'Only an operator of this server changes its remote agents.', { hint });
+      : 'List remote agents in a2a.remoteAgents of the configuration.';
+  throw new LangoError('forbidden', 'This is for an operator of the server.', { hint });
 }
 
 async function openIfFree(loaded: LoadedConfig, logger: Logger): Promise<Storage | undefined> {

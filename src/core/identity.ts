@@ -1,16 +1,23 @@
-import type { ErrorCode } from './errors.js';
+import { LangoError, type ErrorCode } from './errors.js';
 import type { Scope } from './task.js';
 
 /** The authenticated party behind a request. Its data is stored under this scope. */
 export interface Caller extends Scope {
   /** The scopes of the token; undefined when the mode of authentication has none. */
   readonly scopes?: ReadonlySet<string>;
+  readonly views?: Scope; // Whose data an operator asked to read instead of the operator's own.
+}
+
+/** The error of an operator who would change data of another person. */
+export function readingOnly({ owner }: Scope): LangoError {
+  return new LangoError('forbidden', `The data of ${owner} is read, and not changed, by an operator.`);
 }
 
 /** What a request tells about its sender, on any transport. */
 export interface Credentials {
   /** The `Authorization` header, or the metadata entry of that name. */
   readonly authorization: string | undefined;
+  readonly views?: string; // The header `Lango-Owner`: see `Caller.views`.
   /** The client's address, by which failures are counted. */
   readonly address: string;
   /** The client's own connection; absent where a proxy may share one among clients. */
@@ -47,6 +54,7 @@ export interface AuditEntry {
   readonly outcome: 'ok' | ErrorCode;
   /** Undefined when the caller is not known. */
   readonly caller?: Pick<Caller, 'owner' | 'tenant'>;
+  readonly by?: string; // The owner who operates the server, and reads data of `caller`.
   /** The client's address; absent for calls inside the process. */
   readonly from?: string;
   readonly agent?: string;

@@ -8,15 +8,10 @@ interface PushTarget {
   readonly url: string;
   /** The HTTP authentication scheme that the credentials are for. */
   readonly scheme: string | undefined;
-  /** The sealed `PushSecrets`; undefined without secrets. */
+  /** The sealed token and credentials; undefined without secrets. */
   readonly sealed: string | undefined;
   /** The protocol version of the notifications. */
   readonly version: '1.0' | '0.3';
-}
-
-export interface PushSecrets {
-  readonly token?: string;
-  readonly credentials?: string;
 }
 
 /** Encrypts the secrets of push configs in the database. */
@@ -32,16 +27,10 @@ export interface PushConfig extends PushTarget {
   readonly createdAt: number;
 }
 
-/** The most push configs. */
-export interface PushCaps {
-  readonly perTask: number;
-  readonly perOwner: number;
-}
-
 /** A config to be stored in the transaction that accepts a message. */
 export interface NewPush {
   readonly target: PushTarget;
-  readonly caps: PushCaps;
+  readonly caps: { readonly perTask: number; readonly perOwner: number }; // The most push configs.
 }
 
 /** The task that push configs belong to. */

@@ -110,6 +110,7 @@ export class Exchange implements HttpExchange {
     if (closing.aborted) throw closing.reason;
     return authenticator.authenticate({
       authorization: request.headers.authorization ?? sessionAuthorization?.(request, this.baseUrl),
+      views: headerText(request.headers['lango-owner']),
       address: this.address,
       ...(isProxied ? {} : { connection: request.socket }),
       certificate: () => certificateOf(request),

@@ -23,6 +23,8 @@ export interface AuthenticatorOptions {
   readonly nodes?: TrustedNodes | undefined;
   /** The owner of all data in the modes `token` (default: 'default') and `none` (default: 'local'). */
   readonly owner?: string;
+  /** Whether a caller operates this server, and so may read the data of others. Default: nobody does. */
+  readonly isOperator?: (caller: Caller) => boolean;
   /** How often each caller may ask, and each address from which public pages are read. Default: without a limit. */
   readonly rates?: { readonly caller: Rate; readonly address: Rate };
   readonly audit?: Audit;
@@ -66,11 +68,14 @@ class CountingAuthenticator implements Authenticator {
   readonly #isTrusted = new WeakMap<object, boolean>();
   readonly #callers: RateLimit | undefined;
   readonly #addresses: RateLimit | undefined;
+  readonly #isOperator: (caller: Caller) => boolean;
   readonly #audit: Audit;
   readonly #logger: Logger;
 
-  constructor(verify: Verifier, { rates, audit = () => {}, logger }: AuthenticatorOptions) {
+  constructor(verify: Verifier, options: AuthenticatorOptions) {
+    const { rates, isOperator = () => false, audit = () => {}, logger } = options;
     this.#verify = verify;
+    this.#isOperator = isOperator;
     this.#callers = rates && new RateLimit('caller', rates.caller);
     this.#addresses = rates && new RateLimit('address', rates.address);
     this.#audit = audit;
@@ -95,11 +100,22 @@ class CountingAuthenticator implements Authenticator {
       this.#audit({ operation: 'Authenticate', outcome: 'too-many', caller, from: credentials.address });
       throw error;
     }
-    return caller;
+    return credentials.views ? this.#viewing(credentials.views, caller, credentials) : caller;
   }
 
   admitAnyone(address: string): void {
     this.#addresses?.take(networkOf(address));
+  }
+
+  /** The operator who reads as the owner that the header `Lango-Owner` names: `owner=user%3Aalice&tenant=acme`. */
+  #viewing(header: string, caller: Caller, { address: from }: Credentials): Caller {
+    const named = new URLSearchParams(header);
+    const views = { tenant: named.get('tenant') ?? '', owner: named.get('owner') ?? '' };
+    if (this.#isOperator(caller)) return { ...caller, views };
+    this.#audit({ operation: 'Authenticate', outcome: 'forbidden', caller, from });
+    throw new LangoError('forbidden', 'Only an operator of this server reads the data of other people.', {
+      hint: 'Leave out the header Lango-Owner.',
+    });
   }
 
   /**

@@ -100,6 +100,12 @@ const finding = z.object({
   text: z.string(),
   hint: z.string().optional(),
 });
+const cardFinding = z.object({
+  severity: z.enum(['error', 'warning']),
+  /** The place in the card; empty for the card as a whole. The text goes on from it. */
+  path: z.string(),
+  text: z.string(),
+});
 const nodeStatus = z.object({
   root: z.string(),
   model: z.string(),
@@ -273,6 +279,28 @@ export const OPERATIONS = {
     result: z.object({ traceId: z.string(), spans: z.array(span).readonly(), isCut: z.boolean() }),
   },
 
+  /**
+   * Lists the other owners of tasks; for operators. They read an owner's tasks and data with the header `Lango-Owner`, which is
+   * `owner` and `tenant` as in a query string.
+   */
+  listOwners: {
+    method: 'get',
+    path: '/lango/owners',
+    query: ['tenant', 'owner'],
+    input: z.object({ tenant: z.string().default(''), owner: z.string().default('') }),
+    result: z.object({
+      owners: z.array(z.object({ tenant: z.string(), owner: z.string() })).readonly(),
+      isLast: z.boolean(),
+    }),
+  },
+
+  /** Reads the card of an agent, local or remote, with what is wrong with it. */
+  readCard: {
+    method: 'get',
+    path: '/lango/agents/:name/card',
+    input: z.object({ name: z.string() }),
+    result: z.object({ card: z.record(z.string(), z.unknown()), findings: z.array(cardFinding).readonly() }),
+  },
   readStatus: {
     method: 'get',
     path: '/lango/agents',

@@ -38,16 +38,18 @@ export interface OwnerParts {
   readonly trace: (scope: Scope, taskId: string) => Promise<Answer<'readTrace'>>;
   /** Reads the status of the node. */
   readonly status: () => Promise<Answer<'readStatus'>>;
-  /** Adds and removes remote agents. Rejects with `forbidden` for callers who do not operate the node. */
-  readonly agents: Pick<OwnerService, 'addAgent' | 'removeAgent'>;
+  /** Reads cards. Rejects with `not-found`. */
+  readonly card: (name: string) => Promise<Answer<'readCard'>>;
+  /** What is for operators. Rejects with `forbidden` for other callers. */
+  readonly operators: Pick<OwnerService, 'addAgent' | 'removeAgent' | 'listOwners'>;
 }
 
 const DOCUMENTS_PER_PAGE = 500;
 
 export function createOwnerService(parts: OwnerParts): OwnerService {
-  const { secrets, wallets, documents, data, bill, trace, status, agents } = parts;
+  const { secrets, wallets, documents, data, bill, trace, card, status, operators } = parts;
   return {
-    ...agents,
+    ...operators,
     listSecrets: async (_input, { scope }) => ({ secrets: await (await secrets()).list(scope) }),
     storeSecret: async (input, { scope }) => ({ secret: await (await secrets()).store(scope, input) }),
     allowSecret: async ({ name, ...permission }, { scope }) => ({
@@ -94,6 +96,7 @@ export function createOwnerService(parts: OwnerParts): OwnerService {
 
     readTrace: ({ taskId }, { scope }) => trace(scope, taskId),
 
+    readCard: ({ name }) => card(name),
     readStatus: status,
   };
 }

@@ -39,6 +39,9 @@ interface DroppedEvent {
 
 const owned = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_status')}
   WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`;
+/** One look into the index for each owner, however many tasks there are. */
+const nextOwner = ({ using }: Dialect): string => `SELECT tenant, owner FROM tasks ${using('tasks_by_status')}
+  WHERE (tenant, owner) > (?, ?) ORDER BY tenant, owner LIMIT 1`;
 const ofContext = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_by_context')}
   WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`;
 const open = ({
@@ -97,6 +100,18 @@ export class SqlRetentionStore implements RetentionStore {
     const last = rows.length < limit ? undefined : rows.at(-1);
     const next = last && toPositionText([last.agent, last.status_at, last.id]);
     return { items: rows.map(toTaskRecord), next };
+  }
+
+  listOwners(after: Scope, limit: number): Promise<readonly Scope[]> {
+    const sql = nextOwner(this.#database.dialect);
+    return this.#database.read(function* () {
+      const owners: Scope[] = [];
+      for (let last: Scope | undefined = after; last && owners.length < limit;) {
+        last = yield* first<Scope>(sql, last.tenant, last.owner);
+        if (last) owners.push(last);
+      }
+      return owners;
+    });
   }
 
   async listContext({ tenant, owner }: Scope, contextId: string, limit: number) {

@@ -208,6 +208,8 @@ export interface RetentionStore {
    * `after` that was not a `next`.
    */
   listOwned(scope: Scope, after: string, limit: number): Promise<Page<TaskRecord>>;
+  /** Lists the next `limit` owners of tasks after `after`, by tenant and name. */
+  listOwners(after: Scope, limit: number): Promise<readonly Scope[]>;
   /** Counts the tasks of all owners that run or wait for a run. Reads no others, so it is quick in a large database. */
   countOpen(): Promise<readonly OpenTaskCount[]>;
   /** Lists the tasks of an owner in a context, of all agents. */

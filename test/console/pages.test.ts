@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
@@ -139,6 +142,51 @@ describeConsole('the console in a browser', () => {
     expect(parts).toEqual(Array.from({ length: STORY_PIECES }, (_, index) => index + 1));
   });
 
+  it('shows a card with markup as text, with what is wrong with it', async () => {
+    const markup = '<img src=x onerror="window.hurt=4"><script>window.hurt=5</script>';
+    const card = {
+      ...{
+        name: `far ${markup}`,
+        description: `bidi \u202Etxt.exe ${markup} ${'w'.repeat(20_000)}`,
+        version: markup,
+      },
+      ...{ capabilities: {}, defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'] },
+      skills: [{ id: 's', name: markup, description: markup, tags: [markup] }],
+      supportedInterfaces: [{ url: 'URL', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+    };
+    const peer = createServer((_, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(card).replace('URL', origin));
+    }).listen(0, '127.0.0.1');
+    await once(peer, 'listening');
+    const origin = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`;
+    try {
+      await go('#/agents');
+      await page.getByLabel('Address', { exact: true }).fill(origin);
+      await page.getByLabel('Name on this server').fill('hostile');
+      await page.getByLabel('Its address is private').check();
+      await page.getByRole('button', { name: 'Add' }).click();
+      const far = page.getByLabel('hostile', { exact: true });
+      await far
+        .getByText(/bidi \\u\{202e\}txt/)
+        .first()
+        .waitFor();
+      await far.getByText(/finding/).click();
+      await far.getByText(/skills\[0\]\.examples/).waitFor();
+      await shot('card');
+      expect(await page.evaluate('window.hurt')).toBeUndefined();
+      expect(await page.locator('main img, main script').count()).toBe(0);
+      await page.setViewportSize({ width: 360, height: 800 });
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+      await page.getByRole('button', { name: 'Remove' }).click();
+      await page.getByRole('button', { name: 'Really remove hostile' }).click();
+      await page.getByText('There are no remote agents.').waitFor();
+    } finally {
+      peer.closeAllConnections();
+      peer.close();
+    }
+  });
+
   it('adds a remote agent, shows the bill and what is kept, and leaves no token behind', async () => {
     await go('#/agents');
     await page.getByLabel('Address', { exact: true }).fill('http://127.0.0.1:9/agents/far');
@@ -146,6 +194,9 @@ describeConsole('the console in a browser', () => {
     await page.getByLabel('Its address is private').check();
     await page.getByRole('button', { name: 'Add' }).click();
     await page.getByText('Added. It stays over restarts.').waitFor();
+    const own = page.getByLabel('planner', { exact: true });
+    await own.getByText('Its card is signed.').waitFor();
+    await own.getByText('Nothing is wrong with its card.').waitFor();
     await shot('agents');
     expect(await seriousFaults()).toEqual([]);
     await page.getByRole('button', { name: 'Remove' }).click();

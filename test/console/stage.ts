@@ -42,13 +42,11 @@ export class Stage {
     this.#server = server;
   }
 
-  static async open(config = ''): Promise<Stage> {
+  static async open(auth = `{ token: ${TOKEN} }`): Promise<Stage> {
     const vendor = await ScriptedServer.open();
     vendor.willAlwaysReply(answer);
     const model = `{ provider: anthropic, name: claude-test, apiKey: ${API_KEY}, baseUrl: "${vendor.url}" }`;
-    const home = await makeHome(
-      `auth: { token: ${TOKEN} }\nmodel: ${model}\ntools: { exec: { enabled: false } }\n${config}`,
-    );
+    const home = await makeHome(`auth: ${auth}\nmodel: ${model}\ntools: { exec: { enabled: false } }\n`);
     const port = await freePort();
     const server = await startServer(home, ['--port', String(port)]);
     const browser = await chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] });
@@ -81,6 +79,14 @@ export class Stage {
     return page;
   }
 
+  /** A page of the console, signed in with this token of a person. */
+  async signedInWith(token: string): Promise<Page> {
+    const page = await (await this.browser.newContext()).newPage();
+    await page.goto(`${this.origin}/console/`);
+    await signIn(page, token);
+    return page;
+  }
+
   async close(): Promise<void> {
     await this.browser.close();
     await this.#server.stop();
@@ -89,8 +95,8 @@ export class Stage {
   }
 }
 
-export async function signIn(page: Page): Promise<void> {
-  await page.getByLabel('Token').fill(TOKEN);
+export async function signIn(page: Page, token = TOKEN): Promise<void> {
+  await page.getByLabel('Token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }

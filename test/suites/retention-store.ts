@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RetentionStore } from '../../src/stores/tasks.js';
-import type { TaskRecord } from '../../src/core/task.js';
+import type { Scope, TaskRecord } from '../../src/core/task.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import {
   ALICE,
@@ -167,6 +167,15 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       const found = await store.listContext(ALICE, contextId, 9);
       expect(new Set(found.map(({ id }) => id))).toEqual(mine);
       expect(await store.listContext(ALICE, contextId, 1)).toHaveLength(1);
+    });
+
+    it('lists the owners of tasks once each, page by page', async () => {
+      const scopes = ['b', 'a'].flatMap((tenant) => ['y', 'x', 'z'].map((owner) => ({ tenant, owner })));
+      for (const scope of [...scopes, ...scopes]) await acceptOne(under.store, { agent: 'one', scope });
+      const found: Scope[] = [];
+      for (let page: readonly Scope[] = [{ tenant: '', owner: '' }]; page.length > 0; found.push(...page))
+        page = await store.listOwners(found.at(-1) ?? page[0]!, 4);
+      expect(found.map(({ tenant, owner }) => tenant + owner)).toEqual(['ax', 'ay', 'az', 'bx', 'by', 'bz']);
     });
 
     it("lists an owner's tasks of every agent, and nobody else's", async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Peer, PeerDirectory, Skill } from '../../core/agent.js';
+import type { JsonObject } from '../../core/json.js';
 import { silentLogger } from '../../core/logger.js';
 import { Breaker } from './breaker.js';
 import type { CardSource, LoadOptions, LoadedAgent, LoadedAgents, RemoteSource, SkipReason } from './load.js';
@@ -157,6 +158,12 @@ export class RefreshingDirectory implements PeerDirectory {
       ...(agent ? { description: agent.peer.description } : {}),
       skills: agent?.peer.skills ?? [],
     }));
+  }
+
+  /** The card of a remote agent as it came; undefined while it is not here. */
+  cardOf(name: string): JsonObject | undefined {
+    const found = this.#entries.find(({ source, agent }) => (agent?.peer.name ?? labelOf(source)) === name);
+    return found?.source.kind === 'remote' ? found.agent?.card : undefined;
   }
 
   /** Where the remote agents are, with the skills on their cards; undefined while a card is not here. */

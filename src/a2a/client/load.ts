@@ -90,6 +90,8 @@ export interface LoadedAgent {
   readonly peer: Peer;
   /** The connection that the peer uses. */
   readonly link: MovingLink;
+  /** The card as it came. */
+  readonly card: JsonObject;
   /** Changes when the card does, apart from its signatures. */
   readonly fingerprint: string;
 }
@@ -184,6 +186,7 @@ async function tryLoad(source: CardSource, options: LoadOptions): Promise<Loaded
         rename: renamer(source, card, profile),
         isRemote,
       }),
+      card: opened.json,
       fingerprint: fingerprint(source, profile, card),
     };
   } catch (cause) {
@@ -230,12 +233,15 @@ function renamer(source: CardSource, card: AgentCard, { name }: AgentProfile): (
 
 interface OpenAgent {
   readonly card: AgentCard;
+  /** The card as it came. */
+  readonly json: JsonObject;
   readonly link: Link;
 }
 
 async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
-  const card = parseCard(AgentCard.toJSON(await handler.getAgentCard()) as JsonObject);
-  return { card, link: createLink(createInProcessTransport(handler), card) };
+  const json = AgentCard.toJSON(await handler.getAgentCard()) as JsonObject;
+  const card = parseCard(json);
+  return { card, json, link: createLink(createInProcessTransport(handler), card) };
 }
 
 /** Loads a remote card and opens a link to its agent. Throws a `LangoError`. */
@@ -269,7 +275,7 @@ export async function openRemote(
     const isSecure = origin.startsWith('https:') || declaresGrpcTls(card);
     const grpc = options.grpc && { rules: options.grpc, token: source.token, isSecure };
     const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-    return { card, link: createLink(transport, card, source.credentialFor) };
+    return { card, json, link: createLink(transport, card, source.credentialFor) };
   } finally {
     clearTimeout(timer);
   }

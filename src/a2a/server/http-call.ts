@@ -36,6 +36,7 @@ export async function openCall(
 /** One call over HTTP: its caller, version, trace and extensions. */
 export class HttpCall implements Call {
   readonly scope: Caller;
+  readonly viewer: Caller | undefined;
   /** The version that the client named; undefined when it named none. */
   readonly named: ProtocolVersion | undefined;
   readonly from: string;
@@ -48,9 +49,11 @@ export class HttpCall implements Call {
   version: ProtocolVersion = '1.0';
   readonly #exchange: HttpExchange;
 
-  constructor(exchange: HttpExchange, scope: Caller, spoken: readonly ProtocolVersion[]) {
+  constructor(exchange: HttpExchange, caller: Caller, spoken: readonly ProtocolVersion[]) {
+    const { views, scopes } = caller;
     this.#exchange = exchange;
-    this.scope = scope;
+    this.scope = views ? { ...views, ...(scopes && { scopes }) } : caller;
+    this.viewer = views && caller;
     this.named = namedVersion(exchange, spoken);
     this.from = exchange.address;
     this.baseUrl = exchange.baseUrl;
@@ -84,9 +87,9 @@ export class HttpCall implements Call {
 
   /** The context of a call whose client waits for no answer. */
   toDetachedContext(version: ProtocolVersion): ServerCallContext {
-    const { scope, from, trace, extensions } = this;
+    const { scope, viewer, from, trace, extensions } = this;
     const signal = AbortSignal.abort();
-    return toCallContext({ scope, signal, after: undefined, from, trace, version, extensions });
+    return toCallContext({ scope, viewer, signal, after: undefined, from, trace, version, extensions });
   }
 }
 

@@ -8,7 +8,7 @@ import {
 import type { AgentCard, Message, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError, isLangoError } from '../../core/errors.js';
-import type { Audit } from '../../core/identity.js';
+import { readingOnly, type Audit } from '../../core/identity.js';
 import type { Json } from '../../core/json.js';
 import { traceIdOf } from '../../core/trace.js';
 import { callOf } from '../translate/call.js';
@@ -146,7 +146,7 @@ function unary<Name extends OperationName, Result>(
     kind: 'unary',
     codec: REQUESTS[name].codec,
     async answer(request) {
-      const params = open(name, request);
+      const params = open(name, request, row.changes !== undefined);
       const result = row.run(request.agent.handler, params, request.context);
       const change = row.changes && { name, request, task: row.changes(params) };
       const message = await (change ? audited(change, result) : result);
@@ -161,7 +161,7 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
     kind: 'stream',
     codec: REQUESTS[name].codec,
     events(request) {
-      const params = open(name, request);
+      const params = open(name, request, row.changes !== undefined);
       const events = row.run(request.agent.handler, params, request.context);
       return row.changes ? auditedStream({ name, request, task: row.changes(params) }, events) : events;
     },
@@ -169,8 +169,9 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
 }
 
 /** Admits the caller and checks the parameters. */
-function open<Name extends OperationName>(name: Name, request: Request): Params[Name] {
+function open<Name extends OperationName>(name: Name, request: Request, isChange: boolean): Params[Name] {
   admit(name, request);
+  admitViewer(name, request, isChange);
   const { codec, schema, oldSchema = schema } = REQUESTS[name];
   const isOld = request.context.requestedVersion === '0.3';
   return codec.fromJSON(parseAs(isOld ? oldSchema : schema, request.params));
@@ -187,6 +188,14 @@ function admit(name: string, { agent, context }: Request): void {
       'WWW-Authenticate': `Bearer realm="lango", error="insufficient_scope", scope="${scope}"`,
     },
   });
+}
+
+/** Throws `forbidden` for an operator who would change data of another person; the audit has what operators read. */
+function admitViewer(name: string, request: Request, isChange: boolean): void {
+  const { scope, viewer } = callOf(request.context);
+  if (!viewer) return;
+  audit({ name, request }, isChange ? 'forbidden' : 'ok');
+  if (isChange) throw readingOnly(scope);
 }
 
 /** Writes one line for the audit once the change is made, or was refused. */
@@ -233,9 +242,10 @@ interface Change {
 
 function audit({ name, request, task }: Change, outcome: Parameters<Audit>[0]['outcome']): void {
   const { agent, context } = request;
-  const { scope: caller, from, trace } = callOf(context);
+  const { scope: caller, viewer, from, trace } = callOf(context);
   agent.audit({
     ...{ operation: name, outcome, caller, agent: agent.name },
+    ...(viewer && { by: viewer.owner }),
     ...(from === undefined ? {} : { from }),
     ...(task ? { task } : {}),
     ...(trace ? { traceId: traceIdOf(trace) } : {}),

@@ -4,26 +4,24 @@ import type {
 } from '@a2a-js/sdk';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
-import type {
-  NewPush,
-  PushCaps,
-  PushConfig,
-  PushTask,
-  PushSecrets,
-  PushConfigStore,
-  Sealer,
-} from '../../core/push.js';
+import type { NewPush, PushConfig, PushTask, PushConfigStore, Sealer } from '../../core/push.js';
 import { parseAs } from './proto-json.js';
 import { pushConfig } from './requests.js';
 
 export interface PushConfigsOptions {
   readonly store: PushConfigStore;
-  readonly caps: PushCaps;
+  readonly caps: NewPush['caps'];
   readonly sealer: Sealer;
   /** Throws `invalid-input` for an address that this node may not send to. */
   readonly assertTarget: (url: URL) => void;
   /** Called when a task gets a config. */
   readonly wake: (taskId: string) => void;
+}
+
+/** What is sealed of a config. */
+export interface PushSecrets {
+  readonly token?: string;
+  readonly credentials?: string;
 }
 
 const DEFAULT_PAGE = 50;

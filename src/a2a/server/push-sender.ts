@@ -2,10 +2,11 @@ import { hash } from 'node:crypto';
 import { StreamResponse } from '@a2a-js/sdk';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { ReadKeys } from '../../core/card.js';
-import type { PushSecrets, PushSender, PushDelivery, Sealer } from '../../core/push.js';
+import type { PushSender, PushDelivery, Sealer } from '../../core/push.js';
 import { continueTrace } from '../../core/trace.js';
 import type { TaskEvent } from '../../core/task.js';
 import { toStreamResponse } from '../translate/events.js';
+import type { PushSecrets } from './push-configs.js';
 import { signJwt } from './signing.js';
 
 export interface PushSenderOptions {

@@ -6,6 +6,8 @@ import type { Trace } from '../../core/trace.js';
 /** What a handler knows of a call besides its parameters, over any transport. */
 export interface Call {
   readonly scope: Caller;
+  /** The operator of this server who reads the data of `scope`, and may change nothing. */
+  readonly viewer?: Caller | undefined;
   /** Aborting it ends waiting and streaming, never the task. */
   readonly signal: AbortSignal;
   /** For a subscription: the `seq` of the last event the caller saw. */

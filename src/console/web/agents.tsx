@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
-import { call, newId, owner, pathOf } from './api.js';
+import { newId, owner } from './api.js';
 import { agentsOf, loadNode, node, type Peer } from './node.js';
 import { Ago, link, Note, TwoClicks, useLoaded } from './page.js';
+import { visible } from './parts.js';
 
 interface Card {
   readonly name: string;
@@ -13,6 +14,7 @@ interface Card {
 }
 
 const REFRESH_MS = 5_000;
+const MOST_CHARACTERS = 2_000;
 
 export function AgentsView() {
   const { fault, reload } = useLoaded(loadNode, [], REFRESH_MS);
@@ -44,29 +46,67 @@ export function AgentsView() {
   );
 }
 
-function OwnAgent({ name, isRoot }: { readonly name: string; readonly isRoot: boolean }) {
+interface Finding {
+  readonly severity: string;
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What is wrong with the card of an agent, as `lango card --check` says it. */
+function Lint({ findings }: { readonly findings: readonly Finding[] }) {
+  if (findings.length === 0) return <p>Nothing is wrong with its card.</p>;
+  return (
+    <details>
+      <summary>
+        {findings.length} {findings.length === 1 ? 'finding' : 'findings'} about its card
+      </summary>
+      <ul>
+        {findings.map(({ severity, path, text }) => (
+          <li key={path + text} class="text">
+            {severity}: {visible(`${path || 'The card'} ${text}`)}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+/** What the card of an agent says, with what is wrong with it. */
+function CardOf({ name }: { readonly name: string }) {
   const { value, fault } = useLoaded(
-    async () => (await (await call(`${pathOf(name)}/.well-known/agent-card.json`)).json()) as Card,
+    () => owner<{ card: Card; findings: readonly Finding[] }>(`agents/${encodeURIComponent(name)}/card`),
     [name],
   );
+  if (!value) return <p>{fault || 'Loading its card…'}</p>;
+  const {
+    description = '',
+    version = '',
+    skills = [],
+    supportedInterfaces = [],
+    signatures = [],
+  } = value.card;
+  const transports = [...new Set(supportedInterfaces.map((one) => one.protocolBinding))];
+  return (
+    <>
+      <p class="text">{visible(description.slice(0, MOST_CHARACTERS))}</p>
+      <p class="text facts">
+        {visible(skills.map((skill) => skill.name).join(', '))}
+        <br />
+        Version {visible(version)}. Transports: {visible(transports.join(', '))}.{' '}
+        {signatures.length > 0 ? 'Its card is signed.' : 'Its card has no signature.'}
+      </p>
+      <Lint findings={value.findings} />
+    </>
+  );
+}
+
+function OwnAgent({ name, isRoot }: { readonly name: string; readonly isRoot: boolean }) {
   return (
     <section class="card" aria-label={name}>
       <h3>
         {name} {isRoot && <small>the root agent</small>}
       </h3>
-      {!value && <p>{fault || 'Loading its card…'}</p>}
-      {value && (
-        <>
-          <p class="text">{value.description}</p>
-          <p class="facts">
-            {(value.skills ?? []).map((skill) => skill.name).join(', ')}
-            <br />
-            Transports:{' '}
-            {[...new Set(value.supportedInterfaces?.map((one) => one.protocolBinding))].join(', ')}.{' '}
-            {value.signatures?.length ? 'Its card is signed.' : 'Its card has no signature.'}
-          </p>
-        </>
-      )}
+      <CardOf name={name} />
       <a href={link('chat', name, newId())}>Chat with it</a>
     </section>
   );
@@ -79,7 +119,7 @@ interface RemoteAgentProps {
 }
 
 function RemoteAgent({ peer, root, onChange }: RemoteAgentProps) {
-  const { name, state, url, since, reason, hint, description, skills } = peer;
+  const { name, state, url, since, reason, hint, description } = peer;
   const [note, setNote] = useState('');
   const remove = () =>
     void owner(`agents/${encodeURIComponent(name)}`, 'DELETE').then(onChange, (error: Error) =>
@@ -90,10 +130,10 @@ function RemoteAgent({ peer, root, onChange }: RemoteAgentProps) {
       <h3>
         {name} <small class={state === 'ready' ? 'state' : 'state waits'}>{state}</small>
       </h3>
-      <p class="text">{description}</p>
       <p class="text facts">
-        {url} {since !== undefined && <Ago at={since} />} {skills.map((skill) => skill.name).join(', ')}
+        {url} {since !== undefined && <Ago at={since} />}
       </p>
+      {description !== undefined && <CardOf name={name} />}
       {(reason ?? hint) !== undefined && (
         <p class="text">
           {reason} {hint}

@@ -22,11 +22,22 @@ export const isSignedIn = signal<boolean | undefined>(undefined);
 /** Whether the last request reached the server. */
 export const isOnline = signal(true);
 
+export interface Owner {
+  readonly tenant: string;
+  readonly owner: string;
+}
+/** Whose data an operator looks at instead of their own. The server refuses every change then. */
+export const viewed = signal<Owner | undefined>(undefined);
+
 const AWAY = 'The server cannot be reached. The page goes on as soon as it answers.';
 
 /** `path` is relative to the page, so that a server that is mounted below a path works too. */
 export async function call(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { ...(init.headers as Record<string, string>), 'Lango-Console': '1' };
+  const headers = {
+    ...(init.headers as Record<string, string>),
+    ...(viewed.value && { 'Lango-Owner': new URLSearchParams({ ...viewed.value }).toString() }),
+    'Lango-Console': '1',
+  };
   const answer = await fetch(path, { ...init, headers }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error;
     isOnline.value = false;
@@ -68,7 +79,7 @@ function request(method: string, params: object): RequestInit {
   };
 }
 
-export const pathOf = (agent: string) => `../agents/${encodeURIComponent(agent)}`;
+const pathOf = (agent: string) => `../agents/${encodeURIComponent(agent)}`;
 
 /** Calls an operation of A2A. */
 export async function ask<Result>(agent: string, method: string, params: object): Promise<Result> {

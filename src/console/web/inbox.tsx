@@ -2,7 +2,7 @@ import { ask, getTask } from './api.js';
 import { agentsOf, node } from './node.js';
 import { Ago, link, Note, useLoaded } from './page.js';
 import { Decisions, Questions } from './questions.js';
-import { questionsIn, type Task } from './wire.js';
+import { parentIn, questionsIn, type Task } from './wire.js';
 
 interface Waiting {
   readonly agent: string;
@@ -10,6 +10,9 @@ interface Waiting {
 }
 
 const REFRESH_MS = 3_000;
+
+/** The tasks of the last look. */
+let seenBefore: ReadonlySet<string> = new Set();
 
 /** All tasks that wait for a person, the one that waits longest first. */
 async function waitingTasks(agents: readonly string[]): Promise<readonly Waiting[]> {
@@ -20,20 +23,24 @@ async function waitingTasks(agents: readonly string[]): Promise<readonly Waiting
         const { tasks } = await ask<{ readonly tasks: readonly Task[] }>(agent, 'ListTasks', {
           status,
           pageSize: 100,
+          historyLength: 100,
         });
         return tasks.map((task) => ({ agent, task }));
       }),
     ),
   );
-  // A question of a task below is asked again by each task above it: it counts once, for the topmost agent.
+  // A question of a task below is asked again by each task above it, a moment later: it counts once, for the topmost agent.
   const seen = new Set<string>();
+  const before = seenBefore;
+  seenBefore = new Set(lists.flat().map(({ task }) => task.id));
   return lists
     .flat()
     .filter(({ task }) => {
       const hashes = questionsIn(task.status.message?.parts ?? []).map(({ hash }) => hash);
       const isRepeat = hashes.length > 0 && hashes.every((hash) => seen.has(hash));
       for (const hash of hashes) seen.add(hash);
-      return !isRepeat;
+      const isBelow = task.history?.some((message) => parentIn(message) !== undefined) ?? false;
+      return !isRepeat && (!isBelow || before.has(task.id));
     })
     .sort((a, b) => ((a.task.status.timestamp ?? '') < (b.task.status.timestamp ?? '') ? -1 : 1));
 }

@@ -1,11 +1,12 @@
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { AgentsView } from './agents.js';
-import { call, isOnline, isSignedIn } from './api.js';
+import { call, isOnline, isSignedIn, viewed } from './api.js';
 import { BillView } from './bill.js';
 import { ChatView } from './chat.js';
 import { DataView } from './data.js';
 import { InboxView } from './inbox.js';
+import { OwnerChoice, Viewing } from './owners.js';
 import { loadNode } from './node.js';
 import { link, names, place, useLoaded } from './page.js';
 import { TaskView } from './task.js';
@@ -96,7 +97,10 @@ function Console() {
   }, [isKnown]);
   const signOut = () =>
     void call('session', { method: 'DELETE' }).then(
-      () => (isSignedIn.value = false),
+      () => {
+        isSignedIn.value = false;
+        viewed.value = undefined;
+      },
       () => undefined,
     );
   return (
@@ -114,6 +118,7 @@ function Console() {
             ))}
           </nav>
         )}
+        {isKnown && <OwnerChoice />}
         {isKnown && (
           <button type="button" onClick={signOut}>
             Sign out
@@ -125,7 +130,8 @@ function Console() {
           The server cannot be reached. The page goes on as soon as it answers.
         </p>
       )}
-      <main>{isKnown ? <View key={current} /> : <SignIn />}</main>
+      <Viewing />
+      <main>{isKnown ? <View key={`${current} ${JSON.stringify(viewed.value)}`} /> : <SignIn />}</main>
     </>
   );
 }

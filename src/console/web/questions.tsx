@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { ask, newId } from './api.js';
+import { ask, newId, viewed } from './api.js';
 import { Note, TwoClicks } from './page.js';
 import { Json, Text } from './parts.js';
 import { answersIn, questionsIn, waits, type Answer, type Question, type Task } from './wire.js';
@@ -168,9 +168,10 @@ interface GivenProps {
 export function Given({ answer: { decision, text }, question }: GivenProps) {
   const what = question?.tool ?? question?.text ?? 'the call';
   const isReply = question?.kind === 'input';
+  const who = viewed.value?.owner ?? 'You';
   return (
     <>
-      {isReply ? 'You answered' : `You ${decision === 'approve' ? 'approved' : 'denied'} ${what}`}
+      {isReply ? `${who} answered` : `${who} ${decision === 'approve' ? 'approved' : 'denied'} ${what}`}
       {text !== undefined && `: ${text}`}
       {question?.tool !== undefined && (
         <details>

@@ -1,0 +1,57 @@
+import { owner, Refusal, viewed, type Owner } from './api.js';
+import { useLoaded } from './page.js';
+
+const MOST_OWNERS = 1_000;
+
+const wordsOf = ({ tenant, owner: name }: Owner) => (tenant === '' ? name : `${name} of ${tenant}`);
+
+/** The other owners on this server; none for people who do not operate it. */
+async function otherOwners(): Promise<readonly Owner[]> {
+  const all: Owner[] = [];
+  try {
+    for (let isLast = false; !isLast && all.length < MOST_OWNERS;) {
+      const after = new URLSearchParams({ ...all.at(-1) });
+      const page = await owner<{ owners: readonly Owner[]; isLast: boolean }>(`owners?${after}`);
+      all.push(...page.owners);
+      isLast = page.isLast;
+    }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
+  return all;
+}
+
+/** Lets an operator choose whose data the pages show. */
+export function OwnerChoice() {
+  const { value = [] } = useLoaded(otherOwners, []);
+  if (value.length === 0) return null;
+  const chosen = value.findIndex(
+    (one) => one.owner === viewed.value?.owner && one.tenant === viewed.value.tenant,
+  );
+  return (
+    <label>
+      Data of{' '}
+      <select
+        value={chosen}
+        onChange={({ currentTarget }) => (viewed.value = value[Number(currentTarget.value)])}
+      >
+        <option value={-1}>yourself</option>
+        {value.map((one, index) => (
+          <option key={wordsOf(one)} value={index}>
+            {wordsOf(one)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export function Viewing() {
+  if (!viewed.value) return null;
+  return (
+    <p class="offline" role="status">
+      You look at the data of {wordsOf(viewed.value)} and can change nothing. The audit log keeps what you
+      read.
+    </p>
+  );
+}
