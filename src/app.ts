@@ -1,7 +1,13 @@
 import type { RefreshingDirectory } from './a2a/client/directory.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { agentFindings, createAgents, openModels } from './app/agents.js';
-import { closeFamilies, openFamilies, startSandboxSearch, logFindings } from './app/families.js';
+import {
+  closeFamilies,
+  logFindings,
+  openFamilies,
+  startSandboxSearch,
+  type FamilyParts,
+} from './app/families.js';
 import { createAccess, createIdentity, credentialFindings, openCredentials } from './app/identity.js';
 import { openExtraction, openLibrary, openMemory, type Library } from './app/knowledge.js';
 import { assertMountable, createListeners, NodeAddress, type MountedHandler } from './app/listeners.js';
@@ -197,7 +203,7 @@ interface StartContext {
   readonly listen: boolean;
 }
 
-/** The start, in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
+/** Opens the parts of a node in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
 async function openNode(options: AppOptions, { onStop, stopping, listen }: StartContext): Promise<OpenNode> {
   const { config, secrets, hidden = new Set(secretValues(options.secrets)), additions } = options;
   if (!listen) assertMountable(config);
@@ -245,7 +251,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
   ]);
   onStop(keepFresh(directory, config.a2a.refreshSeconds));
 
-  metrics?.addSources(scrapedParts(storage, directory, push !== undefined));
+  metrics?.addSources(metricSourcesOf(storage, directory, push !== undefined));
   const reload = createReload({
     ...{ started: options, hidden, peers: directory, local, keys: keys.read, stopping, logger },
     renewTls: (material) => listeners.renewTls(material),
@@ -258,14 +264,12 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Start
     health: () => healthOf(storage),
     mounts: [
       ownerMount({
-        ...{ config, storage, journal, vault, families, root, model, agents },
+        ...{ config, storage, journal, vault, families, root, model, agents, published, audit },
         documents: library.documents,
         peers: directory,
         registry,
         pushes: push && storage.pushes,
-        published,
         keys: keys.read,
-        audit,
       }),
     ],
   });
@@ -292,8 +296,8 @@ async function openObservers({ config, logger }: AppOptions, secrets: Set<string
   return { audit: metrics?.observeAudit(audit) ?? audit, metrics };
 }
 
-/** What each scrape of the metrics asks. */
-function scrapedParts(
+/** The figures that each scrape of the metrics reads anew. */
+function metricSourcesOf(
   storage: Storage,
   peers: RefreshingDirectory,
   hasPush: boolean,
@@ -311,14 +315,10 @@ interface OpenFamilies {
   readonly parsers: Parsers;
 }
 
-interface FamilyParts extends Stores {
-  readonly sandbox: ReturnType<typeof startSandboxSearch>;
-}
-
 /** Opens the families of tools, the library that some of them share, and the extraction of triples from the library. */
 async function openAllFamilies(
   { config, secrets, model }: AppOptions,
-  parts: FamilyParts,
+  parts: Stores & Pick<FamilyParts, 'sandbox'>,
   onStop: OnStop,
 ): Promise<OpenFamilies> {
   const context = { config, secrets, model, ...parts };

@@ -79,13 +79,13 @@ async function createProvider(
 }
 
 interface Models {
-  /** Of all agents without one of their own. */
+  /** The model of all agents that have none of their own. */
   readonly model: ModelProvider;
-  /** Those of `agent.models`, by the names of the agents. */
+  /** The models of `agent.models`, by the names of the agents. */
   readonly models: ReadonlyMap<string, ModelProvider>;
 }
 
-/** Makes the models of the agents; `given` replaces the one of `model`. Agents with equal models share one. */
+/** Makes the models of the agents; `given` replaces the configured `model`. Agents with equal settings share a model. */
 export async function openModels(given: ModelProvider | undefined, context: ModelContext): Promise<Models> {
   const { config, logger } = context;
   const model = given ?? (await createModel(config.model, context));
@@ -104,7 +104,7 @@ export async function openModels(given: ModelProvider | undefined, context: Mode
 export interface AgentsOptions {
   readonly config: Config;
   readonly families: readonly ToolFamily[];
-  /** Read the files that messages bring. */
+  /** Extract the text of the files in messages. */
   readonly parsers: Parsers;
   /** Agents and tools of the program that uses Lango as a library. */
   readonly own: { readonly agents: readonly (Agent | DefinedAgent)[]; readonly tools: readonly Tool[] };
@@ -149,7 +149,7 @@ export function createAgents(options: AgentsOptions): Agents {
   warnOfUnknownTools(options, allTools, sources);
   const { publish } = config.a2a;
   const names = new Set(own.agents.map(nameOf));
-  assertModelsUsed(config, names);
+  throwFirst(modelNameFindings(config, names));
   const ofProgram = defined.flatMap(({ name, model }) => (model ? [[name, model] as const] : []));
   const treeOptions = {
     ...parts,
@@ -218,8 +218,8 @@ export function agentFindings(loaded: LoadedConfig): readonly Finding[] {
     return a2a.enabled && runsHere(name) ? finding(['a2a', 'remoteAgents', index, 'name'], text) : [];
   });
   const forgotten = areForgotten(loaded) ? finding(['a2a', 'remoteAgents'], FORGOTTEN) : [];
-  const modelless = modelNameFindings(loaded.config, new Set());
-  return [...unknown, ...modelless, ...taken, ...forgotten, ...mcpFindings(names.roster, loaded.config)];
+  const misnamed = modelNameFindings(loaded.config, new Set());
+  return [...unknown, ...misnamed, ...taken, ...forgotten, ...mcpFindings(names.roster, loaded.config)];
 }
 
 /** A model for a misspelled agent would silently be no agent's. `own`: the agents of the program. */
@@ -234,10 +234,9 @@ function modelNameFindings({ agent }: Config, own: ReadonlySet<string>): readonl
   });
 }
 
-function assertModelsUsed(config: Config, own: ReadonlySet<string>): void {
-  for (const { path, text } of modelNameFindings(config, own)) {
-    throw new LangoError('invalid-config', `${path.join('.')} ${text}.`);
-  }
+/** Throws the first finding as `invalid-config`. */
+function throwFirst([first]: readonly Finding[]): void {
+  if (first) throw new LangoError('invalid-config', `${first.path.join('.')} ${first.text}.`);
 }
 
 function mcpFindings(specs: Roster, { agent: { multiAgent }, mcp }: Config): readonly Finding[] {
@@ -252,9 +251,7 @@ function mcpFindings(specs: Roster, { agent: { multiAgent }, mcp }: Config): rea
 /** Gives the tools of each MCP server to the agent that its entry names. Throws `invalid-config` when there is none. */
 function withMcpServers(specs: Roster, config: Config): Roster {
   const servers = Object.entries(config.mcp.servers);
-  for (const { path, text } of mcpFindings(specs, config)) {
-    throw new LangoError('invalid-config', `${path.join('.')} ${text}.`);
-  }
+  throwFirst(mcpFindings(specs, config));
   return specs.map((spec) => {
     const own = servers.filter(([, { agent }]) => agent === spec.name).map(([name]) => mcpPrefix(name));
     return own.length === 0 ? spec : { ...spec, prefixes: [...own, ...spec.prefixes] };

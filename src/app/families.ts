@@ -9,7 +9,7 @@ import { isLangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { GAS_DECIMALS } from '../core/amount.js';
 import type { Storage } from '../stores/storage.js';
-import { missing, off, type Finding, type ToolFamily } from '../tools/tool-family.js';
+import { missing, off, type NodeFinding, type ToolFamily } from '../tools/tool-family.js';
 import { createEgress } from '../http/egress.js';
 import { createBrowser, findChromium } from '../tools/browser/index.js';
 import { createCryptoTools } from '../tools/crypto/index.js';
@@ -32,7 +32,7 @@ export interface FamilyParts {
   readonly storage: Storage;
   readonly vault: VaultAccess;
   readonly parsers: Parsers;
-  /** As `startSandboxSearch` gives it. */
+  /** The result of `startSandboxSearch`. */
   readonly sandbox: Promise<SandboxFinding> | undefined;
   readonly logger: Logger;
 }
@@ -43,7 +43,7 @@ interface FamilyContext extends FamilyParts {
 
 type OpenFamily = (context: FamilyContext) => ToolFamily | Promise<ToolFamily>;
 
-/** The shipped families without state that others share. A new family is a folder in tools/, its opener, and a line here. */
+/** The shipped families that share nothing with another. A new family is a folder in tools/, its opener, and a line here. */
 const FAMILIES: readonly OpenFamily[] = [
   openFs,
   openGraph,
@@ -103,6 +103,9 @@ async function openFs({ config: { home, tools }, disk }: FamilyContext): Promise
   return { name: 'fs', state: 'on', tools: createFsTools({ ...disk, unfinished, ...tools.fs }), kept };
 }
 
+const APART_HINT =
+  'Without a sandbox, commands would reach the files of all owners. Install one, or set disk.workspaces: shared.';
+
 /** Commands may read the skills of their owner, so that they can run the scripts of a skill. */
 async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFamily> {
   const { config, disk, sandbox: finding, logger } = context;
@@ -118,11 +121,11 @@ async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFam
     envAllow: tools.exec.envAllow,
     limits: tools.exec,
     readable: tools.skills.enabled ? (scope) => skills.folders(scope) : undefined,
-    openForwarder: await forwarders(context),
+    openForwarder: await createForwarderOpener(context),
     logger,
   });
   const subject = 'sandbox';
-  const sandboxFinding: Finding = !sandbox
+  const sandboxFinding: NodeFinding = !sandbox
     ? { code: 'no-sandbox', subject, state: 'warn', text: unsandboxedText(reason, config.approval.policy) }
     : sandbox.lacks === undefined
       ? { code: 'sandboxed', subject, state: 'ok', text: 'commands run in one' }
@@ -135,7 +138,7 @@ async function openExec(context: FamilyContext, skills: Skills): Promise<ToolFam
 const LONGEST_HOME = 75;
 
 /** Requests of commands go out as those of `http_request` do, with the secrets of the command's owner. */
-async function forwarders(context: FamilyContext): Promise<ExecOptions['openForwarder']> {
+async function createForwarderOpener(context: FamilyContext): Promise<ExecOptions['openForwarder']> {
   const { config, vault } = context;
   const { secrets } = vault;
   if (!secrets || !config.tools.http.enabled) return undefined;
@@ -150,12 +153,10 @@ async function forwarders(context: FamilyContext): Promise<ExecOptions['openForw
     return openForwarder({ folder, webFetch, isLocal: isLoopback, scrubber, resolve });
   };
 }
-const APART_HINT =
-  'Without a sandbox, commands would reach the files of all owners. Install one, or set disk.workspaces: shared.';
 
 function unsandboxedText(reason: string, policy: Config['approval']['policy']): string {
   const needsApproval = Array.isArray(policy) ? policy.includes('exec') : policy !== 'none';
-  const approval = needsApproval ? 'so each one waits for approval' : 'and approval.policy has nobody asked';
+  const approval = needsApproval ? 'so each one waits for approval' : 'and approval.policy asks nobody';
   return `commands run without a sandbox, ${approval}: ${reason}`;
 }
 
@@ -219,7 +220,7 @@ async function openBrowser({ config, parsers, logger }: FamilyContext): Promise<
   }
 }
 
-const NO_BROWSER_SANDBOX: Finding = {
+const NO_BROWSER_SANDBOX: NodeFinding = {
   code: 'no-browser-sandbox',
   subject: 'browser sandbox',
   state: 'warn',
@@ -253,7 +254,7 @@ function openCrypto({ config, vault }: FamilyContext): ToolFamily {
 const PAYMENT_PACKAGES = ['viem', '@x402/core/schemas'] as const;
 const MAX_PAID_ANSWER_BYTES = 1024 * 1024;
 
-/** The start loads the family only where it is on, and the chain's libraries only when a payment was left open. */
+/** The code of the family is loaded only where it is on, and the chain's libraries only when a payment was left open. */
 async function openPayment({ config, storage, vault: access, logger }: FamilyContext): Promise<ToolFamily> {
   const name = 'payment';
   const { payment, egress } = config;
@@ -293,7 +294,7 @@ async function openPayment({ config, storage, vault: access, logger }: FamilyCon
     logger: logger.child({ family: name }),
   });
   const text = `payments move real money on this server, on ${network.title}`;
-  const realMoney: Finding = { code: 'real-money', subject: name, state: 'warn', text };
+  const realMoney: NodeFinding = { code: 'real-money', subject: name, state: 'warn', text };
   payments.start();
   return {
     name,

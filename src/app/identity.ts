@@ -19,7 +19,7 @@ import type { TrustedNodes } from '../http/node-assertion.js';
 import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, discoveryUrl } from '../http/jwt-keys.js';
 import { loadTls, type TlsMaterial } from '../http/tls.js';
 
-/** What this node proves its identity with, and checks that of its callers. */
+/** The credentials of this node, which its callers check or present. */
 export interface Credentials {
   /** Undefined for plain HTTP. */
   readonly tls: TlsMaterial | undefined;
@@ -107,12 +107,12 @@ export function createIdentity({ config, token, audit, logger }: IdentityOptions
 
 function openIssuer(config: Config, logger: Logger): AuthenticatorOptions['jwt'] {
   const { issuer = '', refreshSeconds, cooldownSeconds, ...rules } = config.auth.jwt;
-  const keys = new JwtKeys({ load: sourceOf(config, logger), refreshSeconds, cooldownSeconds, logger });
+  const keys = new JwtKeys({ load: keySourceOf(config, logger), refreshSeconds, cooldownSeconds, logger });
   void keys.prepare();
   return { rules: { ...rules, issuer }, keys };
 }
 
-function sourceOf(config: Config, logger: Logger): () => Promise<unknown> {
+function keySourceOf(config: Config, logger: Logger): () => Promise<unknown> {
   const { issuer = '', jwksUrl, jwksFile } = config.auth.jwt;
   if (jwksFile !== undefined) return keysFromFile(jwksFile);
   const get = keyEgress(config, jwksUrl ?? issuer, logger);
@@ -181,13 +181,13 @@ export function createAccess({ mode, jwt }: Config['auth'], { agents, tools }: A
 type Rule = Config['auth']['jwt']['scopes'][number];
 
 function assertKnown({ agent, skill }: Rule, known: Agent | undefined): void {
-  if (!known) throw unknown(`This node runs no agent named ${agent}.`);
+  if (!known) throw wrongScopeRule(`This node runs no agent named ${agent}.`);
   const ids = known.profile.skills.map(({ id }) => id);
   if (skill === undefined || ids.includes(skill)) return;
-  throw unknown(`The agent ${agent} has no skill ${skill}; its skills: ${ids.join(', ') || 'none'}.`);
+  throw wrongScopeRule(`The agent ${agent} has no skill ${skill}; its skills: ${ids.join(', ') || 'none'}.`);
 }
 
-function unknown(message: string): LangoError {
+function wrongScopeRule(message: string): LangoError {
   return new LangoError('invalid-config', message, { hint: 'Correct auth.jwt.scopes.' });
 }
 

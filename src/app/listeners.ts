@@ -75,9 +75,9 @@ export interface ListenersOptions {
   readonly keys: ReadKeys;
   /** Whether the node takes work, for `/readyz`. */
   readonly health: () => Health;
-  /** Told the ports once they are known. */
+  /** Gets the ports once they are known. */
   readonly address: NodeAddress;
-  /** Undefined when they are off. */
+  /** Undefined when metrics are off. */
   readonly metrics: Metrics | undefined;
   readonly logger: Logger;
 }
@@ -170,7 +170,7 @@ export async function createListeners(options: ListenersOptions): Promise<Listen
   };
 }
 
-/** The route itself finds out who asks: some addresses need no token. */
+/** The route itself checks the caller, because addresses in `metrics.allowFrom` need no token. */
 function metricsMount(metrics: Metrics): Mount {
   return {
     paths: ['/metrics'],
@@ -179,7 +179,7 @@ function metricsMount(metrics: Metrics): Mount {
   };
 }
 
-/** MCP and the console come after the A2A routes, so that they cost their requests nothing. */
+/** The A2A routes come first, so that MCP and the console cost A2A requests nothing. */
 function routeParts(
   { config, logger }: Pick<ListenersOptions, 'config' | 'logger'>,
   a2aRoutes: HttpRoute,

@@ -23,10 +23,10 @@ import type { Vault } from '../stores/vault.js';
 import type { WalletStore } from '../stores/payments.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { createDirectClient, createOwnerClient, type OwnerClient } from '../owners/client.js';
-import { withNodes, type Elsewhere } from '../owners/elsewhere.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createOwnedData, type OwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
+import { withNodes, type OtherNodes } from '../owners/other-nodes.js';
 import { createOwnerService, type OwnerContext, type OwnerParts } from '../owners/service.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { primaryCode } from '../storage/sqlite/failure.js';
@@ -38,9 +38,15 @@ import { createSkills } from '../tools/skills/index.js';
 import type { SealedVault } from '../vault/vault.js';
 import { isOperator } from './identity.js';
 import type { PeerRegistry } from './peers.js';
-import { createDisk, openStorage, openVaultAccess, ownedSkillsRoot, prepareFolders } from './stores.js';
+import {
+  createDisk,
+  openStorage,
+  openVaultAccess,
+  ownedSkillsRoot,
+  prepareFolders,
+  type VaultAccess,
+} from './stores.js';
 import { openLibrary } from './knowledge.js';
-import type { VaultAccess } from './stores.js';
 
 export interface NodeParts {
   readonly config: Config;
@@ -114,16 +120,16 @@ export function ownerMount(parts: NodeParts): Mount {
       },
     },
   });
-  const shared = withNodes(service, elsewhereOf(parts));
+  const ofAllNodes = withNodes(service, otherNodesOf(parts));
   return mountEndpoints(
-    ownerEndpoints({ service: shared, maxBytes: documents.maxBytes, audit: parts.audit }),
+    ownerEndpoints({ service: ofAllNodes, maxBytes: documents.maxBytes, audit: parts.audit }),
   );
 }
 
 const OWNERS_PER_PAGE = 100;
 
-/** What the agents of this node keep themselves, and the nodes of its remote agents. */
-function elsewhereOf({ agents, peers }: NodeParts): Elsewhere {
+/** The nodes of the remote agents, and the tools by which it is known whose agents keep a kind of thing. */
+function otherNodesOf({ agents, peers }: NodeParts): OtherNodes {
   const isIn = (skills: readonly Skill[], tool: string) => skills.some(({ id }) => id === skillIdOf(tool));
   return {
     hasTool: (tool) => [...agents.values()].some(({ profile }) => isIn(profile.skills, tool)),
@@ -169,7 +175,7 @@ export async function openHome(
   const service = createOwnerService({
     ...vaultParts(vault.open),
     documents: async () => (await library.open()).documents,
-    data: openData({ config, storage }, storedTasks(storage), ownedElsewhere({ config, parsers, logger })),
+    data: openData({ config, storage }, storedTasks(storage), ownedFiles({ config, parsers, logger })),
     bill: createOwnedBill(storage),
     trace: createTaskTraces(storage),
     card: noServer,
@@ -250,11 +256,11 @@ async function openWallets(vault: Vault): Promise<WalletStore> {
 
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;
 
-/** `elsewhere` is what tool families keep outside of the storage. */
+/** `otherKinds` is what tool families keep outside of the storage. */
 function openData(
   { config, storage }: Pick<NodeParts, 'config' | 'storage'>,
   tasks: ReadableTasks,
-  elsewhere: readonly OwnedKind[],
+  otherKinds: readonly OwnedKind[],
 ): OwnedData {
   const agentName = rootAgentName(config.agent.multiAgent);
   const owned = createOwnedTasks({
@@ -262,10 +268,10 @@ function openData(
     tasks,
     exportTask: (record, after) => exportTask(tasks, record, { after, rootAgentName: agentName }),
   });
-  return createOwnedData({ storage, tasks: owned, elsewhere, factKey });
+  return createOwnedData({ storage, tasks: owned, otherKinds, factKey });
 }
 
-/** The tasks of a node that does not run. What has not ended can be read, and not be canceled. */
+/** The tasks of a node that does not run: all can be read, none can be canceled. */
 function storedTasks({ tasks }: Storage): ReadableTasks {
   return {
     get: (scope, taskId) => tasks.get(scope, taskId),
@@ -278,13 +284,14 @@ function storedTasks({ tasks }: Storage): ReadableTasks {
   };
 }
 
-interface ElsewhereContext {
+interface FileContext {
   readonly config: Config;
   readonly parsers: Parsers;
   readonly logger: Logger;
 }
 
-function ownedElsewhere({ config, parsers, logger }: ElsewhereContext): readonly OwnedKind[] {
+/** What owners keep as files: their skills, and their workspace where each owner has one. */
+function ownedFiles({ config, parsers, logger }: FileContext): readonly OwnedKind[] {
   const disk = createDisk(config);
   const owned = ownedSkillsRoot(config.home);
   const { kept } = createSkills({ ...disk, shared: [], hasWorkspaceSkills: false, owned, parsers, logger });

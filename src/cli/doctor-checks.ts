@@ -9,7 +9,7 @@ import { ANYONE_ELSE, folderProblem } from '../config/private-file.js';
 import { errorText, isLangoError } from '../core/errors.js';
 
 /** One result of `lango doctor`. */
-export interface Finding {
+export interface CheckResult {
   readonly check: string;
   /** The kind of fact, for programs; only findings of the server have one. */
   readonly code?: string;
@@ -19,26 +19,26 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
-export function ok(check: string, text: string): Finding {
+export function ok(check: string, text: string): CheckResult {
   return { check, status: 'ok', text };
 }
 
-export function warn(check: string, text: string, advice?: string): Finding {
+export function warn(check: string, text: string, advice?: string): CheckResult {
   return { check, status: 'warn', text, advice };
 }
 
-export function fail(check: string, text: string, advice?: string): Finding {
+export function fail(check: string, text: string, advice?: string): CheckResult {
   return { check, status: 'fail', text, advice };
 }
 
-export function failedBy(check: string, error: unknown): Finding {
+export function failedBy(check: string, error: unknown): CheckResult {
   return fail(check, errorText(error), isLangoError(error) ? error.hint : undefined);
 }
 
 const FOLDER_ADVICE = 'Let this user write there, or choose another folder with --home or LANGO_HOME.';
 
 /** Checks that the folder can be written or made. */
-export async function checkFolder(check: string, folder: string): Promise<Finding> {
+export async function checkFolder(check: string, folder: string): Promise<CheckResult> {
   const problem = await folderProblem(folder);
   if (problem !== undefined) return fail(check, `${problem}.`, FOLDER_ADVICE);
   return ok(
@@ -47,7 +47,7 @@ export async function checkFolder(check: string, folder: string): Promise<Findin
   );
 }
 
-export async function checkToken({ config, secrets }: LoadedConfig): Promise<Finding> {
+export async function checkToken({ config, secrets }: LoadedConfig): Promise<CheckResult> {
   const check = 'token';
   const { mode } = config.auth;
   if (mode === 'none') return warn(check, 'none is asked for (auth.mode: none)');
@@ -68,7 +68,10 @@ export interface DatabaseMarks {
 }
 
 /** Checks the file without opening it as a database. `ours` are the marks of a database that this version made. */
-export async function checkDatabase({ storage }: Config, ours: DatabaseMarks | undefined): Promise<Finding> {
+export async function checkDatabase(
+  { storage }: Config,
+  ours: DatabaseMarks | undefined,
+): Promise<CheckResult> {
   const check = 'database';
   const { file } = storage.sqlite;
   if (file === ':memory:') return ok(check, 'in memory: tasks are gone when the server stops');
@@ -125,7 +128,7 @@ async function exists(file: string): Promise<boolean> {
 }
 
 /** Checks that no other user can read the key of the vault. */
-export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<Finding> {
+export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<CheckResult> {
   const check = 'vault';
   const { keyFile } = config.vault;
   const found = await stat(keyFile).catch(() => undefined);
@@ -138,14 +141,17 @@ export async function checkVaultKey({ config, secrets }: LoadedConfig): Promise<
 }
 
 /** Whether the server could listen where it is configured to. */
-export async function checkPort({ server: { host, port } }: Config): Promise<Finding> {
+export async function checkPort({ server: { host, port } }: Config): Promise<CheckResult> {
   const busy = await busyPort(host, port);
   if (busy === undefined) return ok('server', `none is running; port ${port} on ${host} is free`);
   return fail('server', busy, 'Choose another with server.port or --port, or stop the program that uses it.');
 }
 
 /** Checks gRPC. The port is tried when no server with this configuration runs. */
-export async function checkGrpc({ server: { host, grpc } }: Config, isRunning: boolean): Promise<Finding> {
+export async function checkGrpc(
+  { server: { host, grpc } }: Config,
+  isRunning: boolean,
+): Promise<CheckResult> {
   const { enabled, port } = grpc;
   if (!enabled) return ok('grpc', 'off (server.grpc.enabled: true switches it on)');
   const busy = isRunning || port === 0 ? undefined : await busyPort(host, port);

@@ -9,11 +9,19 @@ import { textPart } from '../core/message.js';
 import { answerText, type ModelProvider } from '../core/model.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { open } from './connection.js';
-import { fail, failedBy, ok, readMarks, warn, type DatabaseMarks, type Finding } from './doctor-checks.js';
+import {
+  fail,
+  failedBy,
+  ok,
+  readMarks,
+  warn,
+  type DatabaseMarks,
+  type CheckResult,
+} from './doctor-checks.js';
 import { readStatus } from './explain.js';
 
 interface Trial {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly CheckResult[];
   /** The marks of a database that this version made; undefined when the server did not start. */
   readonly marks: DatabaseMarks | undefined;
 }
@@ -34,7 +42,7 @@ export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promi
   const { logger, warnings } = recordingLogger();
   const trial = await trialConfig(loaded, folder);
   const app = createApp({ ...trial, logger });
-  let findings: readonly Finding[];
+  let findings: readonly CheckResult[];
   let marks: DatabaseMarks | undefined;
   try {
     findings = await lookAround(await app.start(), { loaded, asksModel, warnings });
@@ -86,7 +94,7 @@ interface Facts {
 async function lookAround(
   address: AppAddress,
   { loaded, asksModel, warnings }: Facts,
-): Promise<readonly Finding[]> {
+): Promise<readonly CheckResult[]> {
   const connection = open(new URL(address.origin), { token: address.token });
   const status = await readStatus(connection);
   const peers = status?.peers ?? [];
@@ -109,19 +117,19 @@ async function lookAround(
   ];
 }
 
-export function describeFinding(finding: NodeStatus['findings'][number]): Finding {
+export function describeFinding(finding: NodeStatus['findings'][number]): CheckResult {
   const { code, subject, state, text, hint } = finding;
   return { check: subject, code, status: state, text, advice: state === 'warn' ? hint : undefined };
 }
 
-export function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): Finding {
+export function describeFamily({ name, state, note, hint }: NodeStatus['families'][number]): CheckResult {
   const check = `tools ${name}`;
   const text = note === undefined ? state : `${state}: ${note}`;
   if (state === 'missing') return warn(check, text, hint);
   return ok(check, hint === undefined ? text : `${text} (${hint})`);
 }
 
-function describeModel({ model }: AppAddress, { config }: LoadedConfig): Finding {
+function describeModel({ model }: AppAddress, { config }: LoadedConfig): CheckResult {
   if (config.model.provider !== 'offline') {
     return ok('model', `${model} (${config.model.reason}); not asked (--model sends it a tiny request)`);
   }
@@ -133,7 +141,7 @@ function describeModel({ model }: AppAddress, { config }: LoadedConfig): Finding
 }
 
 /** Asks each model of the configuration directly, so that no fallback answers for it. */
-async function askModels({ config, secrets }: LoadedConfig): Promise<readonly Finding[]> {
+async function askModels({ config, secrets }: LoadedConfig): Promise<readonly CheckResult[]> {
   const { model, agent } = config;
   const choices = [
     ['model', model] as const,
@@ -148,7 +156,7 @@ async function askModels({ config, secrets }: LoadedConfig): Promise<readonly Fi
   );
 }
 
-async function askModel(check: string, model: ModelProvider): Promise<Finding> {
+async function askModel(check: string, model: ModelProvider): Promise<CheckResult> {
   const request = {
     ...{ system: [], functions: [], maxTokens: MODEL_TOKENS, signal: AbortSignal.timeout(MODEL_MS) },
     messages: [{ role: 'user' as const, parts: [textPart(MODEL_REQUEST)] }],

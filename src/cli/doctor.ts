@@ -4,7 +4,7 @@ import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { connect, open, overridesOf, type ConnectionFlags } from './connection.js';
-import type { Finding } from './doctor-checks.js';
+import type { CheckResult } from './doctor-checks.js';
 import {
   checkDatabase,
   checkFolder,
@@ -35,7 +35,7 @@ type DoctorCall = Call<DoctorFlags>;
 /** `lango doctor`: checks everything that the server needs, and changes nothing. */
 export async function doctor(call: DoctorCall): Promise<Report> {
   const { flags, terminal } = call;
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   terminal.progress.start('looking');
   for await (const finding of examine(call)) {
     findings.push(finding);
@@ -46,7 +46,7 @@ export async function doctor(call: DoctorCall): Promise<Report> {
   return { json: { ok: isWell, findings }, lines: [], exitCode: isWell ? EXIT.ok : EXIT.failure };
 }
 
-async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
+async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
   const { flags, env } = call;
   yield ok('node', `${process.versions.node} (${OLDEST_NODE} or newer is needed)`);
   let loaded: LoadedConfig;
@@ -88,7 +88,7 @@ async function* examine(call: DoctorCall): AsyncGenerator<Finding> {
 }
 
 /** Reaches each MCP server and reads its tools. */
-async function checkMcp(loaded: LoadedConfig): Promise<readonly Finding[]> {
+async function checkMcp(loaded: LoadedConfig): Promise<readonly CheckResult[]> {
   if (Object.keys(loaded.config.mcp.servers).length === 0) return [];
   try {
     const mcp = await openMcpServers({ ...loaded, logger: silentLogger });
@@ -102,7 +102,7 @@ async function checkMcp(loaded: LoadedConfig): Promise<readonly Finding[]> {
 }
 
 /** Asks the PostgreSQL server of `storage.url`. */
-async function checkServer(loaded: LoadedConfig): Promise<Finding> {
+async function checkServer(loaded: LoadedConfig): Promise<CheckResult> {
   const check = 'database';
   try {
     const state = await inspectServer(loaded);
@@ -117,7 +117,7 @@ async function checkServer(loaded: LoadedConfig): Promise<Finding> {
 }
 
 /** Reads the whole database. */
-function readDatabase(file: string): readonly Finding[] {
+function readDatabase(file: string): readonly CheckResult[] {
   const check = 'database';
   if (file === ':memory:') return [ok(check, 'in memory')];
   try {
@@ -131,7 +131,7 @@ function readDatabase(file: string): readonly Finding[] {
 }
 
 interface ServerState {
-  readonly finding: Finding;
+  readonly finding: CheckResult;
   /** What the running server with this configuration says about itself; undefined when no server runs. */
   readonly status?: NodeStatus;
 }
@@ -152,7 +152,10 @@ async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<S
 }
 
 /** Warnings of the running server that a fresh one does not have, as with a vault that cannot be opened. */
-function warningsThere({ families, findings }: NodeStatus, tried: readonly Finding[]): readonly Finding[] {
+function warningsThere(
+  { families, findings }: NodeStatus,
+  tried: readonly CheckResult[],
+): readonly CheckResult[] {
   const known = tried.filter(({ status }) => status === 'warn').map(({ check }) => check);
   return [...families.map(describeFamily), ...findings.map(describeFinding)]
     .filter(({ status, check }) => status === 'warn' && !known.includes(check))
@@ -163,7 +166,7 @@ function warningsThere({ families, findings }: NodeStatus, tried: readonly Findi
 async function checkAdvertised(
   { config, secrets }: LoadedConfig,
   status: NodeStatus | undefined,
-): Promise<Finding> {
+): Promise<CheckResult> {
   const check = 'address';
   const { baseUrl } = config.a2a;
   if (baseUrl === undefined) return ok(check, 'cards name the address that the client used (no a2a.baseUrl)');
@@ -179,7 +182,7 @@ async function checkAdvertised(
   }
 }
 
-function print({ check, status, text, advice }: Finding, { paint, print: say, typed }: Terminal): void {
+function print({ check, status, text, advice }: CheckResult, { paint, print: say, typed }: Terminal): void {
   const marks = { ok: paint.green('ok  '), warn: paint.yellow('warn'), fail: paint.red('fail') };
   say(`${marks[status]}  ${paint.bold(safeLine(check))}: ${safeLine(text)}`);
   if (advice !== undefined) say(`      ${paint.dim(safeLine(typed(advice)))}`);

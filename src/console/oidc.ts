@@ -17,7 +17,7 @@ const load = () => loadPackage('openid-client', () => import('openid-client'));
 
 /**
  * Signs people in at an OpenID issuer, by the code flow with PKCE. The library is loaded at the first sign-in. The browser
- * keeps what belongs to a sign-in under way, so strangers who begin many fill nothing here.
+ * keeps the state of a sign-in under way, so strangers who begin many take no memory here.
  */
 export class OidcSignIn {
   readonly #options: OidcOptions;

@@ -5,13 +5,12 @@ import { FLOW_SECONDS } from './oidc.js';
 /** A session ends this long after its sign-in, however much it is used. */
 const SESSION_SECONDS = 12 * 60 * 60;
 const MAX_SESSIONS = 1_000;
-/** Of one token, so that nobody signs the others out. */
+/** The most sessions of one token, so that the holder of one token cannot sign the others out. */
 const MAX_OF_TOKEN = 100;
 /** How long a sign-in link works. */
 export const LINK_SECONDS = 60;
-/** Only a script of this origin can send it, like `CONSOLE_HEADER`. */
+// Only a script of this origin can send these headers: a page of another origin would need a preflight, which is refused.
 const LINK_HEADER = 'lango-console-link';
-/** Only a script of this origin can send it: a page of another origin would need a preflight, which is refused. */
 const CONSOLE_HEADER = 'lango-console';
 
 interface Session {
@@ -97,7 +96,7 @@ function cookieIn({ headers }: IncomingMessage, name: string): string | undefine
 export const sessionCookie = (baseUrl: string, id?: string) =>
   cookie(baseUrl, { name: 'session', value: id, seconds: SESSION_SECONDS, sameSite: 'Strict' });
 
-/** The same for a sign-in at an issuer, from which the browser comes back: `Strict` would leave the cookie out then. */
+/** The cookie of a sign-in at an issuer. It is `Lax`, because a browser leaves `Strict` cookies out when it comes back. */
 export const flowCookie = (baseUrl: string, flow?: string) =>
   cookie(baseUrl, { name: 'sign-in', value: flow, seconds: FLOW_SECONDS, sameSite: 'Lax' });
 

@@ -38,7 +38,7 @@ export function createOwnedBill({ retention, tasks, nodeId }: OwnedBillParts): O
   };
 }
 
-/** The last entry of an ended task has its usage, unless another than its agent ended it. */
+/** The last entry of an ended task has its usage, unless something else than its agent ended it. */
 async function usageOf(tasks: OwnedBillParts['tasks'], task: TaskRecord): Promise<Usage> {
   if (isTerminal(task.state)) {
     const [last] = await tasks.read(task.id, task.head - 1, 1);

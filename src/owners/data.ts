@@ -26,7 +26,7 @@ export interface OwnedDataParts {
   readonly storage: Storage;
   readonly tasks: OwnedTasks;
   /** What tool families keep outside of the storage. */
-  readonly elsewhere: readonly OwnedKind[];
+  readonly otherKinds: readonly OwnedKind[];
   /** The key under which a fact is kept. */
   readonly factKey: (fact: string) => string;
 }
@@ -36,18 +36,18 @@ type Forget = (scope: Scope, name: string) => Promise<Counts>;
 
 const PAGE = 200;
 
-export function createOwnedData({ storage, tasks, elsewhere, factKey }: OwnedDataParts): OwnedData {
+export function createOwnedData({ storage, tasks, otherKinds, factKey }: OwnedDataParts): OwnedData {
   const pages: Readonly<Record<string, ReadPage>> = {
     tasks: (scope, after) => tasks.read(scope, after),
     ...storedPages(storage),
-    ...byKind(elsewhere, (each) => (scope, after) => each.list(scope, after)),
+    ...byKind(otherKinds, (each) => (scope, after) => each.list(scope, after)),
   };
   const forgetting: Readonly<Record<string, Forget>> = {
     contexts: (scope, id) => forgetContext({ storage, tasks }, scope, id),
     knowledge: (scope, key) => forgetEntry(storage, scope, { kind: 'knowledge', key }),
     learnings: (scope, key) => forgetEntry(storage, scope, { kind: 'learning', key }),
     facts: (scope, fact) => forgetEntry(storage, scope, { kind: 'fact', key: factKey(fact) }),
-    ...byKind(elsewhere, (each) => async (scope, name) => ({
+    ...byKind(otherKinds, (each) => async (scope, name) => ({
       [each.kind]: await each.remove(scope, name),
     })),
   };
@@ -64,7 +64,7 @@ export function createOwnedData({ storage, tasks, elsewhere, factKey }: OwnedDat
       const removed = await tasks.removeAll(scope);
       const stored = await removeStored(storage, scope);
       const others = await Promise.all(
-        elsewhere.map(async (one) => [one.kind, await one.removeAll(scope)] as const),
+        otherKinds.map(async (one) => [one.kind, await one.removeAll(scope)] as const),
       );
       await storage.purge();
       return { tasks: removed, ...stored, ...Object.fromEntries(others) };

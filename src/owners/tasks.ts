@@ -37,13 +37,13 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
   const readSegment = async (scope: Scope, cursor: string): Promise<SizedPage> => {
     const [, entry, id, listed] = /^(\d{1,15}) (\S+) (.*)$/.exec(cursor) ?? [undefined, '0', '', cursor];
     const partlyRead = entry === '0' ? undefined : await tasks.get(scope, id);
-    if (partlyRead) return toChunk(partlyRead, Number(entry), listed);
+    if (partlyRead) return toPage(partlyRead, Number(entry), listed);
     const { items, next } = await retention.listOwned(scope, listed, 1);
     const [record] = items;
     if (!record || next === undefined) return { items: [], size: 0, next: undefined };
-    return toChunk(record, 0, next);
+    return toPage(record, 0, next);
   };
-  const toChunk = async (record: TaskRecord, after: number, listed: string): Promise<SizedPage> => {
+  const toPage = async (record: TaskRecord, after: number, listed: string): Promise<SizedPage> => {
     const { item, bytes, next = 0 } = await exportTask(record, after);
     return { items: [item], size: bytes, next: `${next} ${record.id} ${listed}` };
   };

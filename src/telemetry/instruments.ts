@@ -1,4 +1,4 @@
-/** What is used of the package `prom-client`. */
+/** The part of the package `prom-client` that Lango uses. */
 export interface PromClient {
   readonly Registry: new () => Registry;
   readonly Counter: new (options: MetricOptions) => Counter;

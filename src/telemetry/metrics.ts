@@ -6,7 +6,7 @@ import type { OpenTaskCount, TaskStore } from '../stores/tasks.js';
 import { Instruments, type PromClient } from './instruments.js';
 import { observeStore } from './task-meter.js';
 
-/** What is asked at each scrape. Each member is optional: a part that does not run has no metrics. */
+/** What each scrape reads. */
 export interface MetricSources {
   /** The unfinished tasks of all owners. */
   readonly openTasks: () => Promise<readonly OpenTaskCount[]>;
@@ -39,7 +39,7 @@ export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   return new Metrics(new Instruments(client), options);
 }
 
-/** The metrics of this node. What happens is told to it once, at the borders; the rest is read at each scrape. */
+/** The metrics of this node. Events are counted as they happen, at the borders; states are read at each scrape. */
 export class Metrics {
   readonly #instruments: Instruments;
   readonly #options: MetricsOptions;
@@ -52,7 +52,7 @@ export class Metrics {
     this.#allowed = networks(options.allowFrom);
   }
 
-  /** Adds what scrapes ask. */
+  /** Adds sources. A part of the node that does not run adds none, and has no metrics. */
   addSources(sources: Partial<MetricSources>): void {
     this.#sources = { ...this.#sources, ...sources };
   }

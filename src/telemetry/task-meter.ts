@@ -87,7 +87,7 @@ class TaskMeter {
     this.#tasks.delete(taskId);
   }
 
-  /** Times an append. A task that another process took is forgotten. */
+  /** Measures the time of an append, and counts its failure. */
   async timed<Result>(append: () => Promise<Result>): Promise<Result> {
     const startedAt = performance.now();
     try {

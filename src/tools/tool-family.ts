@@ -22,12 +22,12 @@ export interface ToolFamily {
   /** What to set or install, as a sentence. */
   readonly hint?: string;
   /** What an operator should know about the family, besides its state. */
-  readonly findings?: readonly Finding[];
+  readonly findings?: readonly NodeFinding[];
   close?(): Promise<void> | void;
 }
 
 /** One fact that the start of a node found out, for its log, its status page and `lango doctor`. */
-export interface Finding {
+export interface NodeFinding {
   /** Names the kind of fact, for programs: "no-sandbox". */
   readonly code: string;
   /** What the finding is about: "sandbox". */

@@ -167,9 +167,9 @@ describe('approval.policy', () => {
 
   it.each([
     ['dangerous', 'so each one waits for approval'],
-    ['none', 'and approval.policy has nobody asked'],
+    ['none', 'and approval.policy asks nobody'],
     [['exec'], 'so each one waits for approval'],
-    [['fs_delete'], 'and approval.policy has nobody asked'],
+    [['fs_delete'], 'and approval.policy asks nobody'],
   ] as const)('%j: the log says of commands without a sandbox: %s', async (policy, words) => {
     const { settings } = options({ policy });
     const exec = { enabled: true, sandbox: 'off' } as const;

@@ -4,7 +4,7 @@ import { oneLine } from '../../core/text.js';
 import { nameKey } from '../../stores/graph.js';
 import type { Scope } from '../../core/task.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
-import { searchTool, textField } from '../findings.js';
+import { searchTool, textField } from '../search-tool.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 import { FACTS } from './recollection.js';
 

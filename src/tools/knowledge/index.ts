@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Entry } from '../../stores/knowledge.js';
 import type { NewPassage } from '../../stores/library.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { textField } from '../findings.js';
+import { textField } from '../search-tool.js';
 import { cutIntoPassages } from '../passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 

@@ -10,10 +10,10 @@ const fileSchema = z.object({ target: z.string(), tools: hashes, held: hashes.de
 
 type Kept = Omit<z.output<typeof fileSchema>, 'target'>;
 
-/** Whether the definition of a tool was accepted. `changed`: another definition was. */
+/** Whether the definition of a tool was accepted. `changed`: another definition of the same tool was. */
 export type Verdict = 'accepted' | 'new' | 'changed';
 
-/** The hash of what a model and the approval go by. */
+/** The hash of the members that the model and the approval depend on. */
 export function definitionHash({
   name,
   description = '',
@@ -25,7 +25,7 @@ export function definitionHash({
 
 /**
  * The definitions of tools that were accepted, in a file. The first definition of a tool is accepted when it is first
- * seen; another one is held back, because a server could have a tool approved and then make it another.
+ * seen. A changed one is held back, because a server could have a tool approved and then change what it does.
  */
 export class AcceptedTools {
   readonly #file: string;

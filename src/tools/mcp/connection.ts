@@ -29,18 +29,18 @@ interface Listener {
 }
 
 const CONNECT_MS = 30_000;
-/** A server that knows no question before the handshake may stay silent. */
+/** How long the question for the protocol version waits: an old server may not answer it. */
 const PROBE_MS = 3_000;
 const LIST_MS = 20_000;
 const CHANGE_PAUSE_MS = 200;
-const LAST_WORDS = 500;
+const STDERR_CHARACTERS = 500;
 const LONGEST_MESSAGE = 2_000;
 
 /** Connects and agrees on a version of the protocol. Rejects with `unavailable` and a sentence, and leaves nothing open. */
 export async function openConnection(options: McpServerOptions, listener: Listener): Promise<Connection> {
-  // Optional; the first connection loads it.
+  // The package is optional; the first connection loads it.
   const library = await import('@modelcontextprotocol/client');
-  const { transport, lastWords } = await openTransport(options, library);
+  const { transport, stderr } = await openTransport(options, library);
   const client = new library.Client(
     { name: 'lango', version: '1' },
     {
@@ -63,14 +63,14 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     isClosed = true;
     listener.onClosed();
   };
-  // Oddities of a server; what fails because of them says so itself.
+  // Only logged: a call that fails because of it rejects too.
   client.onerror = (error) =>
     options.logger.debug('an MCP server misbehaves', { server: options.name, error: errorText(error) });
   try {
     await client.connect(transport, { timeout: CONNECT_MS });
   } catch (error) {
     await transport.close();
-    throw unreachable(error, lastWords());
+    throw unreachable(error, stderr());
   }
   return {
     get isClosed() {
@@ -85,14 +85,14 @@ export async function openConnection(options: McpServerOptions, listener: Listen
 async function openTransport(
   { reach }: McpServerOptions,
   { StreamableHTTPClientTransport }: Pick<typeof Library, 'StreamableHTTPClientTransport'>,
-): Promise<{ readonly transport: Transport; readonly lastWords: () => string }> {
+): Promise<{ readonly transport: Transport; readonly stderr: () => string }> {
   if (reach.kind === 'http') {
     const { url, fetch, headers } = reach;
     const transport = new StreamableHTTPClientTransport(new URL(url), { fetch, requestInit: { headers } });
-    return { transport, lastWords: () => '' };
+    return { transport, stderr: () => '' };
   }
   const process = await reach.start();
-  return { transport: new ProcessTransport(process), lastWords: () => process.stderr.text('') };
+  return { transport: new ProcessTransport(process), stderr: () => process.stderr.text('') };
 }
 
 async function listTools(client: Client, timeoutMs: number): Promise<readonly Definition[]> {
@@ -117,13 +117,13 @@ function callTool(
   });
 }
 
-function unreachable(error: unknown, lastWords: string): LangoError {
+function unreachable(error: unknown, stderr: string): LangoError {
   // The library wraps the errors of the egress client.
   const own = causesOf(error).find((cause) => cause instanceof LangoError);
   if (own) return own;
-  const said = oneLine(lastWords).slice(-LAST_WORDS);
-  const words = said === '' ? '' : ` Its last words: ${said}`;
-  return new LangoError('unavailable', `It did not answer the handshake (${outsideText(error)}).${words}`, {
+  const end = oneLine(stderr).slice(-STDERR_CHARACTERS);
+  const printed = end === '' ? '' : ` It printed: ${end}`;
+  return new LangoError('unavailable', `It did not answer the handshake (${outsideText(error)}).${printed}`, {
     cause: error,
     retryable: true,
   });

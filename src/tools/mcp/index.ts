@@ -1,4 +1,4 @@
-import type { Finding } from '../tool-family.js';
+import type { NodeFinding } from '../tool-family.js';
 import type { McpServerOptions } from './options.js';
 import { McpServer } from './server.js';
 
@@ -7,7 +7,7 @@ export type { McpServerOptions, McpReach } from './options.js';
 /** The MCP servers of a node. */
 export interface Mcp {
   readonly servers: ReadonlyMap<string, McpServer>;
-  findings(): readonly Finding[];
+  findings(): readonly NodeFinding[];
   close(): Promise<void>;
 }
 

@@ -21,8 +21,8 @@ interface ToolServer {
 }
 
 /**
- * Names the tools of a server by what they are called there: cleaned, at most 64 characters, and no two alike. A name
- * that another one also leads to gets a mark made from its own.
+ * Makes a name for each tool from its name on the server: cleaned, at most 64 characters, and no two alike. A name that
+ * would be too long, or equal to another one, ends with a hash.
  */
 export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap<string, string> {
   const cleaned = given.map((name) => name.toLowerCase().replace(/[^a-z0-9_]+/g, '_'));
@@ -44,11 +44,11 @@ interface McpToolParts {
   readonly server: ToolServer;
 }
 
-/** Makes a tool of a server's definition. Throws `tool` when a model could not be told of its arguments. */
+/** Makes a tool of a server's definition. Throws `tool` when its arguments cannot be described to a model. */
 export function mcpTool(definition: Definition, { name, options, server }: McpToolParts): Tool {
   const { annotations = {}, description = '', title } = definition;
   const { approval, effect, timeoutMs } = options;
-  // What a server says of itself is a hint. Without one, a person is asked.
+  // Annotations are hints of the server. Without one, a person is asked.
   const isReadOnly = annotations.readOnlyHint === true && annotations.destructiveHint !== true;
   const isAsked = approval === 'always' || (approval === 'annotations' && !isReadOnly);
   const said = shorten(oneLine(description || title || definition.name), LONGEST_DESCRIPTION);

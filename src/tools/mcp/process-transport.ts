@@ -17,7 +17,7 @@ export class ProcessTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: Transport['onmessage'];
-  // By these two members the library knows that a server which does not answer its first question may be an old one.
+  // The library takes a transport with these two members for one of a program, which may know only an old protocol.
   readonly stderr = null;
   readonly pid = null;
   readonly #process: ServerProcess;

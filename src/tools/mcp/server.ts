@@ -3,7 +3,7 @@ import { errorText, LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
-import type { Finding } from '../tool-family.js';
+import type { NodeFinding } from '../tool-family.js';
 import { AcceptedTools, definitionHash } from './accepted.js';
 import {
   openConnection,
@@ -19,16 +19,16 @@ import type { McpServerOptions } from './options.js';
 const RUN_WAITS_MS = 3_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** The time for an answer after which a server counts as hanging. */
+/** A server that takes longer than this to list its tools counts as hanging. */
 const ALIVE_MS = 2_000;
 const MOST_TOOLS = 128;
 const PROGRESS_PAUSE_MS = 1_000;
 
 /** A tool of a server, and what became of it. */
 export interface OfferedTool {
-  /** As the server calls it. */
+  /** The name on the server. */
   readonly tool: string;
-  /** As agents call it. */
+  /** The name for agents. */
   readonly name: string;
   readonly description: string;
   readonly state: 'offered' | 'excluded' | 'changed' | 'unusable';
@@ -38,8 +38,8 @@ export interface OfferedTool {
 }
 
 /**
- * One server with its connection. It is reached in the background, again on use when the connection is lost, and after a
- * failure no sooner than a pause that doubles. Tools that were read once stay offered while it is away.
+ * One server with its connection. It connects in the background, and connects again on use when the connection was lost,
+ * after a failure no sooner than a pause that doubles. Tools that were read once stay offered while it is away.
  */
 export class McpServer implements ToolSource {
   readonly kind: ToolSource['kind'];
@@ -90,7 +90,7 @@ export class McpServer implements ToolSource {
   }
 
   /** What an operator should know of the server now. */
-  finding(): Finding {
+  finding(): NodeFinding {
     const subject = `mcp ${this.#options.name}`;
     if (this.#failure) {
       const { message, hint } = this.#failure.error;

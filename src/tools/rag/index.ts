@@ -8,7 +8,7 @@ import type { Logger } from '../../core/logger.js';
 import type { EmbeddingProvider } from '../../core/model.js';
 import type { Tool } from '../../core/tool.js';
 import type { Parsers } from '../parsers.js';
-import { searchTool } from '../findings.js';
+import { searchTool } from '../search-tool.js';
 import { createDocumentIndex } from './document-index.js';
 import { PassageEmbedder } from './passage-embedder.js';
 import { createRetrieval } from './retrieval.js';

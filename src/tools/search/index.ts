@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LEARNINGS_COLLECTION, type Retrieval } from '../../stores/library.js';
 import { counted, oneLine, shorten } from '../../core/text.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { LIMIT_DEFAULT, SEARCH_FIELDS, searchTool } from '../findings.js';
+import { LIMIT_DEFAULT, SEARCH_FIELDS, searchTool } from '../search-tool.js';
 import { searchWeb, type WebHit, type WebSearchOptions } from './web-search.js';
 
 /** The tools that search what an owner stored. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LangoError } from '../../src/core/errors.js';
 import type { OwnerClient } from '../../src/owners/client.js';
-import { withNodes } from '../../src/owners/elsewhere.js';
+import { withNodes } from '../../src/owners/other-nodes.js';
 import type { OwnerService } from '../../src/owners/service.js';
 
 const context = { scope: { tenant: '', owner: 'default' }, signal: new AbortController().signal };
@@ -54,7 +54,9 @@ describe('data of all nodes', () => {
     const last = await service.readData({ kind: 'files', after: '@node-1 ' }, context);
     expect(last).toEqual({ items: ['a'], next: undefined });
     await expect(service.readData({ kind: 'other', after: '' }, context)).rejects.toThrow('no such kind');
-    await expect(service.readData({ kind: 'files', after: '@gone ' }, context)).rejects.toThrow('left');
+    await expect(service.readData({ kind: 'files', after: '@gone ' }, context)).rejects.toThrow(
+      'no remote agent',
+    );
   });
 
   it('is not to be had while a node is away', async () => {

@@ -4,25 +4,26 @@ import type { Answer, OperationName } from './operations.js';
 import type { OwnerContext, OwnerService } from './service.js';
 
 /** The node of a remote agent. */
-interface OwnerNode {
+interface RemoteNode {
   /** The name of the agent on this node. */
   readonly agent: string;
   readonly url: string;
   /** Whether the agent has tools like this one; undefined while its card is not here. */
   hasTool(name: string): boolean | undefined;
-  /** What an owner keeps there; undefined for a node that is not told who asks. */
+  /** Makes the client of an owner's data there; undefined for a node that is not told who asks. */
   readonly clientFor: ((context: OwnerContext) => Promise<OwnerClient>) | undefined;
 }
 
-export interface Elsewhere {
+export interface OtherNodes {
   /** Whether an agent of this node has tools like this one. */
   readonly hasTool: (name: string) => boolean;
-  readonly nodes: () => readonly OwnerNode[];
+  readonly nodes: () => readonly RemoteNode[];
 }
 
 interface Kept {
+  /** Begins the error texts. */
   readonly what: string;
-  /** The agent that has one of these keeps it; the first one decides. */
+  /** The agent that has one of these tools keeps it; the first of them that an agent has decides. */
   readonly tools: readonly string[];
   readonly operations: readonly OperationName[];
 }
@@ -45,41 +46,46 @@ const KEPT: readonly Kept[] = [
   },
 ];
 
-type TellingNode = OwnerNode & { readonly clientFor: NonNullable<OwnerNode['clientFor']> };
+/** A node that is told who asks. */
+type AskableNode = RemoteNode & { readonly clientFor: NonNullable<RemoteNode['clientFor']> };
 type Perform = (input: never, context: OwnerContext) => Promise<unknown>;
 
 /**
- * The service of a node whose agents may run on other nodes: each kind of thing is kept where the agent is that uses it,
- * and data is that of all nodes together. Operations reject with `unavailable` when a node does not answer, and with
- * `not-supported` when it is not told who asks.
+ * The service of a node whose agents may run on other nodes. Secrets, wallet and documents are kept on the node of the
+ * agent that uses them; data is that of all nodes together. Operations reject with `unavailable` when a node does not
+ * answer, and with `not-supported` when it is not told who asks.
  */
-export function withNodes(local: OwnerService, elsewhere: Elsewhere): OwnerService {
-  const told = (): readonly TellingNode[] => {
-    const nodes = elsewhere.nodes().filter((node): node is TellingNode => node.clientFor !== undefined);
+export function withNodes(local: OwnerService, others: OtherNodes): OwnerService {
+  const listAskable = (): readonly AskableNode[] => {
+    const nodes = others.nodes().filter((node): node is AskableNode => node.clientFor !== undefined);
     return [...new Map(nodes.map((node) => [new URL(node.url).origin, node])).values()];
   };
-  const moved = KEPT.flatMap((kept) =>
+  const routed = KEPT.flatMap((kept) =>
     kept.operations.map((name): [OperationName, Perform] => [
       name,
       async (input, context) => {
-        const keeper = keeperOf(kept, elsewhere);
-        if (!keeper) return (local[name] as Perform)(input, context);
-        return at(keeper, context, (client) => (client[name] as (input: unknown) => Promise<unknown>)(input));
+        const node = findNode(kept, others);
+        if (!node) return (local[name] as Perform)(input, context);
+        return ask(node, context, (client) => (client[name] as (input: unknown) => Promise<unknown>)(input));
       },
     ]),
   );
-  return { ...local, ...(Object.fromEntries(moved) as Partial<OwnerService>), ...dataOf(local, told) };
+  return {
+    ...local,
+    ...(Object.fromEntries(routed) as Partial<OwnerService>),
+    ...dataOf(local, listAskable),
+  };
 }
 
-/** The node that keeps it; undefined for this one. */
-function keeperOf({ what, tools }: Kept, { hasTool, nodes }: Elsewhere): TellingNode | undefined {
+/** The node that keeps such things; undefined for this one. */
+function findNode({ what, tools }: Kept, { hasTool, nodes }: OtherNodes): AskableNode | undefined {
   if (tools.some(hasTool)) return undefined;
   const all = nodes();
-  const keeper = tools.flatMap((tool) => all.find((node) => node.hasTool(tool) === true) ?? [])[0];
-  if (keeper?.clientFor) return keeper as TellingNode;
-  if (keeper) {
-    const text = `${what}: kept by the agent ${keeper.agent}, whose node ${keeper.url} is not told who asks.`;
-    const hint = `Set owners: forward for it in a2a.remoteAgents, or name that node: --url ${keeper.url}`;
+  const found = tools.flatMap((tool) => all.find((node) => node.hasTool(tool) === true) ?? [])[0];
+  if (found?.clientFor) return found as AskableNode;
+  if (found) {
+    const text = `${what}: kept by the agent ${found.agent}, whose node ${found.url} is not told who asks.`;
+    const hint = `Set owners: forward for it in a2a.remoteAgents, or name that node: --url ${found.url}`;
     throw new LangoError('not-supported', text, { hint });
   }
   const silent = all.filter(
@@ -99,9 +105,12 @@ function keeperOf({ what, tools }: Kept, { hasTool, nodes }: Elsewhere): Telling
 
 type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData';
 
-function dataOf(local: OwnerService, told: () => readonly TellingNode[]): Pick<OwnerService, DataOperations> {
+function dataOf(
+  local: OwnerService,
+  listAskable: () => readonly AskableNode[],
+): Pick<OwnerService, DataOperations> {
   const listKinds = async (context: OwnerContext) => {
-    const others = told().map((node) => at(node, context, (client) => client.listDataKinds({})));
+    const others = listAskable().map((node) => ask(node, context, (client) => client.listDataKinds({})));
     const lists = await Promise.all([
       local.listDataKinds({}, context),
       ...others.map((list) => orElse(list, { kinds: [] })),
@@ -113,14 +122,19 @@ function dataOf(local: OwnerService, told: () => readonly TellingNode[]): Pick<O
 
     /** First the pages of this node, then those of each other one: their cursors begin with its name. */
     async readData({ kind, after }, context) {
-      const nodes = told();
+      const nodes = listAskable();
       const [, name, inner = ''] = /^@(\S+) (.*)$/s.exec(after) ?? [];
       const here = nodes.findIndex(({ agent }) => agent === name);
-      if (name !== undefined && here < 0) throw new LangoError('conflict', `The node of ${name} left.`);
+      if (name !== undefined && here < 0) {
+        const hint = 'Start again without "after".';
+        throw new LangoError('conflict', `The agent ${name} is no remote agent of this node any more.`, {
+          hint,
+        });
+      }
       const read = (): Promise<Answer<'readData'>> =>
         name === undefined
           ? local.readData({ kind, after }, context)
-          : at(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
+          : ask(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
       const isKnown = after !== '' || nodes.length === 0 || (await listKinds(context)).includes(kind);
       const { items, next } = await (isKnown && nodes.length > 0 ? orElse(read(), { items: [] }) : read());
       if (next !== undefined) return { items, next: name === undefined ? next : `@${name} ${next}` };
@@ -131,7 +145,7 @@ function dataOf(local: OwnerService, told: () => readonly TellingNode[]): Pick<O
     async forgetData(input, context) {
       const calls = [
         local.forgetData(input, context),
-        ...told().map((node) => at(node, context, (client) => client.forgetData(input))),
+        ...listAskable().map((node) => ask(node, context, (client) => client.forgetData(input))),
       ];
       const results = await Promise.allSettled(calls);
       const errors = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
@@ -144,28 +158,28 @@ function dataOf(local: OwnerService, told: () => readonly TellingNode[]): Pick<O
     /** The tasks of this node come first: a running one could save more on another. */
     async deleteData(input, context) {
       const own = await local.deleteData(input, context);
-      const calls = told().map((node) => at(node, context, (client) => client.deleteData({})));
+      const calls = listAskable().map((node) => ask(node, context, (client) => client.deleteData({})));
       const others = await Promise.all(calls.map((call) => orElse(call, { deleted: {} })));
       return { deleted: sum([own, ...others].map(({ deleted }) => deleted)) };
     },
   };
 }
 
-/** What is wrong with a node, and not with the call. */
-const OF_THE_NODE: readonly ErrorCode[] = [
+/** The errors of a node, as against those of the call. */
+const NODE_ERRORS: readonly ErrorCode[] = [
   ...(['unauthenticated', 'unavailable', 'timeout', 'invalid-agent-response', 'internal'] as const),
 ];
 
 /** Calls a node for an owner. Rejects with `unavailable`, naming the node, when it does not answer as it should. */
-async function at<T>(
-  { agent, url, clientFor }: TellingNode,
+async function ask<T>(
+  { agent, url, clientFor }: AskableNode,
   context: OwnerContext,
   call: (client: OwnerClient) => Promise<T>,
 ): Promise<T> {
   try {
     return await call(await clientFor(context));
   } catch (error) {
-    if (!isLangoError(error) || !OF_THE_NODE.includes(error.code)) throw error;
+    if (!isLangoError(error) || !NODE_ERRORS.includes(error.code)) throw error;
     const hint =
       error.code === 'unauthenticated'
         ? 'Name this node in its auth.nodes; its log says what is wrong.'
@@ -175,7 +189,7 @@ async function at<T>(
   }
 }
 
-/** `other` when nothing is found: the node has no such kind, or keeps nothing at all. */
+/** Resolves with `other` when the call finds nothing: the node has no such kind, or keeps nothing at all. */
 async function orElse<T>(call: Promise<T>, other: T): Promise<T> {
   try {
     return await call;
