@@ -30,7 +30,7 @@ The tests in \`test/interop\` run Lango against the official SDKs of other langu
 of a run. A number means that it does not work by a fault of the SDK, which stands [below](#what-does-not-work); an empty
 cell means that there is no such operation.
 
-- **card**: the client reads the card, also the extended one; the orchestrator accepts the card
+- **card**, **extended card**: the client reads them; the orchestrator accepts the card
 - **send**, **stream**: a message and its answer, as a whole and in pieces
 - **ask**: the agent asks for input, and goes on with the answer
 - **cancel**, **get**, **list**, **follow** (subscribe to a running task)
@@ -53,7 +53,7 @@ const file = join(folder, 'results');
 const jest = join(packageRoot(), 'node_modules', 'jest', 'bin', 'jest.js');
 const { status } = spawnSync(
   process.execPath,
-  ['--experimental-vm-modules', '--no-warnings', jest, 'test/interop/', '--runInBand'],
+  ['--experimental-vm-modules', '--no-warnings', jest, 'test/interop/sdks', '--runInBand'],
   { stdio: 'inherit', env: { ...process.env, LANGO_INTEROP_RESULTS: file } },
 );
 if (status === 0) writeFileSync(join(packageRoot(), 'docs/reference/interop.md'), pageOf(readResults()));

@@ -13,6 +13,15 @@ export interface Cell {
 /** Where `npm run interop` wants the result of each cell, as JSON lines. */
 const RESULTS = process.env['LANGO_INTEROP_RESULTS'];
 
+/** Records what is known not to work, and is not tried. */
+export function recordNotes({ name, notes = [] }: Sdk): void {
+  for (const why of notes) record({ peer: name, role: 'any', why });
+}
+
+function record(result: object): void {
+  if (RESULTS) appendFileSync(RESULTS, `${JSON.stringify(result)}\n`);
+}
+
 /** A test of one cell of docs/reference/interop.md. It must fail where the SDK has a known fault. */
 export function cell(at: Cell, operation: Operation, test: () => Promise<void>): void {
   const { sdk, role, transport, version, sdkVersion } = at;
@@ -20,21 +29,15 @@ export function cell(at: Cell, operation: Operation, test: () => Promise<void>):
   const fault = sdk.faults.find(({ why: _why, ...where }) =>
     Object.entries(where).every(([key, value]) => [value].flat().some((one) => one === place[key])),
   );
-  const record = (outcome: object): void => {
-    if (!RESULTS) return;
-    appendFileSync(
-      RESULTS,
-      `${JSON.stringify({ peer: sdk.name, peerVersion: sdkVersion(), ...place, ...outcome })}\n`,
-    );
-  };
+  const row = () => ({ peer: sdk.name, peerVersion: sdkVersion(), ...place });
   if (fault)
     it.failing(operation, async () => {
-      record({ why: fault.why });
+      record({ ...row(), why: fault.why });
       await test();
     });
   else
     it(operation, async () => {
       await test();
-      record({ works: true });
+      record({ ...row(), works: true });
     });
 }

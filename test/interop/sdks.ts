@@ -7,6 +7,7 @@ export type Role = 'client' | 'remote agent';
 /** One column of docs/reference/interop.md. */
 export type Operation =
   | 'card'
+  | 'extended card'
   | 'send'
   | 'stream'
   | 'ask'
@@ -37,6 +38,8 @@ export interface Sdk {
   readonly command: (folder: string, peers: string) => readonly string[];
   readonly bindings: readonly (readonly [Transport, Version])[];
   readonly faults: readonly Fault[];
+  /** Further things that do not work, and are not tried. */
+  readonly notes?: readonly string[];
 }
 
 const ALL: Sdk['bindings'] = [
@@ -65,6 +68,28 @@ export const SDKS: readonly Sdk[] = [
           'The proto of 0.3 has a field of bytes for a file. This SDK writes and expects base64 text in it, so the ' +
           'receiver gets that text as the file. Over JSON-RPC, and in A2A 1.0, files are right.',
       },
+    ],
+  },
+  {
+    name: 'a2a-go',
+    folder: 'a2a-go',
+    pin: /a2a-go\/v2@v([\d.]+)/,
+    command: (folder) => [path.join(folder, 'peer')],
+    bindings: ALL.filter(([transport, version]) => transport !== 'HTTP+JSON' || version !== '0.3'),
+    faults: [
+      {
+        operation: 'extended card',
+        transport: ['JSONRPC', 'HTTP+JSON'],
+        version: '1.0',
+        why:
+          'It writes and expects `{"schemes":{"NAME":[]}}` in `securityRequirements`, where the proto of 1.0 has ' +
+          '`{"schemes":{"NAME":{"list":[]}}}`. A card that is asked for without a version, as this SDK does, has the ' +
+          'requirements of 0.3, which its parser `a2av0.NewAgentCardParser()` reads.',
+      },
+    ],
+    notes: [
+      'HTTP+JSON of A2A 0.3 is another protocol there: its paths have no `/v1`, and its bodies are those of JSON-RPC ' +
+        'with names in snake case. Its clients and servers take JSON-RPC or gRPC.',
     ],
   },
 ];

@@ -55,7 +55,7 @@ export async function answerRest(exchange: HttpExchange, target: RestTarget): Pr
     await answerOperation(exchange, streaming, {
       ...{ operation: OPERATIONS[name], request, call },
       format: {
-        type: dialect.type,
+        type: typeFor(exchange, dialect),
         result: (json) => JSON.stringify(dialect.result(name, json)),
         event: (json) => JSON.stringify(dialect.event(name, json)),
         error: (error) => JSON.stringify(dialect.error(reportedError(exchange, error))),
@@ -78,10 +78,16 @@ export function sendWrongMethod(exchange: HttpExchange, allowed: readonly string
 function sendRestError(exchange: HttpExchange, dialect: RestDialect, error: WireError): void {
   sendJson(exchange, {
     status: error.httpStatus,
-    type: dialect.type,
+    type: typeFor(exchange, dialect),
     body: JSON.stringify(dialect.error(error)),
     headers: errorHeaders(error),
   });
+}
+
+/** A client whose Accept does not cover A2A's own type gets plain JSON: Go's SDK reads errors in no other type. */
+function typeFor({ request: { headers } }: HttpExchange, dialect: RestDialect): string {
+  const isAccepted = /a2a\+json|\*\/\*|application\/\*/.test(headers.accept ?? '*/*');
+  return isAccepted ? dialect.type : 'application/json';
 }
 
 function noSuchPath(message: string): WireError {
@@ -107,12 +113,12 @@ function decoded(text: string): string {
   }
 }
 
-/** The members of the body or, without a body, of the query. Parameters of the path come first. */
+/** The members of the body or, without a body (or with `null`), of the query. Parameters of the path come first. */
 async function readParams(exchange: HttpExchange, path: Record<string, string>): Promise<unknown> {
   const { method, headers } = exchange.request;
   const hasBody = (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
-  if (method === 'GET' || method === 'DELETE' || !hasBody)
-    return { ...Object.fromEntries(exchange.query), ...path };
-  const body: Json = await exchange.readJson();
+  const isRead = method !== 'GET' && method !== 'DELETE' && hasBody;
+  const body: Json = isRead ? await exchange.readJson() : null;
+  if (body === null) return { ...Object.fromEntries(exchange.query), ...path };
   return isJsonObject(body) ? { ...body, ...path } : body;
 }

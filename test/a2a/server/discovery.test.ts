@@ -54,7 +54,8 @@ describe('X1 every agent has its own card and endpoint', () => {
       version: '1.2.3',
       capabilities: { streaming: true, pushNotifications: false },
       securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
-      securityRequirements: [{ schemes: { bearer: {} } }],
+      // Those of 1.0 are in the card that is asked for by its version.
+      security: [{ bearer: [] }],
       defaultInputModes: ['text/plain', 'application/json'],
       defaultOutputModes: ['text/plain', 'application/json'],
       skills: [{ id: 'orders', tags: ['test'], examples: ['say {text}'] }],

@@ -19,6 +19,9 @@ describe.each(['', '/agents/operator'])('X5 HTTP+JSON below "%s"', (base) => {
     });
     expect(sent.status).toBe(200);
     expect(sent.headers.get('content-type')).toBe('application/a2a+json');
+    // Go's SDK accepts no other type than plain JSON.
+    const plain = await ask(node, `${base}/tasks/none`, { headers: { accept: 'application/json' } });
+    expect([plain.status, plain.headers.get('content-type')]).toEqual([404, 'application/json']);
     const { task } = sent.json;
     expect(task.artifacts[0]?.parts).toEqual([{ text: 'hi' }]);
     expect((await ask(node, `${base}/tasks/${task.id}`)).json.artifacts).toEqual(task.artifacts);
@@ -48,7 +51,9 @@ describe.each(['', '/agents/operator'])('X5 HTTP+JSON below "%s"', (base) => {
     const { id } = (await ask(node, `${base}/message:send`, { body })).json.task;
     await taskIn(node, id, 'working');
     const subscription = ask(node, `${base}/tasks/${id}:subscribe`, { method });
-    const canceled = await ask(node, `${base}/tasks/${id}:cancel`, { method: 'POST' });
+    // Go's SDK sends null for no body.
+    const nothing = method === 'GET' ? {} : { body: null };
+    const canceled = await ask(node, `${base}/tasks/${id}:cancel`, { method: 'POST', ...nothing });
     expect(canceled.json.status.state).toBe('TASK_STATE_CANCELED');
     const reply = await subscription;
     if (reply.status === 200) {

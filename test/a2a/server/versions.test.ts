@@ -171,8 +171,11 @@ describe('X5 the card in the words of the version asked for', () => {
 
   it('none named: one that both can read, with everything of 1.0 in it', async () => {
     const both = await card(CARD);
-    const { securitySchemes, ...rest } = await card(CARD, '1.0');
+    // The requirements are those of 0.3: Go's SDK fails on those of 1.0 and names no version.
+    const { securitySchemes, securityRequirements: _, ...rest } = await card(CARD, '1.0');
     expect(both).toMatchObject(rest);
+    expect(both).not.toHaveProperty('securityRequirements');
+    expect(both['security']).toEqual([{ bearer: [] }]);
     expect(both).toMatchObject({ url: `${node.origin}/agents/root`, preferredTransport: 'JSONRPC' });
     expect(both['securitySchemes']).toMatchObject(securitySchemes as object);
     expect(both['securitySchemes']).toMatchObject({ bearer: { type: 'http' } });

@@ -39,14 +39,20 @@ export function toOldCard(json: JsonObject, words: SecurityWords = 'schema'): Js
   };
 }
 
-/** Readable as either version, for a client that does not say which it wants. */
-export function toCardOfBoth(json: JsonObject, old: JsonObject): JsonObject {
+/**
+ * Readable as either version, for a client that does not say which it wants. The requirements of security stand in it as
+ * 0.3 writes them: Go's SDK, which names no version, fails on those of 1.0.
+ */
+export function toCardOfBoth(
+  { securityRequirements: _new, ...json }: JsonObject,
+  old: JsonObject,
+): JsonObject {
   const oldSchemes = objectOf(old['securitySchemes']);
   const schemes = Object.entries(objectOf(json['securitySchemes'])).map(
     ([name, scheme]): [string, JsonObject] => [name, { ...objectOf(oldSchemes[name]), ...objectOf(scheme) }],
   );
   const both = schemes.length === 0 ? {} : { securitySchemes: Object.fromEntries(schemes) };
-  return { ...old, ...json, ...both };
+  return { ...old, ...json, ...both, skills: old['skills'] ?? [] };
 }
 
 function toOldSchemes(schemes: JsonObject): JsonObject {
