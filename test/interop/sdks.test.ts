@@ -160,6 +160,7 @@ describe.each(SDKS)('$name', (sdk) => {
     });
   });
 
+  if (sdk.roles?.includes('remote agent') === false) return;
   describe('remote agent', () => {
     let server: TestServer;
     const nameOf = (transport: string, version: string): string =>

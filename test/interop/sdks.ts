@@ -36,6 +36,8 @@ export interface Sdk {
   /** Finds the version there. */
   readonly pin: RegExp;
   readonly command: (folder: string, peers: string) => readonly string[];
+  /** What its program can be. Default: both. */
+  readonly roles?: readonly Role[];
   readonly bindings: readonly (readonly [Transport, Version])[];
   readonly faults: readonly Fault[];
   /** Further things that do not work, and are not tried. */
@@ -90,6 +92,32 @@ export const SDKS: readonly Sdk[] = [
     notes: [
       'HTTP+JSON of A2A 0.3 is another protocol there: its paths have no `/v1`, and its bodies are those of JSON-RPC ' +
         'with names in snake case. Its clients and servers take JSON-RPC or gRPC.',
+    ],
+  },
+  {
+    name: 'a2a-java',
+    folder: 'a2a-java',
+    pin: /a2a-java-sdk-client<\/artifactId><version>([\w.]+)/,
+    command: (folder) => ['java', '-cp', `${folder}/classes:${folder}/lib/*`, 'Peer'],
+    roles: ['client'],
+    bindings: ALL.filter(([, version]) => version === '0.3'),
+    faults: [
+      {
+        operation: 'files',
+        transport: ['HTTP+JSON', 'GRPC'],
+        why: 'It leaves out the media type of a file over the proto of 0.3, so an agent that takes texts refuses it.',
+      },
+      {
+        operation: 'errors',
+        transport: 'HTTP+JSON',
+        why:
+          'It finds the error by the name of its own Java class in the body, which no other server sends, and throws a ' +
+          'NullPointerException without it.',
+      },
+    ],
+    notes: [
+      'The release that speaks A2A 1.0 is not in the registry that the tests install from, and its server needs Quarkus: ' +
+        'tried are the clients of 0.3.',
     ],
   },
 ];
