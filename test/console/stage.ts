@@ -42,11 +42,15 @@ export class Stage {
     this.#server = server;
   }
 
-  static async open(auth = `{ token: ${TOKEN} }`): Promise<Stage> {
+  /** `prepare` gets the data folder before the server starts. */
+  static async open(
+    auth = `{ token: ${TOKEN} }`,
+    prepare: (folder: string) => void | Promise<void> = () => undefined,
+  ): Promise<Stage> {
     const vendor = await ScriptedServer.open();
     vendor.willAlwaysReply(answer);
-    const model = `{ provider: anthropic, name: claude-test, apiKey: ${API_KEY}, baseUrl: "${vendor.url}" }`;
-    const home = await makeHome(`auth: ${auth}\nmodel: ${model}\ntools: { exec: { enabled: false } }\n`);
+    const home = await makeHome(configOf(vendor.url, auth));
+    await prepare(home.folder);
     const port = await freePort();
     const server = await startServer(home, ['--port', String(port)]);
     const browser = await chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] });
@@ -95,6 +99,13 @@ export class Stage {
   }
 }
 
+/** The configuration of a node whose models are those of the vendor at `url`. */
+export function configOf(url: string, auth: string): string {
+  const model = `{ provider: anthropic, name: claude-test, apiKey: ${API_KEY}, baseUrl: "${url}" }`;
+  const prices = '{ claude-test: { input: 1000, output: 10000 } }';
+  return `auth: ${auth}\nmodel: ${model}\ntools: { exec: { enabled: false } }\nprices: ${prices}\n`;
+}
+
 export async function signIn(page: Page, token = TOKEN): Promise<void> {
   await page.getByLabel('Token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -129,6 +140,13 @@ async function answer(response: ServerResponse, request: RecordedRequest): Promi
     reply({ calls: [{ id: 'c1', name, json: [JSON.stringify(input)] }], stop: 'function-calls' });
   if (last.includes('result')) return reply({ texts: ['All is **done**.'], stop: 'end' });
   if (asked.includes('story')) return tellStory(response);
+  if (asked.includes('across nodes')) {
+    const next = /"(middle|end)"/.exec(JSON.stringify(functions))?.[1];
+    if (next !== undefined)
+      return call('transfer_to_agent', { agent_name: next, request: 'go on across nodes', final: false });
+    await sleep(8_000);
+    return reply({ texts: ['The end.'], stop: 'end' });
+  }
   if (asked.includes('hostile')) return reply({ texts: [HOSTILE], stop: 'end' });
   if (!asked.includes('delete')) return reply({ texts: ['Hello, *you*.'], stop: 'end' });
   const [, path = 'old'] = /delete (\w+)/.exec(asked) ?? [];

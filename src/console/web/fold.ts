@@ -172,29 +172,3 @@ export function artifactsIn(items: readonly Item[]): readonly Artifact[] {
     item.kind === 'artifact' ? [{ artifactId: item.key, name: item.name, parts: item.parts }] : [],
   );
 }
-
-/** A delegation with the delegations of its agent. */
-export interface Branch {
-  readonly delegation: Delegation;
-  readonly tools: readonly ToolCall[];
-  readonly branches: readonly Branch[];
-}
-
-/** Who delegated to whom, from the authors of the events. */
-export function branchesOf(items: readonly Item[], root: string): readonly Branch[] {
-  interface Growing extends Branch {
-    readonly tools: ToolCall[];
-    readonly branches: Growing[];
-  }
-  const top: Growing[] = [];
-  const newest = new Map<string, Growing>();
-  for (const item of items) {
-    if (item.kind === 'tool') newest.get(item.author)?.tools.push(item);
-    if (item.kind !== 'delegation') continue;
-    const branch: Growing = { delegation: item, tools: [], branches: [] };
-    const above = item.author === root ? undefined : newest.get(item.author);
-    (above?.branches ?? top).push(branch);
-    newest.set(item.agent, branch);
-  }
-  return top;
-}

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { ask } from './api.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
-import { artifactsIn, branchesOf, viewAt, type View } from './fold.js';
+import { artifactsIn, viewAt, type View } from './fold.js';
 import { link, names, Note, place, Rows, TwoClicks } from './page.js';
 import { Json, Parts } from './parts.js';
 import { Decisions, Questions } from './questions.js';
@@ -136,7 +136,7 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
     case 'tree':
       return (
         <>
-          <Tree agent={agent} task={task} branches={branchesOf(view.items, agent)} />
+          <Tree task={task} at={count === events.length ? undefined : timeOf(events, count)} />
           <Spending task={task} />
         </>
       );
@@ -167,6 +167,12 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
         </>
       );
   }
+}
+
+/** When the task was as it is shown. Events of an artifact have no time: that of the event before counts. */
+function timeOf(events: readonly StreamEvent[], count: number): number {
+  const shown = events.slice(0, count).findLast(({ statusUpdate }) => statusUpdate?.status.timestamp);
+  return Date.parse(shown?.statusUpdate?.status.timestamp ?? '') || 0;
 }
 
 const RAW_EVENTS = 100;

@@ -1,94 +1,185 @@
-import { ask } from './api.js';
-import type { Branch } from './fold.js';
+import { owner } from './api.js';
 import { agentsOf, node } from './node.js';
 import { visible } from './parts.js';
-import { duration, link, money, number, Table, useLoaded } from './page.js';
-import { hasEnded, parentIn, stateWords, usageIn, type Task } from './wire.js';
+import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
+import { hasEnded, stateWords, usageIn, type Task } from './wire.js';
 
-interface Child {
-  readonly agent: string;
-  readonly task: Task;
+/** As `lango tasks trace --json` prints it. */
+interface Span {
+  readonly id: string;
+  readonly parent?: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
 }
+
+interface Trace {
+  readonly spans: readonly Span[];
+  readonly isCut: boolean;
+}
+
+/** The spans below each span, as they were at a time. */
+type Below = ReadonlyMap<string | undefined, readonly Span[]>;
+
+const REFRESH_MS = 500;
+const TOOLS_SHOWN = 20;
 
 interface TreeProps {
-  readonly agent: string;
   readonly task: Task;
-  readonly branches: readonly Branch[];
+  /** Milliseconds since the epoch; undefined shows the tree as it is now. */
+  readonly at: number | undefined;
 }
-
-const REFRESH_MS = 1_000;
 
 /** Who delegated to whom below a task, with the time, tokens and money of each delegation. */
-export function Tree({ agent, task, branches }: TreeProps) {
+export function Tree({ task, at }: TreeProps) {
   const isOver = hasEnded(task.status.state);
-  const agents = agentsBelow(branches).filter((name) => node.value && agentsOf(node.value).includes(name));
-  const { value = [] } = useLoaded(
-    () => childrenOf(task.contextId, agents),
-    [agents.join(' '), isOver],
+  const { value, fault } = useLoaded(
+    () => owner<Trace>(`tasks/${encodeURIComponent(task.id)}/trace`),
+    [task.id, isOver],
     isOver ? undefined : REFRESH_MS,
   );
-  if (branches.length === 0) return <p>The agent did all the work itself.</p>;
+  if (!value) return <Note>{fault || 'Loading the tree…'}</Note>;
+  const spans = value.spans.filter(({ startedAt }) => at === undefined || startedAt <= at).map(asOf(at));
+  const below = Map.groupBy(spans, ({ parent }) => parent);
+  const [root] = spans;
   return (
-    <ul class="tree">
-      <li>
-        <p>
-          <strong>{agent}</strong> <Spent task={task} />
+    <>
+      <ul class="tree">{root && <Agent span={root} below={below} />}</ul>
+      {below.get(root?.id)?.every(({ name }) => !isDelegation(name)) && (
+        <p>The agent delegated nothing{at === undefined ? '' : ' up to this event'}.</p>
+      )}
+      {value.isCut && <p>The tree is too large to be shown whole.</p>}
+    </>
+  );
+}
+
+/** A span that ended later than `at` had not ended, and had not used anything yet. */
+const asOf =
+  (at = Infinity) =>
+  (span: Span): Span => {
+    const { endedAt, attributes, ...rest } = span;
+    if (endedAt === undefined || endedAt <= at) return span;
+    const known = Object.entries(attributes).filter(([name]) => !/usage|cost|state|error/.test(name));
+    return { ...rest, attributes: Object.fromEntries(known) };
+  };
+
+const isDelegation = (name: string) => name.startsWith('invoke_agent ');
+const textIn = ({ attributes }: Span, name: string) => {
+  const value = attributes[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** An agent at work: the task that was asked for, or a delegation with the task that it began. */
+function Agent({ span, below }: { readonly span: Span; readonly below: Below }) {
+  const agent = textIn(span, 'gen_ai.agent.name') ?? '';
+  const own = below.get(span.id) ?? [];
+  // Below a delegation is the task of the agent, where it is known here; below that is what the agent did.
+  const work = span.kind === 'client' ? own.flatMap(({ id }) => below.get(id) ?? []) : own;
+  const tools = work.filter(({ name }) => name.startsWith('execute_tool '));
+  const state = textIn(span, 'error.type') ?? textIn(span, 'lango.state');
+  const isOver = span.endedAt !== undefined;
+  return (
+    <li>
+      <p>
+        <Name agent={agent} child={textIn(span, 'lango.child.task')} />{' '}
+        <span class="facts">
+          {isOver && /required/.test(state ?? '')
+            ? 'asked a question'
+            : isOver
+              ? stateWords(state ?? 'completed')
+              : stateWords(state ?? 'working')}
+          , {duration((span.endedAt ?? Date.now()) - span.startedAt)}, {spentWords(span, below)}
+        </span>
+      </p>
+      {tools.length > 0 && (
+        <p class="facts text">
+          {tools
+            .slice(0, TOOLS_SHOWN)
+            .map(({ name, startedAt, endedAt }) => {
+              const time = endedAt === undefined ? 'works' : duration(endedAt - startedAt);
+              return `${visible(name.slice('execute_tool '.length))} ${time}`;
+            })
+            .join(', ')}
+          {tools.length > TOOLS_SHOWN && ` and ${tools.length - TOOLS_SHOWN} more`}
         </p>
-        <Branches branches={branches} parent={task.id} known={value} />
-      </li>
-    </ul>
+      )}
+      <ul>
+        {work
+          .filter(({ name }) => isDelegation(name))
+          .map((one) => (
+            <Agent key={one.id} span={one} below={below} />
+          ))}
+      </ul>
+    </li>
   );
 }
 
-interface BranchesProps {
-  readonly branches: readonly Branch[];
-  readonly parent: string | undefined;
-  readonly known: readonly Child[];
+interface NameProps {
+  readonly agent: string;
+  readonly child: string | undefined;
 }
 
-function Branches({ branches, parent, known }: BranchesProps) {
-  const own = known.filter(({ task }) => task.history?.some((message) => parentIn(message) === parent));
+/** Leads to the task of a delegation, wherever it ran. */
+function Name({ agent, child }: NameProps) {
+  const status = node.value;
+  if (child === undefined || !status) return <strong>{visible(agent)}</strong>;
+  if (agentsOf(status).includes(agent)) return <a href={link('tasks', agent, child)}>{agent}</a>;
+  const isPeer = status.peers.some(({ name, kind }) => name === agent && kind === 'remote');
+  return isPeer ? <FarName agent={agent} child={child} /> : <strong>{visible(agent)}</strong>;
+}
+
+/** Leads to the console of the node that the card of a remote agent names. */
+function FarName({ agent, child }: { readonly agent: string; readonly child: string }) {
+  const { value } = useLoaded(
+    () => owner<{ card: FarCard }>(`agents/${encodeURIComponent(agent)}/card`),
+    [agent],
+  );
+  const url = value?.card.supportedInterfaces?.find((one) => /^https?:/.test(one.url))?.url;
+  if (!value || url === undefined) return <strong>{visible(agent)}</strong>;
+  const base = url.replace(/\/agents\/[^/]+\/?$/, '').replace(/\/$/, '');
+  const place = link('tasks', value.card.name ?? agent, child);
   return (
-    <ul>
-      {branches.map(({ delegation, tools, branches: below }, index) => {
-        const { agent, state, startedAt, endedAt, request } = delegation;
-        // The n-th delegation of a task to an agent is its n-th task there. One that waited for a person goes on.
-        const before = branches
-          .slice(0, index)
-          .filter(
-            (one) => one.delegation.agent === agent && !/required/.test(one.delegation.state ?? ''),
-          ).length;
-        const child = own.filter((one) => one.agent === agent)[before];
-        return (
-          <li key={delegation.key}>
-            <p>
-              {child ? <a href={link('tasks', agent, child.task.id)}>{agent}</a> : <strong>{agent}</strong>}{' '}
-              <span class="facts">
-                {state === undefined ? 'works' : stateWords(state)},{' '}
-                {duration((endedAt ?? Date.now()) - startedAt)}
-                {tools.length > 0 && `, ${tools.length} tool ${tools.length === 1 ? 'call' : 'calls'}`}
-                {!child && node.value && !agentsOf(node.value).includes(agent) && ', on another node'}
-              </span>{' '}
-              {child && <Spent task={child.task} />}
-            </p>
-            <p class="text request">{visible(request)}</p>
-            {below.length > 0 && <Branches branches={below} parent={child?.task.id} known={known} />}
-          </li>
-        );
-      })}
-    </ul>
+    <a href={`${base}/console/${place}`} target="_blank" rel="noreferrer">
+      {visible(agent)} on its node
+    </a>
   );
 }
 
-function Spent({ task }: { readonly task: Task }) {
-  const usage = usageIn(task);
-  if (!usage) return null;
-  const sum = money(usage.rows ?? []);
-  return (
-    <span class="facts">
-      {number(usage.input + usage.output)} tokens{sum !== '' && `, ${sum}`}
-    </span>
-  );
+interface FarCard {
+  readonly name?: string;
+  readonly supportedInterfaces?: readonly { readonly url: string }[];
+}
+
+/** What a span used; while it works, what the calls below it have used. */
+function spentWords(span: Span, below: Below): string {
+  const { tokens, costs } = spent(span, below);
+  const sum = money(costs);
+  return `${number(tokens)} tokens${sum === '' ? '' : `, ${sum}`}`;
+}
+
+interface Spent {
+  readonly tokens: number;
+  readonly costs: readonly { readonly cost: number; readonly currency: string }[];
+}
+
+function spent(span: Span, below: Below): Spent {
+  const { attributes } = span;
+  const input = attributes['gen_ai.usage.input_tokens'];
+  if (typeof input !== 'number') {
+    const parts = (below.get(span.id) ?? []).map((one) => spent(one, below));
+    return {
+      tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+      costs: parts.flatMap(({ costs }) => costs),
+    };
+  }
+  const cost = attributes['lango.cost'];
+  const currency = textIn(span, 'lango.currency');
+  return {
+    tokens: input + Number(attributes['gen_ai.usage.output_tokens'] ?? 0),
+    costs: typeof cost === 'number' && currency !== undefined ? [{ cost, currency }] : [],
+  };
 }
 
 /** What each agent and model used, on each node. */
@@ -114,25 +205,4 @@ export function Spending({ task }: { readonly task: Task }) {
       </tbody>
     </Table>
   );
-}
-
-function agentsBelow(branches: readonly Branch[]): readonly string[] {
-  const all = branches.flatMap(({ delegation, branches: below }) => [
-    delegation.agent,
-    ...agentsBelow(below),
-  ]);
-  return [...new Set(all)].sort();
-}
-
-/** The tasks of these agents in the context; a delegation keeps the context of its task. Oldest first. */
-async function childrenOf(contextId: string, agents: readonly string[]): Promise<readonly Child[]> {
-  const lists = await Promise.all(
-    agents.map(async (agent) => {
-      const params = { contextId, pageSize: 100, historyLength: 100 };
-      const { tasks } = await ask<{ readonly tasks: readonly Task[] }>(agent, 'ListTasks', params);
-      return tasks.map((task) => ({ agent, task }));
-    }),
-  );
-  // Ids are ordered by time.
-  return lists.flat().sort((a, b) => (a.task.id < b.task.id ? -1 : 1));
 }

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { makeHome, startServer, type Home, type Server } from '../cli/lango-process.js';
+import { configOf, describeConsole, say, signIn, Stage, TOKEN } from './stage.js';
+
+jest.setTimeout(90_000);
+
+const AUTH = `{ token: ${TOKEN} }`;
+
+let stage: Stage;
+const homes: Home[] = [];
+const servers: Server[] = [];
+
+async function startNode(config: string): Promise<Server> {
+  const home = await makeHome(configOf(stage.vendor.url, AUTH) + config);
+  homes.push(home);
+  const server = await startServer(home);
+  servers.push(server);
+  return server;
+}
+
+describeConsole('the console over three nodes', () => {
+  beforeAll(async () => {
+    stage = await Stage.open();
+    const end = await startNode('');
+    const remote = `{ name: end, url: '${end.origin}/agents/planner', token: ${TOKEN}, allowPrivate: true }`;
+    const middle = await startNode(`a2a: { enabled: true, remoteAgents: [${remote}] }\n`);
+    const added = await fetch(`${stage.origin}/lango/agents`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'middle', url: middle.origin, token: TOKEN, allowPrivate: true }),
+    });
+    expect(added.status).toBe(200);
+  });
+  afterAll(async () => {
+    await stage?.close();
+    for (const server of servers) await server.stop();
+    for (const home of homes) await home.remove();
+  });
+
+  it('shows the tree live, with time, tokens and money of each delegation, and leads to each node', async () => {
+    const page = await stage.signedIn();
+    await page.evaluate("void (location.hash = '#/chat/lango-orchestrator/far')");
+    await say(page, 'go across nodes');
+    await page.getByText('middle').first().waitFor();
+    await page.evaluate("void (location.hash = '#/tasks')");
+    await page.getByRole('link', { name: /go across nodes/ }).click();
+    await page.getByRole('link', { name: 'tree' }).click();
+    const edge = page.getByRole('listitem').filter({ hasText: 'middle on its node' }).last();
+    const facts = () => edge.locator('.facts').first().innerText();
+    await edge.getByText(/^works, /).waitFor();
+    const states: string[] = [];
+    let lagMs = NaN;
+    for (let endedAt = 0; !states.includes('completed'); await page.waitForTimeout(50)) {
+      if (endedAt === 0 && (await stateShown(page.url())) === 'TASK_STATE_COMPLETED') endedAt = Date.now();
+      const [state = ''] = (await facts()).split(',');
+      if (states.at(-1) !== state) states.push(state);
+      if (state === 'completed') lagMs = endedAt === 0 ? 0 : Date.now() - endedAt;
+    }
+    expect(states).toEqual(['works', 'completed']);
+    console.info(`tree of three nodes: ${lagMs} ms behind the end of the task`);
+    expect(await facts()).toMatch(/tokens, [\d.]+ USD$/);
+
+    // The console of the next node asks for its own sign-in, and then shows the task and the node after it.
+    const [next] = await Promise.all([
+      page.context().waitForEvent('page'),
+      edge.getByRole('link', { name: 'middle on its node' }).click(),
+    ]);
+    await signIn(next);
+    await next.getByRole('link', { name: 'tree' }).click();
+    await next.getByRole('link', { name: 'end on its node' }).waitFor();
+  });
+});
+
+/** The state of the task that the page shows. */
+async function stateShown(url: string): Promise<string> {
+  const [, agent, id] = /#\/tasks\/([^/]+)\/([^/]+)/.exec(url) ?? [];
+  const answer = await fetch(`${stage.origin}/agents/${agent}/tasks/${id}`, {
+    headers: { authorization: `Bearer ${TOKEN}`, 'A2A-Version': '1.0' },
+  });
+  return ((await answer.json()) as { status: { state: string } }).status.state;
+}
